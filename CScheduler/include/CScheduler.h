@@ -1,0 +1,15 @@
+/// CScheduler - a lock-free operation queue, completion counter and work-stealing workers.
+///
+/// One include for everything that is public. The argument why it is right stands in DESIGN.md.
+
+#ifndef CSCHEDULER_H
+#define CSCHEDULER_H
+
+#include "cscheduler/annotations.h"
+#include "cscheduler/completion.h"
+#include "cscheduler/lane.h"
+#include "cscheduler/operation.h"
+#include "cscheduler/scheduler.h"
+#include "cscheduler/statistics.h"
+
+#endif

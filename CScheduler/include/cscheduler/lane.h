@@ -1,0 +1,36 @@
+/// lane.h - serial lane: operations one at a time, in the order of their submission, on a scheduler's workers.
+
+#ifndef CSCHEDULER_LANE_H
+#define CSCHEDULER_LANE_H
+
+#include <stdbool.h>
+
+#include "annotations.h"
+#include "operation.h"
+#include "scheduler.h"
+
+CSCHED_ASSUME_NONNULL_BEGIN
+
+typedef struct csched_lane csched_lane;
+
+/// Returns a lane on `scheduler`, which must outlive it, or NULL when memory is exhausted.
+csched_lane *CSCHED_NULLABLE csched_lane_create(csched_scheduler *scheduler) CSCHED_MUST_USE;
+
+/// Gives a lane up: freed when the last operation submitted to it has ended.
+void csched_lane_release(csched_lane *lane);
+
+/// Appends an operation. Lock-free, one allocation. What an operation wrote is visible to the next one.
+/// Statuses as csched_submit's; a lane is not subject to the capacity of its scheduler.
+csched_status csched_lane_submit(csched_lane *lane, csched_operation operation) CSCHED_MUST_USE;
+
+/// As csched_lane_submit, but what a closed scheduler refuses goes to `fallback`, still one at a time and in order: for work
+/// that must not be refused, such as the jobs of an actor.
+csched_status csched_lane_submit_surely(csched_lane *lane, csched_operation operation,
+                                        csched_scheduler *fallback) CSCHED_MUST_USE;
+
+/// Whether the calling thread is running an operation of `lane`.
+bool csched_lane_is_current(const csched_lane *lane);
+
+CSCHED_ASSUME_NONNULL_END
+
+#endif

@@ -1,0 +1,61 @@
+// capacity.c - a bounded count, and sleep for those who find it full.
+//
+//   K1  pending never exceeds limit: it is raised by a compare-exchange that checks.
+//   K2  No lost wake-up: a sleeper reads room, announces itself in waiting, tries once more, then sleeps on the value of room
+//       it read. Who lowers pending looks at waiting afterwards, and changes room first when somebody waits. All of it
+//       seq_cst: either the second try sees the room, or the one who made it sees the sleeper. (P18, both halves)
+
+#include "capacity.h"
+
+void csched_capacity_init(csched_capacity *capacity, uint64_t limit, csched_when_full when_full)
+{
+    capacity->limit = limit;
+    capacity->when_full = when_full;
+    csched_init(&capacity->pending, 0);
+    csched_init(&capacity->waiting, 0);
+    csched_init(&capacity->room, 0);
+}
+
+bool csched_capacity_try_enter(csched_capacity *capacity, uint64_t count)
+{
+    uint64_t pending = csched_load(&capacity->pending, seq_cst); // P18
+    do {
+        if (count > capacity->limit || pending > capacity->limit - count) {
+            return false;
+        }
+    } while (!csched_cas_weak(&capacity->pending, &pending, pending + count, seq_cst, seq_cst)); // K1
+    return true;
+}
+
+bool csched_capacity_enter(csched_capacity *capacity, uint64_t count, const csched_atomic(uint32_t) *control,
+                           uint32_t closed)
+{
+    for (;;) {
+        uint32_t room = csched_load(&capacity->room, seq_cst);
+        csched_fetch_add(&capacity->waiting, 1, seq_cst); // K2
+        bool entered = csched_capacity_try_enter(capacity, count);
+        bool refused = !entered && (csched_load(control, seq_cst) & closed) != 0;
+        if (!entered && !refused) {
+            (void)csched_futex_wait(&capacity->room, room, UINT64_MAX);
+        }
+        csched_fetch_sub(&capacity->waiting, 1, seq_cst);
+        if (entered || refused) {
+            return entered;
+        }
+    }
+}
+
+void csched_capacity_leave(csched_capacity *capacity, uint64_t count)
+{
+    csched_fetch_sub(&capacity->pending, count, seq_cst);
+    if (csched_load(&capacity->waiting, seq_cst) != 0) { // K2
+        csched_capacity_interrupt(capacity);
+    }
+}
+
+void csched_capacity_interrupt(csched_capacity *capacity)
+{
+    csched_fetch_add(&capacity->room, 1, seq_cst);
+    // All of them: one that is woken may want more room than there is, while another would fit.
+    csched_futex_wake(&capacity->room, INT32_MAX);
+}

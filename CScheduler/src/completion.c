@@ -1,0 +1,309 @@
+// completion.c - completion counter: how many operations of a group have not completed.
+//
+// One 64-bit word:  [ generation : 32 | waiting : 1 | notify : 1 | released : 1 | outstanding : 29 ]
+//
+//   C1  outstanding = enters - leaves, and is never negative.
+//   C2  The generation grows by one in the very step that takes outstanding to 0, and at no other time.
+//   C3  After the step of C2 the counter belongs to its waiters: leave does not read or write it again, it only wakes
+//       its address. If it was released before that step, it belongs to that leave.
+//   C4  Notifications are taken off the list before the step of C2, by the leave that would do it, and given back when
+//       others enter meanwhile: so none is left behind, and none is touched through the counter afterwards.
+//   C5  A notification is called by whoever moves its state from armed to calling; cancel moves it to cancelled.
+//   C6  A worker that waits lends itself as a context: it does not return while a call on it is in progress.
+//
+// Orderings:
+//   P9   leave (release) -> leave, wait, notify (acquire): what operations wrote is visible to whoever learns that their
+//        generation is complete. The last leave acquires too: it runs the notifications.
+//   P11  notify: pushes a notification (release) -> leave: takes the list (acquire). Its fields.
+//        The flag is set after the push, by a compare-exchange that checks the generation as well.
+//   P12  wait: sets `waiting` -> leave: sees it in the very word it exchanges. No fence: one word's modification order.
+//
+// Source: libdispatch keeps a group's generation and count in one word.
+
+#include "cscheduler/completion.h"
+
+#include "port.h"
+#include "worker.h"
+
+enum { ARMED, CALLING, AWAITED, CALLED, CANCELLED };
+
+struct csched_notification {
+    csched_notification *next;
+    csched_notify_function function;
+    void *context;
+    csched_atomic(uint32_t) state;      // C5
+    csched_atomic(uint32_t) references; // the list's and the caller's
+};
+
+struct csched_completion {
+    csched_atomic(uint64_t) state;
+    csched_atomic(csched_notification *) notifications;
+};
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the generation is the upper half of the word");
+
+#define GENERATION_ONE (UINT64_C(1) << 32)
+#define WAITING (UINT64_C(1) << 31)
+#define NOTIFY (UINT64_C(1) << 30)
+#define RELEASED (UINT64_C(1) << 29)
+
+static uint32_t outstanding(uint64_t state) { return (uint32_t)(state & CSCHED_COMPLETION_MAX); }
+static uint32_t generation(uint64_t state) { return (uint32_t)(state >> 32); }
+static const void *generation_address(const csched_completion *counter) { return (const char *)&counter->state + 4; }
+
+csched_completion *csched_completion_create(void)
+{
+    csched_completion *counter = csched_allocate(sizeof *counter, 0);
+    if (counter != NULL) {
+        csched_init(&counter->state, 0);
+        csched_init(&counter->notifications, NULL);
+    }
+    return counter;
+}
+
+static void unreference(csched_notification *notification)
+{
+    if (csched_fetch_sub(&notification->references, 1, acq_rel) == 1) {
+        csched_free(notification);
+    }
+}
+
+static void call(csched_notification *notification)
+{
+    uint32_t armed = ARMED;
+    if (csched_cas(&notification->state, &armed, CALLING, acq_rel, relaxed)) { // C5
+        notification->function(notification->context);
+        if (csched_exchange(&notification->state, CALLED, acq_rel) == AWAITED) { // C6
+            csched_futex_wake(&notification->state, 1);
+        }
+    }
+}
+
+static void call_all(csched_notification *list)
+{
+    for (csched_notification *next; list != NULL; list = next) {
+        next = list->next;
+        call(list);
+        unreference(list);
+    }
+}
+
+// Puts a chain in front of the list. Only ever emptied as a whole, so there is no ABA.
+static void push(csched_completion *counter, csched_notification *first)
+{
+    csched_notification *last = first;
+    while (last->next != NULL) {
+        last = last->next;
+    }
+    csched_notification *head = csched_load(&counter->notifications, relaxed);
+    do {
+        last->next = head;
+    } while (!csched_cas_weak(&counter->notifications, &head, first, release, relaxed)); // P11
+}
+
+static csched_notification *take_all(csched_completion *counter)
+{
+    return csched_exchange(&counter->notifications, NULL, acquire); // P11
+}
+
+static csched_notification *concatenate(csched_notification *front, csched_notification *back)
+{
+    if (front == NULL) {
+        return back;
+    }
+    csched_notification *last = front;
+    while (last->next != NULL) {
+        last = last->next;
+    }
+    last->next = back;
+    return front;
+}
+
+// Nobody else can reach the counter: what its list still holds was cancelled, or called by its own notify.
+static void dispose(csched_completion *counter)
+{
+    call_all(take_all(counter));
+    csched_free(counter);
+}
+
+void csched_completion_release(csched_completion *counter)
+{
+    uint64_t seen = csched_load(&counter->state, acquire);
+    do {
+        csched_check((seen & RELEASED) == 0, "released twice");
+        if (outstanding(seen) == 0) {
+            dispose(counter);
+            return;
+        }
+    } while (!csched_cas_weak(&counter->state, &seen, seen | RELEASED, acq_rel, acquire)); // C3
+}
+
+void csched_completion_enter(csched_completion *counter, uint32_t count)
+{
+    // relaxed: entering publishes nothing; the submission that follows does.
+    uint64_t before = csched_fetch_add(&counter->state, count, relaxed);
+    csched_check(count <= CSCHED_COMPLETION_MAX - outstanding(before), "more than 2^29 - 1 operations are outstanding");
+}
+
+bool csched_completion_leave(csched_completion *counter, uint32_t count)
+{
+    const void *sleepers = generation_address(counter);
+    csched_notification *taken = NULL;
+    uint64_t seen = csched_load(&counter->state, relaxed);
+    for (;;) {
+        csched_check(outstanding(seen) >= count, "left more often than entered"); // C1
+        bool last = outstanding(seen) == count;
+        if (last && (seen & NOTIFY) != 0) { // C4: we still hold `count`, so the generation stays open
+            if (csched_cas_weak(&counter->state, &seen, seen & ~NOTIFY, acquire, relaxed)) {
+                taken = concatenate(taken, take_all(counter));
+                seen &= ~NOTIFY;
+            }
+            continue;
+        }
+        if (!last && taken != NULL) { // C4: others entered, so the last leave will be theirs
+            push(counter, taken);
+            taken = NULL;
+            (void)csched_fetch_or(&counter->state, NOTIFY, release);
+            seen = csched_load(&counter->state, relaxed);
+            continue;
+        }
+        uint64_t next = seen - count;
+        if (last) {
+            next = (next & ~(WAITING | RELEASED)) + GENERATION_ONE; // C2
+        }
+        if (csched_cas_weak(&counter->state, &seen, next, acq_rel, relaxed)) { // P9, P12
+            if (!last) {
+                return false;
+            }
+            break;
+        }
+    }
+    if ((seen & WAITING) != 0) {
+        csched_futex_wake(sleepers, INT32_MAX); // by address alone: the counter may be gone already (C3)
+    }
+    call_all(taken);
+    if ((seen & RELEASED) != 0) {
+        dispose(counter);
+    }
+    return true;
+}
+
+csched_notification *csched_completion_notify(csched_completion *counter, csched_notify_function function,
+                                              void *context)
+{
+    csched_notification *notification = csched_allocate(sizeof *notification, 0);
+    if (notification == NULL) {
+        return NULL;
+    }
+    notification->next = NULL;
+    notification->function = function;
+    notification->context = context;
+    csched_init(&notification->state, ARMED);
+    csched_init(&notification->references, 2);
+
+    uint64_t seen = csched_load(&counter->state, acquire);
+    if (outstanding(seen) == 0) {
+        csched_store(&notification->references, 1, relaxed);
+        call(notification);
+        return notification;
+    }
+    uint32_t current = generation(seen);
+    push(counter, notification);
+    while (generation(seen) == current && outstanding(seen) != 0) {
+        if (csched_cas_weak(&counter->state, &seen, seen | NOTIFY, acq_rel, acquire)) {
+            return notification;
+        }
+    }
+    // The generation ended between the look and the flag: its last leave saw no flag, so we call. The list keeps the
+    // spent notification until the next leave that takes it, or until the counter goes.
+    call(notification);
+    return notification;
+}
+
+bool csched_notification_cancel(csched_notification *notification)
+{
+    uint32_t armed = ARMED;
+    bool cancelled = csched_cas(&notification->state, &armed, CANCELLED, acq_rel, acquire);
+    unreference(notification);
+    return cancelled;
+}
+
+void csched_notification_release(csched_notification *notification) { unreference(notification); }
+
+// As cancel, but a call in progress is waited for: its context is the caller's own. C6
+static void settle(csched_notification *notification)
+{
+    uint32_t seen = ARMED;
+    if (!csched_cas(&notification->state, &seen, CANCELLED, acq_rel, acquire)) {
+        while (seen == CALLING || seen == AWAITED) {
+            if (seen == AWAITED || csched_cas(&notification->state, &seen, AWAITED, acq_rel, acquire)) {
+                (void)csched_futex_wait(&notification->state, AWAITED, CSCHED_FOREVER);
+                seen = csched_load(&notification->state, acquire);
+            }
+        }
+    }
+    unreference(notification);
+}
+
+typedef struct {
+    const csched_completion *counter;
+    uint32_t generation;
+} awaited;
+
+static bool is_complete(const void *context)
+{
+    const awaited *wait = context;
+    return generation(csched_load(&wait->counter->state, acquire)) != wait->generation; // P9
+}
+
+// On a worker: run other operations until the generation is complete (worker.c has the argument).
+static csched_wait_result help(csched_completion *counter, uint32_t current, uint64_t deadline_ns)
+{
+    awaited wait = { .counter = counter, .generation = current };
+    csched_notification *notification = NULL;
+    csched_help_outcome outcome;
+    while ((outcome = csched_worker_help(is_complete, &wait, deadline_ns, notification != NULL)) == CSCHED_HELP_SLEEPY) {
+        notification = csched_completion_notify(counter, csched_worker_interrupt, csched_worker_self());
+        csched_check(notification != NULL, "out of memory for a wait on a worker");
+    }
+    if (notification != NULL) {
+        settle(notification);
+    }
+    return outcome == CSCHED_HELP_DONE ? CSCHED_WAIT_COMPLETED : CSCHED_WAIT_TIMED_OUT;
+}
+
+csched_wait_result csched_completion_wait(csched_completion *counter, uint64_t timeout_ns)
+{
+    uint64_t seen = csched_load(&counter->state, acquire);
+    if (outstanding(seen) == 0) {
+        return CSCHED_WAIT_COMPLETED;
+    }
+    uint32_t current = generation(seen);
+    uint64_t now = timeout_ns == CSCHED_FOREVER ? 0 : csched_now_ns();
+    uint64_t deadline = timeout_ns > UINT64_MAX - now ? CSCHED_FOREVER : now + timeout_ns;
+    if (csched_worker_self() != NULL) {
+        return help(counter, current, deadline);
+    }
+    while (generation(seen) == current && outstanding(seen) != 0) {
+        if ((seen & WAITING) == 0 &&
+            !csched_cas_weak(&counter->state, &seen, seen | WAITING, acquire, acquire)) { // P12
+            continue;
+        }
+        uint64_t left = deadline;
+        if (deadline != CSCHED_FOREVER) {
+            now = csched_now_ns();
+            if (now >= deadline) {
+                return CSCHED_WAIT_TIMED_OUT;
+            }
+            left = deadline - now;
+        }
+        (void)csched_futex_wait(generation_address(counter), current, left);
+        seen = csched_load(&counter->state, acquire); // P9
+    }
+    return CSCHED_WAIT_COMPLETED;
+}
+
+uint32_t csched_completion_outstanding(const csched_completion *counter)
+{
+    return outstanding(csched_load(&counter->state, relaxed));
+}

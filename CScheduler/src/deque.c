@@ -1,0 +1,205 @@
+// deque.c - work-stealing deque with inline operations, and thieves that take many at once.
+//
+// Indices are 64 bits wide and never wrap. Slots of [top, bottom) hold what waits.
+//
+//   D1  top only grows, by compare-exchange; bottom is written by the owner alone.
+//   D2  A slot is overwritten only after top has passed it: so a thief whose compare-exchange on top succeeds has
+//       read the slots it takes unharmed.
+//   D3  Thieves take several at once only below `open`. The owner pops below `open` only after closing it:
+//       it stores 0, and then moves top itself.
+//   D4  Closing moves top by taking the oldest operation, which becomes the one that is popped. Every thief that
+//       read `open` before it was closed had read an older top, so its compare-exchange fails.
+//
+// Orderings:
+//   P1  push: bottom (release) -> steal: bottom (acquire). The slots' contents, and what the submitter wrote.
+//   P2  pop: bottom, fence, top <-> steal: top, fence, bottom (seq_cst fences both). Of an owner and a thief that
+//       want the same last operation, at least one sees the other. Killed without: the operation runs twice.
+//   P3  push: open (release) -> steal: open (acquire). As P1, for thieves that do not look at bottom.
+//   P4  close: open = 0, then top (release) -> steal: top (acquire), then open. A thief that saw the moved top sees
+//       that the deque is closed.
+//   P5  grow: buffer (release) -> steal: buffer (acquire). The copied slots. The old buffer is retired: a thief inside its
+//       read section may still read it, D2 holds for it as well, since it is never written again.
+//
+// Sources: Chase and Lev: Dynamic Circular Work-Stealing Deque (2005); Le, Pop, Cohen, Zappa Nardelli: Correct and
+// Efficient Work-Stealing for Weak Memory Models (2013). D3 and D4 are this project's.
+
+#include "deque.h"
+
+struct csched_buffer {
+    csched_retired retired;
+    int64_t capacity;
+    csched_slot slots[];
+};
+
+// Open only what is far from where the owner pops, and seldom: a close costs a cache miss, and the order of one operation.
+enum { OPEN_DISTANCE = 32, OPEN_DEPTH = 96, OPEN_STEP = 32 };
+
+static csched_buffer *allocate(int64_t capacity)
+{
+    csched_buffer *buffer =
+        csched_allocate(sizeof *buffer + (size_t)capacity * sizeof(csched_slot), sizeof(csched_slot));
+    if (buffer != NULL) {
+        buffer->capacity = capacity;
+    }
+    return buffer;
+}
+
+static csched_slot *slot(csched_buffer *buffer, int64_t index) { return &buffer->slots[index & (buffer->capacity - 1)]; }
+
+static void free_buffer(csched_retired *object) { csched_free(object); }
+
+bool csched_deque_init(csched_deque *deque, csched_reclaim *domain)
+{
+    csched_buffer *buffer = allocate(CSCHED_DEQUE_CAPACITY);
+    if (buffer == NULL) {
+        return false;
+    }
+    csched_init(&deque->top, 0);
+    csched_init(&deque->bottom, 0);
+    csched_init(&deque->open, 0);
+    csched_init(&deque->buffer, buffer);
+    deque->top_seen = 0;
+    deque->opened = 0;
+    deque->open_next = OPEN_DEPTH;
+    deque->domain = domain;
+    return true;
+}
+
+void csched_deque_destroy(csched_deque *deque) { csched_free(csched_load(&deque->buffer, relaxed)); }
+
+// Replaces the buffer by one of another capacity that holds [top, bottom).
+static csched_buffer *replace(csched_deque *deque, int64_t top, int64_t bottom, int64_t capacity)
+{
+    csched_buffer *old = csched_load(&deque->buffer, relaxed);
+    csched_buffer *new = allocate(capacity);
+    if (new == NULL) {
+        return NULL;
+    }
+    for (int64_t index = top; index < bottom; index++) {
+        csched_operation operation = csched_slot_read(slot(old, index));
+        csched_slot_write(slot(new, index), &operation);
+    }
+    csched_store(&deque->buffer, new, release); // P5
+    csched_reclaim_retire(deque->domain, &old->retired, free_buffer);
+    return new;
+}
+
+// Lets thieves take many at once of what lies far from the bottom.
+static void open_further(csched_deque *deque, int64_t bottom)
+{
+    deque->top_seen = csched_load(&deque->top, relaxed);
+    if (bottom - deque->top_seen >= OPEN_DEPTH) {
+        deque->opened = bottom - OPEN_DISTANCE;
+        csched_store(&deque->open, deque->opened, release); // P3
+    }
+    deque->open_next = bottom + OPEN_STEP;
+}
+
+bool csched_deque_push(csched_deque *deque, const csched_operation *operations, size_t count)
+{
+    int64_t bottom = csched_load(&deque->bottom, relaxed);
+    csched_buffer *buffer = csched_load(&deque->buffer, relaxed);
+    int64_t wanted = bottom + (int64_t)count;
+    if (csched_unlikely(wanted - deque->top_seen > buffer->capacity)) {
+        // acquire: whoever moved top has read the slots that we write now (D2).
+        deque->top_seen = csched_load(&deque->top, acquire);
+        int64_t capacity = buffer->capacity;
+        while (wanted - deque->top_seen > capacity) {
+            capacity *= 2;
+        }
+        if (capacity != buffer->capacity) {
+            buffer = replace(deque, deque->top_seen, bottom, capacity);
+            if (buffer == NULL) {
+                return false;
+            }
+        }
+    }
+    for (size_t offset = 0; offset < count; offset++) {
+        csched_slot_write(slot(buffer, bottom + (int64_t)offset), &operations[offset]);
+    }
+    csched_store(&deque->bottom, wanted, release); // P1
+    if (csched_unlikely(wanted >= deque->open_next)) {
+        open_further(deque, wanted);
+    }
+    return true;
+}
+
+// D4. True: `operation` is the oldest one. False: the thieves have taken everything below `open`.
+static bool close_and_take_oldest(csched_deque *deque, int64_t bottom, csched_operation *operation)
+{
+    int64_t opened = deque->opened;
+    csched_buffer *buffer = csched_load(&deque->buffer, relaxed);
+    csched_store(&deque->open, 0, relaxed); // P4 by the compare-exchange below
+    deque->opened = 0;
+    deque->open_next = bottom + OPEN_DEPTH;
+    int64_t top = csched_load(&deque->top, acquire);
+    while (top < opened) { // at or above it no thief that saw it open can succeed
+        *operation = csched_slot_read(slot(buffer, top));
+        if (csched_cas(&deque->top, &top, top + 1, seq_cst, acquire)) { // P4
+            return true;
+        }
+    }
+    return false;
+}
+
+bool csched_deque_pop(csched_deque *deque, csched_operation *operation)
+{
+    int64_t bottom = csched_load(&deque->bottom, relaxed) - 1;
+    if (csched_unlikely(bottom < deque->opened) && close_and_take_oldest(deque, bottom, operation)) {
+        return true;
+    }
+    csched_buffer *buffer = csched_load(&deque->buffer, relaxed);
+    csched_store(&deque->bottom, bottom, relaxed);
+    csched_fence(seq_cst); // P2
+    int64_t top = csched_load(&deque->top, relaxed);
+    if (csched_likely(top < bottom)) {
+        *operation = csched_slot_read(slot(buffer, bottom));
+        return true;
+    }
+    bool taken = false;
+    if (top == bottom) { // the last one: thieves want it as well
+        *operation = csched_slot_read(slot(buffer, bottom));
+        taken = csched_cas(&deque->top, &top, top + 1, seq_cst, relaxed);
+    }
+    csched_store(&deque->bottom, bottom + 1, relaxed);
+    return taken;
+}
+
+void csched_deque_trim(csched_deque *deque)
+{
+    int64_t bottom = csched_load(&deque->bottom, relaxed);
+    csched_buffer *buffer = csched_load(&deque->buffer, relaxed);
+    if (buffer->capacity > 16 * CSCHED_DEQUE_CAPACITY && csched_load(&deque->top, acquire) == bottom) {
+        (void)replace(deque, bottom, bottom, CSCHED_DEQUE_CAPACITY); // out of memory: keep the large one
+    }
+}
+
+size_t csched_deque_steal(csched_deque *deque, csched_operation *operations, size_t room)
+{
+    int64_t top = csched_load(&deque->top, acquire);   // P4
+    int64_t open = csched_load(&deque->open, acquire); // P3
+    int64_t count = 1;
+    if (open - top >= 2) {
+        count = (open - top + 1) / 2;
+        count = count < (int64_t)room ? count : (int64_t)room;
+    } else {
+        csched_fence(seq_cst);                                        // P2
+        int64_t bottom = csched_load(&deque->bottom, acquire); // P1
+        if (top >= bottom) {
+            return 0;
+        }
+    }
+    csched_buffer *buffer = csched_load(&deque->buffer, acquire); // P5
+    for (int64_t offset = 0; offset < count; offset++) {
+        operations[offset] = csched_slot_read(slot(buffer, top + offset)); // D2
+    }
+    // seq_cst success: release keeps the reads above before it (D2), and P2 wants it in the one total order.
+    return csched_cas(&deque->top, &top, top + count, seq_cst, relaxed) ? (size_t)count : 0;
+}
+
+int64_t csched_deque_depth(const csched_deque *deque)
+{
+    int64_t top = csched_load(&deque->top, seq_cst);
+    int64_t bottom = csched_load(&deque->bottom, seq_cst);
+    return bottom > top ? bottom - top : 0;
+}

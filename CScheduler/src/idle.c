@@ -1,0 +1,175 @@
+// idle.c - sleeping and waking without a lost wake-up, without a herd, and without trusting a thread that may be stopped.
+//
+//   W1  No lost wake-up from outside. A submitter publishes, then reads searching, sentry and sleepers. A worker sets its bit
+//       in sleepers and takes itself out of searching, then looks at every inbox. All of it is seq_cst. In the one total order
+//       either the publication comes before the worker's look, which finds it, or the worker's steps come before
+//       the submitter's reads, which find the sleeper.
+//   W2  A submitter relies on lookers only if there are two (searching workers, the sentry): one stopped thread is then never
+//       the one that everybody waits for.
+//   W3  A wake-up may be finished by anybody. A sleeper's state goes AWAKE, SLEEPING, NOTIFIED (it shall wake), KICKED (the futex call
+//       is done), each by a compare-exchange that names the sleep it means (the epoch). A submitter that finds NOTIFIED makes
+//       the futex call again: whoever notified may be stopped in front of it. KICKED counts as a looker.
+//   W4  A worker is counted once or not at all, never twice: it resets its state, then clears its bit, then counts itself as
+//       searching. Too few lookers cost a needless wake-up, too many would lose one.
+//   W5  Somebody looks after a busy worker. A lone operation in a busy worker's deque is its own next step: waking a thief for
+//       it would only move it to another CPU. So a push of one operation wakes nobody while there is a looker; instead one
+//       sleeper, the sentry, sleeps with a timeout as long as any worker is awake, and takes a lone operation
+//       whose owner has not come back for it. Whoever stops being the last looker while others are awake wakes
+//       the next one (csched_idle_found): so "a looker exists", once read by a pusher, stays true until one has looked.
+//   W6  The sentry sleeps without a timeout only when no other worker is awake: an idle scheduler wakes nobody, ever.
+//
+// Orderings:
+//   P13  unpark: state (release) -> sleep: state (acquire). What the waker did before.
+//   P14  announce: sleepers, searching <-> after_submit: searching, sentry, sleepers. W1, seq_cst; partner P7.
+//   P15  found: searching, then sentry, awake, sleepers. W5; the pusher needs no fence, because this wakes
+//        whatever the pusher did.
+//
+// Sources: the Go scheduler's spinning workers and tokio's idle set, both of which trust one searcher; eventcounts.
+
+#include "idle.h"
+
+// state = epoch * 4 + one of these; the epoch grows by one with every rise.
+enum { AWAKE, SLEEPING, NOTIFIED, KICKED, CODES };
+
+void csched_idle_init(csched_idle *idle)
+{
+    for (uint32_t word = 0; word < CSCHED_SLEEPER_WORDS; word++) {
+        csched_init(&idle->sleepers[word], 0);
+    }
+    csched_init(&idle->searching, 0);
+    csched_init(&idle->awake, 0);
+    csched_init(&idle->sentry, 0);
+    csched_init(&idle->woken, 0);
+    for (uint32_t worker = 0; worker < CSCHED_WORKERS_MAX; worker++) {
+        csched_init(&idle->parkers[worker].state, AWAKE);
+    }
+}
+
+static uint64_t bit(uint32_t worker) { return UINT64_C(1) << (worker % 64); }
+
+static uint32_t with_code(uint32_t state, uint32_t code) { return state - state % CODES + code; }
+
+// W3. False: somebody has kicked it already, in this sleep.
+static bool unpark(csched_idle *idle, uint32_t worker)
+{
+    csched_atomic(uint32_t) *parker = &idle->parkers[worker].state;
+    uint32_t state = csched_load(parker, seq_cst); // P14
+    uint32_t notified;
+    do {
+        if (state % CODES == KICKED) {
+            return false;
+        }
+        notified = with_code(state, NOTIFIED);
+    } while (state != notified && !csched_cas_weak(parker, &state, notified, seq_cst, seq_cst)); // P13
+    if (state % CODES != AWAKE) { // still awake: it sees the state before it sleeps
+        csched_futex_wake(parker, 1);
+    }
+    uint32_t expected = notified;
+    if (csched_cas(parker, &expected, with_code(notified, KICKED), seq_cst, relaxed)) {
+        csched_fetch_add(&idle->woken, 1, relaxed);
+    }
+    uint32_t sentry = worker + 1; // it is counted as kicked now (W4); it may be the sentry of a later sleep: no harm (W5)
+    (void)csched_cas(&idle->sentry, &sentry, 0, seq_cst, relaxed);
+    return true;
+}
+
+// Wakes one sleeper unless `lookers` and those that are kicked already come to `enough`.
+static void wake(csched_idle *idle, uint32_t lookers, uint32_t enough)
+{
+    for (uint32_t word = 0; word < CSCHED_SLEEPER_WORDS; word++) {
+        // The lowest first: a few workers stay warm, and the others asleep.
+        for (uint64_t bits = csched_load(&idle->sleepers[word], seq_cst); bits != 0; bits &= bits - 1) { // P14
+            if (lookers >= enough || unpark(idle, word * 64 + (uint32_t)__builtin_ctzll(bits))) {
+                return;
+            }
+            lookers++;
+        }
+    }
+}
+
+void csched_idle_wake_one(csched_idle *idle) { wake(idle, 0, UINT32_MAX); }
+
+void csched_idle_wake(csched_idle *idle, uint32_t worker) { (void)unpark(idle, worker); }
+
+void csched_idle_wake_all(csched_idle *idle)
+{
+    for (uint32_t word = 0; word < CSCHED_SLEEPER_WORDS; word++) {
+        for (uint64_t bits = csched_load(&idle->sleepers[word], seq_cst); bits != 0; bits &= bits - 1) {
+            (void)unpark(idle, word * 64 + (uint32_t)__builtin_ctzll(bits));
+        }
+    }
+}
+
+void csched_idle_after_submit(csched_idle *idle)
+{
+    uint32_t lookers = csched_load(&idle->searching, seq_cst); // P14
+    if (lookers < 2) {
+        lookers += csched_load(&idle->sentry, seq_cst) != 0;
+    }
+    wake(idle, lookers, 2); // W2
+}
+
+void csched_idle_after_push(csched_idle *idle, int64_t depth, bool stuck)
+{
+    if (csched_load(&idle->searching, relaxed) > 0) {
+        return; // W5
+    }
+    if (depth > 1 || stuck || csched_load(&idle->sentry, relaxed) == 0) {
+        csched_idle_wake_one(idle);
+    }
+}
+
+void csched_idle_join(csched_idle *idle) { csched_fetch_add(&idle->awake, 1, seq_cst); }
+
+void csched_idle_leave(csched_idle *idle) { csched_fetch_sub(&idle->awake, 1, seq_cst); }
+
+void csched_idle_search(csched_idle *idle) { csched_fetch_add(&idle->searching, 1, seq_cst); }
+
+void csched_idle_found(csched_idle *idle)
+{
+    uint32_t others = csched_fetch_sub(&idle->searching, 1, seq_cst) - 1; // P15
+    if (others == 0 && csched_load(&idle->sentry, seq_cst) == 0 && csched_load(&idle->awake, seq_cst) > 1) {
+        csched_idle_wake_one(idle); // W5
+    }
+}
+
+uint32_t csched_idle_announce(csched_idle *idle, uint32_t worker)
+{
+    csched_fetch_or(&idle->sleepers[worker / 64], bit(worker), seq_cst); // P14
+    csched_fetch_sub(&idle->searching, 1, seq_cst);
+    return csched_fetch_sub(&idle->awake, 1, seq_cst) - 1;
+}
+
+bool csched_idle_become_sentry(csched_idle *idle, uint32_t worker)
+{
+    uint32_t none = 0;
+    return csched_cas(&idle->sentry, &none, worker + 1, seq_cst, relaxed);
+}
+
+void csched_idle_sleep(csched_idle *idle, uint32_t worker, uint64_t timeout_ns)
+{
+    csched_atomic(uint32_t) *parker = &idle->parkers[worker].state;
+    uint32_t state = csched_load(parker, relaxed); // only wakers change it, and the exchange tells
+    uint32_t sleeping = with_code(state, SLEEPING);
+    if (state % CODES != AWAKE || !csched_cas(parker, &state, sleeping, seq_cst, relaxed)) {
+        return;
+    }
+    while (csched_futex_wait(parker, sleeping, timeout_ns) && csched_load(parker, relaxed) == sleeping) {
+    }
+}
+
+bool csched_idle_rise(csched_idle *idle, uint32_t worker)
+{
+    csched_atomic(uint32_t) *parker = &idle->parkers[worker].state;
+    uint32_t state = csched_load(parker, relaxed);
+    uint32_t next;
+    do {
+        next = with_code(state + CODES, AWAKE);
+    } while (!csched_cas_weak(parker, &state, next, seq_cst, relaxed)); // P13
+    uint32_t sentry = worker + 1;
+    (void)csched_cas(&idle->sentry, &sentry, 0, seq_cst, relaxed);
+    csched_fetch_and(&idle->sleepers[worker / 64], ~bit(worker), seq_cst);
+    csched_fetch_add(&idle->searching, 1, seq_cst); // W4
+    csched_fetch_add(&idle->awake, 1, seq_cst);
+    return state % CODES == NOTIFIED || state % CODES == KICKED;
+}

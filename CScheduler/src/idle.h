@@ -1,0 +1,69 @@
+// idle.h - which workers sleep, who looks for work, and whom a submission has to wake.
+//
+// Contracts stand here, the argument (W1.., P13..) in idle.c.
+
+#ifndef CSCHEDULER_IDLE_H
+#define CSCHEDULER_IDLE_H
+
+#include "cscheduler/scheduler.h"
+#include "port.h"
+
+typedef struct {
+    csched_aligned_to_line csched_atomic(uint32_t) state;
+} csched_parker;
+
+#define CSCHED_SLEEPER_WORDS (CSCHED_WORKERS_MAX / 64)
+
+typedef struct {
+    csched_aligned_to_line csched_atomic(uint64_t) sleepers[CSCHED_SLEEPER_WORDS]; // bit: this worker sleeps, or is about to
+    csched_atomic(uint32_t) searching; // workers that look for work
+    csched_atomic(uint32_t) awake;    // workers that do not sleep
+    csched_atomic(uint32_t) sentry;   // 1 + the index of the sleeper that looks again by itself; 0: none
+    csched_aligned_to_line csched_atomic(uint64_t) woken; // wake-ups sent, for the statistics
+    csched_parker parkers[CSCHED_WORKERS_MAX];
+} csched_idle;
+
+void csched_idle_init(csched_idle *idle);
+
+/// After operations were published to an inbox (seq_cst): wakes a sleeper unless two workers look already.
+void csched_idle_after_submit(csched_idle *idle);
+
+/// Whether any worker sleeps. Relaxed: a hint for csched_idle_after_push, which needs no more (W5).
+static inline bool csched_idle_has_sleepers(const csched_idle *idle)
+{
+    uint64_t bits = 0;
+    for (uint32_t word = 0; word < CSCHED_SLEEPER_WORDS; word++) {
+        bits |= csched_load(&idle->sleepers[word], relaxed);
+    }
+    return bits != 0;
+}
+
+/// With sleepers, after a worker pushed onto its own deque, where `depth` operations wait now. `stuck`: the worker has been in the
+/// same body for long, so it will not come back for them soon.
+void csched_idle_after_push(csched_idle *idle, int64_t depth, bool stuck);
+
+/// Wakes one sleeper, if any. Helps a wake-up of another thread that has not got to the end.
+void csched_idle_wake_one(csched_idle *idle);
+/// Wakes the worker, sleeping or not yet.
+void csched_idle_wake(csched_idle *idle, uint32_t worker);
+void csched_idle_wake_all(csched_idle *idle);
+
+/// A worker's life: it is counted awake from join to leave.
+void csched_idle_join(csched_idle *idle);
+void csched_idle_leave(csched_idle *idle);
+
+/// A worker begins to look for work / has found some.
+void csched_idle_search(csched_idle *idle);
+void csched_idle_found(csched_idle *idle);
+
+/// A searching worker announces that it will sleep, and must look at everything once more (seq_cst) before it does.
+/// Returns how many other workers are awake.
+uint32_t csched_idle_announce(csched_idle *idle, uint32_t worker);
+/// Becomes the sentry, if there is none.
+bool csched_idle_become_sentry(csched_idle *idle, uint32_t worker);
+/// Sleeps until woken, `timeout_ns` nanoseconds at most.
+void csched_idle_sleep(csched_idle *idle, uint32_t worker, uint64_t timeout_ns);
+/// Is awake again, and searching: after sleep, or instead of it. Returns whether somebody woke it.
+bool csched_idle_rise(csched_idle *idle, uint32_t worker);
+
+#endif

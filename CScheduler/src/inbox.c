@@ -1,0 +1,161 @@
+// inbox.c - single-producer, multi-consumer FIFO in linked segments.
+//
+// Indices count operations since the beginning; a segment holds [base, base + capacity). The owner never takes anything
+// back, so a consumer can take any number at once with one compare-exchange.
+//
+//   B1  published counts what consumers may take; only the owner raises it, by compare-exchange, and only while its
+//       CLOSED bit is clear. So an append either lies before the close or is refused: nothing is in between.
+//   B2  A segment's taken index only grows. A slot is written once. So a consumer whose compare-exchange succeeds has
+//       read its slots unharmed, and there is no ABA.
+//   B3  A segment is linked before anything beyond it is published. So a consumer that finds its segment used up, and more
+//       published, finds the next one.
+//   B4  Whoever swings head from a segment retires it; head swings once from each.
+//
+// Orderings:
+//   P6  append: published (seq_cst, so release) -> take: published (acquire). Slots, links, what the submitter wrote.
+//   P7  append: published, then the idle words <-> park: idle words, then published; all seq_cst. See idle.c, W1.
+//   P8  take: taken (release) -> the next take: taken (acquire). Order along one inbox; nothing else leans on it.
+//
+// Nothing here waits for another thread: a submitter stopped anywhere has either published all of its append or none.
+
+#include "inbox.h"
+
+#define CLOSED (UINT64_C(1) << 63)
+
+#ifndef CSCHED_SEGMENT_FIRST
+#define CSCHED_SEGMENT_FIRST 32
+#endif
+#ifndef CSCHED_SEGMENT_MAX
+#define CSCHED_SEGMENT_MAX 512
+#endif
+
+struct csched_segment {
+    csched_retired retired;
+    uint64_t base;
+    uint64_t capacity;
+    csched_atomic(csched_segment *) next;
+    csched_aligned_to_line csched_atomic(uint64_t) taken;
+    csched_aligned_to_line csched_slot slots[];
+};
+
+static uint64_t end(const csched_segment *segment) { return segment->base + segment->capacity; }
+
+static csched_segment *allocate(uint64_t base, uint64_t capacity)
+{
+    csched_segment *segment = csched_allocate(sizeof *segment + capacity * sizeof(csched_slot), CSCHED_LINE);
+    if (segment != NULL) {
+        segment->base = base;
+        segment->capacity = capacity;
+        csched_init(&segment->next, NULL);
+        csched_init(&segment->taken, base);
+    }
+    return segment;
+}
+
+static void free_segment(csched_retired *object) { csched_free(object); }
+
+bool csched_inbox_init(csched_inbox *inbox, csched_reclaim *domain)
+{
+    csched_segment *segment = allocate(0, CSCHED_SEGMENT_FIRST);
+    if (segment == NULL) {
+        return false;
+    }
+    csched_init(&inbox->head, segment);
+    csched_init(&inbox->published, 0);
+    inbox->tail = segment;
+    inbox->domain = domain;
+    return true;
+}
+
+void csched_inbox_destroy(csched_inbox *inbox)
+{
+    for (csched_segment *segment = csched_load(&inbox->head, acquire), *next; segment != NULL; segment = next) {
+        next = csched_load(&segment->next, acquire);
+        csched_free(segment);
+    }
+}
+
+// Links what is missing so that [published, published + count) has slots. The links are invisible until published (B3).
+static bool reserve(csched_inbox *inbox, uint64_t published, size_t count)
+{
+    csched_segment *last = inbox->tail;
+    for (csched_segment *next; (next = csched_load(&last->next, relaxed)) != NULL;) {
+        last = next; // left by an append that was refused, or by one that got no memory
+    }
+    while (end(last) < published + count) {
+        uint64_t capacity = last->capacity < CSCHED_SEGMENT_MAX ? last->capacity * 2 : last->capacity;
+        csched_segment *segment = allocate(end(last), capacity);
+        if (segment == NULL) {
+            return false;
+        }
+        csched_store(&last->next, segment, release); // P6 publishes it
+        last = segment;
+    }
+    return true;
+}
+
+csched_append_result csched_inbox_append(csched_inbox *inbox, const csched_operation *operations, size_t count)
+{
+    uint64_t published = csched_load(&inbox->published, relaxed);
+    if (csched_unlikely((published & CLOSED) != 0)) {
+        return CSCHED_APPEND_CLOSED;
+    }
+    if (csched_unlikely(end(inbox->tail) < published + count) && !reserve(inbox, published, count)) {
+        return CSCHED_APPEND_NO_MEMORY;
+    }
+    csched_segment *segment = inbox->tail;
+    for (size_t offset = 0; offset < count; offset++) {
+        uint64_t index = published + offset;
+        if (csched_unlikely(index == end(segment))) {
+            segment = csched_load(&segment->next, relaxed);
+        }
+        csched_slot_write(&segment->slots[index - segment->base], &operations[offset]);
+    }
+    if (!csched_cas(&inbox->published, &published, published + count, seq_cst, relaxed)) { // B1, P6, P7
+        return CSCHED_APPEND_CLOSED;
+    }
+    inbox->tail = segment;
+    return CSCHED_APPENDED;
+}
+
+void csched_inbox_close(csched_inbox *inbox) { csched_fetch_or(&inbox->published, CLOSED, seq_cst); } // B1
+
+size_t csched_inbox_take(csched_inbox *inbox, csched_operation *operations, size_t room)
+{
+    csched_segment *segment = csched_load(&inbox->head, acquire);
+    for (;;) {
+        uint64_t taken = csched_load(&segment->taken, acquire);                   // P8
+        uint64_t published = csched_load(&inbox->published, acquire) & ~CLOSED; // P6
+        if (taken >= published) {
+            return 0;
+        }
+        if (taken == end(segment)) { // used up, and more is published: B3
+            csched_segment *next = csched_load(&segment->next, acquire);
+            csched_segment *seen = segment;
+            if (csched_cas(&inbox->head, &seen, next, acq_rel, acquire)) {
+                csched_reclaim_retire(inbox->domain, &segment->retired, free_segment); // B4
+                segment = next;
+            } else {
+                segment = seen;
+            }
+            continue;
+        }
+        uint64_t available = (published < end(segment) ? published : end(segment)) - taken;
+        uint64_t count = (available + 1) / 2;
+        count = count < room ? count : room;
+        for (uint64_t offset = 0; offset < count; offset++) {
+            operations[offset] = csched_slot_read(&segment->slots[taken + offset - segment->base]);
+        }
+        return csched_cas(&segment->taken, &taken, taken + count, acq_rel, relaxed) ? (size_t)count : 0; // B2
+    }
+}
+
+bool csched_inbox_is_empty(const csched_inbox *inbox)
+{
+    uint64_t published = csched_load(&inbox->published, seq_cst) & ~CLOSED; // P7
+    const csched_segment *segment = csched_load(&inbox->head, acquire);
+    // taken may lie behind when head has just swung: the segments after head hold only what nobody has taken.
+    return csched_load(&segment->taken, acquire) >= published;
+}
+
+uint64_t csched_inbox_appended(const csched_inbox *inbox) { return csched_load(&inbox->published, acquire) & ~CLOSED; }

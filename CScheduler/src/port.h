@@ -1,0 +1,51 @@
+// port.h - the only door to everything the memory model, the kernel and the allocator decide.
+//
+// No other file of CScheduler names a C11 atomic, a fence, a futex, malloc, a thread-local variable, a clock or a yield.
+// So one source has several builds: shipping (port_shipping.h), sanitizers (the same file, see csched_fence), and,
+// with CSCHED_PORT defined to a header's name, one in which every shared access is a point of a schedule explorer.
+//
+// What a port provides:
+//   csched_atomic(T)                              the type of a shared word
+//   csched_init(object, value)                    before the object is shared
+//   csched_load(object, order)                    relaxed, acquire, seq_cst
+//   csched_store(object, value, order)            relaxed, release, seq_cst
+//   csched_exchange, csched_fetch_add, csched_fetch_sub, csched_fetch_or, csched_fetch_and (object, value, order)
+//   csched_cas(object, expected *, desired, success, failure)        strong
+//   csched_cas_weak(object, expected *, desired, success, failure)
+//   csched_fence(order)                           acquire, release, seq_cst
+//   csched_futex_wait(word *, value, timeout_ns)  false: timed out
+//   csched_futex_wake(word *, count)              touches no memory of `word`
+//   csched_allocate(size, alignment), csched_free(pointer)
+//   csched_thread_local                           storage class
+//   csched_yield(), csched_now_ns()
+//   csched_fatal(function, sentence)              misuse: a sentence on stderr, then SIGABRT
+
+#ifndef CSCHEDULER_PORT_H
+#define CSCHEDULER_PORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef CSCHED_PORT
+#include CSCHED_PORT
+#else
+#include "port_shipping.h"
+#endif
+
+/// Stops the process with a sentence unless `condition` holds. In every build: it guards the caller, not us.
+#define csched_check(condition, sentence)                                                                    \
+    do {                                                                                                     \
+        if (__builtin_expect(!(condition), 0)) {                                                             \
+            csched_fatal(__func__, sentence);                                                                \
+        }                                                                                                    \
+    } while (0)
+
+/// Two lines: neighbouring lines are fetched in pairs on x86, and lines are 128 bytes on some arm64.
+#define CSCHED_LINE 128
+#define csched_aligned_to_line __attribute__((aligned(CSCHED_LINE)))
+
+#define csched_likely(condition) __builtin_expect(!!(condition), 1)
+#define csched_unlikely(condition) __builtin_expect(!!(condition), 0)
+
+#endif

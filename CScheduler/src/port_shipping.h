@@ -1,0 +1,94 @@
+// port_shipping.h - the port for real threads: C11 atomics, Linux futexes, the process's malloc.
+
+#ifndef CSCHEDULER_PORT_SHIPPING_H
+#define CSCHEDULER_PORT_SHIPPING_H
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define csched_atomic(T) _Atomic(T)
+#define csched_init(object, value) atomic_init((object), (value))
+#define csched_load(object, order) atomic_load_explicit((object), memory_order_##order)
+#define csched_store(object, value, order) atomic_store_explicit((object), (value), memory_order_##order)
+#define csched_exchange(object, value, order) atomic_exchange_explicit((object), (value), memory_order_##order)
+#define csched_fetch_add(object, value, order) atomic_fetch_add_explicit((object), (value), memory_order_##order)
+#define csched_fetch_sub(object, value, order) atomic_fetch_sub_explicit((object), (value), memory_order_##order)
+#define csched_fetch_or(object, value, order) atomic_fetch_or_explicit((object), (value), memory_order_##order)
+#define csched_fetch_and(object, value, order) atomic_fetch_and_explicit((object), (value), memory_order_##order)
+#define csched_cas(object, expected, desired, success, failure)                                              \
+    atomic_compare_exchange_strong_explicit((object), (expected), (desired), memory_order_##success,         \
+                                            memory_order_##failure)
+#define csched_cas_weak(object, expected, desired, success, failure)                                         \
+    atomic_compare_exchange_weak_explicit((object), (expected), (desired), memory_order_##success,           \
+                                          memory_order_##failure)
+
+#if defined(__SANITIZE_THREAD__)
+#define CSCHED_SANITIZE_THREAD 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define CSCHED_SANITIZE_THREAD 1
+#endif
+#endif
+
+#ifdef CSCHED_SANITIZE_THREAD
+// ThreadSanitizer does not understand fences. A read-modify-write of one common word orders at least as much, and it
+// understands that; too much order can hide a race, which is why the shipping build is stressed without it as well.
+extern _Atomic(unsigned) csched_fence_word;
+#define csched_fence(order) ((void)atomic_fetch_add_explicit(&csched_fence_word, 0, memory_order_seq_cst))
+#else
+#define csched_fence(order) atomic_thread_fence(memory_order_##order)
+#endif
+
+#define csched_thread_local static _Thread_local
+
+static inline bool csched_futex_wait(const void *word, uint32_t value, uint64_t timeout_ns)
+{
+    struct timespec limit = {
+        .tv_sec = (time_t)(timeout_ns / UINT64_C(1000000000)),
+        .tv_nsec = (long)(timeout_ns % UINT64_C(1000000000)),
+    };
+    struct timespec *timeout = timeout_ns == UINT64_MAX ? NULL : &limit;
+    return syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, timeout, NULL, 0) == 0 || errno != ETIMEDOUT;
+}
+
+static inline void csched_futex_wake(const void *word, int count)
+{
+    // EFAULT is no error: a completion counter may be gone by the time its waiters are woken by address.
+    (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
+static inline void *csched_allocate(size_t size, size_t alignment)
+{
+    if (alignment <= _Alignof(max_align_t)) {
+        return malloc(size);
+    }
+    void *memory = NULL;
+    return posix_memalign(&memory, alignment, size) == 0 ? memory : NULL;
+}
+
+static inline void csched_free(void *memory) { free(memory); }
+
+static inline void csched_yield(void) { sched_yield(); }
+
+static inline uint64_t csched_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+_Noreturn static inline void csched_fatal(const char *function, const char *sentence)
+{
+    fprintf(stderr, "CScheduler: %s: %s\n", function, sentence);
+    abort();
+}
+
+#endif

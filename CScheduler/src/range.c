@@ -1,0 +1,120 @@
+// range.c - one operation for each index of a range, with one allocation for all of them.
+//
+//   F1  remaining counts the indices that have not ended; every piece that ends takes its own away. Whoever takes the last
+//       one calls `finally`, then frees the range.
+//   F2  A piece of more than `grain` indices gives its upper half away before it goes on with the lower: so thieves get the
+//       large pieces, and no more than log2(count / grain) pieces of one worker wait at a time.
+//
+// Orderings:
+//   P20  a piece ends (release) -> the last piece (acquire): what bodies wrote is visible to `finally`.
+
+#include "scheduler_internal.h"
+
+typedef struct {
+    csched_scheduler *scheduler;
+    csched_index_function body;
+    csched_range_function finally;
+    void *context;
+    csched_completion *counter;
+    uint64_t grain;
+    uint64_t count;
+    csched_atomic(uint64_t) remaining;
+    csched_atomic(bool) cut_short;
+} range;
+
+// A piece is two words: the range, and where the piece begins and ends, in units of grain.
+typedef struct {
+    uint32_t low, high;
+} piece;
+
+_Static_assert(sizeof(piece) <= sizeof(void *), "a piece fits into a word");
+
+static void *pack(piece part) { return (void *)(uintptr_t)((uint64_t)part.high << 32 | part.low); }
+
+static piece unpack(void *word)
+{
+    return (piece){ .low = (uint32_t)(uintptr_t)word, .high = (uint32_t)((uint64_t)(uintptr_t)word >> 32) };
+}
+
+static void end(range *whole, uint64_t indices)
+{
+    if (csched_fetch_sub(&whole->remaining, indices, acq_rel) == indices) { // F1, P20
+        if (whole->finally != NULL) {
+            whole->finally(whole->context, !csched_load(&whole->cut_short, relaxed)); // P20 orders it
+        }
+        csched_free(whole);
+    }
+}
+
+static void run_piece(void *context, void *extra, csched_disposition disposition);
+
+static csched_operation operation_of(range *whole, piece part)
+{
+    return (csched_operation){ .run = run_piece, .context = whole, .extra = pack(part), .counter = whole->counter };
+}
+
+static void run_piece(void *context, void *extra, csched_disposition disposition)
+{
+    range *whole = context;
+    piece part = unpack(extra);
+    uint64_t total = whole->count;
+    uint64_t low = part.low * whole->grain;
+    uint64_t high = part.high * whole->grain < total ? part.high * whole->grain : total;
+    if (disposition == CSCHED_CANCEL) {
+        csched_store(&whole->cut_short, true, relaxed);
+        end(whole, high - low);
+        return;
+    }
+    while (part.high - part.low > 1) { // F2
+        uint32_t middle = part.low + (part.high - part.low) / 2;
+        if (csched_submit(whole->scheduler, operation_of(whole, (piece){ middle, part.high })) != CSCHED_OK) {
+            break; // out of memory: do it all here
+        }
+        part.high = middle;
+        high = middle * whole->grain;
+    }
+    for (uint64_t index = low; index < high; index++) {
+        whole->body(whole->context, index);
+    }
+    end(whole, high - low);
+}
+
+csched_status csched_submit_range(csched_scheduler *scheduler, uint64_t count, uint64_t grain,
+                                  csched_index_function body, csched_range_function finally, void *context,
+                                  csched_completion *counter)
+{
+    if (count == 0) {
+        if ((csched_load(&scheduler->control, acquire) & CSCHED_CLOSING) != 0) {
+            return CSCHED_CLOSED;
+        }
+        if (finally != NULL) {
+            finally(context, true);
+        }
+        return CSCHED_OK;
+    }
+    if (grain == 0) {
+        // About 32 pieces for each worker even out what they cost; more would only be overhead.
+        grain = count / (32 * (uint64_t)csched_scheduler_workers(scheduler)) + 1;
+    }
+    uint64_t least = count / UINT32_MAX + 1; // piece has 32 bits for its ends
+    grain = grain < least ? least : grain;
+    range *whole = csched_allocate(sizeof *whole, 0);
+    if (whole == NULL) {
+        return CSCHED_OUT_OF_MEMORY;
+    }
+    whole->scheduler = scheduler;
+    whole->body = body;
+    whole->finally = finally;
+    whole->context = context;
+    whole->counter = counter;
+    whole->grain = grain;
+    whole->count = count;
+    csched_init(&whole->remaining, count);
+    csched_init(&whole->cut_short, false);
+    piece all = { .low = 0, .high = (uint32_t)((count + grain - 1) / grain) };
+    csched_status status = csched_submit(scheduler, operation_of(whole, all));
+    if (status != CSCHED_OK) {
+        csched_free(whole);
+    }
+    return status;
+}

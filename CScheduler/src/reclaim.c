@@ -1,0 +1,117 @@
+// reclaim.c - grace periods by userspace RCU, flavour memb. The only file that includes liburcu.
+//
+// Why memb and why so few readers: QSBR would stall every grace period behind one long operation; memb's read section
+// costs two plain stores, because the writer makes the others execute the barrier (membarrier(2)). Registering takes a
+// mutex inside liburcu, and a thread stopped there would block the next one: so workers register once when they start,
+// and a submitting thread never does.
+//
+// Orderings:
+//   P10  publish (release) / unpublish -> call_rcu -> free: liburcu's grace period waits for every section that began
+//        before call_rcu, so a reader that still found the object has left before it is freed.
+//
+// Source: Desnoyers, McKenney, Stern, Dagenais, Walpole: User-Level Implementations of Read-Copy Update (2012).
+
+#include "port.h"
+
+#ifndef CSCHED_SANITIZE_THREAD
+#define _LGPL_SOURCE // inline read sections; ThreadSanitizer would misread their fences
+#endif
+#include <urcu/urcu-memb.h>
+
+#include <pthread.h>
+#include <string.h>
+
+#include "reclaim.h"
+
+#ifdef CSCHED_SANITIZE_THREAD
+_Atomic(unsigned) csched_fence_word;
+void AnnotateHappensBefore(const char *file, int line, const volatile void *address);
+void AnnotateHappensAfter(const char *file, int line, const volatile void *address);
+#define CSCHED_HAPPENS_BEFORE(address) AnnotateHappensBefore(__FILE__, __LINE__, (address))
+#define CSCHED_HAPPENS_AFTER(address) AnnotateHappensAfter(__FILE__, __LINE__, (address))
+#else
+#define CSCHED_HAPPENS_BEFORE(address) ((void)(address))
+#define CSCHED_HAPPENS_AFTER(address) ((void)(address))
+#endif
+
+_Static_assert(sizeof(struct rcu_head) <= sizeof(((csched_retired *)NULL)->link), "rcu_head fits into its place");
+
+struct csched_reclaim {
+    csched_atomic(uint64_t) retired;
+    csched_atomic(uint64_t) freed;
+};
+
+csched_thread_local unsigned joined;
+
+// The default call_rcu thread is made under liburcu's mutex: once, before there is anything to retire.
+static void prepare(void)
+{
+    (void)urcu_memb_get_default_call_rcu_data();
+    (void)pthread_atfork(urcu_memb_call_rcu_before_fork, urcu_memb_call_rcu_after_fork_parent,
+                         urcu_memb_call_rcu_after_fork_child);
+}
+
+csched_reclaim *csched_reclaim_create(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, prepare);
+    csched_reclaim *domain = csched_allocate(sizeof *domain, 0);
+    if (domain != NULL) {
+        csched_init(&domain->retired, 0);
+        csched_init(&domain->freed, 0);
+    }
+    return domain;
+}
+
+void csched_reclaim_destroy(csched_reclaim *domain)
+{
+    urcu_memb_barrier();
+    csched_check(csched_load(&domain->retired, relaxed) == csched_load(&domain->freed, acquire),
+                 "a retired object was not freed by the barrier");
+    csched_free(domain);
+}
+
+void csched_reclaim_join(void)
+{
+    if (joined++ == 0) {
+        urcu_memb_register_thread();
+    }
+}
+
+void csched_reclaim_leave(void)
+{
+    if (--joined == 0) {
+        urcu_memb_unregister_thread();
+    }
+}
+
+void csched_reclaim_enter(void) { urcu_memb_read_lock(); }
+
+void csched_reclaim_exit(void)
+{
+    CSCHED_HAPPENS_BEFORE(&csched_reclaim_exit);
+    urcu_memb_read_unlock();
+}
+
+static void reclaim(struct rcu_head *head)
+{
+    csched_retired *object = (csched_retired *)(void *)head;
+    csched_reclaim *domain = object->domain;
+    CSCHED_HAPPENS_AFTER(&csched_reclaim_exit);
+    CSCHED_HAPPENS_AFTER(object);
+    object->free(object);
+    csched_fetch_add(&domain->freed, 1, release);
+}
+
+void csched_reclaim_retire(csched_reclaim *domain, csched_retired *object, void (*free)(csched_retired *object))
+{
+    object->domain = domain;
+    object->free = free;
+    csched_fetch_add(&domain->retired, 1, relaxed);
+    CSCHED_HAPPENS_BEFORE(object);
+    urcu_memb_call_rcu((struct rcu_head *)(void *)object->link, reclaim); // P10
+}
+
+uint64_t csched_reclaim_retired(const csched_reclaim *domain) { return csched_load(&domain->retired, relaxed); }
+
+uint64_t csched_reclaim_freed(const csched_reclaim *domain) { return csched_load(&domain->freed, acquire); }

@@ -1,0 +1,40 @@
+// reclaim.h - memory that readers may still see: retired now, freed after a grace period.
+//
+// Readers are workers, and threads inside csched_reclaim_join ... csched_reclaim_leave (statistics, observe). Threads that
+// only submit are never readers: they touch nothing but memory they own or that lives as long as the scheduler, so
+// their path takes none of liburcu's locks.
+
+#ifndef CSCHEDULER_RECLAIM_H
+#define CSCHEDULER_RECLAIM_H
+
+#include <stdint.h>
+
+/// The head of every retired object; its first member, so that a pointer to it is a pointer to the object.
+typedef struct csched_retired {
+    void *link[2]; // struct rcu_head
+    void (*free)(struct csched_retired *object);
+    struct csched_reclaim *domain;
+} csched_retired;
+
+/// Counts what one scheduler retired, and what of it was freed.
+typedef struct csched_reclaim csched_reclaim;
+
+csched_reclaim *csched_reclaim_create(void);
+/// Waits until everything retired is freed, then frees the domain. Never on a worker.
+void csched_reclaim_destroy(csched_reclaim *domain);
+
+/// Makes the calling thread a reader / no reader. Takes a mutex: rare. Nests.
+void csched_reclaim_join(void);
+void csched_reclaim_leave(void);
+
+/// A read section: what it finds published is not freed before its end. Wait-free. Never around user code.
+void csched_reclaim_enter(void);
+void csched_reclaim_exit(void);
+
+/// Frees `object` by `free` after a grace period. Wait-free; allowed inside a read section, and by submitters.
+void csched_reclaim_retire(csched_reclaim *domain, csched_retired *object, void (*free)(csched_retired *object));
+
+uint64_t csched_reclaim_retired(const csched_reclaim *domain);
+uint64_t csched_reclaim_freed(const csched_reclaim *domain);
+
+#endif

@@ -1,0 +1,536 @@
+// scheduler.c - a scheduler's life: create, resize, suspend, shut down, fork, destroy. Nothing here is on the way of an operation.
+//
+//   S1  control changes by fetch_or and fetch_add alone: closing, then sealed, then stopped, each once and for ever.
+//   S2  closing stops new inboxes, the sweep closes those that are listed, sealed tells the workers that the sweep is done. So when
+//       the last worker falls asleep in a sealed scheduler, nothing is left and nothing can come (X6).
+//   S3  The crew is replaced as a whole under `lifecycle`, and the old one retired: a thief that reads it finds only workers whose
+//       memory outlives its read section. A worker that is to leave stays a victim until
+//       its thread has ended; then it is joined, taken out, and its memory retired.
+//   S4  An operation is accepted or refused by one compare-exchange on its inbox (B1), so a shutdown cannot fall in between.
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler_internal.h"
+
+static csched_atomic(uint64_t) ids;
+
+// Every scheduler, so that a forked child can close them. Taken by create, destroy and fork alone.
+static pthread_mutex_t alive_mutex = PTHREAD_MUTEX_INITIALIZER;
+static csched_scheduler *alive;
+static csched_atomic(uint32_t) forks;
+
+const char *csched_status_message(csched_status status)
+{
+    switch (status) {
+    case CSCHED_OK:
+        return "done";
+    case CSCHED_OUT_OF_MEMORY:
+        return "memory is exhausted";
+    case CSCHED_INVALID_WORKERS:
+        return "the number of workers must be between 1 and 256";
+    case CSCHED_INVALID_CAPACITY:
+        return "the capacity must be at least 1";
+    case CSCHED_INVALID_ENVIRONMENT:
+        return "CSCHED_WORKERS in the environment is not a number between 1 and 256";
+    case CSCHED_THREAD_CREATION_FAILED:
+        return "a worker thread could not be created";
+    case CSCHED_CLOSED:
+        return "the scheduler is shut down";
+    case CSCHED_FULL:
+        return "the scheduler's capacity is reached";
+    case CSCHED_WOULD_DEADLOCK:
+        return "the call would wait for the calling thread itself";
+    }
+    return "unknown status";
+}
+
+csched_configuration csched_configuration_default(void)
+{
+    return (csched_configuration){
+        .workers = CSCHED_WORKERS_AUTOMATIC,
+        .when_full = CSCHED_WHEN_FULL_SUSPEND,
+        .capacity = CSCHED_CAPACITY_UNBOUNDED,
+        .name = "csched",
+    };
+}
+
+static void before_fork(void) { pthread_mutex_lock(&alive_mutex); }
+
+static void after_fork_in_parent(void) { pthread_mutex_unlock(&alive_mutex); }
+
+// The child has this one thread, and no worker: submissions are refused from now on, instead of waiting for ever.
+static void after_fork_in_child(void)
+{
+    csched_fetch_add(&forks, 1, relaxed);
+    for (csched_scheduler *scheduler = alive; scheduler != NULL; scheduler = scheduler->next_alive) {
+        csched_fetch_or(&scheduler->control, CSCHED_CLOSING | CSCHED_SEALED | CSCHED_STOPPED, seq_cst);
+        csched_registry_close(&scheduler->registry); // no read section needed: there is no other thread
+    }
+    pthread_mutex_unlock(&alive_mutex);
+}
+
+static void handle_forks(void) { (void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child); }
+
+static void enlist(csched_scheduler *scheduler)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, handle_forks);
+    pthread_mutex_lock(&alive_mutex);
+    scheduler->previous_alive = NULL;
+    scheduler->next_alive = alive;
+    if (alive != NULL) {
+        alive->previous_alive = scheduler;
+    }
+    alive = scheduler;
+    pthread_mutex_unlock(&alive_mutex);
+}
+
+static void delist(csched_scheduler *scheduler)
+{
+    pthread_mutex_lock(&alive_mutex);
+    if (scheduler->next_alive != NULL) {
+        scheduler->next_alive->previous_alive = scheduler->previous_alive;
+    }
+    if (scheduler->previous_alive != NULL) {
+        scheduler->previous_alive->next_alive = scheduler->next_alive;
+    } else {
+        alive = scheduler->next_alive;
+    }
+    pthread_mutex_unlock(&alive_mutex);
+}
+
+static csched_crew *allocate_crew(uint32_t count)
+{
+    csched_crew *crew = csched_allocate(sizeof *crew + count * sizeof(csched_worker *), 0);
+    if (crew != NULL) {
+        crew->count = 0;
+    }
+    return crew;
+}
+
+static void free_crew(csched_retired *object) { csched_free(object); }
+
+static void free_worker(csched_retired *object)
+{
+    csched_worker_destroy((csched_worker *)(void *)((char *)object - offsetof(csched_worker, retired)));
+}
+
+static void publish_crew(csched_scheduler *scheduler, csched_crew *crew)
+{
+    csched_crew *old = csched_exchange(&scheduler->crew, crew, acq_rel); // S3
+    csched_reclaim_retire(scheduler->domain, &old->retired, free_crew);
+}
+
+static bool is_index_used(const csched_crew *crew, uint32_t index)
+{
+    for (uint32_t position = 0; position < crew->count; position++) {
+        if (crew->workers[position]->index == index) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_statistics(csched_statistics *sum, const csched_worker *worker)
+{
+    sum->submitted += csched_load(&worker->submitted, relaxed);
+    sum->executed += csched_load(&worker->executed, acquire);
+    sum->cancelled += csched_load(&worker->cancelled, acquire);
+    sum->stolen += csched_load(&worker->stolen, relaxed);
+    sum->parked += csched_load(&worker->parked, relaxed);
+    sum->running += csched_load(&worker->running, seq_cst); // P19
+}
+
+// Replaces the crew by one without the workers from `from` on for which `gone` says so; their memory is retired (S3).
+static csched_status remove_workers(csched_scheduler *scheduler, uint32_t from, bool (*gone)(csched_worker *worker))
+{
+    csched_crew *old = csched_load(&scheduler->crew, relaxed);
+    csched_crew *crew = allocate_crew(old->count);
+    csched_crew *removed = allocate_crew(old->count);
+    if (crew == NULL || removed == NULL) {
+        csched_free(crew);
+        csched_free(removed);
+        return CSCHED_OUT_OF_MEMORY;
+    }
+    for (uint32_t position = 0; position < old->count; position++) {
+        csched_worker *worker = old->workers[position];
+        csched_crew *to = position >= from && gone(worker) ? removed : crew;
+        to->workers[to->count++] = worker;
+    }
+    publish_crew(scheduler, crew);
+    for (uint32_t position = 0; position < removed->count; position++) {
+        add_statistics(&scheduler->of_gone, removed->workers[position]);
+        csched_reclaim_retire(scheduler->domain, &removed->workers[position]->retired, free_worker);
+    }
+    csched_free(removed);
+    return CSCHED_OK;
+}
+
+static bool has_ended(csched_worker *worker)
+{
+    return csched_load(&worker->leaving, relaxed) && pthread_tryjoin_np(worker->thread, NULL) == 0;
+}
+
+static bool always(csched_worker *worker)
+{
+    (void)worker;
+    return true;
+}
+
+static csched_status grow(csched_scheduler *scheduler, uint32_t more)
+{
+    csched_crew *old = csched_load(&scheduler->crew, relaxed);
+    uint32_t before = old->count;
+    uint32_t started = before;
+    csched_crew *crew = allocate_crew(before + more);
+    if (crew == NULL) {
+        return CSCHED_OUT_OF_MEMORY;
+    }
+    crew->count = started;
+    memcpy(crew->workers, old->workers, started * sizeof(csched_worker *));
+    csched_status status = CSCHED_OK;
+    for (uint32_t index = 0; status == CSCHED_OK && crew->count < before + more; index++) {
+        if (index == CSCHED_WORKERS_MAX) { // those who leave still hold their indices, in their last bodies
+            status = CSCHED_THREAD_CREATION_FAILED;
+        } else if (!is_index_used(crew, index)) {
+            csched_worker *worker = csched_worker_create(scheduler, index);
+            status = worker == NULL ? CSCHED_OUT_OF_MEMORY : CSCHED_OK;
+            if (worker != NULL) {
+                crew->workers[crew->count++] = worker;
+            }
+        }
+    }
+    publish_crew(scheduler, crew); // before the threads: thieves must find a deque as soon as something can be in it
+    while (status == CSCHED_OK && started < crew->count &&
+           (status = csched_worker_start(crew->workers[started])) == CSCHED_OK) {
+        started++;
+    }
+    if (status != CSCHED_OK) {
+        csched_check(remove_workers(scheduler, started, always) == CSCHED_OK, "out of memory while undoing a resize");
+    }
+    csched_store(&scheduler->size, csched_load(&scheduler->size, relaxed) + started - before, relaxed);
+    return status;
+}
+
+// Those who leave stay in the crew, as victims, until their threads have ended.
+static void shrink(csched_scheduler *scheduler, uint32_t fewer)
+{
+    csched_crew *crew = csched_load(&scheduler->crew, relaxed);
+    csched_store(&scheduler->size, csched_load(&scheduler->size, relaxed) - fewer, relaxed);
+    for (uint32_t position = crew->count; fewer > 0; position--) {
+        csched_worker *worker = crew->workers[position - 1];
+        if (!csched_load(&worker->leaving, relaxed)) {
+            csched_store(&worker->leaving, true, seq_cst);
+            csched_idle_wake(&scheduler->idle, worker->index);
+            fewer--;
+        }
+    }
+}
+
+csched_status csched_scheduler_resize(csched_scheduler *scheduler, uint32_t workers)
+{
+    if (workers == CSCHED_WORKERS_AUTOMATIC) {
+        csched_status status = csched_automatic_workers(&workers);
+        if (status != CSCHED_OK) {
+            return status;
+        }
+    }
+    if (workers == 0 || workers > CSCHED_WORKERS_MAX) {
+        return CSCHED_INVALID_WORKERS;
+    }
+    pthread_mutex_lock(&scheduler->lifecycle);
+    csched_status status = CSCHED_OK;
+    uint32_t size = csched_load(&scheduler->size, relaxed);
+    if ((csched_load(&scheduler->control, seq_cst) & CSCHED_CLOSING) != 0) {
+        status = CSCHED_CLOSED;
+    } else {
+        status = remove_workers(scheduler, 0, has_ended);
+        if (status == CSCHED_OK && workers > size) {
+            status = grow(scheduler, workers - size);
+        } else if (status == CSCHED_OK && workers < size) {
+            shrink(scheduler, size - workers);
+        }
+    }
+    pthread_mutex_unlock(&scheduler->lifecycle);
+    return status;
+}
+
+static void free_scheduler(csched_scheduler *scheduler)
+{
+    csched_registry_destroy(&scheduler->registry);
+    if (scheduler->release_owner != NULL) {
+        scheduler->release_owner(csched_load(&scheduler->owner, relaxed));
+    }
+    pthread_mutex_destroy(&scheduler->lifecycle);
+    pthread_mutex_destroy(&scheduler->ending);
+    csched_free(scheduler);
+}
+
+static csched_status initialise(csched_scheduler *scheduler, const csched_configuration *configuration)
+{
+    memset(scheduler, 0, sizeof *scheduler);
+    scheduler->id = csched_fetch_add(&ids, 1, relaxed) + 1;
+    csched_init(&scheduler->control, 0);
+    csched_init(&scheduler->observer, NULL);
+    csched_init(&scheduler->owner, NULL);
+    csched_capacity_init(&scheduler->capacity, configuration->capacity, configuration->when_full);
+    const char *name = configuration->name == NULL ? "csched" : configuration->name;
+    (void)strncpy(scheduler->name, name, sizeof scheduler->name - 1);
+    csched_idle_init(&scheduler->idle);
+    pthread_mutex_init(&scheduler->lifecycle, NULL);
+    pthread_mutex_init(&scheduler->ending, NULL);
+    csched_init(&scheduler->size, 0);
+    scheduler->forks = csched_load(&forks, relaxed);
+    scheduler->domain = csched_reclaim_create();
+    csched_crew *crew = allocate_crew(0);
+    if (scheduler->domain == NULL || crew == NULL) {
+        csched_free(crew);
+        csched_free(scheduler->domain);
+        return CSCHED_OUT_OF_MEMORY;
+    }
+    csched_init(&scheduler->crew, crew);
+    if (!csched_registry_init(&scheduler->registry, scheduler->domain)) {
+        csched_free(crew);
+        csched_free(scheduler->domain);
+        return CSCHED_OUT_OF_MEMORY;
+    }
+    return CSCHED_OK;
+}
+
+csched_status csched_scheduler_create(const csched_configuration *configuration, csched_scheduler **result)
+{
+    uint32_t workers = configuration->workers;
+    if (workers == CSCHED_WORKERS_AUTOMATIC) {
+        csched_status status = csched_automatic_workers(&workers);
+        if (status != CSCHED_OK) {
+            return status;
+        }
+    }
+    if (workers == 0 || workers > CSCHED_WORKERS_MAX) {
+        return CSCHED_INVALID_WORKERS;
+    }
+    if (configuration->capacity == 0) {
+        return CSCHED_INVALID_CAPACITY;
+    }
+    csched_scheduler *scheduler = csched_allocate(sizeof *scheduler, CSCHED_LINE);
+    if (scheduler == NULL) {
+        return CSCHED_OUT_OF_MEMORY;
+    }
+    csched_status status = initialise(scheduler, configuration);
+    if (status != CSCHED_OK) {
+        csched_free(scheduler);
+        return status;
+    }
+    enlist(scheduler);
+    pthread_mutex_lock(&scheduler->lifecycle);
+    status = grow(scheduler, workers);
+    pthread_mutex_unlock(&scheduler->lifecycle);
+    if (status != CSCHED_OK) {
+        csched_scheduler_destroy(scheduler);
+        return status;
+    }
+    *result = scheduler;
+    return CSCHED_OK;
+}
+
+void csched_scheduler_close(csched_scheduler *scheduler)
+{
+    uint32_t before = csched_fetch_or(&scheduler->control, CSCHED_CLOSING, seq_cst); // P16
+    if ((before & CSCHED_CLOSING) != 0) {
+        return;
+    }
+    bool reader = csched_worker_self() != NULL;
+    if (!reader) {
+        csched_reclaim_join();
+    }
+    csched_reclaim_enter();
+    csched_registry_close(&scheduler->registry);
+    csched_reclaim_exit();
+    if (!reader) {
+        csched_reclaim_leave();
+    }
+    csched_fetch_or(&scheduler->control, CSCHED_SEALED, seq_cst); // S2
+    csched_capacity_interrupt(&scheduler->capacity);
+    csched_idle_wake_all(&scheduler->idle);
+}
+
+// Ends every suspension: what is suspended for ever could not be drained.
+static void end_suspension(csched_scheduler *scheduler)
+{
+    csched_fetch_and(&scheduler->control, CSCHED_SUSPENSION - 1, seq_cst);
+    csched_idle_wake_all(&scheduler->idle);
+}
+
+static void cancel_pending(csched_scheduler *scheduler)
+{
+    csched_fetch_or(&scheduler->control, CSCHED_CANCELLING, seq_cst);
+}
+
+static void wait_until_stopped(csched_scheduler *scheduler, uint64_t deadline_ns)
+{
+    for (;;) {
+        uint32_t control = csched_load(&scheduler->control, seq_cst);
+        uint64_t now = csched_now_ns();
+        if ((control & CSCHED_STOPPED) != 0 || now >= deadline_ns) {
+            return;
+        }
+        (void)csched_futex_wait(&scheduler->control, control, deadline_ns - now);
+    }
+}
+
+// Without `lifecycle`: the last bodies may want statistics. The crew does not change any more, because we are closing.
+static void join_all(csched_scheduler *scheduler)
+{
+    const csched_crew *crew = csched_load(&scheduler->crew, acquire);
+    for (uint32_t position = 0; position < crew->count; position++) {
+        (void)pthread_join(crew->workers[position]->thread, NULL);
+    }
+    pthread_mutex_lock(&scheduler->lifecycle);
+    csched_check(remove_workers(scheduler, 0, always) == CSCHED_OK, "out of memory while shutting down");
+    csched_store(&scheduler->size, 0, relaxed);
+    pthread_mutex_unlock(&scheduler->lifecycle);
+}
+
+csched_status csched_scheduler_shutdown(csched_scheduler *scheduler, uint64_t timeout_ns)
+{
+    csched_worker *worker = csched_worker_self();
+    if (worker != NULL && worker->scheduler == scheduler) {
+        return CSCHED_WOULD_DEADLOCK;
+    }
+    uint64_t now = csched_now_ns();
+    if (timeout_ns == 0) {
+        cancel_pending(scheduler); // before suspension ends: nothing that waits may slip through
+    }
+    csched_scheduler_close(scheduler);
+    end_suspension(scheduler);
+    pthread_mutex_lock(&scheduler->lifecycle); // a resize that began before the close ends first
+    pthread_mutex_unlock(&scheduler->lifecycle);
+    pthread_mutex_lock(&scheduler->ending);
+    if (!scheduler->joined) {
+        if (timeout_ns != 0 && timeout_ns < UINT64_MAX - now) {
+            wait_until_stopped(scheduler, now + timeout_ns);
+            if ((csched_load(&scheduler->control, seq_cst) & CSCHED_STOPPED) == 0) {
+                cancel_pending(scheduler);
+            }
+        }
+        join_all(scheduler);
+        scheduler->joined = true;
+    }
+    pthread_mutex_unlock(&scheduler->ending);
+    return CSCHED_OK;
+}
+
+void csched_scheduler_destroy(csched_scheduler *scheduler)
+{
+    if (scheduler->forks != csched_load(&forks, relaxed)) {
+        return; // a forked child: what threads of the parent left half-done cannot be taken apart here
+    }
+    csched_reclaim *domain = scheduler->domain;
+    csched_status status = csched_scheduler_shutdown(scheduler, CSCHED_FOREVER);
+    csched_check(status == CSCHED_OK, "called on a worker of the scheduler itself");
+    delist(scheduler);
+    csched_observer_dispose(scheduler);
+    csched_reclaim_retire(domain, &csched_load(&scheduler->crew, relaxed)->retired, free_crew);
+    csched_reclaim_destroy(domain);
+    free_scheduler(scheduler);
+}
+
+typedef struct {
+    void (*function)(void *context);
+    void *context;
+} thread_call;
+
+static void *call_in_thread(void *argument)
+{
+    thread_call call = *(thread_call *)argument;
+    csched_free(argument);
+    call.function(call.context);
+    return NULL;
+}
+
+csched_status csched_call_on_thread(void (*function)(void *context), void *context)
+{
+    thread_call *call = csched_allocate(sizeof *call, 0);
+    if (call == NULL) {
+        return CSCHED_OUT_OF_MEMORY;
+    }
+    *call = (thread_call){ .function = function, .context = context };
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, call_in_thread, call) != 0) {
+        csched_free(call);
+        return CSCHED_THREAD_CREATION_FAILED;
+    }
+    (void)pthread_detach(thread);
+    return CSCHED_OK;
+}
+
+static void destroy_from_thread(void *scheduler) { csched_scheduler_destroy(scheduler); }
+
+void csched_scheduler_destroy_later(csched_scheduler *scheduler)
+{
+    csched_scheduler_close(scheduler);
+    csched_check(csched_call_on_thread(destroy_from_thread, scheduler) == CSCHED_OK,
+                 "no thread could be created to destroy a scheduler from its own worker");
+}
+
+void csched_scheduler_suspend(csched_scheduler *scheduler)
+{
+    uint32_t before = csched_fetch_add(&scheduler->control, CSCHED_SUSPENSION, seq_cst); // P19
+    csched_check(before < UINT32_MAX - CSCHED_SUSPENSION, "suspended too often");
+    csched_fence(seq_cst); // P19: what the caller reads next (running) is read after control was set
+}
+
+void csched_scheduler_resume(csched_scheduler *scheduler)
+{
+    uint32_t before = csched_fetch_sub(&scheduler->control, CSCHED_SUSPENSION, seq_cst);
+    csched_check(csched_is_suspended(before), "not suspended");
+    if (!csched_is_suspended(before - CSCHED_SUSPENSION)) {
+        csched_idle_wake_all(&scheduler->idle);
+    }
+}
+
+uint32_t csched_scheduler_workers(const csched_scheduler *scheduler)
+{
+    return csched_load(&scheduler->size, relaxed);
+}
+
+csched_scheduler *csched_scheduler_current(void)
+{
+    csched_worker *worker = csched_worker_self();
+    return worker == NULL ? NULL : worker->scheduler;
+}
+
+void csched_scheduler_set_owner(csched_scheduler *scheduler, void *owner, void (*release)(void *owner))
+{
+    scheduler->release_owner = release;
+    csched_store(&scheduler->owner, owner, release);
+}
+
+void *csched_scheduler_owner(const csched_scheduler *scheduler) { return csched_load(&scheduler->owner, acquire); }
+
+csched_statistics csched_scheduler_statistics(csched_scheduler *scheduler)
+{
+    pthread_mutex_lock(&scheduler->lifecycle);
+    csched_statistics sum = scheduler->of_gone;
+    bool reader = csched_worker_self() != NULL;
+    if (!reader) {
+        csched_reclaim_join();
+    }
+    csched_reclaim_enter();
+    const csched_crew *crew = csched_load(&scheduler->crew, acquire);
+    for (uint32_t position = 0; position < crew->count; position++) {
+        add_statistics(&sum, crew->workers[position]);
+    }
+    sum.workers = csched_load(&scheduler->size, relaxed);
+    sum.submitted += csched_registry_appended(&scheduler->registry);
+    csched_reclaim_exit();
+    if (!reader) {
+        csched_reclaim_leave();
+    }
+    sum.woken = csched_load(&scheduler->idle.woken, relaxed);
+    sum.retired = csched_reclaim_retired(scheduler->domain);
+    sum.reclaimed = csched_reclaim_freed(scheduler->domain);
+    pthread_mutex_unlock(&scheduler->lifecycle);
+    return sum;
+}

@@ -1,0 +1,56 @@
+// scheduler_internal.h - what a scheduler is made of. Who may write what stands beside each field.
+
+#ifndef CSCHEDULER_SCHEDULER_INTERNAL_H
+#define CSCHEDULER_SCHEDULER_INTERNAL_H
+
+#include <pthread.h>
+
+#include "capacity.h"
+#include "cscheduler/completion.h"
+#include "cscheduler/scheduler.h"
+#include "idle.h"
+#include "observer.h"
+#include "port.h"
+#include "reclaim.h"
+#include "registry.h"
+#include "worker.h"
+
+// control: flags below, the number of suspensions above. Read before every operation, written rarely.
+#define CSCHED_CLOSING 1u    // no new inbox any more
+#define CSCHED_SEALED 2u     // every inbox is closed
+#define CSCHED_CANCELLING 4u // what has not started is cancelled
+#define CSCHED_STOPPED 8u    // nothing is left and nothing can come: workers end
+#define CSCHED_SUSPENSION 16u
+
+struct csched_scheduler {
+    // Read by every submission, written rarely.
+    csched_aligned_to_line csched_atomic(uint32_t) control;
+    uint64_t id; // never used again, unlike an address
+    csched_capacity capacity;
+    csched_registry registry;
+    csched_atomic(csched_crew *) crew; // readers: RCU; written under `lifecycle`
+    csched_atomic(csched_observer_snapshot *) observer;
+    csched_atomic(void *) owner;
+    void (*release_owner)(void *owner);
+    csched_reclaim *domain;
+    char name[11];
+
+    csched_idle idle;
+
+    // Only for those who create, resize, shut down and count: never on the way of an operation.
+    csched_aligned_to_line pthread_mutex_t lifecycle;
+    csched_atomic(uint32_t) size;   // workers that are not about to leave
+    csched_statistics of_gone;      // of workers that are no more
+    uint32_t forks;                 // of the process, when this was created
+    pthread_mutex_t ending;         // shutdowns take turns here, also while they wait
+    bool joined;
+    csched_scheduler *next_alive; // all schedulers, for fork
+    csched_scheduler *previous_alive;
+};
+
+static inline bool csched_is_suspended(uint32_t control) { return control >= CSCHED_SUSPENSION; }
+
+/// Submits past the capacity: for lanes and for workers that leave.
+csched_status csched_submit_exempt(csched_scheduler *scheduler, csched_operation operation);
+
+#endif

@@ -1,0 +1,163 @@
+// submit.c - the way of an operation from a caller's hand into a queue.
+//
+//   U1  Entering the counter comes before the publication, and is undone when there is none.
+//   U2  A worker pushes onto its own deque, everybody else appends to the inbox of the calling thread: no submission writes a
+//       line that another submission writes, but the counter that the caller chose.
+//   U3  The first submission of a thread lists its inbox, then looks at `closing`; a close sets it, then closes what is listed
+//       (P16). So an inbox that escaped the sweep is closed by its own thread before anything is appended.
+
+#include "scheduler_internal.h"
+
+static csched_submitter *inbox_of_this_thread(csched_scheduler *scheduler)
+{
+    csched_submitter *submitter = csched_registry_find(scheduler->id);
+    if (csched_unlikely(submitter == NULL)) {
+        submitter = csched_registry_add(&scheduler->registry, scheduler->id);
+        if (submitter != NULL && (csched_load(&scheduler->control, seq_cst) & CSCHED_CLOSING) != 0) { // U3
+            csched_inbox_close(&submitter->inbox);
+        }
+    }
+    return submitter;
+}
+
+static csched_status append(csched_scheduler *scheduler, const csched_operation *operations, size_t count)
+{
+    csched_submitter *submitter = inbox_of_this_thread(scheduler);
+    if (csched_unlikely(submitter == NULL)) {
+        return CSCHED_OUT_OF_MEMORY;
+    }
+    switch (csched_inbox_append(&submitter->inbox, operations, count)) {
+    case CSCHED_APPENDED:
+        break;
+    case CSCHED_APPEND_CLOSED:
+        return CSCHED_CLOSED;
+    case CSCHED_APPEND_NO_MEMORY:
+        return CSCHED_OUT_OF_MEMORY;
+    }
+    if (csched_likely(!csched_is_suspended(csched_load(&scheduler->control, seq_cst)))) { // resume wakes everybody
+        csched_idle_after_submit(&scheduler->idle);
+    }
+    return CSCHED_OK;
+}
+
+static csched_status push(csched_worker *worker, const csched_operation *operations, size_t count)
+{
+    if (csched_unlikely(!csched_worker_push(worker, operations, count))) {
+        return CSCHED_OUT_OF_MEMORY;
+    }
+    csched_store(&worker->submitted, csched_load(&worker->submitted, relaxed) + count, relaxed);
+    return CSCHED_OK;
+}
+
+static void run_here(const csched_operation *operations, size_t count)
+{
+    for (size_t index = 0; index < count; index++) {
+        operations[index].run(operations[index].context, operations[index].extra, CSCHED_RUN);
+        if (operations[index].counter != NULL) {
+            (void)csched_completion_leave(operations[index].counter, 1);
+        }
+    }
+}
+
+// CSCHED_OK: there is room, and it is taken. `ran`: it was dealt with in the caller.
+static csched_status make_room(csched_scheduler *scheduler, const csched_operation *operations, size_t count, bool *ran)
+{
+    csched_capacity *capacity = &scheduler->capacity;
+    if ((csched_load(&scheduler->control, acquire) & CSCHED_CLOSING) != 0) {
+        return CSCHED_CLOSED;
+    }
+    if (csched_capacity_try_enter(capacity, count)) {
+        return CSCHED_OK;
+    }
+    switch (capacity->when_full) {
+    case CSCHED_WHEN_FULL_RUN_IN_CALLER:
+        run_here(operations, count);
+        *ran = true;
+        return CSCHED_OK;
+    case CSCHED_WHEN_FULL_SUSPEND:
+        if (count <= capacity->limit) {
+            return csched_capacity_enter(capacity, count, &scheduler->control, CSCHED_CLOSING) ? CSCHED_OK
+                                                                                                 : CSCHED_CLOSED;
+        }
+        return CSCHED_FULL; // more than would ever fit
+    case CSCHED_WHEN_FULL_REJECT:
+        break;
+    }
+    return CSCHED_FULL;
+}
+
+static csched_status append_bounded(csched_scheduler *scheduler, const csched_operation *operations, size_t count)
+{
+    bool ran = false;
+    csched_status status = make_room(scheduler, operations, count, &ran);
+    if (status != CSCHED_OK || ran) {
+        return status;
+    }
+    status = append(scheduler, operations, count);
+    if (status != CSCHED_OK) {
+        csched_capacity_leave(&scheduler->capacity, count);
+    }
+    return status;
+}
+
+// U1. Operations of one counter mostly come in a row: one enter for each row.
+static void enter_counters(const csched_operation *operations, size_t count)
+{
+    for (size_t first = 0, end; first < count; first = end) {
+        for (end = first + 1; end < count && operations[end].counter == operations[first].counter;) {
+            end++;
+        }
+        if (operations[first].counter != NULL) {
+            csched_completion_enter(operations[first].counter, (uint32_t)(end - first));
+        }
+    }
+}
+
+static void leave_counters(const csched_operation *operations, size_t count)
+{
+    for (size_t index = 0; index < count; index++) {
+        if (operations[index].counter != NULL) {
+            (void)csched_completion_leave(operations[index].counter, 1);
+        }
+    }
+}
+
+static csched_status route(csched_scheduler *scheduler, const csched_operation *operations, size_t count, bool exempt)
+{
+    csched_worker *worker = csched_worker_self();
+    if (worker != NULL && worker->scheduler == scheduler) {
+        return push(worker, operations, count); // U2
+    }
+    return exempt || !csched_capacity_is_bounded(&scheduler->capacity) ? append(scheduler, operations, count)
+                                                                       : append_bounded(scheduler, operations, count);
+}
+
+csched_status csched_submit(csched_scheduler *scheduler, csched_operation operation)
+{
+    if (operation.counter != NULL) {
+        csched_completion_enter(operation.counter, 1);
+    }
+    csched_status status = route(scheduler, &operation, 1, false);
+    if (csched_unlikely(status != CSCHED_OK) && operation.counter != NULL) {
+        (void)csched_completion_leave(operation.counter, 1);
+    }
+    return status;
+}
+
+csched_status csched_submit_bulk(csched_scheduler *scheduler, const csched_operation *operations, size_t count)
+{
+    if (count == 0) {
+        return (csched_load(&scheduler->control, acquire) & CSCHED_CLOSING) != 0 ? CSCHED_CLOSED : CSCHED_OK;
+    }
+    enter_counters(operations, count);
+    csched_status status = route(scheduler, operations, count, false);
+    if (status != CSCHED_OK) {
+        leave_counters(operations, count);
+    }
+    return status;
+}
+
+csched_status csched_submit_exempt(csched_scheduler *scheduler, csched_operation operation)
+{
+    return route(scheduler, &operation, 1, true);
+}

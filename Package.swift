@@ -1,0 +1,49 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+let warnings: [CSetting] = [
+    .treatAllWarnings(as: .error),
+    .enableWarning("all"), .enableWarning("extra"), .enableWarning("conversion"), .enableWarning("shadow"),
+    .enableWarning("missing-prototypes"), .enableWarning("strict-prototypes"),
+]
+
+/// Every Swift target is built with the same settings, so that a file can move between targets unchanged.
+let settings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+let package = Package(
+    name: "CompositeOperations",
+    products: [
+        .library(name: "CScheduler", targets: ["CScheduler"]),
+        .library(name: "Scheduling", targets: ["Scheduling"]),
+    ],
+    targets: [
+        .systemLibrary(name: "CURCU", pkgConfig: "liburcu-memb", providers: [.apt(["liburcu-dev"])]),
+        .target(
+            name: "CScheduler",
+            dependencies: ["CURCU"],
+            path: "CScheduler",
+            exclude: ["DESIGN.md"],
+            sources: ["src"],
+            publicHeadersPath: "include",
+            cSettings: warnings + [.define("_GNU_SOURCE")],
+            linkerSettings: [.linkedLibrary("urcu-memb")]
+        ),
+        .target(
+            name: "Scheduling",
+            dependencies: ["CScheduler"],
+            swiftSettings: settings + [.strictMemorySafety()]
+        ),
+        .testTarget(
+            name: "SchedulingTests",
+            dependencies: ["CScheduler", "Scheduling"],
+            swiftSettings: settings
+        ),
+    ],
+    swiftLanguageModes: [.v6],
+    cLanguageStandard: .gnu17
+)

@@ -1,0 +1,47 @@
+internal import CScheduler
+
+/// A closure as the two words it is, so that an operation carries it without a box of its own.
+///
+/// The struct keeps the closure's natural calling convention: stored through a generic pointer it would be
+/// re-abstracted, which allocates a second box.
+struct Body: Sendable {
+    typealias Words = (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?)
+
+    let run: @Sendable () -> Void
+
+    @inline(__always)
+    init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+
+    /// Takes over the reference that ``words()`` gave away.
+    @inline(__always)
+    init(taking words: Words) {
+        var words = unsafe words
+        self = unsafe withUnsafeMutablePointer(to: &words) { pointer in
+            unsafe UnsafeMutableRawPointer(pointer).assumingMemoryBound(to: Body.self).move()
+        }
+    }
+
+    /// The closure's code and context, with a reference to the context that ``init(taking:)`` takes over.
+    @inline(__always)
+    func words() -> Words {
+        unsafe withUnsafeTemporaryAllocation(of: Body.self, capacity: 1) { buffer in
+            unsafe buffer.initializeElement(at: 0, to: self) // never deinitialised: the reference moves into the words
+            return unsafe UnsafeRawPointer(buffer.baseAddress!).load(as: Words.self)
+        }
+    }
+
+    /// An operation that runs the closure, or only releases it when it is cancelled.
+    @inline(__always)
+    func operation(in counter: OpaquePointer?) -> csched_operation {
+        let (code, context) = unsafe words()
+        return unsafe csched_operation(run: runBody, context: code, extra: context, counter: counter)
+    }
+}
+
+/// The C function of every closure. It takes the closure over before it looks at how it ends, so that nothing leaks.
+private func runBody(
+    _ code: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, _ disposition: csched_disposition
+) {
+    let body = unsafe Body(taking: (code, context))
+    if disposition == .run { body.run() }
+}

@@ -1,0 +1,124 @@
+internal import CScheduler
+
+/// Counts the operations of a group that have not completed, and tells when none is left.
+///
+/// ```swift
+/// let counter = try CompletionCounter()
+/// try scheduler.submit(in: counter) { resize(image) }
+/// try scheduler.submit(in: counter) { index(text) }
+/// guard counter.wait(timeout: .milliseconds(250)) == .completed else { throw Timeout() }
+/// ```
+///
+/// When the count falls to zero a *generation* is complete: whoever waits on it is released, even if the next generation
+/// has begun by then. What an operation of the generation wrote is visible to whoever was released.
+///
+/// A counter may be given up while operations are outstanding: its memory goes with the last of them.
+///
+/// - SeeAlso: `DispatchGroup`, whose enter, leave, wait and notify these are.
+@safe
+public final class CompletionCounter: Sendable {
+    // Sendable: the C side synchronises every call, and the last use is `deinit`.
+    nonisolated(unsafe) let handle: OpaquePointer
+
+    /// Creates a counter at zero.
+    ///
+    /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/outOfMemory``.
+    /// - Complexity: O(1), two allocations.
+    public init() throws(SchedulerError) {
+        guard let handle = unsafe csched_completion_create() else { throw SchedulerError(.outOfMemory) }
+        unsafe self.handle = handle
+    }
+
+    deinit { unsafe csched_completion_release(handle) }
+
+    /// Adds operations to the current generation.
+    ///
+    /// - Parameter count: how many; at least 0.
+    /// - Precondition: no more than 2²⁹ − 1 operations are outstanding.
+    /// - Complexity: O(1), lock-free, allocates nothing.
+    public func enter(_ count: Int = 1) {
+        guard let count = UInt32(exactly: count) else {
+            preconditionFailure("CompletionCounter.enter: \(count) is not a number of operations")
+        }
+        unsafe csched_completion_enter(handle, count)
+    }
+
+    /// Takes an operation away.
+    ///
+    /// - Returns: whether it was the last of its generation; exactly one call per generation is.
+    /// - Precondition: an earlier ``enter(_:)`` matches the call.
+    /// - Complexity: O(1), lock-free, allocates nothing; the last one also runs what ``notify(_:)`` was given.
+    @discardableResult
+    public func leave() -> Bool { unsafe csched_completion_leave(handle, 1) }
+
+    /// How many operations are outstanding, at some moment of the call.
+    public var outstanding: Int { Int(unsafe csched_completion_outstanding(handle)) }
+
+    /// How a wait ended.
+    public enum WaitOutcome: Hashable, Sendable {
+        /// The generation is complete.
+        case completed
+        /// The timeout passed first; the operations go on.
+        case timedOut
+    }
+
+    /// Blocks the calling thread until the current generation is complete.
+    ///
+    /// On a worker of a scheduler the call helps: it runs other operations meanwhile, nested on the worker's stack. So a
+    /// scheduler with one worker cannot wait for itself for ever.
+    ///
+    /// - Parameter timeout: how long to wait, on the monotonic clock; zero asks without waiting. A helping worker may
+    ///   return later, by the length of one operation.
+    /// - Returns: ``WaitOutcome/completed`` at once when nothing is outstanding.
+    @available(*, noasync, message: "Blocks the thread; use the asynchronous wait().")
+    public func wait(timeout: Duration) -> WaitOutcome {
+        switch unsafe csched_completion_wait(handle, timeout.wholeNanoseconds) {
+        case .completed: .completed
+        case .timedOut: .timedOut
+        }
+    }
+
+    /// Blocks the calling thread until the current generation is complete, however long that takes.
+    ///
+    /// - SeeAlso: ``wait(timeout:)``, for what the call does on a worker.
+    @available(*, noasync, message: "Blocks the thread; use the asynchronous wait().")
+    public func wait() {
+        _ = unsafe csched_completion_wait(handle, UInt64.max)
+    }
+
+    /// Calls `body` once when the current generation is complete; at once when nothing is outstanding.
+    ///
+    /// - Parameter body: something short; it runs on the thread of the last ``leave()``, or on the caller's.
+    /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/outOfMemory``; `body` is not called then.
+    /// - Complexity: O(1), lock-free, one allocation.
+    public func notify(_ body: @escaping @Sendable () -> Void) throws(SchedulerError) {
+        let box = unsafe Unmanaged.passRetained(Box(Body(body)))
+        let notification = unsafe csched_completion_notify(
+            handle, { unsafe Unmanaged<Box<Body>>.fromOpaque($0!).takeRetainedValue().value.run() }, box.toOpaque())
+        guard let notification = unsafe notification else {
+            unsafe box.release()
+            throw SchedulerError(.outOfMemory)
+        }
+        unsafe csched_notification_release(notification)
+    }
+
+    /// Waits until the current generation is complete, without blocking a thread.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled first; the operations go on.
+    public func wait() async throws(CancellationError) {
+        let waiter = CompletionWaiter()
+        let completed = await withTaskCancellationHandler {
+            await withCheckedContinuation { waiter.wait(on: self, resuming: $0) }
+        } onCancel: {
+            waiter.finish(false)
+        }
+        waiter.withdraw()
+        if !completed { throw CancellationError() }
+    }
+}
+
+/// A value with an identity, to be passed through C.
+final class Box<Value: Sendable>: Sendable {
+    let value: Value
+    init(_ value: Value) { self.value = value }
+}

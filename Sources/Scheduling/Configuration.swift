@@ -1,0 +1,70 @@
+internal import CScheduler
+
+extension Scheduler {
+    /// How a scheduler is made.
+    public struct Configuration: Hashable, Sendable {
+        /// The number of workers, 1 to 256.
+        ///
+        /// Nil: `CSCHED_WORKERS` of the environment when it is set, else the smaller of the affinity mask's CPUs and the
+        /// quota of the process's control group (v2, then v1), rounded up.
+        public var workers: Int?
+        /// The prefix of the threads' names; the first 10 bytes are shown.
+        public var name: String
+        /// How many operations submitted from outside may wait, at least 1; nil: any number.
+        public var capacity: Int?
+        /// What a submission from outside does when ``capacity`` is reached.
+        public var whenFull: CapacityPolicy
+
+        /// Creates a configuration; the defaults suit most programs.
+        public init(
+            workers: Int? = nil, name: String = "csched", capacity: Int? = nil, whenFull: CapacityPolicy = .suspend
+        ) {
+            self.workers = workers
+            self.name = name
+            self.capacity = capacity
+            self.whenFull = whenFull
+        }
+    }
+
+    /// What a submission from outside does when as many operations wait as the capacity allows.
+    ///
+    /// Submissions of a scheduler's own workers are exempt: they would wait for themselves.
+    public enum CapacityPolicy: Hashable, Sendable, CaseIterable {
+        /// Block the calling thread until there is room.
+        case suspend
+        /// Throw ``SchedulerError/Code/full``.
+        case reject
+        /// Run the operation in the calling thread.
+        case runInCaller
+    }
+}
+
+extension Scheduler.Configuration {
+    /// The C scheduler of this configuration; the caller owns it.
+    func createScheduler() throws(SchedulerError) -> OpaquePointer {
+        var configuration = unsafe csched_configuration_default()
+        if let workers {
+            guard let workers = UInt32(exactly: workers), workers <= CSCHED_WORKERS_MAX else {
+                throw SchedulerError(.invalidWorkers)
+            }
+            unsafe configuration.workers = workers
+        }
+        if let capacity {
+            guard let capacity = UInt64(exactly: capacity) else { throw SchedulerError(.invalidCapacity) }
+            unsafe configuration.capacity = capacity
+        }
+        unsafe configuration.when_full =
+            switch whenFull {
+            case .suspend: .suspend
+            case .reject: .reject
+            case .runInCaller: .runInCaller
+            }
+        var scheduler: OpaquePointer?
+        let status = unsafe name.withCString { name in
+            unsafe configuration.name = name
+            return unsafe csched_scheduler_create(&configuration, &scheduler)
+        }
+        try status.check()
+        return unsafe scheduler!
+    }
+}

@@ -1,0 +1,61 @@
+internal import CScheduler
+
+// A job is one word, and so is its executor: an operation carries both without an allocation. Jobs are run also when they
+// are cancelled or refused by a shutdown, because a task that is never run to its end never tells its parent.
+
+extension Scheduler: TaskExecutor {
+    /// Runs a job of a task that prefers this scheduler.
+    ///
+    /// - Complexity: O(1), lock-free, allocates nothing. When this scheduler is shut down the job runs on ``shared``.
+    public func enqueue(_ job: consuming ExecutorJob) {
+        let operation = unsafe jobOperation(UnownedJob(job), on: self, run: runTaskJob)
+        var status = unsafe csched_submit(handle, operation)
+        if status == .closed || status == .full, self !== Scheduler.shared {
+            status = unsafe csched_submit(Scheduler.shared.handle, operation)
+        }
+        precondition(status == .ok, "Scheduler.enqueue: a job of a task could not be enqueued")
+    }
+}
+
+extension SerialLane: SerialExecutor {
+    /// Runs a job of an actor that lives on this lane.
+    ///
+    /// - Complexity: O(1), lock-free, one allocation. When the scheduler is shut down the job runs on
+    ///   ``Scheduler/shared``, still one at a time.
+    public func enqueue(_ job: consuming ExecutorJob) {
+        let operation = unsafe jobOperation(UnownedJob(job), on: self, run: runLaneJob)
+        let status = unsafe csched_lane_submit_surely(handle, operation, Scheduler.shared.handle)
+        precondition(status == .ok, "SerialLane.enqueue: a job of an actor could not be enqueued")
+    }
+
+    /// Stops the process unless the calling code runs on this lane.
+    public func checkIsolated() {
+        precondition(isCurrent, "The code does not run on the expected serial lane")
+    }
+
+    /// Whether the calling code runs on this lane.
+    public func isIsolatingCurrentContext() -> Bool? { isCurrent }
+}
+
+private func jobOperation(
+    _ job: UnownedJob, on executor: AnyObject, run: @escaping csched_function
+) -> csched_operation {
+    // The task keeps its executor alive for as long as it has jobs there.
+    unsafe csched_operation(
+        run: run, context: unsafeBitCast(job, to: UnsafeMutableRawPointer.self),
+        extra: Unmanaged.passUnretained(executor).toOpaque(), counter: nil)
+}
+
+private func runTaskJob(_ job: UnsafeMutableRawPointer?, _ executor: UnsafeMutableRawPointer?, _: csched_disposition) {
+    let scheduler = unsafe Unmanaged<Scheduler>.fromOpaque(executor!)
+    unsafe scheduler._withUnsafeGuaranteedRef { scheduler in
+        unsafe unsafeBitCast(job!, to: UnownedJob.self).runSynchronously(on: scheduler.asUnownedTaskExecutor())
+    }
+}
+
+private func runLaneJob(_ job: UnsafeMutableRawPointer?, _ executor: UnsafeMutableRawPointer?, _: csched_disposition) {
+    let lane = unsafe Unmanaged<SerialLane>.fromOpaque(executor!)
+    unsafe lane._withUnsafeGuaranteedRef { lane in
+        unsafe unsafeBitCast(job!, to: UnownedJob.self).runSynchronously(on: lane.asUnownedSerialExecutor())
+    }
+}

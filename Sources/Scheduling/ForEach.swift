@@ -1,0 +1,92 @@
+internal import CScheduler
+
+extension Scheduler {
+    /// Submits one operation for every index of a range, without an allocation for each.
+    ///
+    /// The range is cut in halves as workers take it. It counts in `counter` until its last index has returned.
+    ///
+    /// - Parameter body: called once for every index, in no order. After a shutdown that cancels, not for those that had not
+    ///   begun.
+    /// - Throws: as ``submit(_:)``; `body` is not called then.
+    /// - Complexity: O(1), three allocations for the whole range.
+    public func submit(
+        _ range: Range<Int>, in counter: CompletionCounter, _ body: @escaping @Sendable (Int) -> Void
+    ) throws(SchedulerError) {
+        try submit(RangeCall(range, in: counter, body: body, finally: { _ in }))
+    }
+
+    /// Calls `body` once for every index of a range, on the workers, and returns after the last.
+    ///
+    /// On a worker of a scheduler the call helps: it runs operations meanwhile.
+    ///
+    /// - Throws: as ``submit(_:)``, and ``SchedulerError/Code/closed`` when a shutdown cut the range short.
+    @available(*, noasync, message: "Blocks the thread; use the asynchronous forEach(_:_:).")
+    public func forEach(_ range: Range<Int>, _ body: @escaping @Sendable (Int) -> Void) throws(SchedulerError) {
+        let counter = try CompletionCounter()
+        let outcome = RangeOutcome()
+        try submit(RangeCall(range, in: counter, body: body, finally: { outcome.set($0) }))
+        counter.wait()
+        if !outcome.isComplete { throw SchedulerError(.closed) }
+    }
+
+    /// Calls `body` once for every index of a range, on the workers, and returns after the last, blocking no thread.
+    ///
+    /// - Throws: as ``submit(_:)``, and ``SchedulerError/Code/closed`` when a shutdown cut the range short.
+    public func forEach(_ range: Range<Int>, _ body: @escaping @Sendable (Int) -> Void) async throws(SchedulerError) {
+        let result: Result<Void, SchedulerError> = await withCheckedContinuation { continuation in
+            let call = RangeCall(range, in: nil, body: body) { isComplete in
+                continuation.resume(returning: isComplete ? .success(()) : .failure(SchedulerError(.closed)))
+            }
+            do throws(SchedulerError) {
+                try submit(call)
+            } catch {
+                continuation.resume(returning: .failure(error))
+            }
+        }
+        try result.get()
+    }
+
+    private func submit(_ call: RangeCall) throws(SchedulerError) {
+        let context = unsafe Unmanaged.passRetained(call)
+        let status = unsafe csched_submit_range(
+            handle, UInt64(call.range.count), 0,
+            { context, index in
+                unsafe Unmanaged<RangeCall>.fromOpaque(context!)._withUnsafeGuaranteedRef { call in
+                    call.body(call.range.lowerBound + Int(index))
+                }
+            },
+            { context, isComplete in
+                unsafe Unmanaged<RangeCall>.fromOpaque(context!).takeRetainedValue().finally(isComplete)
+            },
+            context.toOpaque(), call.counter?.handle)
+        if status != .ok {
+            unsafe context.release()
+            try status.check()
+        }
+    }
+}
+
+/// What the pieces of one range share.
+private final class RangeCall: Sendable {
+    let range: Range<Int>
+    let counter: CompletionCounter?
+    let body: @Sendable (Int) -> Void
+    let finally: @Sendable (Bool) -> Void
+
+    init(
+        _ range: Range<Int>, in counter: CompletionCounter?, body: @escaping @Sendable (Int) -> Void,
+        finally: @escaping @Sendable (Bool) -> Void
+    ) {
+        self.range = range
+        self.counter = counter
+        self.body = body
+        self.finally = finally
+    }
+}
+
+/// Whether a range was run to its end. Written before the counter is left, read after it was waited for.
+private final class RangeOutcome: Sendable {
+    nonisolated(unsafe) private(set) var isComplete = true
+
+    func set(_ isComplete: Bool) { self.isComplete = isComplete }
+}

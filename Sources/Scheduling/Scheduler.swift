@@ -1,0 +1,156 @@
+internal import CScheduler
+
+/// Worker threads that run operations: closures, ranges of indices, and the jobs of Swift tasks.
+///
+/// ```swift
+/// let scheduler = try Scheduler()
+/// let counter = try CompletionCounter()
+/// for image in images { try scheduler.submit(in: counter) { resize(image) } }
+/// counter.wait()
+/// ```
+///
+/// Every accepted operation runs exactly once, or is cancelled by ``shutdown(_:)-(ShutdownPolicy)``: then its closure is
+/// released without being called. What was written before a submission is visible to the operation. There is no order
+/// between operations; a ``SerialLane`` has one. All members may be used from any thread, also inside an operation.
+///
+/// A scheduler is drained, and its threads are joined, when the last reference to it goes; ``withScheduler(_:_:)-(_,(Scheduler)->R)``
+/// makes that point visible.
+@safe
+public final class Scheduler: Sendable {
+    // Sendable: the C side synchronises every call, and the last use is `deinit`.
+    nonisolated(unsafe) let handle: OpaquePointer
+
+    /// Creates a scheduler and starts its workers.
+    ///
+    /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/invalidWorkers``,
+    ///   ``SchedulerError/Code/invalidCapacity``, ``SchedulerError/Code/invalidEnvironment``,
+    ///   ``SchedulerError/Code/threadCreationFailed`` or ``SchedulerError/Code/outOfMemory``.
+    /// - Complexity: O(workers), each a thread.
+    public init(_ configuration: Configuration = Configuration()) throws(SchedulerError) {
+        unsafe self.handle = try configuration.createScheduler()
+        unsafe csched_scheduler_set_owner(handle, Unmanaged.passRetained(Owner(self)).toOpaque()) { owner in
+            unsafe Unmanaged<Owner>.fromOpaque(owner!).release()
+        }
+    }
+
+    deinit {
+        if unsafe csched_scheduler_current() == handle { // the last reference was an operation's
+            unsafe csched_scheduler_destroy_later(handle)
+        } else {
+            unsafe csched_scheduler_destroy(handle)
+        }
+    }
+
+    /// The scheduler of the process, with one worker for every CPU the process may use. It is never shut down.
+    ///
+    /// - Precondition: its first use can create threads, and `CSCHED_WORKERS` in the environment is valid when it is set.
+    public static let shared: Scheduler = {
+        do {
+            return try Scheduler(Configuration(name: "shared"))
+        } catch {
+            fatalError("Scheduler.shared: \(error)")
+        }
+    }()
+
+    /// The scheduler whose worker the calling thread is; nil on every other thread.
+    public static var current: Scheduler? {
+        guard let current = unsafe csched_scheduler_current(), let owner = unsafe csched_scheduler_owner(current) else {
+            return nil
+        }
+        return unsafe Unmanaged<Owner>.fromOpaque(owner).takeUnretainedValue().scheduler
+    }
+
+    /// Submits one operation.
+    ///
+    /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/closed``, ``SchedulerError/Code/full`` or
+    ///   ``SchedulerError/Code/outOfMemory``; `body` is released without being called then.
+    /// - Complexity: O(1), lock-free; allocates nothing beside the closure's own context, but a block for every few
+    ///   hundred operations that wait. With ``CapacityPolicy/suspend`` the call may block a thread that is no worker.
+    public func submit(_ body: @escaping @Sendable () -> Void) throws(SchedulerError) {
+        unsafe try submit(Body(body), in: nil)
+    }
+
+    /// Submits one operation that counts in `counter` until it has returned.
+    ///
+    /// - Throws: as ``submit(_:)``; the counter is as before then.
+    /// - Complexity: as ``submit(_:)``.
+    public func submit(in counter: CompletionCounter, _ body: @escaping @Sendable () -> Void) throws(SchedulerError) {
+        unsafe try submit(Body(body), in: counter.handle)
+    }
+
+    @inline(__always)
+    private func submit(_ body: Body, in counter: OpaquePointer?) throws(SchedulerError) {
+        let operation = unsafe body.operation(in: counter)
+        let status = unsafe csched_submit(handle, operation)
+        if status != .ok {
+            unsafe operation.run(operation.context, operation.extra, .cancel)
+            try status.check()
+        }
+    }
+
+    /// Submits many operations with one publication and one wake-up; all or none.
+    ///
+    /// - Throws: as ``submit(_:)``; none of the bodies is called then. More bodies than the capacity are refused as
+    ///   ``SchedulerError/Code/full`` also when the policy is to suspend.
+    /// - Complexity: O(n), lock-free, one temporary array.
+    public func submit(
+        contentsOf bodies: [@Sendable () -> Void], in counter: CompletionCounter? = nil
+    ) throws(SchedulerError) {
+        let group = unsafe counter?.handle
+        let operations = unsafe bodies.map { body in unsafe Body(body).operation(in: group) }
+        let status = unsafe operations.withUnsafeBufferPointer { buffer in
+            guard let first = buffer.baseAddress else {
+                // No operation: only the question whether the scheduler is open.
+                var none = unsafe Body({}).operation(in: nil)
+                defer { unsafe none.run(none.context, none.extra, .cancel) }
+                return unsafe csched_submit_bulk(handle, &none, 0)
+            }
+            return unsafe csched_submit_bulk(handle, first, buffer.count)
+        }
+        if status != .ok {
+            for unsafe operation in unsafe operations { unsafe operation.run(operation.context, operation.extra, .cancel) }
+            try status.check()
+        }
+    }
+
+    /// Lets no further body start until ``resume()``. Calls nest.
+    ///
+    /// Bodies that have started go on, what waits is kept, submissions are accepted. After the return, a worker that is
+    /// not counted in ``Statistics/running`` starts nothing.
+    ///
+    /// - Complexity: O(1), wait-free.
+    public func suspend() { unsafe csched_scheduler_suspend(handle) }
+
+    /// Undoes one ``suspend()``.
+    ///
+    /// - Precondition: an earlier ``suspend()`` matches the call.
+    /// - Complexity: O(workers), one wake-up for each that sleeps.
+    public func resume() { unsafe csched_scheduler_resume(handle) }
+
+    /// The number of workers.
+    public var workers: Int { Int(unsafe csched_scheduler_workers(handle)) }
+
+    /// Changes the number of workers, now or as soon as the bodies of those who leave have returned.
+    ///
+    /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/invalidWorkers``, ``SchedulerError/Code/closed``,
+    ///   ``SchedulerError/Code/threadCreationFailed`` or ``SchedulerError/Code/outOfMemory``.
+    public func setWorkers(_ count: Int) throws(SchedulerError) {
+        guard let count = UInt32(exactly: count), count <= CSCHED_WORKERS_MAX else {
+            throw SchedulerError(.invalidWorkers)
+        }
+        try unsafe csched_scheduler_resize(handle, count).check()
+    }
+
+    /// What the scheduler has done since it was created.
+    ///
+    /// - Complexity: O(workers + submitting threads); takes a mutex, and blocks no operation.
+    public var statistics: Statistics { unsafe Statistics(csched_scheduler_statistics(handle)) }
+}
+
+/// What a worker finds behind its scheduler: weak, because an operation may run while the scheduler goes.
+final class Owner: Sendable {
+    // Sendable: written once, before any operation can be submitted; weak references are safe to read anywhere.
+    nonisolated(unsafe) weak var scheduler: Scheduler?
+
+    init(_ scheduler: Scheduler) { self.scheduler = scheduler }
+}

@@ -1,0 +1,43 @@
+/// A failure of the scheduler that the caller can do something about.
+public struct SchedulerError: Error, Hashable, Sendable {
+    /// What went wrong.
+    public enum Code: Hashable, Sendable, CaseIterable {
+        /// Memory is exhausted; nothing was submitted or created.
+        case outOfMemory
+        /// The scheduler is shut down, or is shutting down; nothing was submitted.
+        case closed
+        /// As many operations wait as the capacity allows, and the policy is to reject; nothing was submitted.
+        case full
+        /// The number of workers is not between 1 and 256.
+        case invalidWorkers
+        /// The capacity is not at least 1.
+        case invalidCapacity
+        /// `CSCHED_WORKERS` in the environment is not a number between 1 and 256.
+        case invalidEnvironment
+        /// The system refused a worker thread.
+        case threadCreationFailed
+        /// The call would wait for the calling thread itself; nothing was done.
+        case wouldDeadlock
+    }
+
+    /// What went wrong.
+    public let code: Code
+
+    package init(_ code: Code) { self.code = code }
+}
+
+extension SchedulerError: CustomStringConvertible {
+    /// One sentence that says what went wrong.
+    public var description: String {
+        switch code {
+        case .outOfMemory: "Memory is exhausted."
+        case .closed: "The scheduler is shut down."
+        case .full: "The scheduler's capacity is reached."
+        case .invalidWorkers: "The number of workers must be between 1 and 256."
+        case .invalidCapacity: "The capacity must be at least 1."
+        case .invalidEnvironment: "CSCHED_WORKERS in the environment is not a number between 1 and 256."
+        case .threadCreationFailed: "A worker thread could not be created."
+        case .wouldDeadlock: "The call would wait for the calling thread itself."
+        }
+    }
+}

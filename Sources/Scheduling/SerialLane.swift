@@ -1,0 +1,67 @@
+internal import CScheduler
+
+/// Operations one at a time, in the order of their submission, on a scheduler's workers.
+///
+/// What an operation wrote is visible to the next one. A lane is also a serial executor: an actor whose `unownedExecutor`
+/// is a lane's runs on the lane.
+///
+/// - SeeAlso: a serial `DispatchQueue`.
+@safe
+public final class SerialLane: Sendable {
+    // Sendable: the C side synchronises every call, and the last use is `deinit`.
+    nonisolated(unsafe) let handle: OpaquePointer
+
+    /// The scheduler whose workers run the operations.
+    public let scheduler: Scheduler
+
+    /// Creates an empty lane.
+    ///
+    /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/outOfMemory``.
+    public init(on scheduler: Scheduler = .shared) throws(SchedulerError) {
+        guard let handle = unsafe csched_lane_create(scheduler.handle) else { throw SchedulerError(.outOfMemory) }
+        unsafe self.handle = handle
+        self.scheduler = scheduler
+    }
+
+    deinit { unsafe csched_lane_release(handle) }
+
+    /// Appends one operation.
+    ///
+    /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/closed`` or ``SchedulerError/Code/outOfMemory``; `body`
+    ///   is released without being called then. The scheduler's capacity does not apply.
+    /// - Complexity: O(1), lock-free, one allocation beside the closure's own context.
+    public func submit(_ body: @escaping @Sendable () -> Void) throws(SchedulerError) {
+        unsafe try submit(Body(body), in: nil)
+    }
+
+    /// Appends one operation that counts in `counter` until it has returned.
+    ///
+    /// - Throws: as ``submit(_:)``.
+    public func submit(in counter: CompletionCounter, _ body: @escaping @Sendable () -> Void) throws(SchedulerError) {
+        unsafe try submit(Body(body), in: counter.handle)
+    }
+
+    private func submit(_ body: Body, in counter: OpaquePointer?) throws(SchedulerError) {
+        let operation = unsafe body.operation(in: counter)
+        let status = unsafe csched_lane_submit(handle, operation)
+        if status != .ok {
+            unsafe operation.run(operation.context, operation.extra, .cancel)
+            try status.check()
+        }
+    }
+
+    /// Whether the calling code is an operation of this lane.
+    public var isCurrent: Bool { unsafe csched_lane_is_current(handle) }
+
+    /// Blocks until everything that was submitted before the call has run.
+    ///
+    /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/wouldDeadlock`` inside an operation of this lane, else as
+    ///   ``submit(_:)``.
+    @available(*, noasync, message: "Blocks the thread; submit a closure that resumes a continuation.")
+    public func drain() throws(SchedulerError) {
+        if isCurrent { throw SchedulerError(.wouldDeadlock) }
+        let counter = try CompletionCounter()
+        try submit(in: counter) {}
+        counter.wait()
+    }
+}

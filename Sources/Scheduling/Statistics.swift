@@ -1,0 +1,40 @@
+internal import CScheduler
+
+extension Scheduler {
+    /// Counts since the scheduler was created: exact when it is quiescent, each read at its own moment while it is busy.
+    public struct Statistics: Hashable, Sendable {
+        /// Operations accepted, from outside and from workers.
+        public let submitted: Int
+        /// Bodies that have returned.
+        public let executed: Int
+        /// Operations that were cancelled by a shutdown.
+        public let cancelled: Int
+        /// Operations that a worker took from another worker.
+        public let stolen: Int
+        /// Times a worker went to sleep.
+        public let parked: Int
+        /// Wake-ups that were sent.
+        public let woken: Int
+        /// Queues, buffers and snapshots that were handed to a grace period.
+        public let retired: Int
+        /// Of these, those that have been freed after it.
+        public let reclaimed: Int
+        /// Workers inside a body, or about to look for the next one.
+        public let running: Int
+
+        /// Operations that were accepted and have not ended.
+        public var pending: Int { submitted - executed - cancelled }
+
+        init(_ counts: csched_statistics) {
+            submitted = Int(counts.submitted)
+            executed = Int(counts.executed)
+            cancelled = Int(counts.cancelled)
+            stolen = Int(counts.stolen)
+            parked = Int(counts.parked)
+            woken = Int(counts.woken)
+            retired = Int(counts.retired)
+            reclaimed = Int(counts.reclaimed)
+            running = Int(counts.running)
+        }
+    }
+}

@@ -96,9 +96,9 @@ void csched_reclaim_exit(void)
 static void reclaim(struct rcu_head *head)
 {
     csched_retired *object = (csched_retired *)(void *)head;
-    csched_reclaim *domain = object->domain;
     CSCHED_HAPPENS_AFTER(&csched_reclaim_exit);
     CSCHED_HAPPENS_AFTER(object);
+    csched_reclaim *domain = object->domain;
     object->free(object);
     csched_fetch_add(&domain->freed, 1, release);
 }

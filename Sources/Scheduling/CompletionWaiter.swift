@@ -43,7 +43,7 @@ final class CompletionWaiter: Sendable {
         guard let made = unsafe made else {
             preconditionFailure("CompletionCounter.wait: memory is exhausted")
         }
-        register(Notification(handle: made))
+        unsafe register(Notification(handle: made))
     }
 
     private func register(_ notification: Notification) {

@@ -26,7 +26,7 @@ extension Scheduler {
         let outcome = RangeOutcome()
         try submit(RangeCall(range, in: counter, body: body, finally: { outcome.set($0) }))
         counter.wait()
-        if !outcome.isComplete { throw SchedulerError(.closed) }
+        if unsafe !outcome.isComplete { throw SchedulerError(.closed) }
     }
 
     /// Calls `body` once for every index of a range, on the workers, and returns after the last, blocking no thread.
@@ -88,5 +88,5 @@ private final class RangeCall: Sendable {
 private final class RangeOutcome: Sendable {
     nonisolated(unsafe) private(set) var isComplete = true
 
-    func set(_ isComplete: Bool) { self.isComplete = isComplete }
+    func set(_ isComplete: Bool) { unsafe self.isComplete = isComplete }
 }

@@ -152,5 +152,5 @@ final class Owner: Sendable {
     // Sendable: written once, before any operation can be submitted; weak references are safe to read anywhere.
     nonisolated(unsafe) weak var scheduler: Scheduler?
 
-    init(_ scheduler: Scheduler) { self.scheduler = scheduler }
+    init(_ scheduler: Scheduler) { unsafe self.scheduler = scheduler }
 }

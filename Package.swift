@@ -22,7 +22,7 @@ let package = Package(
         .library(name: "Scheduling", targets: ["Scheduling"]),
     ],
     targets: [
-        .systemLibrary(name: "CURCU", pkgConfig: "liburcu-memb", providers: [.apt(["liburcu-dev"])]),
+        .systemLibrary(name: "CURCU", pkgConfig: "liburcu-bp", providers: [.apt(["liburcu-dev"])]),
         .target(
             name: "CScheduler",
             dependencies: ["CURCU"],
@@ -31,7 +31,7 @@ let package = Package(
             sources: ["src"],
             publicHeadersPath: "include",
             cSettings: warnings + [.define("_GNU_SOURCE")],
-            linkerSettings: [.linkedLibrary("urcu-memb")]
+            linkerSettings: [.linkedLibrary("urcu-bp")]
         ),
         .target(
             name: "Scheduling",

@@ -141,8 +141,7 @@ size_t csched_inbox_take(csched_inbox *inbox, csched_operation *operations, size
             continue;
         }
         uint64_t available = (published < end(segment) ? published : end(segment)) - taken;
-        uint64_t count = (available + 1) / 2;
-        count = count < room ? count : room;
+        uint64_t count = available < room ? available : room;
         for (uint64_t offset = 0; offset < count; offset++) {
             operations[offset] = csched_slot_read(&segment->slots[taken + offset - segment->base]);
         }

@@ -30,12 +30,16 @@
     atomic_compare_exchange_weak_explicit((object), (expected), (desired), memory_order_##success,           \
                                           memory_order_##failure)
 
-#if defined(__SANITIZE_THREAD__)
-#define CSCHED_SANITIZE_THREAD 1
-#elif defined(__has_feature)
+#if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define CSCHED_SANITIZE_THREAD 1
 #endif
+#if __has_feature(thread_sanitizer) || __has_feature(undefined_behavior_sanitizer)
+#define CSCHED_SANITIZE 1
+#endif
+#elif defined(__SANITIZE_THREAD__)
+#define CSCHED_SANITIZE_THREAD 1
+#define CSCHED_SANITIZE 1
 #endif
 
 #ifdef CSCHED_SANITIZE_THREAD

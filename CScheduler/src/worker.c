@@ -348,6 +348,9 @@ static outcome search(csched_worker *worker, csched_operation *operation, const 
 {
     csched_scheduler *scheduler = worker->scheduler;
     bool patient = false;
+    // A worker that has just run dry is faster than whoever feeds it. Without a pause it would fetch every operation by
+    // itself, and the cache line of the submitter's index with it (measured: 110 ns an operation without, 68 with).
+    csched_yield();
     csched_idle_search(&scheduler->idle);
     for (;;) {
         for (int look = 0; look < LOOKS; look++) {

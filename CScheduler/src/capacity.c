@@ -1,9 +1,10 @@
 // capacity.c - a bounded count, and sleep for those who find it full.
 //
 //   K1  pending never exceeds limit: it is raised by a compare-exchange that checks.
-//   K2  No lost wake-up: a sleeper reads room, announces itself in waiting, tries once more, then sleeps on the value of room
-//       it read. Who lowers pending looks at waiting afterwards, and changes room first when somebody waits. All of it
-//       seq_cst: either the second try sees the room, or the one who made it sees the sleeper. (P18, both halves)
+//   K2  No lost wake-up: a sleeper reads room, announces itself in waiting, tries once more, then sleeps on
+//       the value of room it read. Who lowers pending looks at waiting afterwards, and changes room first
+//       when somebody waits. All of it seq_cst: either the second try sees the room, or the one who made it
+//       sees the sleeper. (P18, both halves)
 
 #include "capacity.h"
 

@@ -4,19 +4,22 @@
 //
 //   C1  outstanding = enters - leaves, and is never negative.
 //   C2  The generation grows by one in the very step that takes outstanding to 0, and at no other time.
-//   C3  After the step of C2 the counter belongs to its waiters: leave does not read or write it again, it only wakes
-//       its address. If it was released before that step, it belongs to that leave.
-//   C4  Notifications are taken off the list before the step of C2, by the leave that would do it, and given back when
-//       others enter meanwhile: so none is left behind, and none is touched through the counter afterwards.
-//   C5  A notification is called by whoever moves its state from armed to calling; cancel moves it to cancelled.
+//   C3  After the step of C2 the counter belongs to its waiters: leave does not read or write it again, it
+//       only wakes its address. If it was released before that step, it belongs to that leave.
+//   C4  Notifications are taken off the list before the step of C2, by the leave that would do it, and given
+//       back when others enter meanwhile: so none is left behind, and none is touched through the counter
+//       afterwards.
+//   C5  A notification is called by whoever moves its state from armed to calling; cancel moves it to
+//       cancelled.
 //   C6  A worker that waits lends itself as a context: it does not return while a call on it is in progress.
 //
 // Orderings:
-//   P9   leave (release) -> leave, wait, notify (acquire): what operations wrote is visible to whoever learns that their
-//        generation is complete. The last leave acquires too: it runs the notifications.
+//   P9   leave (release) -> leave, wait, notify (acquire): what operations wrote is visible to whoever learns
+//        that their generation is complete. The last leave acquires too: it runs the notifications.
 //   P11  notify: pushes a notification (release) -> leave: takes the list (acquire). Its fields.
 //        The flag is set after the push, by a compare-exchange that checks the generation as well.
-//   P12  wait: sets `waiting` -> leave: sees it in the very word it exchanges. No fence: one word's modification order.
+//   P12  wait: sets `waiting` -> leave: sees it in the very word it exchanges. No fence: one word's
+//        modification order.
 //
 // Source: libdispatch keeps a group's generation and count in one word.
 
@@ -49,7 +52,10 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the generation is the
 
 static uint32_t outstanding(uint64_t state) { return (uint32_t)(state & CSCHED_COMPLETION_MAX); }
 static uint32_t generation(uint64_t state) { return (uint32_t)(state >> 32); }
-static const void *generation_address(const csched_completion *counter) { return (const char *)&counter->state + 4; }
+static const void *generation_address(const csched_completion *counter)
+{
+    return (const char *)&counter->state + 4;
+}
 
 csched_completion *csched_completion_create(void)
 {
@@ -142,7 +148,8 @@ void csched_completion_enter(csched_completion *counter, uint32_t count)
 {
     // relaxed: entering publishes nothing; the submission that follows does.
     uint64_t before = csched_fetch_add(&counter->state, count, relaxed);
-    csched_check(count <= CSCHED_COMPLETION_MAX - outstanding(before), "more than 2^29 - 1 operations are outstanding");
+    csched_check(count <= CSCHED_COMPLETION_MAX - outstanding(before),
+                 "more than 2^29 - 1 operations are outstanding");
 }
 
 bool csched_completion_leave(csched_completion *counter, uint32_t count)
@@ -214,8 +221,8 @@ csched_notification *csched_completion_notify(csched_completion *counter, csched
             return notification;
         }
     }
-    // The generation ended between the look and the flag: its last leave saw no flag, so we call. The list keeps the
-    // spent notification until the next leave that takes it, or until the counter goes.
+    // The generation ended between the look and the flag: its last leave saw no flag, so we call. The list
+    // keeps the spent notification until the next leave that takes it, or until the counter goes.
     call(notification);
     return notification;
 }
@@ -259,10 +266,11 @@ static bool is_complete(const void *context)
 // On a worker: run other operations until the generation is complete (worker.c has the argument).
 static csched_wait_result help(csched_completion *counter, uint32_t current, uint64_t deadline_ns)
 {
-    awaited wait = { .counter = counter, .generation = current };
+    awaited wait = {.counter = counter, .generation = current};
     csched_notification *notification = NULL;
     csched_help_outcome outcome;
-    while ((outcome = csched_worker_help(is_complete, &wait, deadline_ns, notification != NULL)) == CSCHED_HELP_SLEEPY) {
+    while ((outcome = csched_worker_help(is_complete, &wait, deadline_ns, notification != NULL)) ==
+           CSCHED_HELP_SLEEPY) {
         notification = csched_completion_notify(counter, csched_worker_interrupt, csched_worker_self());
         csched_check(notification != NULL, "out of memory for a wait on a worker");
     }

@@ -3,25 +3,27 @@
 // Indices are 64 bits wide and never wrap. Slots of [top, bottom) hold what waits.
 //
 //   D1  top only grows, by compare-exchange; bottom is written by the owner alone.
-//   D2  A slot is overwritten only after top has passed it: so a thief whose compare-exchange on top succeeds has
-//       read the slots it takes unharmed.
+//   D2  A slot is overwritten only after top has passed it: so a thief whose compare-exchange on top succeeds
+//       has read the slots it takes unharmed.
 //   D3  Thieves take several at once only below `open`. The owner pops below `open` only after closing it:
 //       it stores 0, and then moves top itself.
-//   D4  Closing moves top by taking the oldest operation, which becomes the one that is popped. Every thief that
-//       read `open` before it was closed had read an older top, so its compare-exchange fails.
+//   D4  Closing moves top by taking the oldest operation, which becomes the one that is popped. Every thief
+//       that read `open` before it was closed had read an older top, so its compare-exchange fails.
 //
 // Orderings:
 //   P1  push: bottom (release) -> steal: bottom (acquire). The slots' contents, and what the submitter wrote.
-//   P2  pop: bottom, fence, top <-> steal: top, fence, bottom (seq_cst fences both). Of an owner and a thief that
-//       want the same last operation, at least one sees the other. Killed without: the operation runs twice.
+//   P2  pop: bottom, fence, top <-> steal: top, fence, bottom (seq_cst fences both). Of an owner and a thief
+//       that want the same last operation, at least one sees the other. Killed without: the operation runs
+//       twice.
 //   P3  push: open (release) -> steal: open (acquire). As P1, for thieves that do not look at bottom.
-//   P4  close: open = 0, then top (release) -> steal: top (acquire), then open. A thief that saw the moved top sees
-//       that the deque is closed.
-//   P5  grow: buffer (release) -> steal: buffer (acquire). The copied slots. The old buffer is retired: a thief inside its
-//       read section may still read it, D2 holds for it as well, since it is never written again.
+//   P4  close: open = 0, then top (release) -> steal: top (acquire), then open. A thief that saw the moved
+//       top sees that the deque is closed.
+//   P5  grow: buffer (release) -> steal: buffer (acquire). The copied slots. The old buffer is retired: a
+//       thief inside its read section may still read it, D2 holds for it as well, since it is never written
+//       again.
 //
-// Sources: Chase and Lev: Dynamic Circular Work-Stealing Deque (2005); Le, Pop, Cohen, Zappa Nardelli: Correct and
-// Efficient Work-Stealing for Weak Memory Models (2013). D3 and D4 are this project's.
+// Sources: Chase and Lev: Dynamic Circular Work-Stealing Deque (2005); Le, Pop, Cohen, Zappa Nardelli:
+// Correct and Efficient Work-Stealing for Weak Memory Models (2013). D3 and D4 are this project's.
 
 #include "deque.h"
 
@@ -31,7 +33,8 @@ struct csched_buffer {
     csched_slot slots[];
 };
 
-// Open only what is far from where the owner pops, and seldom: a close costs a cache miss, and the order of one operation.
+// Open only what is far from where the owner pops, and seldom: a close costs a cache miss, and the order of
+// one operation.
 enum { OPEN_DISTANCE = 32, OPEN_DEPTH = 96, OPEN_STEP = 32 };
 
 static csched_buffer *allocate(int64_t capacity)
@@ -44,7 +47,10 @@ static csched_buffer *allocate(int64_t capacity)
     return buffer;
 }
 
-static csched_slot *slot(csched_buffer *buffer, int64_t index) { return &buffer->slots[index & (buffer->capacity - 1)]; }
+static csched_slot *slot(csched_buffer *buffer, int64_t index)
+{
+    return &buffer->slots[index & (buffer->capacity - 1)];
+}
 
 static void free_buffer(csched_retired *object) { csched_free(object); }
 
@@ -183,7 +189,7 @@ size_t csched_deque_steal(csched_deque *deque, csched_operation *operations, siz
         count = (open - top + 1) / 2;
         count = count < (int64_t)room ? count : (int64_t)room;
     } else {
-        csched_fence(seq_cst);                                        // P2
+        csched_fence(seq_cst);                                 // P2
         int64_t bottom = csched_load(&deque->bottom, acquire); // P1
         if (top >= bottom) {
             return 0;

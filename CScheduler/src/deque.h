@@ -37,15 +37,16 @@ bool csched_deque_init(csched_deque *deque, csched_reclaim *domain);
 /// No thief may be left.
 void csched_deque_destroy(csched_deque *deque);
 
-/// Owner. All or none; false: out of memory. Release: a thief that takes an operation sees what was written before.
+/// Owner. All or none; false: out of memory. Release: a thief that takes an operation sees what was written
+/// before.
 bool csched_deque_push(csched_deque *deque, const csched_operation *operations, size_t count);
 /// Owner. The newest operation (rarely the oldest, D4). False: empty.
 bool csched_deque_pop(csched_deque *deque, csched_operation *operation);
 /// Owner. Gives the memory of a large and empty buffer back.
 void csched_deque_trim(csched_deque *deque);
 
-/// Any reader, inside a read section. Takes up to `room` of the oldest operations, at most half of what waits, and at
-/// least one. 0: empty, or another thief was faster. Lock-free.
+/// Any reader, inside a read section. Takes up to `room` of the oldest operations, at most half of what
+/// waits, and at least one. 0: empty, or another thief was faster. Lock-free.
 size_t csched_deque_steal(csched_deque *deque, csched_operation *operations, size_t room);
 
 /// About how many operations wait. seq_cst: also the re-check before sleeping.

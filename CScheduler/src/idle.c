@@ -1,30 +1,36 @@
-// idle.c - sleeping and waking without a lost wake-up, without a herd, and without trusting a thread that may be stopped.
+// idle.c - sleeping and waking without a lost wake-up, without a herd, and without trusting a thread that may
+// be stopped.
 //
-//   W1  No lost wake-up from outside. A submitter publishes, then reads searching, sentry and sleepers. A worker sets its bit
-//       in sleepers and takes itself out of searching, then looks at every inbox. All of it is seq_cst. In the one total order
-//       either the publication comes before the worker's look, which finds it, or the worker's steps come before
-//       the submitter's reads, which find the sleeper.
-//   W2  A submitter relies on lookers only if there are two (searching workers, the sentry): one stopped thread is then never
-//       the one that everybody waits for.
-//   W3  A wake-up may be finished by anybody. A sleeper's state goes AWAKE, SLEEPING, NOTIFIED (it shall wake), KICKED (the futex call
-//       is done), each by a compare-exchange that names the sleep it means (the epoch). A submitter that finds NOTIFIED makes
-//       the futex call again: whoever notified may be stopped in front of it. KICKED counts as a looker.
-//   W4  A worker is counted once or not at all, never twice: it resets its state, then clears its bit, then counts itself as
-//       searching. Too few lookers cost a needless wake-up, too many would lose one.
-//   W5  Somebody looks after a busy worker. A lone operation in a busy worker's deque is its own next step: waking a thief for
-//       it would only move it to another CPU. So a push of one operation wakes nobody while there is a looker; instead one
-//       sleeper, the sentry, sleeps with a timeout as long as any worker is awake, and takes a lone operation
-//       whose owner has not come back for it. Whoever stops being the last looker while others are awake wakes
-//       the next one (csched_idle_found): so "a looker exists", once read by a pusher, stays true until one has looked.
-//   W6  The sentry sleeps without a timeout only when no other worker is awake: an idle scheduler wakes nobody, ever.
+//   W1  No lost wake-up from outside. A submitter publishes, then reads searching, sentry and sleepers. A
+//       worker sets its bit in sleepers and takes itself out of searching, then looks at every inbox. All of
+//       it is seq_cst. In the one total order either the publication comes before the worker's look, which
+//       finds it, or the worker's steps come before the submitter's reads, which find the sleeper.
+//   W2  A submitter relies on lookers only if there are two (searching workers, the sentry): one stopped
+//       thread is then never the one that everybody waits for.
+//   W3  A wake-up may be finished by anybody. A sleeper's state goes AWAKE, SLEEPING, NOTIFIED (it shall
+//       wake), KICKED (the futex call is done), each by a compare-exchange that names the sleep it means (the
+//       epoch). A submitter that finds NOTIFIED makes the futex call again: whoever notified may be stopped
+//       in front of it. KICKED counts as a looker.
+//   W4  A worker is counted once or not at all, never twice: it resets its state, then clears its bit, then
+//       counts itself as searching. Too few lookers cost a needless wake-up, too many would lose one.
+//   W5  Somebody looks after a busy worker. A lone operation in a busy worker's deque is its own next step:
+//       waking a thief for it would only move it to another CPU. So a push of one operation wakes nobody
+//       while there is a looker; instead one sleeper, the sentry, sleeps with a timeout as long as any worker
+//       is awake, and takes a lone operation whose owner has not come back for it. Whoever stops being the
+//       last looker while others are awake wakes the next one (csched_idle_found): so "a looker exists", once
+//       read by a pusher, stays true until one has looked.
+//   W6  The sentry sleeps without a timeout only when no other worker is awake: an idle scheduler wakes
+//       nobody, ever.
 //
 // Orderings:
 //   P13  unpark: state (release) -> sleep: state (acquire). What the waker did before.
-//   P14  announce: sleepers, searching <-> after_submit: searching, sentry, sleepers. W1, seq_cst; partner P7.
+//   P14  announce: sleepers, searching <-> after_submit: searching, sentry, sleepers. W1, seq_cst; partner
+//        P7.
 //   P15  found: searching, then sentry, awake, sleepers. W5; the pusher needs no fence, because this wakes
 //        whatever the pusher did.
 //
-// Sources: the Go scheduler's spinning workers and tokio's idle set, both of which trust one searcher; eventcounts.
+// Sources: the Go scheduler's spinning workers and tokio's idle set, both of which trust one searcher;
+// eventcounts.
 
 #include "idle.h"
 
@@ -68,7 +74,8 @@ static bool unpark(csched_idle *idle, uint32_t worker)
     if (csched_cas(parker, &expected, with_code(notified, KICKED), seq_cst, relaxed)) {
         csched_fetch_add(&idle->woken, 1, relaxed);
     }
-    uint32_t sentry = worker + 1; // it is counted as kicked now (W4); it may be the sentry of a later sleep: no harm (W5)
+    // It is counted as kicked now (W4). It may be the sentry of a later sleep already: no harm (W5).
+    uint32_t sentry = worker + 1;
     (void)csched_cas(&idle->sentry, &sentry, 0, seq_cst, relaxed);
     return true;
 }
@@ -78,7 +85,8 @@ static void wake(csched_idle *idle, uint32_t lookers, uint32_t enough)
 {
     for (uint32_t word = 0; word < CSCHED_SLEEPER_WORDS; word++) {
         // The lowest first: a few workers stay warm, and the others asleep.
-        for (uint64_t bits = csched_load(&idle->sleepers[word], seq_cst); bits != 0; bits &= bits - 1) { // P14
+        uint64_t bits = csched_load(&idle->sleepers[word], seq_cst); // P14
+        for (; bits != 0; bits &= bits - 1) {
             if (lookers >= enough || unpark(idle, word * 64 + (uint32_t)__builtin_ctzll(bits))) {
                 return;
             }

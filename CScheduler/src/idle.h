@@ -15,10 +15,11 @@ typedef struct {
 #define CSCHED_SLEEPER_WORDS (CSCHED_WORKERS_MAX / 64)
 
 typedef struct {
-    csched_aligned_to_line csched_atomic(uint64_t) sleepers[CSCHED_SLEEPER_WORDS]; // bit: this worker sleeps, or is about to
+    // A bit for every worker: it sleeps, or is about to.
+    csched_aligned_to_line csched_atomic(uint64_t) sleepers[CSCHED_SLEEPER_WORDS];
     csched_atomic(uint32_t) searching; // workers that look for work
-    csched_atomic(uint32_t) awake;    // workers that do not sleep
-    csched_atomic(uint32_t) sentry;   // 1 + the index of the sleeper that looks again by itself; 0: none
+    csched_atomic(uint32_t) awake;     // workers that do not sleep
+    csched_atomic(uint32_t) sentry;    // 1 + the index of the sleeper that looks again by itself; 0: none
     csched_aligned_to_line csched_atomic(uint64_t) woken; // wake-ups sent, for the statistics
     csched_parker parkers[CSCHED_WORKERS_MAX];
 } csched_idle;
@@ -38,8 +39,8 @@ static inline bool csched_idle_has_sleepers(const csched_idle *idle)
     return bits != 0;
 }
 
-/// With sleepers, after a worker pushed onto its own deque, where `depth` operations wait now. `stuck`: the worker has been in the
-/// same body for long, so it will not come back for them soon.
+/// With sleepers, after a worker pushed onto its own deque, where `depth` operations wait now. `stuck`: the
+/// worker has been in the same body for long, so it will not come back for them soon.
 void csched_idle_after_push(csched_idle *idle, int64_t depth, bool stuck);
 
 /// Wakes one sleeper, if any. Helps a wake-up of another thread that has not got to the end.
@@ -56,8 +57,8 @@ void csched_idle_leave(csched_idle *idle);
 void csched_idle_search(csched_idle *idle);
 void csched_idle_found(csched_idle *idle);
 
-/// A searching worker announces that it will sleep, and must look at everything once more (seq_cst) before it does.
-/// Returns how many other workers are awake.
+/// A searching worker announces that it will sleep, and must look at everything once more (seq_cst) before it
+/// does. Returns how many other workers are awake.
 uint32_t csched_idle_announce(csched_idle *idle, uint32_t worker);
 /// Becomes the sentry, if there is none.
 bool csched_idle_become_sentry(csched_idle *idle, uint32_t worker);

@@ -1,22 +1,27 @@
 // inbox.c - single-producer, multi-consumer FIFO in linked segments.
 //
-// Indices count operations since the beginning; a segment holds [base, base + capacity). The owner never takes anything
-// back, so a consumer can take any number at once with one compare-exchange.
+// Indices count operations since the beginning; a segment holds [base, base + capacity). The owner never
+// takes anything back, so a consumer can take any number at once with one compare-exchange.
 //
-//   B1  published counts what consumers may take; only the owner raises it, by compare-exchange, and only while its
-//       CLOSED bit is clear. So an append either lies before the close or is refused: nothing is in between.
-//   B2  A segment's taken index only grows. A slot is written once. So a consumer whose compare-exchange succeeds has
-//       read its slots unharmed, and there is no ABA.
-//   B3  A segment is linked before anything beyond it is published. So a consumer that finds its segment used up, and more
-//       published, finds the next one.
+//   B1  published counts what consumers may take; only the owner raises it, by compare-exchange, and only
+//       while its CLOSED bit is clear. So an append either lies before the close or is refused: nothing is in
+//       between.
+//   B2  A segment's taken index only grows. A slot is written once. So a consumer whose compare-exchange
+//       succeeds has read its slots unharmed, and there is no ABA.
+//   B3  A segment is linked before anything beyond it is published. So a consumer that finds its segment used
+//       up, and more published, finds the next one.
 //   B4  Whoever swings head from a segment retires it; head swings once from each.
 //
 // Orderings:
-//   P6  append: published (seq_cst, so release) -> take: published (acquire). Slots, links, what the submitter wrote.
-//   P7  append: published, then the idle words <-> park: idle words, then published; all seq_cst. See idle.c, W1.
-//   P8  take: taken (release) -> the next take: taken (acquire). Order along one inbox; nothing else leans on it.
+//   P6  append: published (seq_cst, so release) -> take: published (acquire). Slots, links, what the
+//       submitter wrote.
+//   P7  append: published, then the idle words <-> park: idle words, then published; all seq_cst. See idle.c,
+//       W1.
+//   P8  take: taken (release) -> the next take: taken (acquire). Order along one inbox; nothing else leans on
+//       it.
 //
-// Nothing here waits for another thread: a submitter stopped anywhere has either published all of its append or none.
+// Nothing here waits for another thread: a submitter stopped anywhere has either published all of its append
+// or none.
 
 #include "inbox.h"
 
@@ -69,13 +74,15 @@ bool csched_inbox_init(csched_inbox *inbox, csched_reclaim *domain)
 
 void csched_inbox_destroy(csched_inbox *inbox)
 {
-    for (csched_segment *segment = csched_load(&inbox->head, acquire), *next; segment != NULL; segment = next) {
+    for (csched_segment *segment = csched_load(&inbox->head, acquire), *next; segment != NULL;
+         segment = next) {
         next = csched_load(&segment->next, acquire);
         csched_free(segment);
     }
 }
 
-// Links what is missing so that [published, published + count) has slots. The links are invisible until published (B3).
+// Links what is missing so that [published, published + count) has slots. The links are invisible until
+// published (B3).
 static bool reserve(csched_inbox *inbox, uint64_t published, size_t count)
 {
     csched_segment *last = inbox->tail;
@@ -94,7 +101,8 @@ static bool reserve(csched_inbox *inbox, uint64_t published, size_t count)
     return true;
 }
 
-csched_append_result csched_inbox_append(csched_inbox *inbox, const csched_operation *operations, size_t count)
+csched_append_result csched_inbox_append(csched_inbox *inbox, const csched_operation *operations,
+                                         size_t count)
 {
     uint64_t published = csched_load(&inbox->published, relaxed);
     if (csched_unlikely((published & CLOSED) != 0)) {
@@ -124,7 +132,7 @@ size_t csched_inbox_take(csched_inbox *inbox, csched_operation *operations, size
 {
     csched_segment *segment = csched_load(&inbox->head, acquire);
     for (;;) {
-        uint64_t taken = csched_load(&segment->taken, acquire);                   // P8
+        uint64_t taken = csched_load(&segment->taken, acquire);                 // P8
         uint64_t published = csched_load(&inbox->published, acquire) & ~CLOSED; // P6
         if (taken >= published) {
             return 0;
@@ -157,4 +165,7 @@ bool csched_inbox_is_empty(const csched_inbox *inbox)
     return csched_load(&segment->taken, acquire) >= published;
 }
 
-uint64_t csched_inbox_appended(const csched_inbox *inbox) { return csched_load(&inbox->published, acquire) & ~CLOSED; }
+uint64_t csched_inbox_appended(const csched_inbox *inbox)
+{
+    return csched_load(&inbox->published, acquire) & ~CLOSED;
+}

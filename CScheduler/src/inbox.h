@@ -1,4 +1,5 @@
-// inbox.h - the operations that one outside thread submitted: that thread appends, workers take from the front.
+// inbox.h - the operations that one outside thread submitted: that thread appends, workers take from the
+// front.
 //
 // Contracts stand here, the argument (B1.., P6..) in inbox.c.
 
@@ -28,15 +29,17 @@ bool csched_inbox_init(csched_inbox *inbox, csched_reclaim *domain);
 /// No other thread may be left.
 void csched_inbox_destroy(csched_inbox *inbox);
 
-/// Owner. All or none, one publication. seq_cst: what follows it (the look at the sleepers) is not done before it.
-/// Release: who takes an operation sees what was written before.
-csched_append_result csched_inbox_append(csched_inbox *inbox, const csched_operation *operations, size_t count);
+/// Owner. All or none, one publication. seq_cst: what follows it (the look at the sleepers) is not done
+/// before it. Release: who takes an operation sees what was written before.
+csched_append_result csched_inbox_append(csched_inbox *inbox, const csched_operation *operations,
+                                         size_t count);
 
-/// Any thread, inside a read section. From here on append answers CSCHED_APPEND_CLOSED; what was appended stays.
+/// Any thread, inside a read section. From here on append answers CSCHED_APPEND_CLOSED; what was appended
+/// stays.
 void csched_inbox_close(csched_inbox *inbox);
 
-/// Any reader, inside a read section. Takes up to `room` of the oldest, at most half of what waits, at least one.
-/// 0: empty, or another worker was faster. Lock-free.
+/// Any reader, inside a read section. Takes up to `room` of the oldest, at most half of what waits, at least
+/// one. 0: empty, or another worker was faster. Lock-free.
 size_t csched_inbox_take(csched_inbox *inbox, csched_operation *operations, size_t room);
 
 /// Any reader, inside a read section. seq_cst: also the re-check before sleeping.

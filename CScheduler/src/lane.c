@@ -1,18 +1,23 @@
 // lane.c - serial lane: a mailbox that is at most once in the scheduler's queues.
 //
-//   L1  head is IDLE: nothing waits and no drain is under way; else a drain is queued or running, exactly one. Whoever changes
-//       IDLE to a node submits the drain; the drain alone changes head back to IDLE, when nothing waits.
-//   L2  Submitters push in front, the drain takes everything at once and turns it round: first in, first out. The list is only
-//       ever emptied as a whole, so there is no ABA, and a submitter stopped anywhere hides nobody else's operation.
-//   L3  A drain runs at most TURN operations, then queues itself again: a lane that never runs dry keeps no worker.
+//   L1  head is IDLE: nothing waits and no drain is under way; else a drain is queued or running, exactly
+//       one. Whoever changes IDLE to a node submits the drain; the drain alone changes head back to IDLE,
+//       when nothing waits.
+//   L2  Submitters push in front, the drain takes everything at once and turns it round: first in, first out.
+//       The list is only ever emptied as a whole, so there is no ABA, and a submitter stopped anywhere hides
+//       nobody else's operation.
+//   L3  A drain runs at most TURN operations, then queues itself again: a lane that never runs dry keeps no
+//       worker.
 //   L4  references: the owner's, and one of the drain that is queued or runs. The last one frees the lane.
 //
 // Orderings:
 //   P21  push (release) -> take (acquire): the operation, and what its submitter wrote.
-//   P22  drain to drain by head's modification order and by the scheduler's queues: what an operation wrote is visible to the next.
+//   P22  drain to drain by head's modification order and by the scheduler's queues: what an operation wrote
+//        is visible to the next.
 //
-//   L5  When the scheduler refuses the drain, the submitter who was to start it empties the mailbox in its place: its own
-//       operation is refused, those that others pushed meanwhile (and were told so) are cancelled.
+//   L5  When the scheduler refuses the drain, the submitter who was to start it empties the mailbox in its
+//       place: its own operation is refused, those that others pushed meanwhile (and were told so) are
+//       cancelled.
 
 #include "cscheduler/lane.h"
 
@@ -94,7 +99,7 @@ static void drain(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
     csched_lane *lane = context;
-    const frame here = { .lane = lane, .outer = innermost };
+    const frame here = {.lane = lane, .outer = innermost};
     innermost = &here;
     for (int turn = 0;; turn++) {
         if (lane->taken == NULL && !refill(lane)) {
@@ -103,7 +108,7 @@ static void drain(void *context, void *extra, csched_disposition disposition)
             return;
         }
         if (turn >= TURN) { // L3
-            csched_operation again = { .run = drain, .context = lane };
+            csched_operation again = {.run = drain, .context = lane};
             // To the scheduler whose worker this is: the lane's own, or the fallback of one that is closed.
             if (csched_submit_exempt(csched_scheduler_current(), again) == CSCHED_OK) {
                 innermost = here.outer;
@@ -148,7 +153,7 @@ static csched_status submit(csched_lane *lane, csched_operation operation, csche
         return CSCHED_OK;
     }
     csched_fetch_add(&lane->references, 1, relaxed); // L4; the owner's is there
-    csched_operation start = { .run = drain, .context = lane };
+    csched_operation start = {.run = drain, .context = lane};
     csched_status status = csched_submit_exempt(lane->scheduler, start);
     if (status == CSCHED_CLOSED && fallback != NULL) {
         status = csched_submit_exempt(fallback, start);
@@ -167,7 +172,8 @@ csched_status csched_lane_submit(csched_lane *lane, csched_operation operation)
     return submit(lane, operation, NULL);
 }
 
-csched_status csched_lane_submit_surely(csched_lane *lane, csched_operation operation, csched_scheduler *fallback)
+csched_status csched_lane_submit_surely(csched_lane *lane, csched_operation operation,
+                                        csched_scheduler *fallback)
 {
     return submit(lane, operation, fallback);
 }

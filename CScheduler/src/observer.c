@@ -1,9 +1,10 @@
 // observer.c - an RCU snapshot whose holder is called outside every read section.
 //
-//   O1  A snapshot has one reference of the scheduler's, and one of every call in progress. A call takes its reference inside a
-//       read section, where a snapshot it finds published cannot be freed; and only while there is one (from zero it
-//       never comes back).
-//   O2  The last reference retires the snapshot; its release function runs after the grace period, on liburcu's thread.
+//   O1  A snapshot has one reference of the scheduler's, and one of every call in progress. A call takes its
+//       reference inside a read section, where a snapshot it finds published cannot be freed; and only while
+//       there is one (from zero it never comes back).
+//   O2  The last reference retires the snapshot; its release function runs after the grace period, on
+//       liburcu's thread.
 
 #include "observer.h"
 
@@ -42,7 +43,8 @@ static csched_observer_snapshot *reference(csched_scheduler *scheduler)
                 snapshot = NULL;
                 break;
             }
-        } while (!csched_cas_weak(&snapshot->references, &references, references + 1, acquire, relaxed)); // O1
+            // O1
+        } while (!csched_cas_weak(&snapshot->references, &references, references + 1, acquire, relaxed));
     }
     csched_reclaim_exit();
     return snapshot;

@@ -1,16 +1,17 @@
 // port.h - the only door to everything the memory model, the kernel and the allocator decide.
 //
-// No other file of CScheduler names a C11 atomic, a fence, a futex, malloc, a thread-local variable, a clock or a yield.
-// So one source has several builds: shipping (port_shipping.h), sanitizers (the same file, see csched_fence), and,
-// with CSCHED_PORT defined to a header's name, one in which every shared access is a point of a schedule explorer.
+// No other file of CScheduler names a C11 atomic, a fence, a futex, malloc, a thread-local variable, a clock
+// or a yield. So one source has several builds: shipping (port_shipping.h), sanitizers (the same file, see
+// csched_fence), and, with CSCHED_PORT defined to a header's name, one in which every shared access is a
+// point of a schedule explorer.
 //
 // What a port provides:
 //   csched_atomic(T)                              the type of a shared word
 //   csched_init(object, value)                    before the object is shared
 //   csched_load(object, order)                    relaxed, acquire, seq_cst
 //   csched_store(object, value, order)            relaxed, release, seq_cst
-//   csched_exchange, csched_fetch_add, csched_fetch_sub, csched_fetch_or, csched_fetch_and (object, value, order)
-//   csched_cas(object, expected *, desired, success, failure)        strong
+//   csched_exchange, csched_fetch_add, csched_fetch_sub, csched_fetch_or, csched_fetch_and (object, value,
+//   order) csched_cas(object, expected *, desired, success, failure)        strong
 //   csched_cas_weak(object, expected *, desired, success, failure)
 //   csched_fence(order)                           acquire, release, seq_cst
 //   csched_futex_wait(word *, value, timeout_ns)  false: timed out

@@ -18,11 +18,16 @@
 #define csched_init(object, value) atomic_init((object), (value))
 #define csched_load(object, order) atomic_load_explicit((object), memory_order_##order)
 #define csched_store(object, value, order) atomic_store_explicit((object), (value), memory_order_##order)
-#define csched_exchange(object, value, order) atomic_exchange_explicit((object), (value), memory_order_##order)
-#define csched_fetch_add(object, value, order) atomic_fetch_add_explicit((object), (value), memory_order_##order)
-#define csched_fetch_sub(object, value, order) atomic_fetch_sub_explicit((object), (value), memory_order_##order)
-#define csched_fetch_or(object, value, order) atomic_fetch_or_explicit((object), (value), memory_order_##order)
-#define csched_fetch_and(object, value, order) atomic_fetch_and_explicit((object), (value), memory_order_##order)
+#define csched_exchange(object, value, order)                                                                \
+    atomic_exchange_explicit((object), (value), memory_order_##order)
+#define csched_fetch_add(object, value, order)                                                               \
+    atomic_fetch_add_explicit((object), (value), memory_order_##order)
+#define csched_fetch_sub(object, value, order)                                                               \
+    atomic_fetch_sub_explicit((object), (value), memory_order_##order)
+#define csched_fetch_or(object, value, order)                                                                \
+    atomic_fetch_or_explicit((object), (value), memory_order_##order)
+#define csched_fetch_and(object, value, order)                                                               \
+    atomic_fetch_and_explicit((object), (value), memory_order_##order)
 #define csched_cas(object, expected, desired, success, failure)                                              \
     atomic_compare_exchange_strong_explicit((object), (expected), (desired), memory_order_##success,         \
                                             memory_order_##failure)
@@ -43,8 +48,9 @@
 #endif
 
 #ifdef CSCHED_SANITIZE_THREAD
-// ThreadSanitizer does not understand fences. A read-modify-write of one common word orders at least as much, and it
-// understands that; too much order can hide a race, which is why the shipping build is stressed without it as well.
+// ThreadSanitizer does not understand fences. A read-modify-write of one common word orders at least as much,
+// and it understands that; too much order can hide a race, which is why the shipping build is stressed
+// without it as well.
 extern _Atomic(unsigned) csched_fence_word;
 #define csched_fence(order) ((void)atomic_fetch_add_explicit(&csched_fence_word, 0, memory_order_seq_cst))
 #else

@@ -1,9 +1,10 @@
 // range.c - one operation for each index of a range, with one allocation for all of them.
 //
-//   F1  remaining counts the indices that have not ended; every piece that ends takes its own away. Whoever takes the last
-//       one calls `finally`, then frees the range.
-//   F2  A piece of more than `grain` indices gives its upper half away before it goes on with the lower: so thieves get the
-//       large pieces, and no more than log2(count / grain) pieces of one worker wait at a time.
+//   F1  remaining counts the indices that have not ended; every piece that ends takes its own away. Whoever
+//       takes the last one calls `finally`, then frees the range.
+//   F2  A piece of more than `grain` indices gives its upper half away before it goes on with the lower: so
+//       thieves get the large pieces, and no more than log2(count / grain) pieces of one worker wait at a
+//       time.
 //
 // Orderings:
 //   P20  a piece ends (release) -> the last piece (acquire): what bodies wrote is visible to `finally`.
@@ -33,7 +34,7 @@ static void *pack(piece part) { return (void *)(uintptr_t)((uint64_t)part.high <
 
 static piece unpack(void *word)
 {
-    return (piece){ .low = (uint32_t)(uintptr_t)word, .high = (uint32_t)((uint64_t)(uintptr_t)word >> 32) };
+    return (piece){.low = (uint32_t)(uintptr_t)word, .high = (uint32_t)((uint64_t)(uintptr_t)word >> 32)};
 }
 
 static void end(range *whole, uint64_t indices)
@@ -50,7 +51,8 @@ static void run_piece(void *context, void *extra, csched_disposition disposition
 
 static csched_operation operation_of(range *whole, piece part)
 {
-    return (csched_operation){ .run = run_piece, .context = whole, .extra = pack(part), .counter = whole->counter };
+    return (csched_operation){
+        .run = run_piece, .context = whole, .extra = pack(part), .counter = whole->counter};
 }
 
 static void run_piece(void *context, void *extra, csched_disposition disposition)
@@ -67,7 +69,7 @@ static void run_piece(void *context, void *extra, csched_disposition disposition
     }
     while (part.high - part.low > 1) { // F2
         uint32_t middle = part.low + (part.high - part.low) / 2;
-        if (csched_submit(whole->scheduler, operation_of(whole, (piece){ middle, part.high })) != CSCHED_OK) {
+        if (csched_submit(whole->scheduler, operation_of(whole, (piece){middle, part.high})) != CSCHED_OK) {
             break; // out of memory: do it all here
         }
         part.high = middle;
@@ -111,7 +113,7 @@ csched_status csched_submit_range(csched_scheduler *scheduler, uint64_t count, u
     whole->count = count;
     csched_init(&whole->remaining, count);
     csched_init(&whole->cut_short, false);
-    piece all = { .low = 0, .high = (uint32_t)((count + grain - 1) / grain) };
+    piece all = {.low = 0, .high = (uint32_t)((count + grain - 1) / grain)};
     csched_status status = csched_submit(scheduler, operation_of(whole, all));
     if (status != CSCHED_OK) {
         csched_free(whole);

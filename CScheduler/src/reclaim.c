@@ -1,20 +1,22 @@
 // reclaim.c - grace periods by userspace RCU, flavour bp. The only file that includes liburcu.
 //
-// Why bp and why so few readers: QSBR would stall every grace period behind one long operation. A read section of bp (and of
-// memb) costs two plain stores, because the writer makes the others execute the barrier (membarrier(2)); and bp alone
-// can forget the parent's readers in a forked child. Registering takes a mutex inside liburcu, and a thread stopped there
-// would block the next one: so workers register once when they start, and a submitting thread never does.
+// Why bp and why so few readers: QSBR would stall every grace period behind one long operation. A read
+// section of bp (and of memb) costs two plain stores, because the writer makes the others execute the barrier
+// (membarrier(2)); and bp alone can forget the parent's readers in a forked child. Registering takes a mutex
+// inside liburcu, and a thread stopped there would block the next one: so workers register once when they
+// start, and a submitting thread never does.
 //
 // Orderings:
-//   P10  publish (release) / unpublish -> call_rcu -> free: liburcu's grace period waits for every section that began
-//        before call_rcu, so a reader that still found the object has left before it is freed.
+//   P10  publish (release) / unpublish -> call_rcu -> free: liburcu's grace period waits for every section
+//        that began before call_rcu, so a reader that still found the object has left before it is freed.
 //
-// Source: Desnoyers, McKenney, Stern, Dagenais, Walpole: User-Level Implementations of Read-Copy Update (2012).
+// Source: Desnoyers, McKenney, Stern, Dagenais, Walpole: User-Level Implementations of Read-Copy Update
+// (2012).
 
 #include "port.h"
 
-// Inline read sections, but not under sanitizers: ThreadSanitizer misreads their fences, and the reader that bp hands
-// out is less aligned than its type says, which only UndefinedBehaviorSanitizer minds.
+// Inline read sections, but not under sanitizers: ThreadSanitizer misreads their fences, and the reader that
+// bp hands out is less aligned than its type says, which only UndefinedBehaviorSanitizer minds.
 #ifndef CSCHED_SANITIZE
 #define _LGPL_SOURCE
 #endif
@@ -36,7 +38,8 @@ void AnnotateHappensAfter(const char *file, int line, const volatile void *addre
 #define CSCHED_HAPPENS_AFTER(address) ((void)(address))
 #endif
 
-_Static_assert(sizeof(struct rcu_head) <= sizeof(((csched_retired *)NULL)->link), "rcu_head fits into its place");
+_Static_assert(sizeof(struct rcu_head) <= sizeof(((csched_retired *)NULL)->link),
+               "rcu_head fits into its place");
 
 struct csched_reclaim {
     csched_atomic(uint64_t) retired;
@@ -123,7 +126,8 @@ static void reclaim(struct rcu_head *head)
     csched_fetch_add(&domain->freed, 1, release);
 }
 
-void csched_reclaim_retire(csched_reclaim *domain, csched_retired *object, void (*free)(csched_retired *object))
+void csched_reclaim_retire(csched_reclaim *domain, csched_retired *object,
+                           void (*free)(csched_retired *object))
 {
     object->domain = domain;
     object->free = free;
@@ -132,6 +136,9 @@ void csched_reclaim_retire(csched_reclaim *domain, csched_retired *object, void 
     urcu_bp_call_rcu((struct rcu_head *)(void *)object->link, reclaim); // P10
 }
 
-uint64_t csched_reclaim_retired(const csched_reclaim *domain) { return csched_load(&domain->retired, relaxed); }
+uint64_t csched_reclaim_retired(const csched_reclaim *domain)
+{
+    return csched_load(&domain->retired, relaxed);
+}
 
 uint64_t csched_reclaim_freed(const csched_reclaim *domain) { return csched_load(&domain->freed, acquire); }

@@ -1,8 +1,8 @@
 // reclaim.h - memory that readers may still see: retired now, freed after a grace period.
 //
-// Readers are workers, and threads inside csched_reclaim_join ... csched_reclaim_leave (statistics, observe). Threads that
-// only submit are never readers: they touch nothing but memory they own or that lives as long as the scheduler, so
-// their path takes none of liburcu's locks.
+// Readers are workers, and threads inside csched_reclaim_join ... csched_reclaim_leave (statistics, observe).
+// Threads that only submit are never readers: they touch nothing but memory they own or that lives as long as
+// the scheduler, so their path takes none of liburcu's locks.
 
 #ifndef CSCHEDULER_RECLAIM_H
 #define CSCHEDULER_RECLAIM_H
@@ -31,8 +31,10 @@ void csched_reclaim_leave(void);
 void csched_reclaim_enter(void);
 void csched_reclaim_exit(void);
 
-/// Frees `object` by `free` after a grace period. Wait-free; allowed inside a read section, and by submitters.
-void csched_reclaim_retire(csched_reclaim *domain, csched_retired *object, void (*free)(csched_retired *object));
+/// Frees `object` by `free` after a grace period. Wait-free; allowed inside a read section, and by
+/// submitters.
+void csched_reclaim_retire(csched_reclaim *domain, csched_retired *object,
+                           void (*free)(csched_retired *object));
 
 uint64_t csched_reclaim_retired(const csched_reclaim *domain);
 uint64_t csched_reclaim_freed(const csched_reclaim *domain);

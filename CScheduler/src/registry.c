@@ -1,16 +1,19 @@
 // registry.c - a growing table of places for inboxes, read by workers, changed by compare-exchange.
 //
-//   R1  Chunks of places are only ever added, and live as long as the scheduler: a thread can list its inbox without being an
-//       RCU reader, so without liburcu's registration mutex. Memory is that of the most threads at one time, 9 bytes each.
-//   R2  An inbox has two holders: its thread and the scheduler. Each lets go once; the second frees it, after a grace period
-//       when workers may still read it (the scheduler's side went last while running), else at once.
-//   R3  A worker unlists an inbox only when its thread has let go and it is empty: no append can come any more.
+//   R1  Chunks of places are only ever added, and live as long as the scheduler: a thread can list its inbox
+//       without being an RCU reader, so without liburcu's registration mutex. Memory is that of the most
+//       threads at one time, 9 bytes each.
+//   R2  An inbox has two holders: its thread and the scheduler. Each lets go once; the second frees it, after
+//       a grace period when workers may still read it (the scheduler's side went last while running), else at
+//       once.
+//   R3  A worker unlists an inbox only when its thread has let go and it is empty: no append can come any
+//       more.
 //
 // Orderings:
-//   P16  add: place (seq_cst), then the look at `closing` <-> close: `closing`, then the places (seq_cst). Of a new
-//        submitter and a shutdown, at least one sees the other.
-//   P17  a thread lets go (acq_rel) -> worker: holders (acquire). The thread's last append, before the look that finds the
-//        inbox empty.
+//   P16  add: place (seq_cst), then the look at `closing` <-> close: `closing`, then the places (seq_cst). Of
+//        a new submitter and a shutdown, at least one sees the other.
+//   P17  a thread lets go (acq_rel) -> worker: holders (acquire). The thread's last append, before the look
+//        that finds the inbox empty.
 
 #include "registry.h"
 
@@ -133,7 +136,8 @@ static bool list(csched_registry *registry, csched_submitter *submitter)
         uint64_t occupied = csched_load(&chunk->occupied, relaxed);
         while (occupied != UINT64_MAX) {
             int place = __builtin_ctzll(~occupied);
-            if (csched_cas_weak(&chunk->occupied, &occupied, occupied | UINT64_C(1) << place, acq_rel, relaxed)) {
+            if (csched_cas_weak(&chunk->occupied, &occupied, occupied | UINT64_C(1) << place, acq_rel,
+                                relaxed)) {
                 csched_store(&chunk->place[place], submitter, seq_cst); // P16
                 return true;
             }
@@ -172,14 +176,17 @@ csched_submitter *csched_registry_add(csched_registry *registry, uint64_t schedu
     }
     submitter->next = mine;
     mine = submitter;
-    csched_check(pthread_setspecific(thread_exit, submitter) == 0, "out of memory for a thread's exit handler");
+    csched_check(pthread_setspecific(thread_exit, submitter) == 0,
+                 "out of memory for a thread's exit handler");
     return submitter;
 }
 
 // R3. Any worker may come here with the same inbox; the exchange of its place decides.
-static void unlist_if_left(csched_registry *registry, csched_registry_chunk *chunk, int place, csched_submitter *submitter)
+static void unlist_if_left(csched_registry *registry, csched_registry_chunk *chunk, int place,
+                           csched_submitter *submitter)
 {
-    if ((csched_load(&submitter->holders, acquire) & THREAD) != 0 || !csched_inbox_is_empty(&submitter->inbox)) { // P17
+    if ((csched_load(&submitter->holders, acquire) & THREAD) != 0 ||
+        !csched_inbox_is_empty(&submitter->inbox)) { // P17
         return;
     }
     csched_submitter *expected = submitter;
@@ -204,9 +211,11 @@ static size_t take_from_place(csched_registry *registry, csched_registry_chunk *
     return count;
 }
 
-size_t csched_registry_take(csched_registry *registry, uint64_t *cursor, csched_operation *operations, size_t room)
+size_t csched_registry_take(csched_registry *registry, uint64_t *cursor, csched_operation *operations,
+                            size_t room)
 {
-    // Twice over all places, beginning behind the cursor: the first time up to the end, the second from the beginning.
+    // Twice over all places, beginning behind the cursor: the first time up to the end, the second from the
+    // beginning.
     uint64_t from = *cursor;
     for (int pass = 0; pass < 2; pass++) {
         uint64_t base = 0;
@@ -238,8 +247,10 @@ bool csched_registry_is_empty(const csched_registry *registry)
 {
     for (const csched_registry_chunk *chunk = registry->first; chunk != NULL;
          chunk = csched_load(&chunk->next, acquire)) {
-        for (uint64_t occupied = csched_load(&chunk->occupied, seq_cst); occupied != 0; occupied &= occupied - 1) {
-            const csched_submitter *submitter = csched_load(&chunk->place[__builtin_ctzll(occupied)], seq_cst);
+        for (uint64_t occupied = csched_load(&chunk->occupied, seq_cst); occupied != 0;
+             occupied &= occupied - 1) {
+            const csched_submitter *submitter =
+                csched_load(&chunk->place[__builtin_ctzll(occupied)], seq_cst);
             if (submitter != NULL && !csched_inbox_is_empty(&submitter->inbox)) {
                 return false;
             }
@@ -250,7 +261,8 @@ bool csched_registry_is_empty(const csched_registry *registry)
 
 void csched_registry_close(csched_registry *registry)
 {
-    for (csched_registry_chunk *chunk = registry->first; chunk != NULL; chunk = csched_load(&chunk->next, acquire)) {
+    for (csched_registry_chunk *chunk = registry->first; chunk != NULL;
+         chunk = csched_load(&chunk->next, acquire)) {
         for (int place = 0; place < PLACES; place++) {
             csched_submitter *submitter = csched_load(&chunk->place[place], seq_cst); // P16
             if (submitter != NULL) {

@@ -31,14 +31,17 @@ bool csched_registry_init(csched_registry *registry, csched_reclaim *domain);
 /// Lets go of every inbox; those whose thread has ended are freed. No worker may be left.
 void csched_registry_destroy(csched_registry *registry);
 
-/// The calling thread's inbox, or NULL when it has none at the scheduler with this id. Wait-free, usually two loads.
+/// The calling thread's inbox, or NULL when it has none at the scheduler with this id. Wait-free, usually two
+/// loads.
 csched_submitter *csched_registry_find(uint64_t scheduler_id);
-/// Makes one and lists it. NULL: out of memory. Lock-free; seq_cst: what follows (the look at `closing`) comes after.
+/// Makes one and lists it. NULL: out of memory. Lock-free; seq_cst: what follows (the look at `closing`)
+/// comes after.
 csched_submitter *csched_registry_add(csched_registry *registry, uint64_t scheduler_id);
 
-/// Reader, inside a read section: takes operations from the first inbox behind `*cursor` that has some, and moves the
-/// cursor on. Unlists on its way what its thread has left behind empty. Lock-free.
-size_t csched_registry_take(csched_registry *registry, uint64_t *cursor, csched_operation *operations, size_t room);
+/// Reader, inside a read section: takes operations from the first inbox behind `*cursor` that has some, and
+/// moves the cursor on. Unlists on its way what its thread has left behind empty. Lock-free.
+size_t csched_registry_take(csched_registry *registry, uint64_t *cursor, csched_operation *operations,
+                            size_t room);
 /// Reader, inside a read section. seq_cst: the re-check before sleeping.
 bool csched_registry_is_empty(const csched_registry *registry);
 /// Reader, inside a read section: closes every inbox that is listed.

@@ -1,12 +1,16 @@
-// scheduler.c - a scheduler's life: create, resize, suspend, shut down, fork, destroy. Nothing here is on the way of an operation.
+// scheduler.c - a scheduler's life: create, resize, suspend, shut down, fork, destroy. Nothing here is on the
+// way of an operation.
 //
-//   S1  control changes by fetch_or and fetch_add alone: closing, then sealed, then stopped, each once and for ever.
-//   S2  closing stops new inboxes, the sweep closes those that are listed, sealed tells the workers that the sweep is done. So when
-//       the last worker falls asleep in a sealed scheduler, nothing is left and nothing can come (X6).
-//   S3  The crew is replaced as a whole under `lifecycle`, and the old one retired: a thief that reads it finds only workers whose
-//       memory outlives its read section. A worker that is to leave stays a victim until
-//       its thread has ended; then it is joined, taken out, and its memory retired.
-//   S4  An operation is accepted or refused by one compare-exchange on its inbox (B1), so a shutdown cannot fall in between.
+//   S1  control changes by fetch_or and fetch_add alone: closing, then sealed, then stopped, each once and
+//       for ever.
+//   S2  closing stops new inboxes, the sweep closes those that are listed, sealed tells the workers that the
+//       sweep is done. So when the last worker falls asleep in a sealed scheduler, nothing is left and
+//       nothing can come (X6).
+//   S3  The crew is replaced as a whole under `lifecycle`, and the old one retired: a thief that reads it
+//       finds only workers whose memory outlives its read section. A worker that is to leave stays a victim
+//       until its thread has ended; then it is joined, taken out, and its memory retired.
+//   S4  An operation is accepted or refused by one compare-exchange on its inbox (B1), so a shutdown cannot
+//       fall in between.
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +63,8 @@ static void before_fork(void) { pthread_mutex_lock(&alive_mutex); }
 
 static void after_fork_in_parent(void) { pthread_mutex_unlock(&alive_mutex); }
 
-// The child has this one thread, and no worker: submissions are refused from now on, instead of waiting for ever.
+// The child has this one thread, and no worker: submissions are refused from now on, instead of waiting for
+// ever.
 static void after_fork_in_child(void)
 {
     csched_fetch_add(&forks, 1, relaxed);
@@ -70,7 +75,10 @@ static void after_fork_in_child(void)
     pthread_mutex_unlock(&alive_mutex);
 }
 
-static void handle_forks(void) { (void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child); }
+static void handle_forks(void)
+{
+    (void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
 
 static void enlist(csched_scheduler *scheduler)
 {
@@ -142,8 +150,10 @@ static void add_statistics(csched_statistics *sum, const csched_worker *worker)
     sum->running += csched_load(&worker->running, seq_cst); // P19
 }
 
-// Replaces the crew by one without the workers from `from` on for which `gone` says so; their memory is retired (S3).
-static csched_status remove_workers(csched_scheduler *scheduler, uint32_t from, bool (*gone)(csched_worker *worker))
+// Replaces the crew by one without the workers from `from` on for which `gone` says so; their memory is
+// retired (S3).
+static csched_status remove_workers(csched_scheduler *scheduler, uint32_t from,
+                                    bool (*gone)(csched_worker *worker))
 {
     csched_crew *old = csched_load(&scheduler->crew, relaxed);
     csched_crew *crew = allocate_crew(old->count);
@@ -201,13 +211,15 @@ static csched_status grow(csched_scheduler *scheduler, uint32_t more)
             }
         }
     }
-    publish_crew(scheduler, crew); // before the threads: thieves must find a deque as soon as something can be in it
+    publish_crew(scheduler,
+                 crew); // before the threads: thieves must find a deque as soon as something can be in it
     while (status == CSCHED_OK && started < crew->count &&
            (status = csched_worker_start(crew->workers[started])) == CSCHED_OK) {
         started++;
     }
     if (status != CSCHED_OK) {
-        csched_check(remove_workers(scheduler, started, always) == CSCHED_OK, "out of memory while undoing a resize");
+        csched_check(remove_workers(scheduler, started, always) == CSCHED_OK,
+                     "out of memory while undoing a resize");
     }
     csched_store(&scheduler->size, csched_load(&scheduler->size, relaxed) + started - before, relaxed);
     return status;
@@ -379,7 +391,8 @@ static void wait_until_stopped(csched_scheduler *scheduler, uint64_t deadline_ns
     }
 }
 
-// Without `lifecycle`: the last bodies may want statistics. The crew does not change any more, because we are closing.
+// Without `lifecycle`: the last bodies may want statistics. The crew does not change any more, because we are
+// closing.
 static void join_all(csched_scheduler *scheduler)
 {
     const csched_crew *crew = csched_load(&scheduler->crew, acquire);
@@ -455,7 +468,7 @@ csched_status csched_call_on_thread(void (*function)(void *context), void *conte
     if (call == NULL) {
         return CSCHED_OUT_OF_MEMORY;
     }
-    *call = (thread_call){ .function = function, .context = context };
+    *call = (thread_call){.function = function, .context = context};
     pthread_t thread;
     if (pthread_create(&thread, NULL, call_in_thread, call) != 0) {
         csched_free(call);
@@ -507,7 +520,10 @@ void csched_scheduler_set_owner(csched_scheduler *scheduler, void *owner, void (
     csched_store(&scheduler->owner, owner, release);
 }
 
-void *csched_scheduler_owner(const csched_scheduler *scheduler) { return csched_load(&scheduler->owner, acquire); }
+void *csched_scheduler_owner(const csched_scheduler *scheduler)
+{
+    return csched_load(&scheduler->owner, acquire);
+}
 
 csched_statistics csched_scheduler_statistics(csched_scheduler *scheduler)
 {

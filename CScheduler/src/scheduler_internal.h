@@ -39,10 +39,10 @@ struct csched_scheduler {
 
     // Only for those who create, resize, shut down and count: never on the way of an operation.
     csched_aligned_to_line pthread_mutex_t lifecycle;
-    csched_atomic(uint32_t) size;   // workers that are not about to leave
-    csched_statistics of_gone;      // of workers that are no more
-    uint32_t forks;                 // of the process, when this was created
-    pthread_mutex_t ending;         // shutdowns take turns here, also while they wait
+    csched_atomic(uint32_t) size; // workers that are not about to leave
+    csched_statistics of_gone;    // of workers that are no more
+    uint32_t forks;               // of the process, when this was created
+    pthread_mutex_t ending;       // shutdowns take turns here, also while they wait
     bool joined;
     csched_scheduler *next_alive; // all schedulers, for fork
     csched_scheduler *previous_alive;

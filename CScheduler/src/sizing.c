@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cscheduler/scheduler.h"
 #include "cscheduler/internals/sizing.h"
+#include "cscheduler/scheduler.h"
 
 static uint32_t affinity(void)
 {

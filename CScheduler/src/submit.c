@@ -1,10 +1,11 @@
 // submit.c - the way of an operation from a caller's hand into a queue.
 //
 //   U1  Entering the counter comes before the publication, and is undone when there is none.
-//   U2  A worker pushes onto its own deque, everybody else appends to the inbox of the calling thread: no submission writes a
-//       line that another submission writes, but the counter that the caller chose.
-//   U3  The first submission of a thread lists its inbox, then looks at `closing`; a close sets it, then closes what is listed
-//       (P16). So an inbox that escaped the sweep is closed by its own thread before anything is appended.
+//   U2  A worker pushes onto its own deque, everybody else appends to the inbox of the calling thread: no
+//       submission writes a line that another submission writes, but the counter that the caller chose.
+//   U3  The first submission of a thread lists its inbox, then looks at `closing`; a close sets it, then
+//       closes what is listed (P16). So an inbox that escaped the sweep is closed by its own thread before
+//       anything is appended.
 
 #include "scheduler_internal.h"
 
@@ -34,7 +35,8 @@ static csched_status append(csched_scheduler *scheduler, const csched_operation 
     case CSCHED_APPEND_NO_MEMORY:
         return CSCHED_OUT_OF_MEMORY;
     }
-    if (csched_likely(!csched_is_suspended(csched_load(&scheduler->control, seq_cst)))) { // resume wakes everybody
+    if (csched_likely(
+            !csched_is_suspended(csched_load(&scheduler->control, seq_cst)))) { // resume wakes everybody
         csched_idle_after_submit(&scheduler->idle);
     }
     return CSCHED_OK;
@@ -60,7 +62,8 @@ static void run_here(const csched_operation *operations, size_t count)
 }
 
 // CSCHED_OK: there is room, and it is taken. `ran`: it was dealt with in the caller.
-static csched_status make_room(csched_scheduler *scheduler, const csched_operation *operations, size_t count, bool *ran)
+static csched_status make_room(csched_scheduler *scheduler, const csched_operation *operations, size_t count,
+                               bool *ran)
 {
     csched_capacity *capacity = &scheduler->capacity;
     if ((csched_load(&scheduler->control, acquire) & CSCHED_CLOSING) != 0) {
@@ -76,8 +79,9 @@ static csched_status make_room(csched_scheduler *scheduler, const csched_operati
         return CSCHED_OK;
     case CSCHED_WHEN_FULL_SUSPEND:
         if (count <= capacity->limit) {
-            return csched_capacity_enter(capacity, count, &scheduler->control, CSCHED_CLOSING) ? CSCHED_OK
-                                                                                                 : CSCHED_CLOSED;
+            return csched_capacity_enter(capacity, count, &scheduler->control, CSCHED_CLOSING)
+                       ? CSCHED_OK
+                       : CSCHED_CLOSED;
         }
         return CSCHED_FULL; // more than would ever fit
     case CSCHED_WHEN_FULL_REJECT:
@@ -86,7 +90,8 @@ static csched_status make_room(csched_scheduler *scheduler, const csched_operati
     return CSCHED_FULL;
 }
 
-static csched_status append_bounded(csched_scheduler *scheduler, const csched_operation *operations, size_t count)
+static csched_status append_bounded(csched_scheduler *scheduler, const csched_operation *operations,
+                                    size_t count)
 {
     bool ran = false;
     csched_status status = make_room(scheduler, operations, count, &ran);
@@ -122,14 +127,16 @@ static void leave_counters(const csched_operation *operations, size_t count)
     }
 }
 
-static csched_status route(csched_scheduler *scheduler, const csched_operation *operations, size_t count, bool exempt)
+static csched_status route(csched_scheduler *scheduler, const csched_operation *operations, size_t count,
+                           bool exempt)
 {
     csched_worker *worker = csched_worker_self();
     if (worker != NULL && worker->scheduler == scheduler) {
         return push(worker, operations, count); // U2
     }
-    return exempt || !csched_capacity_is_bounded(&scheduler->capacity) ? append(scheduler, operations, count)
-                                                                       : append_bounded(scheduler, operations, count);
+    return exempt || !csched_capacity_is_bounded(&scheduler->capacity)
+               ? append(scheduler, operations, count)
+               : append_bounded(scheduler, operations, count);
 }
 
 csched_status csched_submit(csched_scheduler *scheduler, csched_operation operation)
@@ -144,7 +151,8 @@ csched_status csched_submit(csched_scheduler *scheduler, csched_operation operat
     return status;
 }
 
-csched_status csched_submit_bulk(csched_scheduler *scheduler, const csched_operation *operations, size_t count)
+csched_status csched_submit_bulk(csched_scheduler *scheduler, const csched_operation *operations,
+                                 size_t count)
 {
     if (count == 0) {
         return (csched_load(&scheduler->control, acquire) & CSCHED_CLOSING) != 0 ? CSCHED_CLOSED : CSCHED_OK;

@@ -1,18 +1,21 @@
 // worker.c - what a worker's thread does: take, run, count, search, sleep, and help inside a wait.
 //
-//   X1  An operation is run by the thread that took it out of an inbox or a deque, at once, or after it has been in that
-//       thread's own deque: between a take and a push it is in nobody else's reach and in no second place.
-//   X2  Leaves are paid in instalments: a worker that runs operations of one counter in a row keeps them back as a debt. The
-//       debt is paid before the worker runs an operation of another counter, searches, or waits. While it runs an operation
-//       of that counter, the counter could not have reached zero anyway; so a debt never delays a completion.
-//   X3  Before every body: running = 1, a fence (that of pop, P2), then control. suspend: control, a fence, then
-//       running. So after suspend returned, a worker that does not show as running starts nothing. (P19)
-//   X4  Fairness: every fair_interval operations (about FAIR_NS, at most FAIR_MOST) a worker first takes the oldest it can
-//       find: from the inboxes, and every other time from the top of its own deque. So neither endless local work
-//       nor an operation that submits itself starves anything older.
-//   X5  Bodies run outside read sections, locks and state changes; what a body sees of its worker is consistent.
-//   X6  The last worker that would sleep in a sealed scheduler ends it: all inboxes are closed and empty, every deque is
-//       empty because its owner sleeps, and no body runs that could submit.
+//   X1  An operation is run by the thread that took it out of an inbox or a deque, at once, or after it has
+//       been in that thread's own deque: between a take and a push it is in nobody else's reach and in no
+//       second place.
+//   X2  Leaves are paid in instalments: a worker that runs operations of one counter in a row keeps them back
+//       as a debt. The debt is paid before the worker runs an operation of another counter, searches, or
+//       waits. While it runs an operation of that counter, the counter could not have reached zero anyway; so
+//       a debt never delays a completion.
+//   X3  Before every body: running = 1, a fence (that of pop, P2), then control. suspend: control, a fence,
+//       then running. So after suspend returned, a worker that does not show as running starts nothing. (P19)
+//   X4  Fairness: every fair_interval operations (about FAIR_NS, at most FAIR_MOST) a worker first takes the
+//       oldest it can find: from the inboxes, and every other time from the top of its own deque. So neither
+//       endless local work nor an operation that submits itself starves anything older.
+//   X5  Bodies run outside read sections, locks and state changes; what a body sees of its worker is
+//       consistent.
+//   X6  The last worker that would sleep in a sealed scheduler ends it: all inboxes are closed and empty,
+//       every deque is empty because its owner sleeps, and no body runs that could submit.
 
 #include "worker.h"
 
@@ -107,7 +110,8 @@ bool csched_worker_push(csched_worker *worker, const csched_operation *operation
     }
     csched_idle *idle = &worker->scheduler->idle;
     if (csched_unlikely(csched_idle_has_sleepers(idle))) {
-        int64_t depth = csched_load(&worker->deque.bottom, relaxed) - csched_load(&worker->deque.top, relaxed);
+        int64_t depth =
+            csched_load(&worker->deque.bottom, relaxed) - csched_load(&worker->deque.top, relaxed);
         csched_idle_after_push(idle, depth, is_stuck(worker));
     }
     return true;
@@ -137,7 +141,8 @@ static void run(csched_worker *worker, const csched_operation *operation, uint32
         count(&worker->executed, 1);
     }
     if (operation->counter != NULL) {
-        if (csched_unlikely(worker->debt_counter != operation->counter)) { // a wait inside the body changed it
+        if (csched_unlikely(worker->debt_counter !=
+                            operation->counter)) { // a wait inside the body changed it
             pay(worker);
             worker->debt_counter = operation->counter;
         }
@@ -157,22 +162,25 @@ static void keep(csched_worker *worker, csched_operation *batch, size_t number, 
         batch[low] = batch[high];
         batch[high] = swapped;
     }
-    csched_check(csched_worker_push(worker, batch + 1, number - 1), "out of memory for operations already accepted");
+    csched_check(csched_worker_push(worker, batch + 1, number - 1),
+                 "out of memory for operations already accepted");
 }
 
 static size_t take_from_inboxes(csched_worker *worker, csched_operation *batch)
 {
     csched_scheduler *scheduler = worker->scheduler;
     bool bounded = csched_capacity_is_bounded(&scheduler->capacity);
-    size_t number = csched_registry_take(&scheduler->registry, &worker->cursor, batch, bounded ? 1 : CSCHED_BATCH);
+    size_t number =
+        csched_registry_take(&scheduler->registry, &worker->cursor, batch, bounded ? 1 : CSCHED_BATCH);
     if (bounded && number != 0) {
         csched_capacity_leave(&scheduler->capacity, number);
     }
     return number;
 }
 
-// Thieves begin at a random worker, so that they do not all ask the same one. `patient`: the sentry slept since it noted
-// what everybody had executed, and takes lone operations of those who have executed nothing more (W5).
+// Thieves begin at a random worker, so that they do not all ask the same one. `patient`: the sentry slept
+// since it noted what everybody had executed, and takes lone operations of those who have executed nothing
+// more (W5).
 static size_t take_from_workers(csched_worker *worker, csched_operation *batch, bool patient)
 {
     const csched_crew *crew = csched_load(&worker->scheduler->crew, acquire);
@@ -203,7 +211,8 @@ static size_t take_from_workers(csched_worker *worker, csched_operation *batch, 
     return 0;
 }
 
-static bool take_elsewhere(csched_worker *worker, csched_operation *operation, bool patient, bool counted_as_searching)
+static bool take_elsewhere(csched_worker *worker, csched_operation *operation, bool patient,
+                           bool counted_as_searching)
 {
     csched_operation batch[CSCHED_BATCH];
     csched_reclaim_enter();
@@ -216,7 +225,8 @@ static bool take_elsewhere(csched_worker *worker, csched_operation *operation, b
         return false;
     }
     if (counted_as_searching) {
-        csched_idle_found(&worker->scheduler->idle); // before the push, which wakes others only if nobody searches
+        csched_idle_found(
+            &worker->scheduler->idle); // before the push, which wakes others only if nobody searches
     }
     keep(worker, batch, number, operation);
     return true;
@@ -228,7 +238,9 @@ static bool take_fairly(csched_worker *worker, csched_operation *operation)
     uint64_t now = csched_now_ns();
     uint64_t each_ns = (now - worker->fair_since_ns) / worker->fair_interval + 1;
     uint64_t interval = FAIR_NS / each_ns;
-    worker->fair_interval = interval < 1 ? 1 : interval > CSCHED_FAIR_MOST ? CSCHED_FAIR_MOST : (uint32_t)interval;
+    worker->fair_interval = interval < 1                  ? 1
+                            : interval > CSCHED_FAIR_MOST ? CSCHED_FAIR_MOST
+                                                          : (uint32_t)interval;
     worker->until_fair = worker->fair_interval;
     worker->fair_since_ns = now;
     worker->fair_turn = !worker->fair_turn;
@@ -237,7 +249,8 @@ static bool take_fairly(csched_worker *worker, csched_operation *operation)
     csched_reclaim_enter();
     for (int attempt = 0; attempt < 2 && number == 0; attempt++) {
         bool from_inboxes = worker->fair_turn == (attempt == 0);
-        number = from_inboxes ? take_from_inboxes(worker, batch) : csched_deque_steal(&worker->deque, batch, 1);
+        number =
+            from_inboxes ? take_from_inboxes(worker, batch) : csched_deque_steal(&worker->deque, batch, 1);
     }
     csched_reclaim_exit();
     if (number == 0) {
@@ -348,8 +361,9 @@ static outcome search(csched_worker *worker, csched_operation *operation, const 
 {
     csched_scheduler *scheduler = worker->scheduler;
     bool patient = false;
-    // A worker that has just run dry is faster than whoever feeds it. Without a pause it would fetch every operation by
-    // itself, and the cache line of the submitter's index with it (measured: 110 ns an operation without, 68 with).
+    // A worker that has just run dry is faster than whoever feeds it. Without a pause it would fetch every
+    // operation by itself, and the cache line of the submitter's index with it (measured: 110 ns an operation
+    // without, 68 with).
     csched_yield();
     csched_idle_search(&scheduler->idle);
     for (;;) {
@@ -366,7 +380,8 @@ static outcome search(csched_worker *worker, csched_operation *operation, const 
             if (csched_is_suspended(control)) {
                 break;
             }
-            if (csched_deque_pop(&worker->deque, operation)) { // kept back by a suspension, or pushed by a notification
+            if (csched_deque_pop(&worker->deque,
+                                 operation)) { // kept back by a suspension, or pushed by a notification
                 csched_idle_found(&scheduler->idle);
                 worker->sentry_ns = SENTRY_FIRST_NS;
                 return FOUND;
@@ -405,7 +420,8 @@ static outcome next(csched_worker *worker, csched_operation *operation, uint32_t
         if (csched_likely(!csched_is_suspended(*control))) {
             return FOUND;
         }
-        csched_check(csched_deque_push(&worker->deque, operation, 1), "out of memory for operations already accepted");
+        csched_check(csched_deque_push(&worker->deque, operation, 1),
+                     "out of memory for operations already accepted");
         taken = false;
     }
 }
@@ -423,14 +439,15 @@ static void work(csched_worker *worker)
     pay(worker);
 }
 
-// What waits in the deque of a worker that leaves goes to others, by way of its thread's inbox. When the scheduler is
-// closing, the inbox is closed: then the worker stays until the end, which is near.
+// What waits in the deque of a worker that leaves goes to others, by way of its thread's inbox. When the
+// scheduler is closing, the inbox is closed: then the worker stays until the end, which is near.
 static void hand_over(csched_worker *worker)
 {
     csched_operation operation;
     while (csched_deque_pop(&worker->deque, &operation)) {
         if (csched_submit_exempt(worker->scheduler, operation) != CSCHED_OK) {
-            csched_check(csched_deque_push(&worker->deque, &operation, 1), "out of memory for operations already accepted");
+            csched_check(csched_deque_push(&worker->deque, &operation, 1),
+                         "out of memory for operations already accepted");
             csched_store(&worker->leaving, false, relaxed);
             work(worker);
         } else {
@@ -477,7 +494,7 @@ csched_status csched_worker_start(csched_worker *worker)
     // Signals for the process go to the program's own threads; a fault still hits the thread that caused it.
     sigset_t all, before;
     sigfillset(&all);
-    const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF };
+    const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF};
     for (size_t index = 0; index < sizeof faults / sizeof faults[0]; index++) {
         sigdelset(&all, faults[index]);
     }
@@ -492,13 +509,15 @@ csched_status csched_worker_start(csched_worker *worker)
     return CSCHED_OK;
 }
 
-csched_help_outcome csched_worker_help(bool (*done)(const void *context), const void *context, uint64_t deadline_ns,
-                                       bool interruptible)
+csched_help_outcome csched_worker_help(bool (*done)(const void *context), const void *context,
+                                       uint64_t deadline_ns, bool interruptible)
 {
     csched_worker *worker = self;
-    const reason why = { .done = done, .context = context, .deadline_ns = deadline_ns, .interruptible = interruptible };
-    csched_check((char *)__builtin_frame_address(0) > worker->stack_limit,
-                 "too many waits are nested on this worker's stack; wait asynchronously, or from another thread");
+    const reason why = {
+        .done = done, .context = context, .deadline_ns = deadline_ns, .interruptible = interruptible};
+    csched_check(
+        (char *)__builtin_frame_address(0) > worker->stack_limit,
+        "too many waits are nested on this worker's stack; wait asynchronously, or from another thread");
     pay(worker); // X2: what is owed may be what is waited for
     for (;;) {
         if (done(context)) {

@@ -12,7 +12,8 @@
 
 typedef struct csched_worker {
     csched_deque deque;
-    // Written by the worker, read by anybody: statistics, and the sentry's question whether it is stuck in a body.
+    // Written by the worker, read by anybody: statistics, and the sentry's question whether it is stuck in a
+    // body.
     csched_aligned_to_line csched_atomic(uint64_t) executed;
     csched_atomic(uint64_t) cancelled;
     csched_atomic(uint64_t) submitted;
@@ -20,19 +21,20 @@ typedef struct csched_worker {
     csched_atomic(uint64_t) parked;
     csched_atomic(uint32_t) running;
     // Written by others, rarely.
-    csched_aligned_to_line csched_atomic(uint64_t) stuck; // 1 + the value of executed at which a sentry found it stuck
-    csched_atomic(bool) leaving;                          // the crew was made smaller: go when the body has returned
+    csched_aligned_to_line csched_atomic(uint64_t)
+        stuck;                   // 1 + the value of executed at which a sentry found it stuck
+    csched_atomic(bool) leaving; // the crew was made smaller: go when the body has returned
     // The worker's own.
     csched_aligned_to_line csched_scheduler *scheduler;
     uint32_t index;
     uint32_t until_fair;    // operations until it looks at the others' first
     uint32_t fair_interval; // adapted to about FAIR_NS
     uint64_t fair_since_ns;
-    bool fair_turn; // whose turn it is: inboxes or the own deque
-    uint64_t cursor;  // in the registry
-    uint64_t random;  // for the first victim
-    uint64_t sentry_ns; // how long it sleeps next time as the sentry
-    uint64_t *executed_seen; // of every worker, when the sentry went to sleep
+    bool fair_turn;                  // whose turn it is: inboxes or the own deque
+    uint64_t cursor;                 // in the registry
+    uint64_t random;                 // for the first victim
+    uint64_t sentry_ns;              // how long it sleeps next time as the sentry
+    uint64_t *executed_seen;         // of every worker, when the sentry went to sleep
     csched_completion *debt_counter; // leaves that are not done yet, of one counter
     uint32_t debt;
     char *stack_limit; // a wait may nest until the stack gets here
@@ -57,18 +59,19 @@ csched_status csched_worker_start(csched_worker *worker);
 /// The calling thread's worker, or NULL.
 csched_worker *csched_worker_self(void);
 
-/// Pushes operations of a running body (or of the worker itself) onto the worker's deque. False: out of memory.
+/// Pushes operations of a running body (or of the worker itself) onto the worker's deque. False: out of
+/// memory.
 bool csched_worker_push(csched_worker *worker, const csched_operation *operations, size_t count);
 
 typedef enum {
     CSCHED_HELP_DONE,
     CSCHED_HELP_TIMED_OUT,
-    CSCHED_HELP_SLEEPY, // nothing to run: make sure that csched_worker_interrupt will be called, and call again
+    CSCHED_HELP_SLEEPY, // nothing to run: arrange for csched_worker_interrupt, and call again
 } csched_help_outcome;
 
 /// On a worker: runs operations until done(context), or the deadline. Sleeps only when `interruptible`.
-csched_help_outcome csched_worker_help(bool (*done)(const void *context), const void *context, uint64_t deadline_ns,
-                                       bool interruptible);
+csched_help_outcome csched_worker_help(bool (*done)(const void *context), const void *context,
+                                       uint64_t deadline_ns, bool interruptible);
 /// Makes a sleeping csched_worker_help look at its condition again. `worker` is a csched_worker.
 void csched_worker_interrupt(void *worker);
 

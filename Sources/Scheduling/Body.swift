@@ -25,7 +25,8 @@ struct Body: Sendable {
     @inline(__always)
     func words() -> Words {
         unsafe withUnsafeTemporaryAllocation(of: Body.self, capacity: 1) { buffer in
-            unsafe buffer.initializeElement(at: 0, to: self) // never deinitialised: the reference moves into the words
+            // Never deinitialised: the reference moves into the words.
+            unsafe buffer.initializeElement(at: 0, to: self)
             return unsafe UnsafeRawPointer(buffer.baseAddress!).load(as: Words.self)
         }
     }
@@ -38,7 +39,8 @@ struct Body: Sendable {
     }
 }
 
-/// The C function of every closure. It takes the closure over before it looks at how it ends, so that nothing leaks.
+/// The C function of every closure. It takes the closure over before it looks at how it ends, so that nothing
+/// leaks.
 private func runBody(
     _ code: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, _ disposition: csched_disposition
 ) {

@@ -9,8 +9,9 @@ internal import CScheduler
 /// guard counter.wait(timeout: .milliseconds(250)) == .completed else { throw Timeout() }
 /// ```
 ///
-/// When the count falls to zero a *generation* is complete: whoever waits on it is released, even if the next generation
-/// has begun by then. What an operation of the generation wrote is visible to whoever was released.
+/// When the count falls to zero a *generation* is complete: whoever waits on it is released, even if the next
+/// generation has begun by then. What an operation of the generation wrote is visible to whoever was
+/// released.
 ///
 /// A counter may be given up while operations are outstanding: its memory goes with the last of them.
 ///
@@ -47,7 +48,8 @@ public final class CompletionCounter: Sendable {
     ///
     /// - Returns: whether it was the last of its generation; exactly one call per generation is.
     /// - Precondition: an earlier ``enter(_:)`` matches the call.
-    /// - Complexity: O(1), lock-free, allocates nothing; the last one also runs what ``notify(_:)`` was given.
+    /// - Complexity: O(1), lock-free, allocates nothing; the last one also runs what ``notify(_:)`` was
+    ///   given.
     @discardableResult
     public func leave() -> Bool { unsafe csched_completion_leave(handle, 1) }
 
@@ -64,11 +66,11 @@ public final class CompletionCounter: Sendable {
 
     /// Blocks the calling thread until the current generation is complete.
     ///
-    /// On a worker of a scheduler the call helps: it runs other operations meanwhile, nested on the worker's stack. So a
-    /// scheduler with one worker cannot wait for itself for ever.
+    /// On a worker of a scheduler the call helps: it runs other operations meanwhile, nested on the worker's
+    /// stack. So a scheduler with one worker cannot wait for itself for ever.
     ///
-    /// - Parameter timeout: how long to wait, on the monotonic clock; zero asks without waiting. A helping worker may
-    ///   return later, by the length of one operation.
+    /// - Parameter timeout: how long to wait, on the monotonic clock; zero asks without waiting. A helping
+    ///   worker may return later, by the length of one operation.
     /// - Returns: ``WaitOutcome/completed`` at once when nothing is outstanding.
     @available(*, noasync, message: "Blocks the thread; use the asynchronous wait().")
     public func wait(timeout: Duration) -> WaitOutcome {
@@ -94,7 +96,8 @@ public final class CompletionCounter: Sendable {
     public func notify(_ body: @escaping @Sendable () -> Void) throws(SchedulerError) {
         let box = unsafe Unmanaged.passRetained(Box(Body(body)))
         let notification = unsafe csched_completion_notify(
-            handle, { unsafe Unmanaged<Box<Body>>.fromOpaque($0!).takeRetainedValue().value.run() }, box.toOpaque())
+            handle, { unsafe Unmanaged<Box<Body>>.fromOpaque($0!).takeRetainedValue().value.run() },
+            box.toOpaque())
         guard let notification = unsafe notification else {
             unsafe box.release()
             throw SchedulerError(.outOfMemory)

@@ -1,7 +1,8 @@
 internal import CScheduler
 internal import Synchronization
 
-/// One task that waits for a generation, and may be cancelled meanwhile: whoever comes first resumes it, once.
+/// One task that waits for a generation, and may be cancelled meanwhile: whoever comes first resumes it,
+/// once.
 final class CompletionWaiter: Sendable {
     private enum State {
         case idle
@@ -67,7 +68,7 @@ final class CompletionWaiter: Sendable {
 
     private func giveBack(_ notification: Notification) {
         if unsafe csched_notification_cancel(notification.handle) {
-            unsafe Unmanaged.passUnretained(self).release() // the reference that the call would have taken
+            unsafe Unmanaged.passUnretained(self).release()  // the reference that the call would have taken
         }
     }
 

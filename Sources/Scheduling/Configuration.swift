@@ -5,8 +5,8 @@ extension Scheduler {
     public struct Configuration: Hashable, Sendable {
         /// The number of workers, 1 to 256.
         ///
-        /// Nil: `CSCHED_WORKERS` of the environment when it is set, else the smaller of the affinity mask's CPUs and the
-        /// quota of the process's control group (v2, then v1), rounded up.
+        /// Nil: `CSCHED_WORKERS` of the environment when it is set, else the smaller of the affinity mask's
+        /// CPUs and the quota of the process's control group (v2, then v1), rounded up.
         public var workers: Int?
         /// The prefix of the threads' names; the first 10 bytes are shown.
         public var name: String
@@ -17,7 +17,8 @@ extension Scheduler {
 
         /// Creates a configuration; the defaults suit most programs.
         public init(
-            workers: Int? = nil, name: String = "csched", capacity: Int? = nil, whenFull: CapacityPolicy = .suspend
+            workers: Int? = nil, name: String = "csched", capacity: Int? = nil,
+            whenFull: CapacityPolicy = .suspend
         ) {
             self.workers = workers
             self.name = name

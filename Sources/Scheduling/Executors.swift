@@ -1,12 +1,14 @@
 internal import CScheduler
 
-// A job is one word, and so is its executor: an operation carries both without an allocation. Jobs are run also when they
-// are cancelled or refused by a shutdown, because a task that is never run to its end never tells its parent.
+// A job is one word, and so is its executor: an operation carries both without an allocation. Jobs are run
+// also when they are cancelled or refused by a shutdown, because a task that is never run to its end never
+// tells its parent.
 
 extension Scheduler: TaskExecutor {
     /// Runs a job of a task that prefers this scheduler.
     ///
-    /// - Complexity: O(1), lock-free, allocates nothing. When this scheduler is shut down the job runs on ``shared``.
+    /// - Complexity: O(1), lock-free, allocates nothing. When this scheduler is shut down the job runs on
+    ///   ``shared``.
     public func enqueue(_ job: consuming ExecutorJob) {
         let operation = unsafe jobOperation(UnownedJob(job), on: self, run: runTaskJob)
         var status = unsafe csched_submit(handle, operation)
@@ -46,14 +48,19 @@ private func jobOperation(
         extra: Unmanaged.passUnretained(executor).toOpaque(), counter: nil)
 }
 
-private func runTaskJob(_ job: UnsafeMutableRawPointer?, _ executor: UnsafeMutableRawPointer?, _: csched_disposition) {
+private func runTaskJob(
+    _ job: UnsafeMutableRawPointer?, _ executor: UnsafeMutableRawPointer?, _: csched_disposition
+) {
     let scheduler = unsafe Unmanaged<Scheduler>.fromOpaque(executor!)
     unsafe scheduler._withUnsafeGuaranteedRef { scheduler in
-        unsafe unsafeBitCast(job!, to: UnownedJob.self).runSynchronously(on: scheduler.asUnownedTaskExecutor())
+        unsafe unsafeBitCast(job!, to: UnownedJob.self).runSynchronously(
+            on: scheduler.asUnownedTaskExecutor())
     }
 }
 
-private func runLaneJob(_ job: UnsafeMutableRawPointer?, _ executor: UnsafeMutableRawPointer?, _: csched_disposition) {
+private func runLaneJob(
+    _ job: UnsafeMutableRawPointer?, _ executor: UnsafeMutableRawPointer?, _: csched_disposition
+) {
     let lane = unsafe Unmanaged<SerialLane>.fromOpaque(executor!)
     unsafe lane._withUnsafeGuaranteedRef { lane in
         unsafe unsafeBitCast(job!, to: UnownedJob.self).runSynchronously(on: lane.asUnownedSerialExecutor())

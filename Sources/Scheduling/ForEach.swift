@@ -3,10 +3,11 @@ internal import CScheduler
 extension Scheduler {
     /// Submits one operation for every index of a range, without an allocation for each.
     ///
-    /// The range is cut in halves as workers take it. It counts in `counter` until its last index has returned.
+    /// The range is cut in halves as workers take it. It counts in `counter` until its last index has
+    /// returned.
     ///
-    /// - Parameter body: called once for every index, in no order. After a shutdown that cancels, not for those that had not
-    ///   begun.
+    /// - Parameter body: called once for every index, in no order. After a shutdown that cancels, not for
+    ///   those that had not begun.
     /// - Throws: as ``submit(_:)``; `body` is not called then.
     /// - Complexity: O(1), three allocations for the whole range.
     public func submit(
@@ -21,7 +22,8 @@ extension Scheduler {
     ///
     /// - Throws: as ``submit(_:)``, and ``SchedulerError/Code/closed`` when a shutdown cut the range short.
     @available(*, noasync, message: "Blocks the thread; use the asynchronous forEach(_:_:).")
-    public func forEach(_ range: Range<Int>, _ body: @escaping @Sendable (Int) -> Void) throws(SchedulerError) {
+    public func forEach(_ range: Range<Int>, _ body: @escaping @Sendable (Int) -> Void) throws(SchedulerError)
+    {
         let counter = try CompletionCounter()
         let outcome = RangeOutcome()
         try submit(RangeCall(range, in: counter, body: body, finally: { outcome.set($0) }))
@@ -29,10 +31,13 @@ extension Scheduler {
         if unsafe !outcome.isComplete { throw SchedulerError(.closed) }
     }
 
-    /// Calls `body` once for every index of a range, on the workers, and returns after the last, blocking no thread.
+    /// Calls `body` once for every index of a range, on the workers, and returns after the last, blocking no
+    /// thread.
     ///
     /// - Throws: as ``submit(_:)``, and ``SchedulerError/Code/closed`` when a shutdown cut the range short.
-    public func forEach(_ range: Range<Int>, _ body: @escaping @Sendable (Int) -> Void) async throws(SchedulerError) {
+    public func forEach(_ range: Range<Int>, _ body: @escaping @Sendable (Int) -> Void)
+        async throws(SchedulerError)
+    {
         let result: Result<Void, SchedulerError> = await withCheckedContinuation { continuation in
             let call = RangeCall(range, in: nil, body: body) { isComplete in
                 continuation.resume(returning: isComplete ? .success(()) : .failure(SchedulerError(.closed)))

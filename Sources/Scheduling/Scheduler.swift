@@ -9,12 +9,13 @@ internal import CScheduler
 /// counter.wait()
 /// ```
 ///
-/// Every accepted operation runs exactly once, or is cancelled by ``shutdown(_:)-(ShutdownPolicy)``: then its closure is
-/// released without being called. What was written before a submission is visible to the operation. There is no order
-/// between operations; a ``SerialLane`` has one. All members may be used from any thread, also inside an operation.
+/// Every accepted operation runs exactly once, or is cancelled by ``shutdown(_:)-(ShutdownPolicy)``: then its
+/// closure is released without being called. What was written before a submission is visible to the
+/// operation. There is no order between operations; a ``SerialLane`` has one. All members may be used from
+/// any thread, also inside an operation.
 ///
-/// A scheduler is drained, and its threads are joined, when the last reference to it goes; ``withScheduler(_:_:)-(_,(Scheduler)->R)``
-/// makes that point visible.
+/// A scheduler is drained, and its threads are joined, when the last reference to it goes;
+/// ``withScheduler(_:_:)-(_,(Scheduler)->R)`` makes that point visible.
 @safe
 public final class Scheduler: Sendable {
     // Sendable: the C side synchronises every call, and the last use is `deinit`.
@@ -34,16 +35,18 @@ public final class Scheduler: Sendable {
     }
 
     deinit {
-        if unsafe csched_scheduler_current() == handle { // the last reference was an operation's
+        if unsafe csched_scheduler_current() == handle {  // the last reference was an operation's
             unsafe csched_scheduler_destroy_later(handle)
         } else {
             unsafe csched_scheduler_destroy(handle)
         }
     }
 
-    /// The scheduler of the process, with one worker for every CPU the process may use. It is never shut down.
+    /// The scheduler of the process, with one worker for every CPU the process may use. It is never shut
+    /// down.
     ///
-    /// - Precondition: its first use can create threads, and `CSCHED_WORKERS` in the environment is valid when it is set.
+    /// - Precondition: its first use can create threads, and `CSCHED_WORKERS` in the environment is valid
+    ///   when it is set.
     public static let shared: Scheduler = {
         do {
             return try Scheduler(Configuration(name: "shared"))
@@ -54,7 +57,9 @@ public final class Scheduler: Sendable {
 
     /// The scheduler whose worker the calling thread is; nil on every other thread.
     public static var current: Scheduler? {
-        guard let current = unsafe csched_scheduler_current(), let owner = unsafe csched_scheduler_owner(current) else {
+        guard let current = unsafe csched_scheduler_current(),
+            let owner = unsafe csched_scheduler_owner(current)
+        else {
             return nil
         }
         return unsafe Unmanaged<Owner>.fromOpaque(owner).takeUnretainedValue().scheduler
@@ -64,8 +69,9 @@ public final class Scheduler: Sendable {
     ///
     /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/closed``, ``SchedulerError/Code/full`` or
     ///   ``SchedulerError/Code/outOfMemory``; `body` is released without being called then.
-    /// - Complexity: O(1), lock-free; allocates nothing beside the closure's own context, but a block for every few
-    ///   hundred operations that wait. With ``CapacityPolicy/suspend`` the call may block a thread that is no worker.
+    /// - Complexity: O(1), lock-free; allocates nothing beside the closure's own context, but a block for
+    ///   every few hundred operations that wait. With ``CapacityPolicy/suspend`` the call may block a thread
+    ///   that is no worker.
     public func submit(_ body: @escaping @Sendable () -> Void) throws(SchedulerError) {
         unsafe try submit(Body(body), in: nil)
     }
@@ -74,7 +80,9 @@ public final class Scheduler: Sendable {
     ///
     /// - Throws: as ``submit(_:)``; the counter is as before then.
     /// - Complexity: as ``submit(_:)``.
-    public func submit(in counter: CompletionCounter, _ body: @escaping @Sendable () -> Void) throws(SchedulerError) {
+    public func submit(in counter: CompletionCounter, _ body: @escaping @Sendable () -> Void)
+        throws(SchedulerError)
+    {
         unsafe try submit(Body(body), in: counter.handle)
     }
 
@@ -90,8 +98,8 @@ public final class Scheduler: Sendable {
 
     /// Submits many operations with one publication and one wake-up; all or none.
     ///
-    /// - Throws: as ``submit(_:)``; none of the bodies is called then. More bodies than the capacity are refused as
-    ///   ``SchedulerError/Code/full`` also when the policy is to suspend.
+    /// - Throws: as ``submit(_:)``; none of the bodies is called then. More bodies than the capacity are
+    ///   refused as ``SchedulerError/Code/full`` also when the policy is to suspend.
     /// - Complexity: O(n), lock-free, one temporary array.
     public func submit(
         contentsOf bodies: [@Sendable () -> Void], in counter: CompletionCounter? = nil
@@ -108,15 +116,17 @@ public final class Scheduler: Sendable {
             return unsafe csched_submit_bulk(handle, first, buffer.count)
         }
         if status != .ok {
-            for unsafe operation in unsafe operations { unsafe operation.run(operation.context, operation.extra, .cancel) }
+            for unsafeoperation in unsafe operations {
+                unsafe operation.run(operation.context, operation.extra, .cancel)
+            }
             try status.check()
         }
     }
 
     /// Lets no further body start until ``resume()``. Calls nest.
     ///
-    /// Bodies that have started go on, what waits is kept, submissions are accepted. After the return, a worker that is
-    /// not counted in ``Statistics/running`` starts nothing.
+    /// Bodies that have started go on, what waits is kept, submissions are accepted. After the return, a
+    /// worker that is not counted in ``Statistics/running`` starts nothing.
     ///
     /// - Complexity: O(1), wait-free.
     public func suspend() { unsafe csched_scheduler_suspend(handle) }
@@ -132,8 +142,9 @@ public final class Scheduler: Sendable {
 
     /// Changes the number of workers, now or as soon as the bodies of those who leave have returned.
     ///
-    /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/invalidWorkers``, ``SchedulerError/Code/closed``,
-    ///   ``SchedulerError/Code/threadCreationFailed`` or ``SchedulerError/Code/outOfMemory``.
+    /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/invalidWorkers``,
+    ///   ``SchedulerError/Code/closed``, ``SchedulerError/Code/threadCreationFailed`` or
+    ///   ``SchedulerError/Code/outOfMemory``.
     public func setWorkers(_ count: Int) throws(SchedulerError) {
         guard let count = UInt32(exactly: count), count <= CSCHED_WORKERS_MAX else {
             throw SchedulerError(.invalidWorkers)
@@ -149,7 +160,8 @@ public final class Scheduler: Sendable {
 
 /// What a worker finds behind its scheduler: weak, because an operation may run while the scheduler goes.
 final class Owner: Sendable {
-    // Sendable: written once, before any operation can be submitted; weak references are safe to read anywhere.
+    // Sendable: written once, before any operation can be submitted; weak references are safe to read
+    // anywhere.
     nonisolated(unsafe) weak var scheduler: Scheduler?
 
     init(_ scheduler: Scheduler) { unsafe self.scheduler = scheduler }

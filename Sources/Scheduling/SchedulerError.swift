@@ -6,7 +6,8 @@ public struct SchedulerError: Error, Hashable, Sendable {
         case outOfMemory
         /// The scheduler is shut down, or is shutting down; nothing was submitted.
         case closed
-        /// As many operations wait as the capacity allows, and the policy is to reject; nothing was submitted.
+        /// As many operations wait as the capacity allows, and the policy is to reject; nothing was
+        /// submitted.
         case full
         /// The number of workers is not between 1 and 256.
         case invalidWorkers

@@ -2,8 +2,8 @@ internal import CScheduler
 
 /// Operations one at a time, in the order of their submission, on a scheduler's workers.
 ///
-/// What an operation wrote is visible to the next one. A lane is also a serial executor: an actor whose `unownedExecutor`
-/// is a lane's runs on the lane.
+/// What an operation wrote is visible to the next one. A lane is also a serial executor: an actor whose
+/// `unownedExecutor` is a lane's runs on the lane.
 ///
 /// - SeeAlso: a serial `DispatchQueue`.
 @safe
@@ -18,7 +18,9 @@ public final class SerialLane: Sendable {
     ///
     /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/outOfMemory``.
     public init(on scheduler: Scheduler = .shared) throws(SchedulerError) {
-        guard let handle = unsafe csched_lane_create(scheduler.handle) else { throw SchedulerError(.outOfMemory) }
+        guard let handle = unsafe csched_lane_create(scheduler.handle) else {
+            throw SchedulerError(.outOfMemory)
+        }
         unsafe self.handle = handle
         self.scheduler = scheduler
     }
@@ -27,8 +29,9 @@ public final class SerialLane: Sendable {
 
     /// Appends one operation.
     ///
-    /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/closed`` or ``SchedulerError/Code/outOfMemory``; `body`
-    ///   is released without being called then. The scheduler's capacity does not apply.
+    /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/closed`` or
+    ///   ``SchedulerError/Code/outOfMemory``; `body` is released without being called then. The scheduler's
+    ///   capacity does not apply.
     /// - Complexity: O(1), lock-free, one allocation beside the closure's own context.
     public func submit(_ body: @escaping @Sendable () -> Void) throws(SchedulerError) {
         unsafe try submit(Body(body), in: nil)
@@ -37,7 +40,9 @@ public final class SerialLane: Sendable {
     /// Appends one operation that counts in `counter` until it has returned.
     ///
     /// - Throws: as ``submit(_:)``.
-    public func submit(in counter: CompletionCounter, _ body: @escaping @Sendable () -> Void) throws(SchedulerError) {
+    public func submit(in counter: CompletionCounter, _ body: @escaping @Sendable () -> Void)
+        throws(SchedulerError)
+    {
         unsafe try submit(Body(body), in: counter.handle)
     }
 
@@ -55,8 +60,8 @@ public final class SerialLane: Sendable {
 
     /// Blocks until everything that was submitted before the call has run.
     ///
-    /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/wouldDeadlock`` inside an operation of this lane, else as
-    ///   ``submit(_:)``.
+    /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/wouldDeadlock`` inside an operation of
+    ///   this lane, else as ``submit(_:)``.
     @available(*, noasync, message: "Blocks the thread; submit a closure that resumes a continuation.")
     public func drain() throws(SchedulerError) {
         if isCurrent { throw SchedulerError(.wouldDeadlock) }

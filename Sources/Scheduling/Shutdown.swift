@@ -5,7 +5,8 @@ extension Scheduler {
     public enum ShutdownPolicy: Hashable, Sendable {
         /// Run them, and what running operations still submit.
         case drain
-        /// Release their closures without calling them. Jobs of Swift tasks are run all the same: a task must end.
+        /// Release their closures without calling them. Jobs of Swift tasks are run all the same: a task must
+        /// end.
         case cancelPending
         /// Run those that start within the time, cancel the rest.
         case deadline(Duration)
@@ -23,7 +24,8 @@ extension Scheduler {
     ///
     /// Ends every suspension. Bodies that run are waited for in any case. A second call waits for the first.
     ///
-    /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/wouldDeadlock`` on a worker of this scheduler.
+    /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/wouldDeadlock`` on a worker of this
+    ///   scheduler.
     /// - Precondition: this is not ``shared``.
     @available(*, noasync, message: "Blocks the thread; use the asynchronous shutdown(_:).")
     public func shutdown(_ policy: ShutdownPolicy = .drain) throws(SchedulerError) {
@@ -31,18 +33,21 @@ extension Scheduler {
         try unsafe csched_scheduler_shutdown(handle, policy.timeout_ns).check()
     }
 
-    /// As the blocking `shutdown(_:)`, on a thread made for the purpose, so that no thread of a pool is blocked.
+    /// As the blocking `shutdown(_:)`, on a thread made for the purpose, so that no thread of a pool is
+    /// blocked.
     ///
-    /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/wouldDeadlock`` in a task that runs on this scheduler
-    ///   (the scheduler is as before then), or ``SchedulerError/Code/threadCreationFailed``.
+    /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/wouldDeadlock`` in a task that runs on
+    ///   this scheduler (the scheduler is as before then), or ``SchedulerError/Code/threadCreationFailed``.
     public func shutdown(_ policy: ShutdownPolicy = .drain) async throws(SchedulerError) {
         precondition(self !== Scheduler.shared, "Scheduler.shutdown: the shared scheduler is never shut down")
         if Scheduler.current === self { throw SchedulerError(.wouldDeadlock) }
         let status = await withCheckedContinuation { continuation in
-            let call = ShutdownCall(scheduler: self, timeout_ns: policy.timeout_ns, continuation: continuation)
+            let call = ShutdownCall(
+                scheduler: self, timeout_ns: policy.timeout_ns, continuation: continuation)
             let context = unsafe Unmanaged.passRetained(call)
             let started = unsafe csched_call_on_thread(
-                { unsafe Unmanaged<ShutdownCall>.fromOpaque($0!).takeRetainedValue().run() }, context.toOpaque())
+                { unsafe Unmanaged<ShutdownCall>.fromOpaque($0!).takeRetainedValue().run() },
+                context.toOpaque())
             if started != .ok {
                 unsafe context.release()
                 continuation.resume(returning: started)
@@ -71,7 +76,8 @@ private final class ShutdownCall: Sendable {
 /// Runs `body` with a scheduler that is drained, and whose threads are joined, when the call returns.
 ///
 /// - Parameter body: may shut the scheduler down itself.
-/// - Throws: ``SchedulerError`` when the scheduler cannot be created, and what `body` throws, after the drain.
+/// - Throws: ``SchedulerError`` when the scheduler cannot be created, and what `body` throws, after the
+///   drain.
 @available(*, noasync, message: "Blocks the thread; use the asynchronous withScheduler(_:_:).")
 public func withScheduler<R>(
     _ configuration: Scheduler.Configuration = Scheduler.Configuration(), _ body: (Scheduler) throws -> R
@@ -85,7 +91,8 @@ public func withScheduler<R>(
 /// Runs `body` with a scheduler that is drained, and whose threads are joined, when the call returns.
 ///
 /// - Parameter body: may shut the scheduler down itself.
-/// - Throws: ``SchedulerError`` when the scheduler cannot be created, and what `body` throws, after the drain.
+/// - Throws: ``SchedulerError`` when the scheduler cannot be created, and what `body` throws, after the
+///   drain.
 public func withScheduler<R>(
     _ configuration: Scheduler.Configuration = Scheduler.Configuration(),
     isolation: isolated (any Actor)? = #isolation,

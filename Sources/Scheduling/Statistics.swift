@@ -1,7 +1,8 @@
 internal import CScheduler
 
 extension Scheduler {
-    /// Counts since the scheduler was created: exact when it is quiescent, each read at its own moment while it is busy.
+    /// Counts since the scheduler was created: exact when it is quiescent, each read at its own moment while
+    /// it is busy.
     public struct Statistics: Hashable, Sendable {
         /// Operations accepted, from outside and from workers.
         public let submitted: Int

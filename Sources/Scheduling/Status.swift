@@ -21,13 +21,15 @@ extension csched_status {
         case .closed: .closed
         case .full: .full
         case .wouldDeadlock: .wouldDeadlock
-        @unknown default: preconditionFailure("CScheduler answered with status \(rawValue), which has no meaning here")
+        @unknown default:
+            preconditionFailure("CScheduler answered with status \(rawValue), which has no meaning here")
         }
     }
 }
 
 extension Duration {
-    /// Whole nanoseconds: zero for what is negative, the longest representable time for what is longer (584 years).
+    /// Whole nanoseconds: zero for what is negative, the longest representable time for what is longer (584
+    /// years).
     var wholeNanoseconds: UInt64 {
         let (seconds, attoseconds) = components
         guard seconds >= 0, attoseconds >= 0 else { return 0 }

@@ -1,10 +1,10 @@
 /// completion.h - completion counter: how many operations of a group have not completed.
 ///
-/// When the count falls to zero a generation is complete: its waiters are released and its notifications fire,
-/// each exactly once, even if the next generation has begun by then.
+/// When the count falls to zero a generation is complete: its waiters are released and its notifications
+/// fire, each exactly once, even if the next generation has begun by then.
 ///
-/// Synchronisation: every function may run beside every other one, with two exceptions: `release` is the caller's
-/// last use of the counter, and no wait may be in progress then.
+/// Synchronisation: every function may run beside every other one, with two exceptions: `release` is the
+/// caller's last use of the counter, and no wait may be in progress then.
 /// Source: libdispatch's groups (generation and count in one word); here both move in one compare-exchange.
 
 #ifndef CSCHEDULER_COMPLETION_H
@@ -32,8 +32,8 @@ typedef enum CSCHED_CLOSED_ENUM {
 /// Returns a counter at zero, or NULL when memory is exhausted.
 csched_completion *CSCHED_NULLABLE csched_completion_create(void) CSCHED_MUST_USE;
 
-/// Gives the counter up. Memory is freed at once when nothing is outstanding, else by the last leave, after the
-/// notifications of its generation have fired.
+/// Gives the counter up. Memory is freed at once when nothing is outstanding, else by the last leave, after
+/// the notifications of its generation have fired.
 void csched_completion_release(csched_completion *counter);
 
 /// Adds `count` operations to the current generation. Stops the process beyond CSCHED_COMPLETION_MAX.
@@ -42,12 +42,13 @@ void csched_completion_enter(csched_completion *counter, uint32_t count);
 
 /// Takes `count` operations away; stops the process when fewer are outstanding.
 /// Lock-free. Release and acquire: what was written before any leave is visible after the last one.
-/// Returns whether the call ended the generation. A counter that its owner may have released must not be used after.
+/// Returns whether the call ended the generation. A counter that its owner may have released must not be used
+/// after.
 bool csched_completion_leave(csched_completion *counter, uint32_t count);
 
-/// Blocks until the generation current at the call is complete, `timeout_ns` nanoseconds at most (0 asks only).
-/// On a worker of a scheduler it helps: it runs other operations of that scheduler meanwhile, nested on its stack,
-/// so the call may return later than its timeout by the length of one operation.
+/// Blocks until the generation current at the call is complete, `timeout_ns` nanoseconds at most (0 asks
+/// only). On a worker of a scheduler it helps: it runs other operations of that scheduler meanwhile, nested
+/// on its stack, so the call may return later than its timeout by the length of one operation.
 /// Acquire: what the operations of the generation wrote is visible after CSCHED_WAIT_COMPLETED.
 csched_wait_result csched_completion_wait(csched_completion *counter, uint64_t timeout_ns) CSCHED_MUST_USE;
 
@@ -60,14 +61,14 @@ typedef void (*csched_notify_function)(void *CSCHED_NULLABLE context);
 typedef struct csched_notification csched_notification;
 
 /// Calls `function` once when the current generation is complete, at once when nothing is outstanding.
-/// Returns the notification, which the caller gives back by `cancel` or `release`, once, or NULL when memory is exhausted
-/// (then nothing will be called).
+/// Returns the notification, which the caller gives back by `cancel` or `release`, once, or NULL when memory
+/// is exhausted (then nothing will be called).
 csched_notification *CSCHED_NULLABLE csched_completion_notify(csched_completion *counter,
                                                               csched_notify_function function,
                                                               void *CSCHED_NULLABLE context) CSCHED_MUST_USE;
 
-/// Gives a notification back. Returns true when it was in time: the function has not been called and never will be.
-/// False: it was called, or is being called now.
+/// Gives a notification back. Returns true when it was in time: the function has not been called and never
+/// will be. False: it was called, or is being called now.
 bool csched_notification_cancel(csched_notification *notification);
 
 /// Gives a notification back without cancelling it.

@@ -1,4 +1,5 @@
-/// lane.h - serial lane: operations one at a time, in the order of their submission, on a scheduler's workers.
+/// lane.h - serial lane: operations one at a time, in the order of their submission, on a scheduler's
+/// workers.
 
 #ifndef CSCHEDULER_LANE_H
 #define CSCHEDULER_LANE_H
@@ -23,8 +24,8 @@ void csched_lane_release(csched_lane *lane);
 /// Statuses as csched_submit's; a lane is not subject to the capacity of its scheduler.
 csched_status csched_lane_submit(csched_lane *lane, csched_operation operation) CSCHED_MUST_USE;
 
-/// As csched_lane_submit, but what a closed scheduler refuses goes to `fallback`, still one at a time and in order: for work
-/// that must not be refused, such as the jobs of an actor.
+/// As csched_lane_submit, but what a closed scheduler refuses goes to `fallback`, still one at a time and in
+/// order: for work that must not be refused, such as the jobs of an actor.
 csched_status csched_lane_submit_surely(csched_lane *lane, csched_operation operation,
                                         csched_scheduler *fallback) CSCHED_MUST_USE;
 

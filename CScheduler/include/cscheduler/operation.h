@@ -21,8 +21,8 @@ typedef enum CSCHED_CLOSED_ENUM {
 typedef void (*csched_function)(void *CSCHED_NULLABLE context, void *CSCHED_NULLABLE extra,
                                 csched_disposition disposition);
 
-/// An operation is a value of four words. Submitting copies it: nothing is allocated for it, and nothing of it
-/// needs to outlive the call but what `context` and `extra` point to.
+/// An operation is a value of four words. Submitting copies it: nothing is allocated for it, and nothing of
+/// it needs to outlive the call but what `context` and `extra` point to.
 typedef struct {
     csched_function run;
     void *CSCHED_NULLABLE context;

@@ -1,9 +1,10 @@
 /// scheduler.h - workers that run operations.
 ///
-/// Synchronisation: submit, suspend, resume, statistics and observe may run beside everything but destroy, on any
-/// thread, also one the library has never seen and also inside an operation. resize and shutdown take turns.
-/// Not to be called from a signal handler. After `fork` the child has no workers: every scheduler of the parent is
-/// closed there: submit answers CSCHED_CLOSED, destroy returns at once and leaves the memory to the process's end.
+/// Synchronisation: submit, suspend, resume, statistics and observe may run beside everything but destroy, on
+/// any thread, also one the library has never seen and also inside an operation. resize and shutdown take
+/// turns. Not to be called from a signal handler. After `fork` the child has no workers: every scheduler of
+/// the parent is closed there: submit answers CSCHED_CLOSED, destroy returns at once and leaves the memory to
+/// the process's end.
 
 #ifndef CSCHEDULER_SCHEDULER_H
 #define CSCHEDULER_SCHEDULER_H
@@ -20,7 +21,8 @@ CSCHED_ASSUME_NONNULL_BEGIN
 
 typedef struct csched_scheduler csched_scheduler;
 
-/// As many workers as the process may use CPUs: affinity mask and cgroup quota, or the environment's CSCHED_WORKERS.
+/// As many workers as the process may use CPUs: affinity mask and cgroup quota, or the environment's
+/// CSCHED_WORKERS.
 #define CSCHED_WORKERS_AUTOMATIC UINT32_MAX
 /// The most workers one scheduler can have.
 #define CSCHED_WORKERS_MAX 256u
@@ -29,7 +31,8 @@ typedef struct csched_scheduler csched_scheduler;
 
 /// What a submission from outside does when `capacity` operations wait already.
 typedef enum CSCHED_CLOSED_ENUM {
-    /// Sleep until there is room. A worker never sleeps here: its own submissions are exempt from the capacity.
+    /// Sleep until there is room. A worker never sleeps here: its own submissions are exempt from the
+    /// capacity.
     CSCHED_WHEN_FULL_SUSPEND CSCHED_SWIFT_NAME(suspend) = 0,
     /// Answer CSCHED_FULL.
     CSCHED_WHEN_FULL_REJECT CSCHED_SWIFT_NAME(reject) = 1,
@@ -38,9 +41,9 @@ typedef enum CSCHED_CLOSED_ENUM {
 } csched_when_full;
 
 typedef struct {
-    uint32_t workers;            ///< 1 ... CSCHED_WORKERS_MAX, or CSCHED_WORKERS_AUTOMATIC
-    csched_when_full when_full;  ///< matters with a capacity only
-    uint64_t capacity;           ///< 1 ..., or CSCHED_CAPACITY_UNBOUNDED
+    uint32_t workers;                 ///< 1 ... CSCHED_WORKERS_MAX, or CSCHED_WORKERS_AUTOMATIC
+    csched_when_full when_full;       ///< matters with a capacity only
+    uint64_t capacity;                ///< 1 ..., or CSCHED_CAPACITY_UNBOUNDED
     const char *CSCHED_NULLABLE name; ///< prefix of the threads' names, copied, at most 10 bytes are shown
 } csched_configuration;
 
@@ -51,7 +54,8 @@ typedef enum CSCHED_CLOSED_ENUM {
     CSCHED_INVALID_CAPACITY CSCHED_SWIFT_NAME(invalidCapacity) = 3,
     CSCHED_INVALID_ENVIRONMENT CSCHED_SWIFT_NAME(invalidEnvironment) = 4,
     CSCHED_THREAD_CREATION_FAILED CSCHED_SWIFT_NAME(threadCreationFailed) = 5,
-    /// The scheduler is shutting down, is shut down, or belongs to the parent of a fork. Nothing was submitted.
+    /// The scheduler is shutting down, is shut down, or belongs to the parent of a fork. Nothing was
+    /// submitted.
     CSCHED_CLOSED CSCHED_SWIFT_NAME(closed) = 6,
     /// The capacity is reached and the policy is to reject. Nothing was submitted.
     CSCHED_FULL CSCHED_SWIFT_NAME(full) = 7,
@@ -65,23 +69,28 @@ const char *csched_status_message(csched_status status);
 /// Automatic workers, no capacity.
 csched_configuration csched_configuration_default(void);
 
-/// How many workers CSCHED_WORKERS_AUTOMATIC means now: CSCHED_WORKERS of the environment when it is set, else the
-/// smaller of the affinity mask's CPUs and the quota of the process's cgroup (v2, then v1), rounded up, at least 1.
+/// How many workers CSCHED_WORKERS_AUTOMATIC means now: CSCHED_WORKERS of the environment when it is set,
+/// else the smaller of the affinity mask's CPUs and the quota of the process's cgroup (v2, then v1), rounded
+/// up, at least 1.
 csched_status csched_automatic_workers(uint32_t *workers) CSCHED_MUST_USE;
 
 /// Creates a scheduler and starts its workers.
 csched_status csched_scheduler_create(const csched_configuration *configuration,
-                                      csched_scheduler *CSCHED_NULLABLE *CSCHED_NULLABLE scheduler) CSCHED_MUST_USE;
+                                      csched_scheduler *CSCHED_NULLABLE *CSCHED_NULLABLE scheduler)
+    CSCHED_MUST_USE;
 
-/// Frees a scheduler; one that is not shut down yet is drained first. The caller's last use of it, on no worker of it.
+/// Frees a scheduler; one that is not shut down yet is drained first. The caller's last use of it, on no
+/// worker of it.
 void csched_scheduler_destroy(csched_scheduler *scheduler);
 
-/// As destroy, for a caller that may be a worker of it: closes it, and leaves the rest to a thread made for that.
+/// As destroy, for a caller that may be a worker of it: closes it, and leaves the rest to a thread made for
+/// that.
 void csched_scheduler_destroy_later(csched_scheduler *scheduler);
 
-/// Submits one operation. Lock-free; from a thread that has submitted before: no allocation but one block for every
-/// few hundred operations. Release: what the caller wrote before is visible to the operation.
-/// CSCHED_OK, CSCHED_CLOSED, CSCHED_FULL or CSCHED_OUT_OF_MEMORY; unless CSCHED_OK, `operation` is the caller's still.
+/// Submits one operation. Lock-free; from a thread that has submitted before: no allocation but one block for
+/// every few hundred operations. Release: what the caller wrote before is visible to the operation.
+/// CSCHED_OK, CSCHED_CLOSED, CSCHED_FULL or CSCHED_OUT_OF_MEMORY; unless CSCHED_OK, `operation` is the
+/// caller's still.
 csched_status csched_submit(csched_scheduler *scheduler, csched_operation operation) CSCHED_MUST_USE;
 
 /// Submits `count` operations with one publication and one wake-up; all or none.
@@ -94,15 +103,18 @@ typedef void (*csched_index_function)(void *CSCHED_NULLABLE context, uint64_t in
 /// The end of a range: whether every index was called.
 typedef void (*csched_range_function)(void *CSCHED_NULLABLE context, bool complete);
 
-/// Calls `body` once for each index of 0 ..< count, in any order, on any workers, and `finally` (when not NULL) once
-/// after the last. One allocation for the whole range: it is cut in halves as workers take it, down to `grain` indices
-/// (0: chosen by the worker count). Counts as one operation in `counter`. After a shutdown that cancels, the indices
-/// that have not begun are left out, and `finally` is told that the range is not complete.
+/// Calls `body` once for each index of 0 ..< count, in any order, on any workers, and `finally` (when not
+/// NULL) once after the last. One allocation for the whole range: it is cut in halves as workers take it,
+/// down to `grain` indices (0: chosen by the worker count). Counts as one operation in `counter`. After a
+/// shutdown that cancels, the indices that have not begun are left out, and `finally` is told that the range
+/// is not complete.
 csched_status csched_submit_range(csched_scheduler *scheduler, uint64_t count, uint64_t grain,
                                   csched_index_function body, csched_range_function CSCHED_NULLABLE finally,
-                                  void *CSCHED_NULLABLE context, csched_completion *CSCHED_NULLABLE counter) CSCHED_MUST_USE;
+                                  void *CSCHED_NULLABLE context, csched_completion *CSCHED_NULLABLE counter)
+    CSCHED_MUST_USE;
 
-/// Calls `function` once on a detached thread made for it: for an embedder's calls that must not block its own threads.
+/// Calls `function` once on a detached thread made for it: for an embedder's calls that must not block its
+/// own threads.
 csched_status csched_call_on_thread(void (*function)(void *CSCHED_NULLABLE context),
                                     void *CSCHED_NULLABLE context) CSCHED_MUST_USE;
 
@@ -113,16 +125,18 @@ void csched_scheduler_suspend(csched_scheduler *scheduler);
 /// Undoes one `suspend`. Stops the process without a matching one.
 void csched_scheduler_resume(csched_scheduler *scheduler);
 
-/// Changes the number of workers. A worker that goes finishes its body first; what waits in its deque is run by others.
+/// Changes the number of workers. A worker that goes finishes its body first; what waits in its deque is run
+/// by others.
 csched_status csched_scheduler_resize(csched_scheduler *scheduler, uint32_t workers) CSCHED_MUST_USE;
 
 /// The number of workers.
 uint32_t csched_scheduler_workers(const csched_scheduler *scheduler);
 
-/// Closes the scheduler to submissions from outside, runs what waits and what running operations still submit, and
-/// joins the threads. Operations that are not started `timeout_ns` nanoseconds after the call are cancelled: 0 cancels
-/// all that wait, CSCHED_FOREVER none. Ends suspension. Running bodies are waited for in every case. A second call
-/// waits for the first. CSCHED_WOULD_DEADLOCK on a worker of the same scheduler: nothing was done then.
+/// Closes the scheduler to submissions from outside, runs what waits and what running operations still
+/// submit, and joins the threads. Operations that are not started `timeout_ns` nanoseconds after the call are
+/// cancelled: 0 cancels all that wait, CSCHED_FOREVER none. Ends suspension. Running bodies are waited for in
+/// every case. A second call waits for the first. CSCHED_WOULD_DEADLOCK on a worker of the same scheduler:
+/// nothing was done then.
 csched_status csched_scheduler_shutdown(csched_scheduler *scheduler, uint64_t timeout_ns) CSCHED_MUST_USE;
 
 /// The first half of a shutdown: closes, and returns. Allowed on a worker.
@@ -131,13 +145,15 @@ void csched_scheduler_close(csched_scheduler *scheduler);
 /// The scheduler whose worker the calling thread is, or NULL.
 csched_scheduler *CSCHED_NULLABLE csched_scheduler_current(void);
 
-/// Attaches an embedder's pointer to a new scheduler, once, before anything is submitted. `release` is called with it when
-/// the scheduler is destroyed.
-void csched_scheduler_set_owner(csched_scheduler *scheduler, void *owner, void (*release)(void *CSCHED_NULLABLE owner));
+/// Attaches an embedder's pointer to a new scheduler, once, before anything is submitted. `release` is called
+/// with it when the scheduler is destroyed.
+void csched_scheduler_set_owner(csched_scheduler *scheduler, void *owner,
+                                void (*release)(void *CSCHED_NULLABLE owner));
 /// The embedder's pointer; NULL when none was attached.
 void *CSCHED_NULLABLE csched_scheduler_owner(const csched_scheduler *scheduler);
 
-/// Reads the statistics. Registers the calling thread with RCU for the call; may take a mutex; O(submitting threads).
+/// Reads the statistics. Registers the calling thread with RCU for the call; may take a mutex; O(submitting
+/// threads).
 csched_statistics csched_scheduler_statistics(csched_scheduler *scheduler);
 
 /// What an observer is told, on the worker concerned, outside every read section.

@@ -1,6 +1,7 @@
 // capacity.c - a bounded count, and sleep for those who find it full.
 //
-//   K1  pending never exceeds limit: it is raised by a compare-exchange that checks.
+//   K1  What is subject to the limit never raises pending above it: the compare-exchange checks. What is exempt counts as
+//       well, so that whoever takes an operation need not know which it was.
 //   K2  No lost wake-up: a sleeper reads room, announces itself in waiting, tries once more, then sleeps on
 //       the value of room it read. Who lowers pending looks at waiting afterwards, and changes room first
 //       when somebody waits. All of it seq_cst: either the second try sees the room, or the one who made it
@@ -26,6 +27,11 @@ bool csched_capacity_try_enter(csched_capacity *capacity, uint64_t count)
         }
     } while (!csched_cas_weak(&capacity->pending, &pending, pending + count, seq_cst, seq_cst)); // K1
     return true;
+}
+
+void csched_capacity_enter_exempt(csched_capacity *capacity, uint64_t count)
+{
+    csched_fetch_add(&capacity->pending, count, seq_cst);
 }
 
 bool csched_capacity_enter(csched_capacity *capacity, uint64_t count, const csched_atomic(uint32_t) *control,

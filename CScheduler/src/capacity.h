@@ -23,6 +23,8 @@ static inline bool csched_capacity_is_bounded(const csched_capacity *capacity)
 
 /// Counts `count` more waiting operations, all or none. Lock-free.
 bool csched_capacity_try_enter(csched_capacity *capacity, uint64_t count);
+/// Counts `count` more in any case: for what must not be refused.
+void csched_capacity_enter_exempt(csched_capacity *capacity, uint64_t count);
 /// Sleeps until there is room, or `*control` has one of the bits of `closed`: false then.
 bool csched_capacity_enter(csched_capacity *capacity, uint64_t count, const csched_atomic(uint32_t) *control,
                            uint32_t closed);

@@ -50,7 +50,7 @@ struct csched_scheduler {
 
 static inline bool csched_is_suspended(uint32_t control) { return control >= CSCHED_SUSPENSION; }
 
-/// Submits past the capacity: for lanes and for workers that leave.
-csched_status csched_submit_exempt(csched_scheduler *scheduler, csched_operation operation);
+/// Submits an operation that has entered its counter already; past the capacity. For a worker that leaves.
+csched_status csched_submit_again(csched_scheduler *scheduler, csched_operation operation);
 
 #endif

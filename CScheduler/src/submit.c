@@ -90,19 +90,23 @@ static csched_status make_room(csched_scheduler *scheduler, const csched_operati
     return CSCHED_FULL;
 }
 
+// They are counted in the capacity already, and no more when they are refused.
+static csched_status append_entered(csched_scheduler *scheduler, const csched_operation *operations,
+                                    size_t count)
+{
+    csched_status status = append(scheduler, operations, count);
+    if (status != CSCHED_OK) {
+        csched_capacity_leave(&scheduler->capacity, count);
+    }
+    return status;
+}
+
 static csched_status append_bounded(csched_scheduler *scheduler, const csched_operation *operations,
                                     size_t count)
 {
     bool ran = false;
     csched_status status = make_room(scheduler, operations, count, &ran);
-    if (status != CSCHED_OK || ran) {
-        return status;
-    }
-    status = append(scheduler, operations, count);
-    if (status != CSCHED_OK) {
-        csched_capacity_leave(&scheduler->capacity, count);
-    }
-    return status;
+    return status != CSCHED_OK || ran ? status : append_entered(scheduler, operations, count);
 }
 
 // U1. Operations of one counter mostly come in a row: one enter for each row.
@@ -127,28 +131,51 @@ static void leave_counters(const csched_operation *operations, size_t count)
     }
 }
 
+typedef enum { COUNTED, EXEMPT } subjection;
+
 static csched_status route(csched_scheduler *scheduler, const csched_operation *operations, size_t count,
-                           bool exempt)
+                           subjection subject)
 {
     csched_worker *worker = csched_worker_self();
     if (worker != NULL && worker->scheduler == scheduler) {
         return push(worker, operations, count); // U2
     }
-    return exempt || !csched_capacity_is_bounded(&scheduler->capacity)
-               ? append(scheduler, operations, count)
-               : append_bounded(scheduler, operations, count);
+    if (csched_likely(!csched_capacity_is_bounded(&scheduler->capacity))) {
+        return append(scheduler, operations, count);
+    }
+    if (subject == COUNTED) {
+        return append_bounded(scheduler, operations, count);
+    }
+    csched_capacity_enter_exempt(&scheduler->capacity, count);
+    return append_entered(scheduler, operations, count);
+}
+
+static csched_status submit(csched_scheduler *scheduler, const csched_operation *operation,
+                            subjection subject)
+{
+    if (operation->counter != NULL) {
+        csched_completion_enter(operation->counter, 1); // U1
+    }
+    csched_status status = route(scheduler, operation, 1, subject);
+    if (csched_unlikely(status != CSCHED_OK) && operation->counter != NULL) {
+        (void)csched_completion_leave(operation->counter, 1);
+    }
+    return status;
 }
 
 csched_status csched_submit(csched_scheduler *scheduler, csched_operation operation)
 {
-    if (operation.counter != NULL) {
-        csched_completion_enter(operation.counter, 1);
-    }
-    csched_status status = route(scheduler, &operation, 1, false);
-    if (csched_unlikely(status != CSCHED_OK) && operation.counter != NULL) {
-        (void)csched_completion_leave(operation.counter, 1);
-    }
-    return status;
+    return submit(scheduler, &operation, COUNTED);
+}
+
+csched_status csched_submit_exempt(csched_scheduler *scheduler, csched_operation operation)
+{
+    return submit(scheduler, &operation, EXEMPT);
+}
+
+csched_status csched_submit_again(csched_scheduler *scheduler, csched_operation operation)
+{
+    return route(scheduler, &operation, 1, EXEMPT);
 }
 
 csched_status csched_submit_bulk(csched_scheduler *scheduler, const csched_operation *operations,
@@ -158,14 +185,9 @@ csched_status csched_submit_bulk(csched_scheduler *scheduler, const csched_opera
         return (csched_load(&scheduler->control, acquire) & CSCHED_CLOSING) != 0 ? CSCHED_CLOSED : CSCHED_OK;
     }
     enter_counters(operations, count);
-    csched_status status = route(scheduler, operations, count, false);
+    csched_status status = route(scheduler, operations, count, COUNTED);
     if (status != CSCHED_OK) {
         leave_counters(operations, count);
     }
     return status;
-}
-
-csched_status csched_submit_exempt(csched_scheduler *scheduler, csched_operation operation)
-{
-    return route(scheduler, &operation, 1, true);
 }

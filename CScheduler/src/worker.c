@@ -445,7 +445,7 @@ static void hand_over(csched_worker *worker)
 {
     csched_operation operation;
     while (csched_deque_pop(&worker->deque, &operation)) {
-        if (csched_submit_exempt(worker->scheduler, operation) != CSCHED_OK) {
+        if (csched_submit_again(worker->scheduler, operation) != CSCHED_OK) {
             csched_check(csched_deque_push(&worker->deque, &operation, 1),
                          "out of memory for operations already accepted");
             csched_store(&worker->leaving, false, relaxed);

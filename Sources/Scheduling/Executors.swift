@@ -11,9 +11,9 @@ extension Scheduler: TaskExecutor {
     ///   ``shared``.
     public func enqueue(_ job: consuming ExecutorJob) {
         let operation = unsafe jobOperation(UnownedJob(job), on: self, run: runTaskJob)
-        var status = unsafe csched_submit(handle, operation)
-        if status == .closed || status == .full, self !== Scheduler.shared {
-            status = unsafe csched_submit(Scheduler.shared.handle, operation)
+        var status = unsafe csched_submit_exempt(handle, operation)
+        if status == .closed, self !== Scheduler.shared {
+            status = unsafe csched_submit_exempt(Scheduler.shared.handle, operation)
         }
         precondition(status == .ok, "Scheduler.enqueue: a job of a task could not be enqueued")
     }

@@ -93,6 +93,9 @@ void csched_scheduler_destroy_later(csched_scheduler *scheduler);
 /// caller's still.
 csched_status csched_submit(csched_scheduler *scheduler, csched_operation operation) CSCHED_MUST_USE;
 
+/// As csched_submit, but past the capacity: for work that must be neither refused nor delayed, such as the jobs of tasks.
+csched_status csched_submit_exempt(csched_scheduler *scheduler, csched_operation operation) CSCHED_MUST_USE;
+
 /// Submits `count` operations with one publication and one wake-up; all or none.
 csched_status csched_submit_bulk(csched_scheduler *scheduler, const csched_operation *operations,
                                  size_t count) CSCHED_MUST_USE;

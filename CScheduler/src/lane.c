@@ -1,23 +1,23 @@
 // lane.c - serial lane: a mailbox that is at most once in the scheduler's queues.
 //
-//   L1  head is IDLE: nothing waits and no drain is under way; else a drain is queued or running, exactly
-//       one. Whoever changes IDLE to a node submits the drain; the drain alone changes head back to IDLE,
-//       when nothing waits.
-//   L2  Submitters push in front, the drain takes everything at once and turns it round: first in, first out.
-//       The list is only ever emptied as a whole, so there is no ABA, and a submitter stopped anywhere hides
-//       nobody else's operation.
-//   L3  A drain runs at most TURN operations, then queues itself again: a lane that never runs dry keeps no
-//       worker.
-//   L4  references: the owner's, and one of the drain that is queued or runs. The last one frees the lane.
+//   L1  At most one drain runs: it holds `running`, taken by compare-exchange. There may be more of them in the scheduler's
+//       queues; one that finds another running returns at once.
+//   L2  Submitters push in front, the drain takes everything at once and turns it round: first in, first out. The list is only
+//       ever emptied as a whole, so there is no ABA.
+//   L3  A drain runs at most TURN operations, then queues itself again: a lane that never runs dry keeps no worker.
+//   L4  references: the owner's, and one of every drain that is queued or runs. The last one frees the lane.
+//   L5  No submission relies on a thread that may be stopped. A submitter pushes, then submits a drain unless one is queued
+//       and has not begun, or one runs. `queued` is counted after the submission and taken back when the drain begins: it may
+//       be too low, never too high. Too low costs a drain that finds nothing.
+//   L6  Who ends a drain gives `running` back, then looks at the list again. With L5: either the submitter sees that no drain
+//       runs, or the drain sees what was pushed. (P22)
+//   L7  A submitter whose drain is refused takes back its own operation, by the state of its node: either it withdraws it, and
+//       answers what the scheduler answered, or a drain has taken it already, and it was accepted.
 //
 // Orderings:
 //   P21  push (release) -> take (acquire): the operation, and what its submitter wrote.
-//   P22  drain to drain by head's modification order and by the scheduler's queues: what an operation wrote
-//        is visible to the next.
-//
-//   L5  When the scheduler refuses the drain, the submitter who was to start it empties the mailbox in its
-//       place: its own operation is refused, those that others pushed meanwhile (and were told so) are
-//       cancelled.
+//   P22  push: head, then queued and running <-> drain: queued or running, then head; all seq_cst.
+//   P23  a drain gives running back (release) -> the next takes it (acquire): what an operation wrote is visible to the next.
 
 #include "cscheduler/lane.h"
 
@@ -25,20 +25,23 @@
 
 enum { TURN = 64 };
 
+typedef enum { WAITING, TAKEN, WITHDRAWN } node_state;
+
 typedef struct node {
     struct node *next;
     csched_operation operation;
+    csched_atomic(uint32_t) state;      // L7: a node_state
+    csched_atomic(uint32_t) references; // the list's, and the submitter's
 } node;
 
 struct csched_lane {
     csched_scheduler *scheduler;
     csched_atomic(uint32_t) references; // L4
     csched_aligned_to_line csched_atomic(node *) head;
-    node *taken; // the drain's own: in order, not run yet
+    csched_atomic(int32_t) queued; // L5
+    csched_atomic(bool) running;   // L1
+    node *taken;                   // the drain's own: in order, not run yet
 };
-
-static node idle_sign;
-#define IDLE (&idle_sign)
 
 // The lanes whose operations are on this thread's stack: more than one when an operation waits and helps.
 typedef struct frame {
@@ -55,14 +58,41 @@ csched_lane *csched_lane_create(csched_scheduler *scheduler)
         lane->scheduler = scheduler;
         lane->taken = NULL;
         csched_init(&lane->references, 1);
-        csched_init(&lane->head, IDLE);
+        csched_init(&lane->head, NULL);
+        csched_init(&lane->queued, 0);
+        csched_init(&lane->running, false);
     }
     return lane;
+}
+
+static void unreference(node *old)
+{
+    if (csched_fetch_sub(&old->references, 1, acq_rel) == 1) {
+        csched_free(old);
+    }
+}
+
+// L2
+static bool refill(csched_lane *lane)
+{
+    node *newest = csched_exchange(&lane->head, NULL, seq_cst); // P21, P22
+    for (node *next; newest != NULL; newest = next) {
+        next = newest->next;
+        newest->next = lane->taken;
+        lane->taken = newest;
+    }
+    return lane->taken != NULL;
 }
 
 void csched_lane_release(csched_lane *lane)
 {
     if (csched_fetch_sub(&lane->references, 1, acq_rel) == 1) {
+        // What is left was withdrawn: everything else has a drain, and that a reference.
+        while (lane->taken != NULL || refill(lane)) {
+            node *first = lane->taken;
+            lane->taken = first->next;
+            unreference(first);
+        }
         csched_free(lane);
     }
 }
@@ -72,65 +102,72 @@ static void run_first(csched_lane *lane, csched_disposition disposition)
     node *first = lane->taken;
     lane->taken = first->next;
     csched_operation operation = first->operation;
-    csched_free(first);
-    operation.run(operation.context, operation.extra, disposition);
-    if (operation.counter != NULL) {
-        (void)csched_completion_leave(operation.counter, 1);
+    uint32_t waiting = WAITING;
+    bool taken = csched_cas(&first->state, &waiting, TAKEN, acq_rel, relaxed); // L7
+    unreference(first);
+    if (taken) {
+        operation.run(operation.context, operation.extra, disposition);
+        if (operation.counter != NULL) {
+            (void)csched_completion_leave(operation.counter, 1);
+        }
     }
 }
 
-// L1, L2. False: nothing waited, and the lane is idle now: another thread may be its drain already.
-static bool refill(csched_lane *lane)
+static void drain(void *context, void *extra, csched_disposition disposition);
+
+// Queues a drain, at the lane's scheduler or, when that is closed, at the other one. Consumes nothing when it is refused.
+static csched_status start(csched_lane *lane, csched_scheduler *scheduler, csched_scheduler *fallback)
 {
-    node *expected = NULL;
-    if (csched_cas(&lane->head, &expected, IDLE, release, relaxed)) { // P22
-        return false;
+    csched_fetch_add(&lane->references, 1, relaxed); // L4; the caller has one
+    csched_operation operation = {.run = drain, .context = lane};
+    csched_status status = csched_submit_exempt(scheduler, operation);
+    if (status == CSCHED_CLOSED && fallback != NULL) {
+        status = csched_submit_exempt(fallback, operation);
     }
-    node *newest = csched_exchange(&lane->head, NULL, acquire); // P21
-    for (node *next; newest != NULL; newest = next) {
-        next = newest->next;
-        newest->next = lane->taken;
-        lane->taken = newest;
+    if (status == CSCHED_OK) {
+        csched_fetch_add(&lane->queued, 1, seq_cst); // L5
+    } else {
+        csched_lane_release(lane);
     }
-    return true;
+    return status;
+}
+
+static bool begin(csched_lane *lane)
+{
+    bool running = false;
+    return csched_cas(&lane->running, &running, true, seq_cst, seq_cst); // L1, P22, P23
+}
+
+// True: nothing is left to do here.
+static bool finish(csched_lane *lane)
+{
+    csched_store(&lane->running, false, seq_cst); // P22, P23
+    return csched_load(&lane->head, seq_cst) == NULL || !begin(lane);
 }
 
 static void drain(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
     csched_lane *lane = context;
-    const frame here = {.lane = lane, .outer = innermost};
-    innermost = &here;
-    for (int turn = 0;; turn++) {
-        if (lane->taken == NULL && !refill(lane)) {
-            innermost = here.outer;
-            csched_lane_release(lane);
-            return;
-        }
-        if (turn >= TURN) { // L3
-            csched_operation again = {.run = drain, .context = lane};
-            // To the scheduler whose worker this is: the lane's own, or the fallback of one that is closed.
-            if (csched_submit_exempt(csched_scheduler_current(), again) == CSCHED_OK) {
-                innermost = here.outer;
-                return;
+    csched_fetch_sub(&lane->queued, 1, seq_cst); // L5
+    if (begin(lane)) {
+        const frame here = {.lane = lane, .outer = innermost};
+        innermost = &here;
+        for (int turn = 0;; turn++) {
+            if (lane->taken == NULL && !refill(lane)) {
+                if (finish(lane)) { // L6
+                    break;
+                }
+                continue;
             }
-            turn = 0; // out of memory: go on here
+            // L3. To the scheduler whose worker this is: the lane's own, or the fallback of one that is closed.
+            if (turn >= TURN && start(lane, csched_scheduler_current(), NULL) == CSCHED_OK) {
+                csched_store(&lane->running, false, seq_cst); // what is left has a drain
+                break;
+            }
+            run_first(lane, disposition);
         }
-        run_first(lane, disposition);
-    }
-}
-
-// L5. `own` is the operation of the calling thread, which is told by the status.
-static void empty(csched_lane *lane, const node *own)
-{
-    while (lane->taken != NULL || refill(lane)) {
-        if (lane->taken == own) {
-            node *mine = lane->taken;
-            lane->taken = mine->next;
-            csched_free(mine);
-        } else {
-            run_first(lane, CSCHED_CANCEL);
-        }
+        innermost = here.outer;
     }
     csched_lane_release(lane);
 }
@@ -142,28 +179,27 @@ static csched_status submit(csched_lane *lane, csched_operation operation, csche
         return CSCHED_OUT_OF_MEMORY;
     }
     added->operation = operation;
+    csched_init(&added->state, WAITING);
+    csched_init(&added->references, 2);
     if (operation.counter != NULL) {
         csched_completion_enter(operation.counter, 1);
     }
     node *head = csched_load(&lane->head, relaxed);
     do {
-        added->next = head == IDLE ? NULL : head;
-    } while (!csched_cas_weak(&lane->head, &head, added, acq_rel, relaxed)); // P21, P22
-    if (head != IDLE) {
-        return CSCHED_OK;
-    }
-    csched_fetch_add(&lane->references, 1, relaxed); // L4; the owner's is there
-    csched_operation start = {.run = drain, .context = lane};
-    csched_status status = csched_submit_exempt(lane->scheduler, start);
-    if (status == CSCHED_CLOSED && fallback != NULL) {
-        status = csched_submit_exempt(fallback, start);
-    }
-    if (status != CSCHED_OK) {
-        empty(lane, added);
-        if (operation.counter != NULL) {
+        added->next = head;
+    } while (!csched_cas_weak(&lane->head, &head, added, seq_cst, relaxed)); // P21, P22
+    csched_status status = CSCHED_OK;
+    if (csched_load(&lane->queued, seq_cst) <= 0 && !csched_load(&lane->running, seq_cst)) { // L5
+        status = start(lane, lane->scheduler, fallback);
+        uint32_t waiting = WAITING;
+        if (status != CSCHED_OK && !csched_cas(&added->state, &waiting, WITHDRAWN, acq_rel, relaxed)) {
+            status = CSCHED_OK; // L7
+        }
+        if (status != CSCHED_OK && operation.counter != NULL) {
             (void)csched_completion_leave(operation.counter, 1);
         }
     }
+    unreference(added);
     return status;
 }
 

@@ -96,7 +96,8 @@ csched_status csched_submit_range(csched_scheduler *scheduler, uint64_t count, u
     }
     if (grain == 0) {
         // About 32 pieces for each worker even out what they cost; more would only be overhead.
-        grain = count / (32 * (uint64_t)csched_scheduler_workers(scheduler)) + 1;
+        uint64_t workers = csched_scheduler_workers(scheduler);
+        grain = count / (32 * (workers + (workers == 0))) + 1; // 0: shut down, and about to be refused
     }
     uint64_t least = count / UINT32_MAX + 1; // piece has 32 bits for its ends
     grain = grain < least ? least : grain;

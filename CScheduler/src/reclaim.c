@@ -28,7 +28,7 @@
 #include "reclaim.h"
 
 #ifdef CSCHED_SANITIZE_THREAD
-_Atomic(unsigned) csched_fence_word;
+csched_atomic(unsigned) csched_fence_word;
 void AnnotateHappensBefore(const char *file, int line, const volatile void *address);
 void AnnotateHappensAfter(const char *file, int line, const volatile void *address);
 #define CSCHED_HAPPENS_BEFORE(address) AnnotateHappensBefore(__FILE__, __LINE__, (address))

@@ -31,8 +31,14 @@ static uint32_t affinity(void)
     return 1;
 }
 
-static bool read_line(const char *path, char *line, size_t size)
+// The first line of <root><group, so many bytes of it>/<file>. False: there is none, or its path is too long to be one.
+static bool read_line(const char *root, const char *group, size_t length, const char *name, char *line, size_t size)
 {
+    char path[4096];
+    int needed = snprintf(path, sizeof path, "%s%.*s/%s", root, (int)length, group, name);
+    if (needed < 0 || (size_t)needed >= sizeof path) {
+        return false;
+    }
     FILE *file = fopen(path, "re");
     if (file == NULL) {
         return false;
@@ -60,22 +66,18 @@ uint32_t csched_sizing_parse_quota(const char *quota, const char *period)
 // cpu.max holds "quota period"; the tightest group between our own and the root counts.
 static uint32_t walk(const char *root, const char *group, bool version2)
 {
-    char path[4096];
     uint32_t least = UINT32_MAX;
     size_t length = strlen(group);
     for (;;) {
         char quota[64] = "", period[64] = "";
         if (version2) {
-            (void)snprintf(path, sizeof path, "%s%.*s/cpu.max", root, (int)length, group);
             char line[128];
-            if (read_line(path, line, sizeof line)) {
+            if (read_line(root, group, length, "cpu.max", line, sizeof line)) {
                 (void)sscanf(line, "%63s %63s", quota, period);
             }
         } else {
-            (void)snprintf(path, sizeof path, "%s%.*s/cpu.cfs_quota_us", root, (int)length, group);
-            (void)read_line(path, quota, sizeof quota);
-            (void)snprintf(path, sizeof path, "%s%.*s/cpu.cfs_period_us", root, (int)length, group);
-            (void)read_line(path, period, sizeof period);
+            (void)read_line(root, group, length, "cpu.cfs_quota_us", quota, sizeof quota);
+            (void)read_line(root, group, length, "cpu.cfs_period_us", period, sizeof period);
         }
         uint32_t cpus = csched_sizing_parse_quota(quota, period);
         least = cpus < least ? cpus : least;
@@ -123,7 +125,10 @@ uint32_t csched_sizing_quota(const char *membership, const char *mount)
         if (!version2 && !names_controller(controllers, length, "cpu")) {
             continue;
         }
-        (void)snprintf(root, sizeof root, "%s%s%.*s", mount, version2 ? "" : "/", (int)length, controllers);
+        int needed = snprintf(root, sizeof root, "%s%s%.*s", mount, version2 ? "" : "/", (int)length, controllers);
+        if (needed < 0 || (size_t)needed >= sizeof root) {
+            continue;
+        }
         uint32_t cpus = walk(root, group, version2);
         least = cpus < least ? cpus : least;
     }

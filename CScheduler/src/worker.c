@@ -436,6 +436,7 @@ static void work(csched_worker *worker)
             break;
         }
     }
+    csched_store(&worker->running, 0, release);
     pay(worker);
 }
 

@@ -116,7 +116,8 @@ public final class Scheduler: Sendable {
             return unsafe csched_submit_bulk(handle, first, buffer.count)
         }
         if status != .ok {
-            for unsafeoperation in unsafe operations {
+            for index in unsafe operations.indices {
+                let operation = unsafe operations[index]
                 unsafe operation.run(operation.context, operation.extra, .cancel)
             }
             try status.check()

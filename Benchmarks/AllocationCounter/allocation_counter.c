@@ -1,0 +1,67 @@
+// allocation_counter.c - jemalloc's experimental hooks, which see the allocations of every library in the process.
+//
+// The struct is not in jemalloc's public header; its layout is that of 5.2 and 5.3. Counting costs three contended
+// additions for each allocation: so it is a pass of its own, never part of a timed one.
+
+#include "allocation_counter.h"
+
+#include <jemalloc/jemalloc.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+typedef struct {
+    void (*allocated)(void *extra, int type, void *result, uintptr_t raw_result, uintptr_t arguments[3]);
+    void (*deallocated)(void *extra, int type, void *address, uintptr_t arguments[4]);
+    void (*expanded)(void *extra, int type, void *address, size_t old_size, size_t new_size, uintptr_t raw_result,
+                     uintptr_t arguments[4]);
+    void *extra;
+} hooks;
+
+static _Atomic uint64_t allocations, deallocations, bytes;
+static void *installed;
+
+static void on_allocation(void *extra, int type, void *result, uintptr_t raw_result, uintptr_t arguments[3])
+{
+    (void)extra, (void)type, (void)raw_result, (void)arguments;
+    atomic_fetch_add_explicit(&allocations, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&bytes, malloc_usable_size(result), memory_order_relaxed);
+}
+
+static void on_deallocation(void *extra, int type, void *address, uintptr_t arguments[4])
+{
+    (void)extra, (void)type, (void)address, (void)arguments;
+    atomic_fetch_add_explicit(&deallocations, 1, memory_order_relaxed);
+}
+
+static void on_expansion(void *extra, int type, void *address, size_t old_size, size_t new_size,
+                         uintptr_t raw_result, uintptr_t arguments[4])
+{
+    (void)extra, (void)type, (void)address, (void)raw_result, (void)arguments;
+    if (new_size > old_size) {
+        atomic_fetch_add_explicit(&bytes, new_size - old_size, memory_order_relaxed);
+    }
+}
+
+bool allocation_counter_start(void)
+{
+    hooks wanted = {on_allocation, on_deallocation, on_expansion, NULL};
+    size_t size = sizeof installed;
+    allocations = deallocations = bytes = 0;
+    return mallctl("experimental.hooks.install", &installed, &size, &wanted, sizeof wanted) == 0;
+}
+
+allocation_counts allocation_counter_stop(void)
+{
+    (void)mallctl("experimental.hooks.remove", NULL, NULL, &installed, sizeof installed);
+    return (allocation_counts){allocations, deallocations, bytes};
+}
+
+uint64_t allocation_counter_live_bytes(void)
+{
+    uint64_t epoch = 1;
+    size_t size = sizeof epoch;
+    size_t allocated = 0;
+    size_t length = sizeof allocated;
+    (void)mallctl("epoch", &epoch, &size, &epoch, size);
+    return mallctl("stats.allocated", &allocated, &length, NULL, 0) == 0 ? allocated : 0;
+}

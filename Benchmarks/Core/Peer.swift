@@ -1,0 +1,36 @@
+/// What a user would pick, behind one face: something that runs workloads.
+///
+/// A peer lives in a process of its own and is asked by one thread at a time.
+public protocol Peer: AnyObject, SendableMetatype {
+    /// The name on the command line, in JSON and in the report.
+    static var name: String { get }
+    /// The version of the library, as far as it tells.
+    static var version: String { get }
+    /// The adapter's file, relative to the root of the repository: the report links to it.
+    static var source: String { get }
+
+    /// Why the peer cannot run a workload, in one sentence; nil when it can.
+    static func notApplicable(_ workload: String) -> String?
+    /// The largest size that ends in time; nil: any.
+    static func largest(_ workload: String) -> Int?
+
+    /// Creates the pool with its threads.
+    ///
+    /// - Parameter threads: how many threads run operations; at least 1.
+    init(threads: Int) throws
+
+    /// Runs a workload once and measures it. Nothing is pending when it returns.
+    ///
+    /// - Parameters:
+    ///   - workload: the identifier of an applicable workload.
+    ///   - n: the size, as in ``Workload/quick``.
+    func run(_ workload: String, n: Int) throws -> Sample
+
+    /// Joins the threads; the peer is not used afterwards.
+    func shutdown()
+}
+
+extension Peer {
+    /// Any size.
+    public static func largest(_ workload: String) -> Int? { nil }
+}

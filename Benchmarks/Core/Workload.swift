@@ -1,0 +1,61 @@
+/// What is measured, the same for every peer.
+public struct Workload: Sendable {
+    /// What a sample is compared by.
+    public enum Metric: Sendable {
+        /// ``Sample/nanoseconds`` divided by ``Sample/operations``.
+        case throughput
+        /// The percentiles of ``Sample/latencies_ns``.
+        case latency
+        /// What ``Sample/extra`` says.
+        case cost
+    }
+
+    /// The identifier, "W1".
+    public let id: String
+    /// A few words.
+    public let title: String
+    /// What happens, in one sentence for the report.
+    public let sentence: String
+    /// The unit of the figure that is compared, "ns/op".
+    public let unit: String
+    /// What a sample is compared by.
+    public let metric: Metric
+    /// The sizes of a run of minutes.
+    public let quick: [Int]
+    /// The sizes of a run of seconds, which only checks the results.
+    public let smoke: [Int]
+    /// The sizes of a run for publication.
+    public let thorough: [Int]
+    /// The checksum of a correct sample, by size.
+    public let expectedChecksum: @Sendable (Int) -> UInt64
+}
+
+extension Workload {
+    /// The operations of one sample of W2, whatever the number of submitting threads: divisible by all of them.
+    public static let submissionsOfAllThreads = 200_000
+
+    /// The value that operation `index` writes: all bits depend on the index, so that two errors do not cancel
+    /// in the sum.
+    @inlinable
+    public static func mark(_ index: Int) -> UInt64 {
+        (UInt64(truncatingIfNeeded: index) &+ 1) &* 0x9E37_79B9_7F4A_7C15
+    }
+
+    /// The sum of the marks of `0..<count`, modulo 2⁶⁴.
+    public static func sumOfMarks(_ count: Int) -> UInt64 {
+        (0..<count).reduce(0) { $0 &+ mark($1) }
+    }
+
+    /// The Fibonacci number of `n`: 0, 1, 1, 2, ...
+    public static func fibonacci(_ n: Int) -> UInt64 {
+        var (now, next): (UInt64, UInt64) = (0, 1)
+        for _ in 0..<n { (now, next) = (next, now + next) }
+        return now
+    }
+
+    /// How many operations the fork-join computation of the Fibonacci number of `n` spawns: two for every call
+    /// with `n` of at least 2.
+    public static func spawnsOfFibonacci(_ n: Int) -> Int {
+        n < 2 ? 0 : 2 * Int(fibonacci(n + 1) - 1)
+    }
+}

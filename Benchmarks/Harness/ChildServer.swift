@@ -1,0 +1,52 @@
+import AllocationCounter
+public import BenchmarkCore
+import Foundation
+import Glibc
+
+/// The child's side: serves one peer, one request after the other, until its input ends.
+public struct ChildServer {
+    private let peer: any Peer
+
+    /// Creates the peer.
+    ///
+    /// - Throws: what the peer's initialiser throws.
+    public init(_ type: any Peer.Type, threads: Int) throws {
+        peer = try type.init(threads: threads)
+    }
+
+    /// Reads requests from standard input and answers on what was standard output; returns when the input ends.
+    public func run() {
+        // A peer that prints must not garble the answers: standard output becomes standard error.
+        let answers = dup(STDOUT_FILENO)
+        dup2(STDERR_FILENO, STDOUT_FILENO)
+        while let line = readLine() {
+            var answer = (try? JSONEncoder().encode(respond(to: line))) ?? Data()
+            answer.append(UInt8(ascii: "\n"))
+            answer.withUnsafeBytes { bytes in
+                var sent = 0
+                while sent < bytes.count {
+                    let count = write(answers, bytes.baseAddress! + sent, bytes.count - sent)
+                    if count <= 0 { exit(1) }  // the coordinator is gone
+                    sent += count
+                }
+            }
+        }
+        peer.shutdown()
+    }
+
+    private func respond(to line: String) -> Response {
+        do {
+            let request = try JSONDecoder().decode(Request.self, from: Data(line.utf8))
+            let counts = request.countsAllocations && allocation_counter_start()
+            let before = Costs.now()
+            let sample = try peer.run(request.workload, n: request.n)
+            let costs = Costs.now().since(before)
+            let allocated = counts ? allocation_counter_stop() : nil
+            return Response(
+                sample: sample, costs: costs, allocations: allocated.map { Double($0.allocations) },
+                allocatedBytes: allocated.map { Double($0.bytes) }, error: nil)
+        } catch {
+            return Response(sample: nil, costs: nil, allocations: nil, allocatedBytes: nil, error: "\(error)")
+        }
+    }
+}

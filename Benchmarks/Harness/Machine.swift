@@ -1,0 +1,67 @@
+import Foundation
+import Glibc
+
+/// What is to be known about the machine and the build in order to read the numbers.
+public enum Machine {
+    /// The processor, its CPUs, the kernel, and whether it is a virtual machine.
+    public static func description() -> [String: String] {
+        let processor = text("/proc/cpuinfo")
+        var name = utsname()
+        uname(&name)
+        let kernel = withUnsafeBytes(of: &name.release) { bytes in
+            String(decoding: bytes.prefix(while: { $0 != 0 }), as: UTF8.self)
+        }
+        return [
+            "processor": value(of: "model name", in: processor) ?? "unknown",
+            "cpus": "\(ProcessInfo.processInfo.activeProcessorCount)",
+            "kernel": kernel,
+            "virtual": processor.contains(" hypervisor") ? "yes" : "no",
+            "memory": value(of: "MemTotal", in: text("/proc/meminfo")) ?? "unknown",
+        ]
+    }
+
+    /// The compiler, the configuration, and whether assertions are on.
+    public static func build() -> [String: String] {
+        [
+            "compiler": compiler(),
+            "configuration": isDebug ? "debug: the numbers mean nothing" : "release",
+            "assertions": isDebug ? "on" : "off",
+        ]
+    }
+
+    /// Whether this program was built without optimisation.
+    public static var isDebug: Bool {
+        #if DEBUG
+            true
+        #else
+            false
+        #endif
+    }
+
+    /// The share of CPU time that the hypervisor took away, since the machine started, as ticks.
+    static func stolenTicks() -> (stolen: Double, all: Double) {
+        let fields = text("/proc/stat").prefix { $0 != "\n" }.split(separator: " ").dropFirst().compactMap { Double($0) }
+        return (fields.count > 7 ? fields[7] : 0, fields.reduce(0, +))
+    }
+
+    private static func compiler() -> String {
+        let process = Process()
+        let output = Pipe()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = ["swift", "--version"]
+        process.standardOutput = output
+        process.standardError = FileHandle.nullDevice
+        guard (try? process.run()) != nil else { return "unknown" }
+        let data = output.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        return String(decoding: data, as: UTF8.self).split(separator: "\n").first.map(String.init) ?? "unknown"
+    }
+
+    private static func text(_ path: String) -> String { (try? String(contentsOfFile: path, encoding: .utf8)) ?? "" }
+
+    private static func value(of key: String, in text: String) -> String? {
+        text.split(separator: "\n").first { $0.hasPrefix(key) }
+            .flatMap { $0.split(separator: ":", maxSplits: 1).last }
+            .map { $0.trimmingCharacters(in: .whitespaces) }
+    }
+}

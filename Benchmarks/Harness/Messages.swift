@@ -1,0 +1,25 @@
+public import BenchmarkCore
+
+/// What the coordinator asks of a child, one line of JSON each.
+public struct Request: Codable, Sendable {
+    /// The workload's identifier.
+    public var workload: String
+    /// The size.
+    public var n: Int
+    /// Whether allocations are counted; the time is not to be used then.
+    public var countsAllocations: Bool
+}
+
+/// What a child answers, one line of JSON each.
+public struct Response: Codable, Sendable {
+    /// The sample; nil after an error.
+    public var sample: Sample?
+    /// What the sample cost.
+    public var costs: Costs?
+    /// The allocations of the sample, when they were counted.
+    public var allocations: Double?
+    /// The bytes allocated, when they were counted.
+    public var allocatedBytes: Double?
+    /// What went wrong.
+    public var error: String?
+}

@@ -1,0 +1,101 @@
+public import BenchmarkCore
+
+/// What a run is to measure.
+public struct Plan: Sendable {
+    /// How much time a run takes.
+    public enum Depth: String, Sendable, CaseIterable {
+        /// Every workload once, small: seconds.
+        case smoke
+        /// Minutes.
+        case quick
+        /// For publication: an hour.
+        case thorough
+    }
+
+    /// The workloads, in the order of the report.
+    public var workloads: [Workload]
+    /// The names of the peers; `ours` first.
+    public var peers: [String]
+    /// The worker threads of every peer.
+    public var threads: Int
+    /// The seed of the order of the rounds.
+    public var seed: UInt64
+    /// How much time the run takes.
+    public var depth: Depth
+
+    /// Creates a plan, and checks that its names exist.
+    ///
+    /// - Parameters:
+    ///   - filter: identifiers of workloads; nil: all.
+    ///   - peers: names; nil: all that are known.
+    /// - Throws: ``BenchmarkError`` that names what is unknown.
+    public init(
+        filter: [String]?, peers wanted: [String]?, known: [String], threads: Int, seed: UInt64, depth: Depth
+    ) throws {
+        let all = BenchmarkCore.workloads
+        for id in filter ?? [] where !all.contains(where: { $0.id == id }) {
+            throw BenchmarkError(
+                "There is no workload '\(id)'; there are \(all.map(\.id).joined(separator: ", ")).")
+        }
+        for name in wanted ?? [] where !known.contains(name) {
+            throw BenchmarkError("There is no peer '\(name)'; there are \(known.joined(separator: ", ")).")
+        }
+        guard threads > 0 else { throw BenchmarkError("The number of threads must be at least 1, not \(threads).") }
+        workloads = all.filter { filter?.contains($0.id) ?? true }
+        // Everything is compared with ours, so it always takes part.
+        peers = ["ours"] + known.filter { $0 != "ours" && (wanted?.contains($0) ?? true) }
+        self.threads = threads
+        self.seed = seed
+        self.depth = depth
+    }
+
+    /// The sizes of a workload.
+    public func sizes(of workload: Workload) -> [Int] {
+        switch depth {
+        case .smoke: workload.smoke
+        case .quick: workload.quick
+        case .thorough: workload.thorough
+        }
+    }
+
+    /// How often the processes are started anew.
+    public var restarts: Int {
+        switch depth {
+        case .smoke: 1
+        case .quick: 6
+        case .thorough: 15
+        }
+    }
+
+    /// How often each process is asked for each size; the first answer after its start is thrown away.
+    public var rounds: Int {
+        switch depth {
+        case .smoke: 1
+        case .quick: 3
+        case .thorough: 5
+        }
+    }
+
+    /// The longest that one sample may take; a size that is predicted to take longer is not asked.
+    public var limit: Duration {
+        switch depth {
+        case .smoke: .seconds(20)
+        case .quick: .seconds(3)
+        case .thorough: .seconds(30)
+        }
+    }
+}
+
+/// Predicts how long a peer will take for a size, by what it took for the sizes before.
+struct Prediction {
+    private var last: [String: (n: Int, seconds: Double)] = [:]
+
+    mutating func note(_ workload: String, _ peer: String, n: Int, seconds: Double) {
+        last["\(workload) \(peer)"] = (n, seconds)
+    }
+
+    /// The seconds, at least linear in n; nil for the first size.
+    func seconds(_ workload: String, _ peer: String, n: Int) -> Double? {
+        last["\(workload) \(peer)"].map { $0.seconds * max(1, Double(n) / Double(max(1, $0.n))) }
+    }
+}

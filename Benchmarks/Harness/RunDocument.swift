@@ -1,0 +1,140 @@
+import BenchmarkCore
+import Foundation
+
+/// The file of one run: what was measured, on what, with which raw values. Estimates are computed from it, never stored.
+public struct RunDocument: Codable, Sendable {
+    /// The version of the format that this program writes and reads.
+    public static let currentSchema = 1
+
+    /// The version of the format.
+    public var schema: Int = currentSchema
+    /// When the run began, ISO 8601.
+    public var date: String
+    /// The seed of the order of the rounds.
+    public var seed: UInt64
+    /// Whether the run was ended before its end: what is there is valid.
+    public var isPartial: Bool
+    /// How the programs were built.
+    public var build: [String: String]
+    /// What they ran on.
+    public var machine: [String: String]
+    /// Who was measured.
+    public var peers: [PeerDescription]
+    /// The raw values.
+    public var results: [Series]
+    /// How far the measurement itself can be trusted.
+    public var controls: Controls
+
+    /// Somebody who was measured.
+    public struct PeerDescription: Codable, Sendable, Hashable {
+        /// The name, as in the results.
+        public var name: String
+        /// The version of the library.
+        public var version: String
+        /// The allocator of the process.
+        public var allocator: String
+        /// The number of worker threads.
+        public var threads: Int
+    }
+
+    /// All values of one peer in one workload at one size.
+    public struct Series: Codable, Sendable {
+        /// The workload's identifier.
+        public var workload: String
+        /// The parameters: n.
+        public var params: [String: Int]
+        /// The peer's name.
+        public var peer: String
+        /// The unit of the values.
+        public var unit: String
+        /// The values: by restart of the processes, by round.
+        public var restarts: [Restart]
+        /// Costs, means over all samples, by name.
+        public var counts: [String: Double]
+        /// The checksum of every sample.
+        public var checksum: UInt64
+        /// Why there are fewer values than planned; nil: there are not.
+        public var stopped: String?
+
+        /// The size.
+        public var n: Int { params["n"] ?? 0 }
+        /// All values.
+        public var values: [Double] { restarts.flatMap(\.rounds) }
+    }
+
+    /// The values of one set of processes.
+    public struct Restart: Codable, Sendable {
+        /// One value for each round.
+        public var rounds: [Double]
+    }
+
+    /// What was measured about the measurement.
+    public struct Controls: Codable, Sendable {
+        /// Voluntary context switches per second of children that wait for their turn, by peer.
+        public var idleSwitchesPerSecond: [String: Double]
+        /// Sentences about what is not as it should be.
+        public var warnings: [String]
+    }
+
+    /// Reads a file.
+    ///
+    /// - Throws: ``BenchmarkError`` that names the file, when it cannot be read or has another schema.
+    public init(contentsOf path: String) throws {
+        guard let data = FileManager.default.contents(atPath: path) else {
+            throw BenchmarkError("The file '\(path)' cannot be read.")
+        }
+        struct Header: Decodable { var schema: Int }
+        guard let header = try? JSONDecoder().decode(Header.self, from: data) else {
+            throw BenchmarkError("The file '\(path)' is not the JSON of a benchmark run.")
+        }
+        guard header.schema == Self.currentSchema else {
+            throw BenchmarkError(
+                "The file '\(path)' has schema \(header.schema); this program reads schema \(Self.currentSchema).")
+        }
+        do {
+            self = try JSONDecoder().decode(Self.self, from: data)
+        } catch {
+            throw BenchmarkError("The file '\(path)' is not the JSON of a benchmark run: \(error).")
+        }
+    }
+
+    /// Creates a document without results.
+    public init(
+        date: String, seed: UInt64, build: [String: String], machine: [String: String], peers: [PeerDescription]
+    ) {
+        self.date = date
+        self.seed = seed
+        self.isPartial = true
+        self.build = build
+        self.machine = machine
+        self.peers = peers
+        self.results = []
+        self.controls = Controls(idleSwitchesPerSecond: [:], warnings: [])
+    }
+
+    /// Writes the file, whole or not at all.
+    ///
+    /// - Throws: ``BenchmarkError`` that names the file.
+    public func write(to path: String) throws {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+        let url = URL(fileURLWithPath: path)
+        do {
+            try FileManager.default.createDirectory(
+                at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try encoder.encode(self).write(to: url, options: .atomic)
+        } catch {
+            throw BenchmarkError("The file '\(path)' cannot be written: \(error.localizedDescription)")
+        }
+    }
+
+    /// The series of a peer, when there is one.
+    public func series(_ workload: String, n: Int, peer: String) -> Series? {
+        results.first { $0.workload == workload && $0.n == n && $0.peer == peer }
+    }
+
+    /// The sizes that were measured in a workload, ascending.
+    public func sizes(_ workload: String) -> [Int] {
+        Set(results.lazy.filter { $0.workload == workload }.map(\.n)).sorted()
+    }
+}

@@ -1,0 +1,48 @@
+import Glibc
+
+/// `swift run benchmarks`, in whatever configuration: hands over to the measuring program, built with `-c release`.
+///
+/// A debug build measures nothing that anybody runs, and `swift run` builds debug. So this program is tiny, is built in no
+/// time, and replaces itself by `swift run -c release bench-runner` with the same arguments, package and build folder.
+@main
+struct Launcher {
+    static func main() {
+        let program = pathOfThisProgram()
+        // <build folder>/<triple>/<configuration>/benchmarks
+        let scratch = parent(of: parent(of: parent(of: program)))
+        // <package>/Benchmarks/Launcher/Launcher.swift
+        let package = parent(of: parent(of: parent(of: #filePath)))
+        let command = [
+            "swift", "run", "-c", "release", "--package-path", package, "--scratch-path", scratch, "bench-runner",
+        ]
+        execute(command + CommandLine.arguments.dropFirst())
+        fail("'swift' is not on PATH; run \(scratch)/release/bench-runner yourself.")
+    }
+
+    private static func pathOfThisProgram() -> String {
+        var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
+        let length = buffer.withUnsafeMutableBytes { bytes in
+            readlink("/proc/self/exe", bytes.baseAddress!.assumingMemoryBound(to: CChar.self), bytes.count)
+        }
+        guard length > 0 else { fail("/proc/self/exe cannot be read.") }
+        return String(decoding: buffer.prefix(length), as: UTF8.self)
+    }
+
+    private static func parent(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return String(path[..<slash])
+    }
+
+    /// Returns only when the program cannot be found.
+    private static func execute(_ command: [String]) {
+        var arguments: [UnsafeMutablePointer<CChar>?] = command.map { strdup($0) }
+        arguments.append(nil)
+        execvp(command[0], &arguments)
+    }
+
+    private static func fail(_ sentence: String) -> Never {
+        let line = "benchmarks: \(sentence)\n"
+        _ = write(STDERR_FILENO, line, line.utf8.count)
+        exit(70)
+    }
+}

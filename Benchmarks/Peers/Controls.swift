@@ -1,0 +1,39 @@
+import BenchmarkCore
+import Glibc
+
+/// Returns a wrong result: the run must call that an error, and not a fast peer. For the tests of the program.
+final class WrongPeer: Peer {
+    static let name = "wrong"
+    static let version = "control"
+    static let source = "Benchmarks/Peers/Controls.swift"
+
+    static func notApplicable(_ workload: String) -> String? { nil }
+
+    init(threads: Int) {}
+
+    func run(_ workload: String, n: Int) throws -> Sample {
+        guard let expected = workloads.first(where: { $0.id == workload })?.expectedChecksum(n) else {
+            throw PeerError("The peer '\(Self.name)' has no workload '\(workload)'.")
+        }
+        return Sample(nanoseconds: 1, operations: max(1, n), checksum: ~expected, latencies_ns: [1])
+    }
+
+    func shutdown() {}
+}
+
+/// Never returns: the run must stop it at its time limit and go on. For the tests of the program.
+final class HangingPeer: Peer {
+    static let name = "hang"
+    static let version = "control"
+    static let source = "Benchmarks/Peers/Controls.swift"
+
+    static func notApplicable(_ workload: String) -> String? { nil }
+
+    init(threads: Int) {}
+
+    func run(_ workload: String, n: Int) throws -> Sample {
+        while true { pause() }
+    }
+
+    func shutdown() {}
+}

@@ -1,0 +1,60 @@
+import BenchmarkCore
+import PthreadPool
+
+/// The closure of every operation, allocated, called and released, and nothing else: the limit for everything
+/// that takes closures.
+final class FloorPeer: Pool {
+    static let name = "floor"
+    static let version = "the closures alone"
+    static let source = "Benchmarks/Peers/FloorPeer.swift"
+
+    static func notApplicable(_ workload: String) -> String? { withoutThreads(workload) }
+
+    init(threads: Int) {}
+
+    func batch(of count: Int) {}
+
+    @inline(__always)
+    func submit(_ job: some Job, in batch: Void) { submit(job) }
+
+    func wait(for batch: Void) {}
+
+    @inline(__always)
+    func submit(_ job: some Job) {
+        Words.of({ job.run() }) { pthread_pool_call($0, $1, $2) }
+    }
+
+    /// A loop: were a step to call the next one, a long chain would need a deep stack.
+    func chain(steps: Int) -> Sample {
+        let end = ChainEnd()
+        let start = now_ns()
+        let values = Slots(count: 1)
+        for step in 0..<steps {
+            submit(
+                FloorStep(
+                    value: values.address(of: 0), step: step, steps: steps, before: values.checksum, end: end)
+            )
+        }
+        end.wait()
+        let stop = now_ns()
+        return Sample(from: start, to: stop, operations: steps, checksum: end.value)
+    }
+
+    func run(_ workload: String, n: Int) throws -> Sample { try runWithoutThreads(workload, n: n) }
+
+    func shutdown() {}
+}
+
+/// As large as the step of a chain on a pool.
+private struct FloorStep: Job {
+    nonisolated(unsafe) let value: UnsafeMutablePointer<UInt64>
+    let step: Int
+    let steps: Int
+    let before: UInt64
+    unowned(unsafe) let end: ChainEnd
+
+    func run() {
+        value.pointee = before &+ Workload.mark(step)
+        if step + 1 == steps { end.reach(value.pointee) }
+    }
+}

@@ -1,0 +1,90 @@
+#if canImport(NIOPosix)
+    import BenchmarkCore
+    import NIOPosix
+
+    /// SwiftNIO's `NIOThreadPool`. It has no means to wait for many operations: a countdown does that.
+    final class NIOPool: PausablePool {
+        static let name = "nio"
+        static let version = "of Package.resolved"
+        static let source = "Benchmarks/Peers/NIOPool.swift"
+
+        private let pool: NIOThreadPool
+        private let threads: Int
+        private let gate = Gate()
+
+        init(threads: Int) {
+            pool = NIOThreadPool(numberOfThreads: threads)
+            pool.start()
+            self.threads = threads
+        }
+
+        func batch(of count: Int) -> Countdown { Countdown(count) }
+
+        @inline(__always)
+        func submit(_ job: some Job, in batch: Countdown) {
+            // Whoever waits for the batch keeps it: a reference here would be counted on one line by all threads.
+            pool.submit { [unowned(unsafe) batch] _ in
+                job.run()
+                batch.leave()
+            }
+        }
+
+        func wait(for batch: Countdown) { batch.wait() }
+
+        @inline(__always)
+        func submit(_ job: some Job) {
+            pool.submit { _ in job.run() }
+        }
+
+        func pause() { gate.close(threads: threads) { submit($0) } }
+
+        func unpause() { gate.open(threads: threads) }
+
+        func shutdown() {
+            do {
+                try pool.syncShutdownGracefully()
+            } catch {
+                fatalError("nio: \(error)")
+            }
+        }
+
+        func lanes(_ count: Int) -> [NIOLane] { (0..<count).map { _ in NIOLane() } }
+    }
+
+    /// A pool of one thread.
+    final class NIOLane: Lane {
+        private let pool = NIOThreadPool(numberOfThreads: 1)
+
+        fileprivate init() { pool.start() }
+
+        deinit { pool.shutdownGracefully { _ in } }
+
+        @inline(__always)
+        func submit(_ job: some Job) {
+            pool.submit { _ in job.run() }
+        }
+    }
+#else
+    import BenchmarkCore
+
+    /// Stands in the place of SwiftNIO's pool where it was not built.
+    final class NIOPool: Peer {
+        static let name = "nio"
+        static let version = "not built"
+        static let source = "Benchmarks/Peers/NIOPool.swift"
+
+        static func notApplicable(_ workload: String) -> String? {
+            "It was built without the package trait NIO."
+        }
+
+        init(threads: Int) throws {
+            throw PeerError("The peer 'nio' was built without the package trait NIO.")
+        }
+
+        func run(_ workload: String, n: Int) throws -> Sample {
+            throw PeerError("The peer 'nio' was built without the package trait NIO.")
+        }
+
+        func shutdown() {}
+    }
+#endif

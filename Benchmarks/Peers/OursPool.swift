@@ -1,0 +1,60 @@
+import BenchmarkCore
+import Scheduling
+
+/// Ours: a `Scheduler`, counted by a `CompletionCounter`.
+final class OursPool: PausablePool {
+    static let name = "ours"
+    static let version = "this package"
+    static let source = "Benchmarks/Peers/OursPool.swift"
+
+    private let scheduler: Scheduler
+
+    init(threads: Int) throws {
+        scheduler = try Scheduler(Scheduler.Configuration(workers: threads))
+    }
+
+    func batch(of count: Int) throws -> CompletionCounter { try CompletionCounter() }
+
+    @inline(__always)
+    func submit(_ job: some Job, in batch: CompletionCounter) {
+        accepted { () throws(SchedulerError) in try scheduler.submit(in: batch) { job.run() } }
+    }
+
+    func wait(for batch: CompletionCounter) { batch.wait() }
+
+    @inline(__always)
+    func submit(_ job: some Job) {
+        accepted { () throws(SchedulerError) in try scheduler.submit { job.run() } }
+    }
+
+    func pause() { scheduler.suspend() }
+
+    func unpause() { scheduler.resume() }
+
+    func shutdown() {
+        accepted { () throws(SchedulerError) in try scheduler.shutdown() }
+    }
+
+    func lanes(_ count: Int) throws -> [OursLane] {
+        try (0..<count).map { _ in OursLane(lane: try SerialLane(on: scheduler)) }
+    }
+}
+
+struct OursLane: Lane {
+    fileprivate let lane: SerialLane
+
+    @inline(__always)
+    func submit(_ job: some Job) {
+        accepted { () throws(SchedulerError) in try lane.submit { job.run() } }
+    }
+}
+
+/// Stops the child when a submission is refused: the coordinator shows that instead of a figure.
+@inline(__always)
+private func accepted(_ submit: () throws(SchedulerError) -> Void) {
+    do {
+        try submit()
+    } catch {
+        fatalError("ours: \(error)")
+    }
+}

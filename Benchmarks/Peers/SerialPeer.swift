@@ -1,0 +1,66 @@
+import BenchmarkCore
+
+/// A loop that calls: what the work itself takes, without a scheduler and without an allocation.
+final class SerialPeer: Pool {
+    static let name = "serial"
+    static let version = "a loop"
+    static let source = "Benchmarks/Peers/SerialPeer.swift"
+
+    static func notApplicable(_ workload: String) -> String? { withoutThreads(workload) }
+
+    init(threads: Int) {}
+
+    func batch(of count: Int) {}
+
+    @inline(__always)
+    func submit(_ job: some Job, in batch: Void) { call(job) }
+
+    func wait(for batch: Void) {}
+
+    @inline(__always)
+    func submit(_ job: some Job) { call(job) }
+
+    func chain(steps: Int) -> Sample {
+        let end = ChainEnd()
+        let start = now_ns()
+        var value: UInt64 = 0
+        for step in 0..<steps { value = next(value, step) }
+        end.reach(value)
+        end.wait()
+        let stop = now_ns()
+        return Sample(from: start, to: stop, operations: steps, checksum: end.value)
+    }
+
+    func forkJoin(n: Int) -> Sample {
+        let start = now_ns()
+        let value = recursion(n)
+        let stop = now_ns()
+        return Sample(from: start, to: stop, operations: Workload.spawnsOfFibonacci(n), checksum: value)
+    }
+
+    func run(_ workload: String, n: Int) throws -> Sample { try runWithoutThreads(workload, n: n) }
+
+    func shutdown() {}
+}
+
+// Not inlined: the compiler would do the whole loop in a few vector instructions, or in none.
+
+@inline(never)
+private func call(_ job: some Job) { job.run() }
+
+@inline(never)
+private func next(_ value: UInt64, _ step: Int) -> UInt64 { value &+ Workload.mark(step) }
+
+@inline(never)
+private func recursion(_ n: Int) -> UInt64 { n < 2 ? UInt64(n) : recursion(n - 1) + recursion(n - 2) }
+
+/// Why a peer without threads cannot run a workload.
+func withoutThreads(_ workload: String) -> String? {
+    switch workload {
+    case "W2": "It has one thread, the caller's."
+    case "W11": "It has no two sides: a turn would call the next one."
+    case "W12", "W13": "It has no thread that could be idle."
+    case "W20": "Nothing is ever pending: a submission is the call."
+    default: nil
+    }
+}

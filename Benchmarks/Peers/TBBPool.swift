@@ -1,0 +1,106 @@
+import BenchmarkCore
+import TBBPeer
+
+/// oneTBB: a `task_group` where somebody waits, `task_arena::enqueue` where nobody does.
+///
+/// Sendable: oneTBB synchronises, and the last use is `shutdown()`.
+final class TBBPool: ThreadPool, @unchecked Sendable {
+    static let name = "tbb"
+    static let version = tbb_peer_version().map { String(cString: $0) } ?? "not installed"
+    static let source = "Benchmarks/Peers/TBBPool.swift"
+
+    private let peer: OpaquePointer
+
+    static func notApplicable(_ workload: String) -> String? {
+        if tbb_peer_version() == nil { return "It was built where oneTBB (libtbb-dev) is not installed." }
+        return workload == "W20"
+            ? "Its tasks come from an allocator of its own, which tells no live bytes." : nil
+    }
+
+    init(threads: Int) throws {
+        guard tbb_peer_version() != nil else { throw PeerError("oneTBB (libtbb-dev) is not installed.") }
+        peer = tbb_peer_create(threads)
+    }
+
+    func batch(of count: Int) -> TBBGroup { TBBGroup() }
+
+    @inline(__always)
+    func submit(_ job: some Job, in batch: TBBGroup) { batch.run(job) }
+
+    func wait(for batch: TBBGroup) { batch.wait() }
+
+    @inline(__always)
+    func submit(_ job: some Job) {
+        Words.of({ job.run() }) { tbb_peer_enqueue(peer, $0, $1, $2) }
+    }
+
+    func shutdown() { tbb_peer_destroy(peer) }
+
+    func lanes(_ count: Int) -> [TBBLane] { (0..<count).map { _ in TBBLane() } }
+
+    /// W6 within a group: `run` in a task goes to the thread's own deque, `enqueue` to a stream of the arena.
+    func chain(steps: Int) -> Sample {
+        let end = ChainEnd()
+        let start = now_ns()
+        let group = TBBGroup()
+        group.run(TBBChainStep(group: group, step: 0, steps: steps, value: 0, end: end))
+        group.wait()
+        let stop = now_ns()
+        return Sample(from: start, to: stop, operations: steps, checksum: end.value)
+    }
+
+    /// W9 as oneTBB's documents write it: its waits help.
+    func forkJoin(n: Int) -> Sample {
+        let start = now_ns()
+        let value = tbb_peer_fibonacci(UInt32(n))
+        let stop = now_ns()
+        return Sample(from: start, to: stop, operations: Workload.spawnsOfFibonacci(n), checksum: value)
+    }
+}
+
+/// A `task_group`.
+///
+/// Sendable: oneTBB synchronises.
+final class TBBGroup: @unchecked Sendable {
+    private let group: OpaquePointer = tbb_peer_group_create()
+
+    deinit { tbb_peer_group_destroy(group) }
+
+    @inline(__always)
+    func run(_ job: some Job) {
+        Words.of({ job.run() }) { tbb_peer_group_run(group, $0, $1, $2) }
+    }
+
+    func wait() { tbb_peer_group_wait(group) }
+}
+
+/// A serial node of a flow graph.
+///
+/// Sendable: oneTBB synchronises.
+final class TBBLane: Lane, @unchecked Sendable {
+    private let lane: OpaquePointer = tbb_peer_lane_create()
+
+    deinit { tbb_peer_lane_destroy(lane) }
+
+    @inline(__always)
+    func submit(_ job: some Job) {
+        Words.of({ job.run() }) { tbb_peer_lane_enqueue(lane, $0, $1, $2) }
+    }
+}
+
+private struct TBBChainStep: Job {
+    unowned(unsafe) let group: TBBGroup
+    let step: Int
+    let steps: Int
+    let value: UInt64
+    unowned(unsafe) let end: ChainEnd
+
+    func run() {
+        let value = value &+ Workload.mark(step)
+        if step + 1 == steps {
+            end.reach(value)
+        } else {
+            group.run(TBBChainStep(group: group, step: step + 1, steps: steps, value: value, end: end))
+        }
+    }
+}

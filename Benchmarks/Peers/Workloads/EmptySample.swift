@@ -1,0 +1,21 @@
+import BenchmarkCore
+
+/// W0: nothing between two readings of the clock; beside it, how long this CPU takes for a fixed piece of
+/// arithmetic just now, which tells a slow peer from a slow machine.
+func emptySample() -> Sample {
+    let start = now_ns()
+    let end = now_ns()
+    var sample = Sample(from: start, to: end, operations: 1, checksum: 0)
+    let spinStart = now_ns()
+    // Each step needs the one before, and no compiler knows the sum of the sequence.
+    var word: UInt64 = 88_172_645_463_325_252
+    for _ in 0..<1_000_000 {
+        word ^= word << 13
+        word ^= word >> 7
+        word ^= word << 17
+    }
+    let spinEnd = now_ns()
+    precondition(word != 0, "xorshift never reaches zero")
+    sample.extra["spin_calibration_ns"] = Double(spinEnd - spinStart)
+    return sample
+}

@@ -1,0 +1,75 @@
+import BenchmarkCore
+import Dispatch
+
+/// W12: an outside thread submits one operation every `interval_ns` to an idle peer. The latency is counted from
+/// the time when the operation was due, not from its submission: a submitter that is late would hide it (open
+/// loop).
+func wakeUp(interval_ns: Int, count: Int, submit: (TimedMark) -> Void) -> Sample {
+    let timed = TimedMarks(count: count)
+    let before = OthersUsage.now()
+    let start = now_ns() + interval_ns
+    for index in 0..<count {
+        let due = start + index * interval_ns
+        // The timer is some 60 us late: sleep until shortly before, then look at the clock.
+        sleep(until: due - 100_000)
+        while now_ns() < due {}
+        submit(timed[index])
+    }
+    timed.wait()
+    let stop = now_ns()
+    let used = OthersUsage.now() - before
+    var sample = Sample(from: start, to: stop, operations: count, checksum: timed.marks.checksum)
+    sample.latencies_ns = timed.times.values.enumerated().map { $1 - UInt64(start + $0 * interval_ns) }
+    sample.extra = [
+        "cpu_seconds": Double(used.cpu_ns) / 1e9,
+        "wakeups_per_op": Double(used.switches) / Double(count),
+    ]
+    return sample
+}
+
+/// W13: one operation every 10 ms, `count` of them, then a second without any.
+func idleCost(count: Int, submit: (TimedMark) -> Void) -> Sample {
+    let interval_ns = 10_000_000
+    let idle_ns = 1_000_000_000
+    let timed = TimedMarks(count: count)
+    let before = OthersUsage.now()
+    let start = now_ns()
+    for index in 0..<count {
+        submit(timed[index])
+        sleep(until: start + (index + 1) * interval_ns)
+    }
+    timed.wait()
+    let stop = now_ns()
+    let ticking = OthersUsage.now() - before
+    // What the last operation leaves behind, a worker that spins before it parks, is a cost of the second.
+    let idleStart = OthersUsage.now()
+    sleep(until: now_ns() + idle_ns)
+    let idle = OthersUsage.now() - idleStart
+    var sample = Sample(from: start, to: stop, operations: count, checksum: timed.marks.checksum)
+    sample.extra = [
+        "idle_switches_per_s": Double(idle.switches) / (Double(idle_ns) / 1e9),
+        "idle_cpu_percent": 100 * Double(idle.cpu_ns) / Double(idle_ns),
+        "wakeups_per_op": Double(ticking.switches) / Double(count),
+        "cpu_percent": 100 * Double(ticking.cpu_ns) / Double(stop - start),
+    ]
+    return sample
+}
+
+/// Operations that note when they start, and that are waited for together.
+private struct TimedMarks {
+    let marks: Slots
+    let times: Slots
+    private let group = DispatchGroup()
+
+    init(count: Int) {
+        marks = Slots(count: count)
+        times = Slots(count: count)
+        for _ in 0..<count { group.enter() }
+    }
+
+    subscript(index: Int) -> TimedMark {
+        TimedMark(marks: marks, times: times, index: index, group: group)
+    }
+
+    func wait() { group.wait() }
+}

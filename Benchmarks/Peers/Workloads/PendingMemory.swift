@@ -1,0 +1,63 @@
+import BenchmarkCore
+import Glibc
+import GlibcExtras
+
+/// W20: keeps a peer from starting anything, submits `count` operations and looks at the memory; then lets them
+/// run and looks again.
+func pendingMemory(_ pool: some PausablePool, count: Int) throws -> Sample {
+    let slots = Slots(count: count)
+    pool.pause()
+    var memory = LiveBytes()
+    let start = now_ns()
+    let batch = try pool.batch(of: count)
+    for index in 0..<count { pool.submit(Mark(slots: slots, index: index), in: batch) }
+    memory.notePending()
+    pool.unpause()
+    pool.wait(for: batch)
+    let stop = now_ns()
+    memory.noteDrained()
+    return memory.sample(from: start, to: stop, operations: count, checksum: slots.checksum)
+}
+
+/// The bytes that are allocated and not freed, by the accounts of the process's allocator: jemalloc's where it is
+/// linked, the C library's else.
+struct LiveBytes {
+    private let before = now()
+    private var pending = 0
+    private var drained = 0
+
+    mutating func notePending() { pending = Self.now() }
+
+    mutating func noteDrained() { drained = Self.now() }
+
+    func sample(from start: Int, to stop: Int, operations: Int, checksum: UInt64) -> Sample {
+        var sample = Sample(from: start, to: stop, operations: operations, checksum: checksum)
+        sample.extra = [
+            "bytes_per_op": Double(pending - before) / Double(operations),
+            "bytes_left": Double(drained - before),
+        ]
+        return sample
+    }
+
+    private static func now() -> Int {
+        guard let mallctl else {
+            let info = mallinfo2()
+            return Int(info.uordblks + info.hblkhd)
+        }
+        var epoch: UInt64 = 1
+        _ = mallctl("epoch", nil, nil, &epoch, MemoryLayout<UInt64>.size)
+        var allocated = 0
+        var size = MemoryLayout<Int>.size
+        _ = mallctl("stats.allocated", &allocated, &size, nil, 0)
+        return allocated
+    }
+}
+
+private typealias Mallctl =
+    @convention(c) (
+        UnsafePointer<CChar>, UnsafeMutableRawPointer?, UnsafeMutablePointer<Int>?, UnsafeMutableRawPointer?,
+        Int
+    ) -> CInt
+
+/// Looked up and not linked, because linking jemalloc would decide the allocator.
+private let mallctl: Mallctl? = dlsym(nil, "mallctl").map { unsafeBitCast($0, to: Mallctl.self) }

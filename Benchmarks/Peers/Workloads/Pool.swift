@@ -1,0 +1,108 @@
+import BenchmarkCore
+
+/// What an operation does. A struct and not a closure, so that every peer wraps it in the one closure that its
+/// own API takes: each pays for one box, and for no second one around the first.
+protocol Job: Sendable {
+    func run()
+}
+
+/// Something that runs operations. The workloads are written once over this protocol, in the same module as the
+/// peers, so that the compiler specialises them.
+protocol Pool: Peer, Sendable {
+    /// What tells that a known number of operations has run, by the peer's own means.
+    associatedtype Batch: Sendable
+
+    /// Begins a batch of exactly `count` operations, those that its operations submit included.
+    func batch(of count: Int) throws -> Batch
+
+    /// Submits an operation of a batch: from the thread that began it, or from one of its operations.
+    func submit(_ job: some Job, in batch: Batch)
+
+    /// Blocks until all operations of the batch have run. Called by the thread that began it.
+    func wait(for batch: Batch)
+
+    /// Submits an operation that nobody waits for, from any thread.
+    func submit(_ job: some Job)
+
+    /// W6; a peer that has a better form of its own replaces it.
+    func chain(steps: Int) throws -> Sample
+
+    /// W9; a peer that has a better form of its own replaces it.
+    func forkJoin(n: Int) throws -> Sample
+}
+
+/// A pool with threads of its own, and with places where operations run one at a time, in order.
+protocol ThreadPool: Pool {
+    associatedtype SerialPlace: Lane
+
+    /// Creates serial places; they end when they are released.
+    func lanes(_ count: Int) throws -> [SerialPlace]
+}
+
+/// A pool that can be kept from starting operations.
+protocol PausablePool: ThreadPool {
+    /// Lets no operation start; returns when that holds.
+    func pause()
+
+    /// Undoes ``pause()``.
+    func unpause()
+}
+
+/// A place where operations run one at a time, in order.
+protocol Lane: Sendable {
+    func submit(_ job: some Job)
+}
+
+extension Pool {
+    func chain(steps: Int) -> Sample { chainOfSubmissions(self, steps: steps) }
+
+    func forkJoin(n: Int) -> Sample { forkJoinByCounting(self, n: n) }
+
+    /// The workloads that need no threads.
+    func runWithoutThreads(_ workload: String, n: Int) throws -> Sample {
+        switch workload {
+        case "W0": emptySample()
+        case "W1": try submitFromOutside(self, count: n)
+        case "W3": try spawnFromInside(self, count: n)
+        case "W6": try chain(steps: n)
+        case "W9": try forkJoin(n: n)
+        default: throw PeerError("The peer '\(Self.name)' has no workload '\(workload)'.")
+        }
+    }
+}
+
+extension ThreadPool {
+    static func notApplicable(_ workload: String) -> String? { nil }
+
+    func run(_ workload: String, n: Int) throws -> Sample { try runOnThreads(workload, n: n) }
+
+    /// All workloads but those that need a pause.
+    func runOnThreads(_ workload: String, n: Int) throws -> Sample {
+        switch workload {
+        case "W2": submitFromOutside(self, threads: n, count: Workload.submissionsOfAllThreads)
+        case "W11": try pingPong(self, rounds: n)
+        case "W12": wakeUp(interval_ns: 1_000_000, count: n) { submit($0) }
+        case "W13": idleCost(count: n) { submit($0) }
+        default: try runWithoutThreads(workload, n: n)
+        }
+    }
+}
+
+extension PausablePool {
+    func run(_ workload: String, n: Int) throws -> Sample {
+        workload == "W20" ? try pendingMemory(self, count: n) : try runOnThreads(workload, n: n)
+    }
+}
+
+/// What a peer cannot do, in a sentence.
+struct PeerError: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ sentence: String) { description = sentence }
+}
+
+extension Sample {
+    init(from start_ns: Int, to end_ns: Int, operations: Int, checksum: UInt64) {
+        self.init(nanoseconds: UInt64(end_ns - start_ns), operations: operations, checksum: checksum)
+    }
+}

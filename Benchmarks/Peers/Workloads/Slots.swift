@@ -1,0 +1,62 @@
+import BenchmarkCore
+import Dispatch
+
+/// Preallocated memory in which each operation writes a word of its own: the proof that it ran, or the time when
+/// it did. No atomic, no lock and no word that everybody writes; the checksum is computed after the clock stopped.
+///
+/// Sendable: an operation writes only its own slot, and the slots are read after the peer told completion.
+final class Slots: @unchecked Sendable {
+    private let words: UnsafeMutableBufferPointer<UInt64>
+
+    /// All slots zero, and touched, so that no operation pays for a page.
+    init(count: Int) {
+        words = .allocate(capacity: count)
+        words.initialize(repeating: 0)
+    }
+
+    deinit { words.deallocate() }
+
+    var count: Int { words.count }
+
+    /// Where a slot is, as long as the slots are kept.
+    func address(of index: Int) -> UnsafeMutablePointer<UInt64> {
+        words.baseAddress.unsafelyUnwrapped + index
+    }
+
+    /// The sum of all slots, modulo 2⁶⁴.
+    var checksum: UInt64 { words.reduce(0, &+) }
+
+    /// All slots, in order.
+    var values: [UInt64] { Array(words) }
+}
+
+/// Adds its mark to its slot, so that a second run shows in the sum.
+///
+/// It holds a pointer: a reference would be retained by every operation, on one word that all threads write.
+/// Whoever submits marks keeps the slots until they have run.
+struct Mark: Job {
+    nonisolated(unsafe) private let slot: UnsafeMutablePointer<UInt64>
+    private let mark: UInt64
+
+    init(slots: Slots, index: Int) {
+        slot = slots.address(of: index)
+        mark = Workload.mark(index)
+    }
+
+    @inline(__always)
+    func run() { slot.pointee &+= mark }
+}
+
+/// Adds its mark to its slot, and notes the time when it starts in another.
+struct TimedMark: Job {
+    let marks: Slots
+    let times: Slots
+    let index: Int
+    let group: DispatchGroup
+
+    func run() {
+        times.address(of: index).pointee = UInt64(now_ns())
+        marks.address(of: index).pointee &+= Workload.mark(index)
+        group.leave()
+    }
+}

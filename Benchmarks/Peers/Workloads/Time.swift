@@ -1,0 +1,42 @@
+import Glibc
+
+/// The monotonic clock in nanoseconds. A reading costs 50 to 70 ns here.
+@inline(__always)
+func now_ns() -> Int {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return time.tv_sec &* 1_000_000_000 &+ time.tv_nsec
+}
+
+/// Sleeps until the monotonic clock shows `due_ns`.
+func sleep(until due_ns: Int) {
+    var time = timespec(tv_sec: due_ns / 1_000_000_000, tv_nsec: due_ns % 1_000_000_000)
+    while clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nil) == EINTR {}
+}
+
+/// CPU time and voluntary context switches of the process without those of the calling thread, whose own sleeps
+/// would hide what the peer does.
+struct OthersUsage {
+    var cpu_ns: Int
+    var switches: Int
+
+    static func now() -> OthersUsage {
+        let whole = usage(Int32(RUSAGE_SELF.rawValue))
+        // RUSAGE_THREAD, which glibc declares only for C's _GNU_SOURCE.
+        let caller = usage(1)
+        return OthersUsage(
+            cpu_ns: whole.cpu_ns - caller.cpu_ns, switches: whole.switches - caller.switches)
+    }
+
+    static func - (later: OthersUsage, earlier: OthersUsage) -> OthersUsage {
+        OthersUsage(cpu_ns: later.cpu_ns - earlier.cpu_ns, switches: later.switches - earlier.switches)
+    }
+
+    private static func usage(_ who: Int32) -> OthersUsage {
+        var usage = rusage()
+        getrusage(who, &usage)
+        func nanoseconds(_ time: timeval) -> Int { time.tv_sec * 1_000_000_000 + time.tv_usec * 1000 }
+        return OthersUsage(
+            cpu_ns: nanoseconds(usage.ru_utime) + nanoseconds(usage.ru_stime), switches: usage.ru_nvcsw)
+    }
+}

@@ -1,0 +1,89 @@
+import BenchmarkCore
+public import BenchmarkHarness
+
+/// What the table and the page both say: one row for each workload, at its largest size that ours was measured at.
+public struct Summary {
+    /// One workload.
+    struct Row {
+        let workload: Workload
+        let n: Int
+        let ours: Estimate
+        /// Peer, its own figure, and its ratio to ours.
+        let peers: [(name: String, figure: Estimate?, ratio: Estimate?, stopped: String?)]
+    }
+
+    let document: RunDocument
+    let rows: [Row]
+
+    /// Sums a run up.
+    public init(_ document: RunDocument) {
+        self.document = document
+        let names = document.peers.map(\.name).filter { $0 != "ours" }
+        rows = BenchmarkCore.workloads.compactMap { workload in
+            let sizes = document.sizes(workload.id)
+            let measured = sizes.last { n in
+                document.series(workload.id, n: n, peer: "ours").map { !$0.values.isEmpty } ?? false
+            }
+            guard let n = measured, let series = document.series(workload.id, n: n, peer: "ours"),
+                let ours = Estimate(series.restartMedians)
+            else { return nil }
+            let peers = names.map { name in
+                let theirs = document.series(workload.id, n: n, peer: name)
+                return (
+                    name: name, figure: theirs.flatMap { Estimate($0.restartMedians) },
+                    ratio: document.ratio(workload.id, n: n, peer: name), stopped: theirs?.stopped
+                )
+            }
+            return Row(workload: workload, n: n, ours: ours, peers: peers)
+        }
+    }
+
+    /// The A/A comparison: ours against a second process of ours, for each workload whose figure can be divided.
+    var selfComparisons: [(row: Row, ratio: Estimate)] {
+        rows.compactMap { row in
+            document.ratio(row.workload.id, n: row.n, peer: Coordinator.again).map { (row, $0) }
+        }
+    }
+
+    /// How far from 1 an A/A figure may be: its interval holds 1, or the median is within a tenth.
+    public static func isWithinBand(_ ratio: Estimate) -> Bool {
+        (ratio.low <= 1 && ratio.high >= 1) || abs(ratio.median - 1) <= 0.1
+    }
+
+    /// One sentence about all A/A comparisons.
+    var selfVerdict: String {
+        let outside = selfComparisons.filter { !Self.isWithinBand($0.ratio) }
+        if outside.isEmpty { return "A/A: ours against ours is 1 within its band in every workload." }
+        let names = outside.map { "\($0.row.workload.id) (\(Format.number($0.ratio.median))×)" }
+        return "A/A: ours against ours is NOT 1 in \(names.joined(separator: ", ")): "
+            + "read these rows with that in mind."
+    }
+
+    /// One sentence about a row.
+    func verdict(_ row: Row) -> String {
+        let ratios = row.peers.filter { $0.name != "floor" && $0.name != "serial" }
+            .compactMap { peer in peer.ratio.map { (name: peer.name, ratio: $0) } }
+            .sorted { $0.ratio.median < $1.ratio.median }
+        guard let best = ratios.first else { return "No peer to compare with." }
+        if best.ratio.low > 1 {
+            return "Ours is faster than every peer; next is \(best.name) at \(Format.number(best.ratio.median))×."
+        }
+        if best.ratio.high < 1 {
+            return "\(best.name) is faster: it takes \(Format.number(best.ratio.median))× our time."
+        }
+        return "No difference can be told from \(best.name) (\(Format.number(best.ratio.median))×)."
+    }
+
+    /// The sentence about the distance to the physical limit.
+    func floorSentence(_ row: Row) -> String? {
+        guard let floor = row.peers.first(where: { $0.name == "floor" }), let ratio = floor.ratio, ratio.median > 0
+        else { return nil }
+        return "The floor (the same allocations and calls, no scheduling) takes "
+            + "\(Format.number(ratio.median))× our time."
+    }
+}
+
+extension RunDocument.Series {
+    /// The median of each restart: rounds of one process are not independent of each other.
+    var restartMedians: [Double] { restarts.compactMap { Estimate.median($0.rounds) } }
+}

@@ -1,0 +1,80 @@
+import BenchmarkCore
+public import BenchmarkHarness
+import Rainbow
+import TextTable
+
+/// The run as text: a table, a verdict for each row, costs, the controls.
+public struct TerminalReport {
+    private let summary: Summary
+
+    /// Creates the text of a run.
+    public init(_ document: RunDocument) { summary = Summary(document) }
+
+    /// The text. Colours only where standard output shows them.
+    public func render() -> String {
+        var parts = [header, table, verdicts, costs, controls]
+        if summary.document.isPartial { parts.append("The run was ended early; what is shown was measured.".yellow) }
+        return parts.filter { !$0.isEmpty }.joined(separator: "\n\n") + "\n"
+    }
+
+    private var header: String {
+        let machine = summary.document.machine
+        let build = summary.document.build
+        return """
+            \("Time of a peer over time of ours".bold) (above 1: ours is faster)
+            \(machine["cpus"] ?? "?") CPUs, \(machine["processor"] ?? "?"), kernel \(machine["kernel"] ?? "?"), \
+            virtual: \(machine["virtual"] ?? "?"); \(build["compiler"] ?? "?"), \(build["configuration"] ?? "?"); \
+            jemalloc; seed \(summary.document.seed)
+            """
+    }
+
+    private var table: String {
+        let peers = summary.document.peers.map(\.name).filter { $0 != "ours" }
+        let table = TextTable<Summary.Row> { row in
+            [
+                Column(title: "workload", value: "\(row.workload.id) \(row.workload.title)"),
+                Column(title: "n", value: Format.count(Double(row.n)), align: .right),
+                Column(title: "ours", value: Format.value(row.ours.median, unit: row.workload.unit), align: .right),
+                Column(
+                    title: "A/A",
+                    value: summary.document.ratio(row.workload.id, n: row.n, peer: Coordinator.again)
+                        .map { Format.number($0.median) } ?? "-", align: .right),
+            ]
+                + peers.map { name in
+                    Column(title: name, value: cell(row, name), align: .right)
+                }
+        }
+        return table.string(for: summary.rows, style: Style.simple) ?? ""
+    }
+
+    private func cell(_ row: Summary.Row, _ name: String) -> String {
+        guard let peer = row.peers.first(where: { $0.name == name }) else { return "n/a" }
+        if let ratio = peer.ratio { return "\(Format.number(ratio.median))×" }
+        if let figure = peer.figure { return Format.value(figure.median, unit: row.workload.unit) }
+        return peer.stopped == nil ? "n/a" : "stopped"
+    }
+
+    private var verdicts: String {
+        summary.rows.map { row in
+            let sentence = summary.verdict(row)
+            let coloured = sentence.hasPrefix("Ours") ? sentence.green : sentence.yellow
+            let floor = summary.floorSentence(row).map { " \($0)" } ?? ""
+            return "\(row.workload.id)  \(coloured)\(floor)"
+        }.joined(separator: "\n")
+    }
+
+    private var costs: String {
+        summary.rows.compactMap { row in
+            guard let ours = summary.document.series(row.workload.id, n: row.n, peer: "ours") else { return nil }
+            let shown = ours.counts.filter { key, _ in key != "peak_resident_bytes" }
+                .sorted { $0.key < $1.key }
+                .map { "\($0.key) \(Format.number($0.value))" }
+            return "\(row.workload.id)  ours: \(shown.joined(separator: ", "))"
+        }.joined(separator: "\n")
+    }
+
+    private var controls: String {
+        let warnings = summary.document.controls.warnings.map { $0.yellow }
+        return ([summary.selfVerdict] + warnings).joined(separator: "\n")
+    }
+}

@@ -1,0 +1,81 @@
+import ArgumentParser
+import BenchmarkCore
+import BenchmarkHarness
+import BenchmarkPeers
+import BenchmarkReport
+import Foundation
+
+/// Says what can be measured.
+struct List: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Show workloads and peers, and what is not applicable.")
+
+    func run() {
+        print("Workloads")
+        for workload in workloads { print("  \(workload.id)\t\(workload.title): \(workload.sentence)") }
+        print("\nPeers")
+        for peer in visiblePeers {
+            print("  \(peer.name)\t\(peer.version)")
+            for workload in workloads {
+                if let reason = peer.notApplicable(workload.id) { print("    n/a \(workload.id): \(reason)") }
+            }
+        }
+    }
+}
+
+/// Compares two runs.
+struct Compare: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Show what changed between two runs.")
+
+    @Argument(help: "The JSON of the earlier run.") var before: String
+    @Argument(help: "The JSON of the later run.") var after: String
+
+    func run() throws {
+        let table = try ChangeTable(
+            before: RunDocument(contentsOf: before), after: RunDocument(contentsOf: after))
+        print(table.render(), terminator: "")
+    }
+}
+
+/// Draws the page again.
+struct Report: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Draw the page of a run again.")
+
+    @Argument(help: "The JSON of the run.") var file: String
+    @Option(help: "Where the page goes.") var html = ".benchmarks/report.html"
+
+    func run() throws {
+        let document = try RunDocument(contentsOf: file)
+        try writeText(Page(document).render(), to: html)
+        print(TerminalReport(document).render(), terminator: "")
+        print("\nPage: \(html)")
+    }
+}
+
+/// The gates of CI.
+struct Check: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Check a run's counts, slopes and ratios; exit 1 if one fails.")
+
+    @Argument(help: "The JSON of the run.") var file = ".benchmarks/latest.json"
+
+    func run() throws {
+        let failures = try Gates(RunDocument(contentsOf: file)).failures()
+        for failure in failures { print("FAILED \(failure)") }
+        if !failures.isEmpty { throw ExitCode(1) }
+        print("All gates hold.")
+    }
+}
+
+/// Serves one peer to a coordinator.
+struct Child: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Serve one peer (used by 'run').", shouldDisplay: false)
+
+    @Option var peer: String
+    @Option var threads: Int
+
+    func run() throws {
+        guard let type = peerTypes.first(where: { $0.name == peer }) else {
+            throw BenchmarkError("There is no peer '\(peer)'.")
+        }
+        try ChildServer(type, threads: threads).run()
+    }
+}

@@ -1,0 +1,97 @@
+import ArgumentParser
+import BenchmarkCore
+import BenchmarkHarness
+import BenchmarkPeers
+import BenchmarkReport
+import Foundation
+import Synchronization
+
+/// Measures, then prints the table and writes the page.
+struct Run: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Measure (the default).")
+
+    @Option(help: "Workloads by identifier, separated by commas; all without it.")
+    var filter: String?
+
+    @Option(help: "Peers by name, separated by commas; all without it. Ours always takes part.")
+    var peers: String?
+
+    @Option(help: "Worker threads of every peer; the number of CPUs without it.")
+    var threads: Int?
+
+    @Option(help: "The seed of the order of the rounds; random without it, and printed.")
+    var seed: UInt64?
+
+    @Flag(help: "More sizes, restarts and rounds: about an hour.")
+    var thorough = false
+
+    @Flag(help: "Every workload once, small: seconds.")
+    var smoke = false
+
+    @Option(help: "Where the raw values go.")
+    var json = ".benchmarks/latest.json"
+
+    @Option(help: "Where the page goes.")
+    var html = ".benchmarks/report.html"
+
+    @Flag(help: "Measure although this is a debug build; the numbers mean nothing.")
+    var allowDebug = false
+
+    func run() throws {
+        if Machine.isDebug && !allowDebug {
+            throw BenchmarkError("This is a debug build, whose numbers mean nothing; use 'swift run benchmarks'.")
+        }
+        if thorough && smoke { throw BenchmarkError("'--thorough' and '--smoke' exclude each other.") }
+        let plan = try Plan(
+            filter: filter.map(Self.list), peers: peers.map(Self.list), known: visiblePeers.map { $0.name },
+            threads: threads ?? ProcessInfo.processInfo.activeProcessorCount,
+            seed: seed ?? .random(in: 1...999_999_999),
+            depth: smoke ? .smoke : thorough ? .thorough : .quick)
+        Interruption.install()
+        let coordinator = Coordinator(
+            plan: plan, program: "/proc/self/exe", types: peerTypes, progress: Progress(),
+            isInterrupted: { Interruption.happened })
+        let document = try coordinator.run()
+        try write(document)
+        print(TerminalReport(document).render(), terminator: "")
+        print("\nRaw values: \(json)\nPage:       \(html)")
+    }
+
+    private func write(_ document: RunDocument) throws {
+        try document.write(to: json)
+        let page = Page(document)
+        try writeText(page.render(), to: html)
+        let picture = URL(fileURLWithPath: html).deletingLastPathComponent().appendingPathComponent("forest.svg")
+        try writeText(page.forest(), to: picture.path)
+    }
+
+    private static func list(_ text: String) -> [String] {
+        text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
+    }
+}
+
+/// The peers that users see; the others are there to be caught by tests.
+var visiblePeers: [any Peer.Type] { peerTypes.filter { !["wrong", "hang"].contains($0.name) } }
+
+/// Writes a file whole or not at all.
+func writeText(_ text: String, to path: String) throws {
+    let url = URL(fileURLWithPath: path)
+    do {
+        try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try Data(text.utf8).write(to: url, options: .atomic)
+    } catch {
+        throw BenchmarkError("The file '\(path)' cannot be written: \(error.localizedDescription)")
+    }
+}
+
+/// Ctrl-C: the run ends after the sample that is being measured, and what there is stands.
+enum Interruption {
+    private static let flag = Atomic(false)
+
+    static var happened: Bool { flag.load(ordering: .relaxed) }
+
+    static func install() {
+        signal(SIGINT) { _ in Interruption.flag.store(true, ordering: .relaxed) }
+        signal(SIGPIPE, SIG_IGN)  // a child that was killed must not take the coordinator along
+    }
+}

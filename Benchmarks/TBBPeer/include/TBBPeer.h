@@ -1,0 +1,58 @@
+// TBBPeer.h - oneTBB behind C functions, so that Swift can call it. Where oneTBB was not installed when this
+// was built, tbb_peer_version() is NULL and no other function may be called.
+//
+// An outside thread that runs and waits takes part, as in every program that uses oneTBB: with `threads` = 2
+// it is one of the two. Operations that nobody waits for are enqueued, and only the library's threads run them.
+
+#ifndef TBB_PEER_H
+#define TBB_PEER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef void (*tbb_peer_function)(void *_Nullable first, void *_Nullable second);
+
+typedef struct tbb_peer tbb_peer;             // the limit of threads, and an arena for what is enqueued
+typedef struct tbb_peer_group tbb_peer_group; // a task_group
+typedef struct tbb_peer_lane tbb_peer_lane;   // a serial node of a flow graph
+
+// "2021.8.0"; NULL without oneTBB. The text is static.
+const char *_Nullable tbb_peer_version(void);
+
+// Limits the process to `threads` (at least 1) threads of oneTBB, callers that take part included.
+tbb_peer *_Nonnull tbb_peer_create(size_t threads);
+
+// Waits until the library's threads have gone. Nothing may be pending.
+void tbb_peer_destroy(tbb_peer *_Nonnull peer);
+
+// task_arena::enqueue. From any thread.
+void tbb_peer_enqueue(tbb_peer *_Nonnull peer, tbb_peer_function _Nonnull run, void *_Nullable first,
+                      void *_Nullable second);
+
+tbb_peer_group *_Nonnull tbb_peer_group_create(void);
+void tbb_peer_group_destroy(tbb_peer_group *_Nonnull group);
+
+// task_group::run. From the thread that created the group, or from a task of the group.
+void tbb_peer_group_run(tbb_peer_group *_Nonnull group, tbb_peer_function _Nonnull run, void *_Nullable first,
+                        void *_Nullable second);
+
+// task_group::wait. The caller runs tasks meanwhile.
+void tbb_peer_group_wait(tbb_peer_group *_Nonnull group);
+
+tbb_peer_lane *_Nonnull tbb_peer_lane_create(void);
+void tbb_peer_lane_destroy(tbb_peer_lane *_Nonnull lane);
+void tbb_peer_lane_enqueue(tbb_peer_lane *_Nonnull lane, tbb_peer_function _Nonnull run,
+                           void *_Nullable first, void *_Nullable second);
+
+// The Fibonacci number of `n`, each call a task: the example of oneTBB's own documents.
+uint64_t tbb_peer_fibonacci(uint32_t n);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,133 @@
+// tbb_peer.cpp - oneTBB behind C functions.
+
+#include "TBBPeer.h"
+
+#if __has_include(<tbb/task_group.h>)
+
+#include <new>
+#include <tbb/flow_graph.h>
+#include <tbb/global_control.h>
+#include <tbb/task_arena.h>
+#include <tbb/task_group.h>
+#include <tbb/version.h>
+#include <utility>
+
+#define TEXT_OF(value) #value
+#define TEXT(value) TEXT_OF(value)
+
+struct tbb_peer {
+    // Before the arena: an arena takes its size from the limit.
+    tbb::task_scheduler_handle handle{tbb::attach{}};
+    tbb::global_control limit;
+    tbb::task_arena arena;
+
+    explicit tbb_peer(size_t threads)
+        : limit(tbb::global_control::max_allowed_parallelism, threads), arena(static_cast<int>(threads), 1)
+    {
+        arena.initialize();
+    }
+};
+
+struct tbb_peer_group {
+    tbb::task_group group;
+};
+
+// One at a time and in order is what a serial node of a flow graph does. An arena of one thread does it too, but
+// the threads would move between the arenas, which takes some 100 us.
+struct tbb_peer_lane {
+    struct message {
+        tbb_peer_function run;
+        void *first;
+        void *second;
+    };
+
+    tbb::flow::graph graph;
+    tbb::flow::function_node<message> node{
+        graph, tbb::flow::serial, [](const message &next) { next.run(next.first, next.second); }};
+
+    ~tbb_peer_lane() { graph.wait_for_all(); }
+};
+};
+
+namespace
+{
+
+uint64_t fibonacci(uint32_t n)
+{
+    if (n < 2) {
+        return n;
+    }
+    uint64_t left = 0;
+    uint64_t right = 0;
+    tbb::task_group group;
+    group.run([&left, n] { left = fibonacci(n - 1); });
+    group.run([&right, n] { right = fibonacci(n - 2); });
+    group.wait();
+    return left + right;
+}
+
+} // namespace
+
+const char *tbb_peer_version(void)
+{
+    return TEXT(TBB_VERSION_MAJOR) "." TEXT(TBB_VERSION_MINOR) "." TEXT(TBB_VERSION_PATCH);
+}
+
+tbb_peer *tbb_peer_create(size_t threads) { return new tbb_peer(threads); }
+
+void tbb_peer_destroy(tbb_peer *peer)
+{
+    tbb::task_scheduler_handle handle = std::move(peer->handle);
+    delete peer;
+    // finalize joins the threads; it refuses while another handle, arena or limit of the process is alive,
+    // and then the threads stay parked, which is all that is needed.
+    tbb::finalize(handle, std::nothrow);
+}
+
+void tbb_peer_enqueue(tbb_peer *peer, tbb_peer_function run, void *first, void *second)
+{
+    peer->arena.enqueue([=] { run(first, second); });
+}
+
+tbb_peer_group *tbb_peer_group_create(void) { return new tbb_peer_group; }
+
+void tbb_peer_group_destroy(tbb_peer_group *group) { delete group; }
+
+void tbb_peer_group_run(tbb_peer_group *group, tbb_peer_function run, void *first, void *second)
+{
+    group->group.run([=] { run(first, second); });
+}
+
+void tbb_peer_group_wait(tbb_peer_group *group) { group->group.wait(); }
+
+tbb_peer_lane *tbb_peer_lane_create(void) { return new tbb_peer_lane; }
+
+void tbb_peer_lane_destroy(tbb_peer_lane *lane) { delete lane; }
+
+void tbb_peer_lane_enqueue(tbb_peer_lane *lane, tbb_peer_function run, void *first, void *second)
+{
+    lane->node.try_put({run, first, second});
+}
+
+uint64_t tbb_peer_fibonacci(uint32_t n) { return fibonacci(n); }
+
+#else
+
+#include <cstdlib>
+
+const char *tbb_peer_version(void) { return nullptr; }
+
+// Not reached: whoever was told that there is no version calls none of these.
+tbb_peer *tbb_peer_create(size_t) { std::abort(); }
+void tbb_peer_destroy(tbb_peer *) { std::abort(); }
+void tbb_peer_enqueue(tbb_peer *, tbb_peer_function, void *, void *) { std::abort(); }
+tbb_peer_group *tbb_peer_group_create(void) { std::abort(); }
+void tbb_peer_group_destroy(tbb_peer_group *) { std::abort(); }
+void tbb_peer_group_run(tbb_peer_group *, tbb_peer_function, void *, void *) { std::abort(); }
+void tbb_peer_group_wait(tbb_peer_group *) { std::abort(); }
+tbb_peer_lane *tbb_peer_lane_create(void) { std::abort(); }
+void tbb_peer_lane_destroy(tbb_peer_lane *) { std::abort(); }
+void tbb_peer_lane_enqueue(tbb_peer_lane *, tbb_peer_function, void *, void *) { std::abort(); }
+uint64_t tbb_peer_fibonacci(uint32_t) { std::abort(); }
+
+#endif

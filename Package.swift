@@ -24,6 +24,8 @@ let package = Package(
     products: [
         .library(name: "CScheduler", targets: ["CScheduler"]),
         .library(name: "Scheduling", targets: ["Scheduling"]),
+        .library(name: "PropertyTesting", targets: ["PropertyTesting"]),
+        .library(name: "PropertyTestingSupport", targets: ["PropertyTestingSupport"]),
         .executable(name: "benchmarks", targets: ["benchmarks"]),
         .executable(name: "bench-runner", targets: ["bench-runner"]),
     ],
@@ -110,9 +112,16 @@ let package = Package(
             publicHeadersPath: "include", cSettings: warnings
         ),
 
+        // Verification: for our tests, and for those of users.
+        .target(name: "PropertyTesting", swiftSettings: settings),
+        .target(name: "PropertyTestingSupport", dependencies: ["PropertyTesting"], swiftSettings: settings),
+        .testTarget(
+            name: "PropertyTestingTests", dependencies: ["PropertyTesting", "PropertyTestingSupport"],
+            swiftSettings: settings
+        ),
         .testTarget(
             name: "SchedulingTests",
-            dependencies: ["CScheduler", "Scheduling"],
+            dependencies: ["CScheduler", "PropertyTesting", "PropertyTestingSupport", "Scheduling"],
             swiftSettings: settings
         ),
     ],

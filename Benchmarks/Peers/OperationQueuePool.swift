@@ -7,20 +7,6 @@ final class OperationQueuePool: PausablePool {
     static let version = "of the toolchain"
     static let source = "Benchmarks/Peers/OperationQueuePool.swift"
 
-    /// Its time grows with the square of what is pending.
-    static func largest(_ workload: String) -> Int? {
-        switch workload {
-        case "W1", "W3", "W20": 10_000
-        case "W6": 100_000
-        case "W9": 20
-        default: nil
-        }
-    }
-
-    static func notApplicable(_ workload: String) -> String? {
-        workload == "W2" ? "Its time grows with the square of what is pending: minutes for 200,000." : nil
-    }
-
     private let queue = OperationQueue()
 
     init(threads: Int) { queue.maxConcurrentOperationCount = threads }

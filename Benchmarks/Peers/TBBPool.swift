@@ -10,6 +10,7 @@ final class TBBPool: ThreadPool, @unchecked Sendable {
     static let source = "Benchmarks/Peers/TBBPool.swift"
 
     private let peer: OpaquePointer
+    private let threads: Int
 
     static func notApplicable(_ workload: String) -> String? {
         if tbb_peer_version() == nil { return "It was built where oneTBB (libtbb-dev) is not installed." }
@@ -20,6 +21,7 @@ final class TBBPool: ThreadPool, @unchecked Sendable {
     init(threads: Int) throws {
         guard tbb_peer_version() != nil else { throw PeerError("oneTBB (libtbb-dev) is not installed.") }
         peer = tbb_peer_create(threads)
+        self.threads = threads
     }
 
     func batch(of count: Int) -> TBBGroup { TBBGroup() }
@@ -36,7 +38,11 @@ final class TBBPool: ThreadPool, @unchecked Sendable {
 
     func shutdown() { tbb_peer_destroy(peer) }
 
-    func lanes(_ count: Int) -> [TBBLane] { (0..<count).map { _ in TBBLane() } }
+    func lanes(_ count: Int) throws -> [TBBLane] {
+        // One of the threads is the caller's, which waits: nobody would run a node.
+        guard threads > 1 else { throw PeerError("oneTBB's flow graph needs a thread beside the caller's.") }
+        return (0..<count).map { _ in TBBLane() }
+    }
 
     /// W6 within a group: `run` in a task goes to the thread's own deque, `enqueue` to a stream of the arena.
     func chain(steps: Int) -> Sample {

@@ -496,8 +496,13 @@ void csched_scheduler_suspend(csched_scheduler *scheduler)
 
 void csched_scheduler_resume(csched_scheduler *scheduler)
 {
-    uint32_t before = csched_fetch_sub(&scheduler->control, CSCHED_SUSPENSION, seq_cst);
-    csched_check(csched_is_suspended(before), "not suspended");
+    uint32_t before = csched_load(&scheduler->control, seq_cst);
+    do {
+        if (!csched_is_suspended(before) && (before & CSCHED_CLOSING) != 0) {
+            return; // a shutdown has ended the suspension already
+        }
+        csched_check(csched_is_suspended(before), "not suspended");
+    } while (!csched_cas_weak(&scheduler->control, &before, before - CSCHED_SUSPENSION, seq_cst, seq_cst));
     if (!csched_is_suspended(before - CSCHED_SUSPENSION)) {
         csched_idle_wake_all(&scheduler->idle);
     }

@@ -143,7 +143,7 @@ csched_status csched_automatic_workers(uint32_t *workers)
         char *end;
         errno = 0;
         unsigned long number = strtoul(wish, &end, 10);
-        if (*end != '\0' || errno != 0 || *wish == '-' || number == 0 || number > CSCHED_WORKERS_MAX) {
+        if (*wish < '0' || *wish > '9' || *end != '\0' || errno != 0 || number == 0 || number > CSCHED_WORKERS_MAX) {
             return CSCHED_INVALID_ENVIRONMENT;
         }
         *workers = (uint32_t)number;

@@ -22,13 +22,16 @@ func pendingMemory(_ pool: some PausablePool, count: Int) throws -> Sample {
 /// The bytes that are allocated and not freed, by the accounts of the process's allocator: jemalloc's where it is
 /// linked, the C library's else.
 struct LiveBytes {
-    private let before = now()
+    private let before: Int
     private var pending = 0
     private var drained = 0
 
+    /// Notes what is live before the first submission.
+    init() { before = Self.settled() }
+
     mutating func notePending() { pending = Self.now() }
 
-    mutating func noteDrained() { drained = Self.now() }
+    mutating func noteDrained() { drained = Self.settled() }
 
     func sample(from start: Int, to stop: Int, operations: Int, checksum: UInt64) -> Sample {
         var sample = Sample(from: start, to: stop, operations: operations, checksum: checksum)
@@ -37,6 +40,12 @@ struct LiveBytes {
             "bytes_left": Double(drained - before),
         ]
         return sample
+    }
+
+    /// What stays: a pool that reclaims on a thread of its own, or after a grace period, gets 100 ms for it.
+    private static func settled() -> Int {
+        sleep(until: now_ns() + 100_000_000)
+        return now()
     }
 
     private static func now() -> Int {

@@ -42,11 +42,10 @@ struct tbb_peer_lane {
     };
 
     tbb::flow::graph graph;
-    tbb::flow::function_node<message> node{
-        graph, tbb::flow::serial, [](const message &next) { next.run(next.first, next.second); }};
+    tbb::flow::function_node<message> node{graph, tbb::flow::serial,
+                                           [](const message &next) { next.run(next.first, next.second); }};
 
     ~tbb_peer_lane() { graph.wait_for_all(); }
-};
 };
 
 namespace

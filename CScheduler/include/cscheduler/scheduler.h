@@ -125,7 +125,7 @@ csched_status csched_call_on_thread(void (*function)(void *CSCHED_NULLABLE conte
 /// After the return, a worker that is not counted in `csched_statistics.running` starts nothing.
 void csched_scheduler_suspend(csched_scheduler *scheduler);
 
-/// Undoes one `suspend`. Stops the process without a matching one.
+/// Undoes one `suspend`. Stops the process without a matching one; does nothing when a shutdown has ended it already.
 void csched_scheduler_resume(csched_scheduler *scheduler);
 
 /// Changes the number of workers. A worker that goes finishes its body first; what waits in its deque is run

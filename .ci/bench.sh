@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Every benchmark once, small: the results are right, and what the run writes can be read. Speed is no matter.
+set -euo pipefail
+# shellcheck source=.ci/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+temporary_folder
+
+readonly latest=.benchmarks/latest.json
+readonly limit=900 # seconds, of which the release build takes most
+
+touch "$temporary/began"
+status=0
+timeout --signal=INT --kill-after=20 "$limit" swift run benchmarks --smoke || status=$?
+[[ $status -ne 124 && $status -ne 137 ]] || fail "the benchmarks were stopped after $limit s."
+[[ $status -eq 0 ]] || fail "the benchmarks ended with status $status."
+
+[[ $latest -nt $temporary/began ]] || fail "the run did not write $latest."
+summary=$(
+    python3 - "$latest" <<'END'
+import json, sys
+
+run = json.load(open(sys.argv[1]))
+assert run["schema"] == 1, "its schema is not 1"
+assert run["results"], "it holds no result"
+workloads = {result["workload"] for result in run["results"]}
+peers = {result["peer"] for result in run["results"]}
+print(f"{len(workloads)} workloads ran with {len(peers)} peers")
+END
+) || fail "$latest cannot be read; why is said above."
+
+echo "bench: $summary, all results are right, and $latest can be read."

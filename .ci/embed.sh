@@ -1,0 +1,157 @@
+#!/usr/bin/env bash
+# The package as others use it: a package outside this repository that depends on it by path and by version,
+# and a program in C. Nothing is written to the repository, or to the package manager's caches.
+set -euo pipefail
+# shellcheck source=.ci/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+temporary_folder
+export TMPDIR=$temporary # the package manager leaves lock files there
+
+repository=$PWD
+readonly repository
+readonly limit=60 # seconds for a program that needs less than one
+
+# write_example <folder> <the dependency, as a manifest writes it>
+write_example() {
+    mkdir -p "$1/Sources/example" "$1/Sources/readme"
+    cat >"$1/Package.swift" <<END
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+    name: "example",
+    dependencies: [$2],
+    targets: [
+        .executableTarget(
+            name: "example",
+            dependencies: [.product(name: "Scheduling", package: "CompositeOperations")]
+        ),
+        .executableTarget(
+            name: "readme",
+            dependencies: [.product(name: "Scheduling", package: "CompositeOperations")]
+        ),
+    ],
+    swiftLanguageModes: [.v6]
+)
+END
+    # The first block of Swift in the README that imports something: the example, as it stands there.
+    awk '/^```/ { if (code ~ /import/) exit; code = ""; inside = /^```swift/; next }
+        inside { code = code $0 "\n" }
+        END { printf "%s", code }' "$repository/README.md" >"$1/Sources/readme/main.swift"
+    cat >"$1/Sources/example/Example.swift" <<'END'
+import Scheduling
+import Synchronization
+
+@main
+struct Example {
+    static func main() async throws {
+        try await withScheduler(.init(workers: 2, name: "example")) { scheduler in
+            let sum = Sum()
+            let counter = try CompletionCounter()
+            for i in 1...1000 { try scheduler.submit(in: counter) { sum.add(i) } }
+            try await counter.wait()
+            print("closures:", sum.value)
+
+            let squares = await withTaskExecutorPreference(scheduler) {
+                await withTaskGroup(of: Int.self) { group in
+                    // A child task that is not on a worker of the scheduler spoils the sum.
+                    for i in 1...100 { group.addTask { Scheduler.current === scheduler ? i * i : -1 } }
+                    var sum = 0
+                    for await square in group { sum += square }
+                    return sum
+                }
+            }
+            print("task group:", squares)
+
+            let account = Account(lane: try SerialLane(on: scheduler))
+            await withTaskGroup(of: Void.self) { group in
+                for _ in 1...100 { group.addTask { await account.deposit(1) } }
+            }
+            print("actor on a lane:", await account.balance)
+        }
+    }
+}
+
+final class Sum: Sendable {
+    private let total = Atomic(0)
+    var value: Int { total.load(ordering: .relaxed) }
+    func add(_ number: Int) { total.add(number, ordering: .relaxed) }
+}
+
+actor Account {
+    private let lane: SerialLane
+    private(set) var balance = 0
+
+    init(lane: SerialLane) { self.lane = lane }
+    nonisolated var unownedExecutor: UnownedSerialExecutor { lane.asUnownedSerialExecutor() }
+    func deposit(_ amount: Int) { balance += amount }
+}
+END
+}
+
+# run_example <folder> <options of swift build...>
+run_example() {
+    local folder=$1 own=("--cache-path" "$temporary/cache" "--security-path" "$temporary/security") program
+    shift
+    swift build --package-path "$folder" "${own[@]}" "$@" ||
+        fail "a package that depends on this one does not build."
+    for program in example readme; do
+        timeout --kill-after=5 "$limit" \
+            swift run --package-path "$folder" --skip-build "${own[@]}" "$@" "$program" >>"$folder/output" ||
+            fail "the program '$program' failed, or did not end within $limit s."
+    done
+    diff - "$folder/output" <<'END' || fail "the programs printed (>) other than they should have (<)."
+closures: 500500
+task group: 338350
+actor on a lane: 100
+510555
+END
+}
+
+# By path. The folder's name is the package's identity for whoever depends on it, and a clone's may be
+# another.
+ln -s "$repository" "$temporary/CompositeOperations"
+write_example "$temporary/by-path" '.package(path: "../CompositeOperations")'
+run_example "$temporary/by-path"
+
+# By version, from a repository that holds what a commit of the working tree would hold. Versions have rules
+# that paths do not have: unsafe flags are refused, for one.
+published=$temporary/published/CompositeOperations
+mkdir -p "$published"
+git ls-files --cached --others --exclude-standard --deduplicate -z |
+    tar --create --null --files-from=- --ignore-failed-read 2>/dev/null |
+    tar --extract --directory="$published"
+(
+    cd "$published"
+    git init --quiet --initial-branch=main
+    git add --all
+    git -c user.name=embed -c user.email=embed@localhost commit --quiet --no-verify --message="What is tested"
+    git tag 0.0.1
+)
+write_example "$temporary/by-version" ".package(url: \"file://$published\", exact: \"0.0.1\")"
+run_example "$temporary/by-version" -c release
+
+# What the benchmarks use must not reach those who embed the scheduler.
+dependencies=$(grep -c '"identity"' "$temporary/by-version/Package.resolved")
+[[ $dependencies -eq 1 ]] ||
+    fail "a package that depends on this one gets $((dependencies - 1)) others with it."
+
+# C alone: with the Makefile, and with the command of the README, so that neither goes stale.
+cp -r "$repository/Examples" "$repository/CScheduler" "$temporary/published/"
+cd "$temporary/published/Examples/embed-c"
+run_c() { # run_c <program>
+    timeout --kill-after=5 "$limit" "$1" >output || fail "$1 failed, or did not end within $limit s."
+    cat output
+    diff - <(head -n 2 output) <<'END' || fail "$1 printed something else (>) than it should have (<)."
+sum of the squares of 1 ... 10000: 333383335000
+submitted 10000, executed 10000, cancelled 0
+END
+}
+make --quiet CFLAGS='-O2 -Wall -Wextra -Werror' || fail "Examples/embed-c does not build with its Makefile."
+run_c .build/embed-c
+awk '/^```/ { inside = /^```sh/; next } inside && !/^\.\// { print }' README.md >readme-command.sh
+bash -e readme-command.sh || fail "the command in Examples/embed-c/README.md does not build the program."
+run_c ./embed-c
+
+echo "embed: packages that depend on this one run, by path (debug) and by version (release);" \
+    "so does a program in C."

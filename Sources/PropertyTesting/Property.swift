@@ -1,0 +1,93 @@
+/// How a property is checked.
+public struct PropertyOptions: Sendable {
+    /// How many cases must hold.
+    public var cases: Int
+    /// The seed of the first case.
+    public var seed: UInt64
+    /// A tape to play back in place of all cases.
+    public var replay: Tape?
+    /// How many times the property may be run while a counterexample is made smaller.
+    public var shrinkLimit: Int
+
+    /// Creates options.
+    public init(cases: Int = 100, seed: UInt64, replay: Tape? = nil, shrinkLimit: Int = 2_000) {
+        self.cases = cases
+        self.seed = seed
+        self.replay = replay
+        self.shrinkLimit = shrinkLimit
+    }
+}
+
+/// A case that does not hold, as small as it could be made.
+public struct Counterexample<Value>: CustomStringConvertible {
+    /// The value.
+    public let value: Value
+    /// What the property said about it.
+    public let reason: String
+    /// The choices that make the value.
+    public let tape: Tape
+    /// The seed of the run.
+    public let seed: UInt64
+    /// How many cases held before.
+    public let casesBefore: Int
+    /// How many times a smaller case was found.
+    public let shrinks: Int
+
+    /// The value, the reason, and the line that replays it.
+    public var description: String {
+        """
+        \(reason)
+        counterexample (after \(casesBefore) cases, \(shrinks) shrinks, seed \(seed)): \(value)
+        replay with PROPERTY_REPLAY=\(tape.choices.isEmpty ? "." : tape.description)
+        """
+    }
+}
+
+/// What a check found out.
+public enum PropertyOutcome<Value> {
+    /// Every case held. By label: how many cases had it.
+    case held(cases: Int, labels: [String: Int])
+    /// A case did not.
+    case failed(Counterexample<Value>)
+    /// Too many cases were discarded: the generator, or a filter, is too narrow.
+    case gaveUp(cases: Int, discarded: Int)
+}
+
+/// Checks that a property holds for the values of a generator, and makes a counterexample small.
+///
+/// - Parameters:
+///   - classify: labels of a value, for coverage.
+///   - property: nil when the value is as it should be, else the reason why it is not.
+/// - Complexity: at most `cases + shrinkLimit` runs of the property, and ten discarded cases for each case.
+public func check<Value>(
+    _ generator: Generator<Value>, options: PropertyOptions, classify: (Value) -> [String] = { _ in [] },
+    _ property: (Value) async -> String?
+) async -> PropertyOutcome<Value> {
+    var labels: [String: Int] = [:]
+    var held = 0
+    var discarded = 0
+    var random = SplitMix64(seed: options.seed)
+    while held < (options.replay == nil ? options.cases : 1) {
+        var source = options.replay.map { Source(replaying: $0) } ?? Source(seed: random.next())
+        guard let value = try? generator.value(from: &source) else {
+            discarded += 1
+            if discarded > 10 * options.cases || options.replay != nil {
+                return .gaveUp(cases: held, discarded: discarded)
+            }
+            continue
+        }
+        for label in classify(value) { labels[label, default: 0] += 1 }
+        if let reason = await property(value) {
+            var shrinker = Shrinker(
+                generator: generator, best: Shrinker.Candidate(value: value, reason: reason, tape: source.tape, spans: source.spans),
+                limit: options.shrinkLimit)
+            await shrinker.run(property)
+            return .failed(
+                Counterexample(
+                    value: shrinker.best.value, reason: shrinker.best.reason, tape: shrinker.best.tape,
+                    seed: options.seed, casesBefore: held, shrinks: shrinker.shrinks))
+        }
+        held += 1
+    }
+    return .held(cases: held, labels: labels)
+}

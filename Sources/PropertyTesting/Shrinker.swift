@@ -1,0 +1,96 @@
+/// Makes a counterexample smaller by editing its tape: takes spans out, sets choices to zero, and lowers them by halves.
+struct Shrinker<Value> {
+    struct Candidate {
+        let value: Value
+        let reason: String
+        let tape: Tape
+        let spans: [Range<Int>]
+    }
+
+    let generator: Generator<Value>
+    private(set) var best: Candidate
+    private(set) var shrinks = 0
+    private var runsLeft: Int
+
+    init(generator: Generator<Value>, best: Candidate, limit: Int) {
+        self.generator = generator
+        self.best = best
+        runsLeft = limit
+    }
+
+    /// Goes on until no edit helps, or the limit is reached.
+    mutating func run(_ property: (Value) async -> String?) async {
+        var improved = true
+        while improved && runsLeft > 0 {
+            improved = await removeSpans(property)
+            improved = await lowerChoices(property) || improved
+        }
+    }
+
+    /// Whether the edited tape still makes a counterexample, and a simpler one: then it is the best.
+    private mutating func accepts(_ choices: [UInt64], _ property: (Value) async -> String?) async -> Bool {
+        guard runsLeft > 0 else { return false }
+        var source = Source(replaying: Tape(choices))
+        guard let value = try? generator.value(from: &source) else { return false }
+        let tape = source.tape  // what was really used: shorter, when the generator needed less
+        guard tape.isSimpler(than: best.tape) else { return false }
+        runsLeft -= 1
+        guard let reason = await property(value) else { return false }
+        best = Candidate(value: value, reason: reason, tape: tape, spans: source.spans)
+        shrinks += 1
+        return true
+    }
+
+    /// The longest spans first: a whole branch goes in one step.
+    private mutating func removeSpans(_ property: (Value) async -> String?) async -> Bool {
+        var improved = false
+        var position = 0
+        var spans = best.spans.sorted { $0.count > $1.count }
+        while position < spans.count && runsLeft > 0 {
+            var choices = best.tape.choices
+            let span = spans[position].clamped(to: 0..<choices.count)
+            choices.removeSubrange(span)
+            if !span.isEmpty, await accepts(choices, property) {
+                improved = true
+                spans = best.spans.sorted { $0.count > $1.count }
+                position = 0
+            } else {
+                position += 1
+            }
+        }
+        return improved
+    }
+
+    private mutating func lowerChoices(_ property: (Value) async -> String?) async -> Bool {
+        var improved = false
+        var position = 0
+        while position < best.tape.choices.count && runsLeft > 0 {
+            improved = await lower(position, property) || improved
+            position += 1
+        }
+        return improved
+    }
+
+    /// Zero at once, else the smallest value that a binary search finds.
+    private mutating func lower(_ position: Int, _ property: (Value) async -> String?) async -> Bool {
+        func edited(_ value: UInt64, _ choices: [UInt64]) -> [UInt64] {
+            var choices = choices
+            choices[position] = value
+            return choices
+        }
+        let start = best.tape.choices[position]
+        guard start > 0 else { return false }
+        if await accepts(edited(0, best.tape.choices), property) { return true }
+        var low: UInt64 = 0
+        var improved = false
+        while position < best.tape.choices.count, best.tape.choices[position] - low > 1, runsLeft > 0 {
+            let middle = low + (best.tape.choices[position] - low) / 2
+            if await accepts(edited(middle, best.tape.choices), property) {
+                improved = true
+            } else {
+                low = middle
+            }
+        }
+        return improved
+    }
+}

@@ -1,0 +1,34 @@
+/// Plain memory that threads share on purpose: only ordering which the tested code provides protects it.
+///
+/// Reached through a pointer's `pointee`, which ThreadSanitizer sees also in a debug build.
+public final class Slots: @unchecked Sendable {
+    // Unchecked: being unsafe without the tested code's ordering is what this is for.
+    private let storage: UnsafeMutablePointer<Int>
+
+    /// The number of slots.
+    public let count: Int
+
+    /// Creates slots that hold 0.
+    public init(count: Int) {
+        self.count = count
+        storage = .allocate(capacity: count)
+        storage.initialize(repeating: 0, count: count)
+    }
+
+    deinit { storage.deallocate() }
+
+    /// One slot; no synchronisation.
+    public subscript(index: Int) -> Int {
+        get {
+            precondition((0..<count).contains(index), "Slots: there is no slot \(index)")
+            return (storage + index).pointee
+        }
+        set {
+            precondition((0..<count).contains(index), "Slots: there is no slot \(index)")
+            (storage + index).pointee = newValue
+        }
+    }
+
+    /// The sum of all slots; no synchronisation.
+    public var sum: Int { (0..<count).reduce(0) { $0 + self[$1] } }
+}

@@ -1,0 +1,90 @@
+import Glibc
+public import PropertyTesting
+import Synchronization
+public import Testing
+
+/// A label that enough of the cases must have, so that a property is not only checked where nothing happens.
+public struct Coverage<Value> {
+    let percent: Int
+    let label: String
+    let applies: (Value) -> Bool
+
+    /// At least `percent` of the cases are such that `applies`.
+    public static func cover(_ percent: Int, _ label: String, _ applies: @escaping (Value) -> Bool) -> Coverage {
+        Coverage(percent: percent, label: label, applies: applies)
+    }
+}
+
+/// Checks in a test that `property` holds for the values of a generator. A counterexample is made small, and recorded as one
+/// issue with the line that replays it.
+///
+/// Inside, `#expect`, `#require` and thrown errors all mean that a case does not hold. The seed comes from the test's name, so a
+/// test that passed passes again; `PROPERTY_SEED`, `PROPERTY_CASES` and `PROPERTY_REPLAY` of the environment override.
+public func forAll<Value>(
+    _ generator: Generator<Value>, cases: Int = 100, covering: [Coverage<Value>] = [],
+    sourceLocation: SourceLocation = #_sourceLocation, _ property: (Value) async throws -> Void
+) async {
+    let name = Test.current.map { "\($0.id)" } ?? "no test"
+    let options = PropertyOptions(
+        cases: environment("PROPERTY_CASES").flatMap { Int($0) } ?? cases,
+        seed: environment("PROPERTY_SEED").flatMap { UInt64($0) } ?? hash(of: name),
+        replay: environment("PROPERTY_REPLAY").flatMap { Tape($0) })
+    let outcome = await check(
+        generator, options: options,
+        classify: { value in covering.filter { $0.applies(value) }.map(\.label) },
+        { value in await reason(value, property) })
+    switch outcome {
+    case .failed(let counterexample):
+        Issue.record("\(counterexample)", sourceLocation: sourceLocation)
+    case .gaveUp(let cases, let discarded):
+        Issue.record(
+            "\(discarded) cases were discarded, and only \(cases) counted: the generator is too narrow.",
+            sourceLocation: sourceLocation)
+    case .held(let cases, let labels):
+        for coverage in covering where options.replay == nil {
+            let percent = 100 * (labels[coverage.label] ?? 0) / max(1, cases)
+            if percent < coverage.percent {
+                Issue.record(
+                    "Only \(percent) % of the cases are '\(coverage.label)'; at least \(coverage.percent) % should be.",
+                    sourceLocation: sourceLocation)
+            }
+        }
+    }
+}
+
+/// Runs the property once; the first issue or error is the reason why it does not hold. Issues are swallowed, because a search for
+/// the smallest counterexample makes hundreds of them.
+private func reason<Value>(_ value: Value, _ property: (Value) async throws -> Void) async -> String? {
+    let found = FirstReason()
+    guard let test = Test.current else {
+        do { try await property(value) } catch { found.note("threw \(error)") }
+        return found.reason
+    }
+    let swallow = IssueHandlingTrait.compactMapIssues { issue in
+        found.note("\(issue)")
+        return nil
+    }
+    // The trait's closure is Sendable, but it is called here, in this task, before this function returns.
+    nonisolated(unsafe) let (value, property) = (value, property)
+    do {
+        try await swallow.provideScope(for: test, testCase: Test.Case.current) {
+            do { try await property(value) } catch { found.note("threw \(error)") }
+        }
+    } catch {
+        found.note("threw \(error)")
+    }
+    return found.reason
+}
+
+private final class FirstReason: Sendable {
+    private let first = Mutex<String?>(nil)
+    var reason: String? { first.withLock { $0 } }
+    func note(_ reason: String) { first.withLock { if $0 == nil { $0 = reason } } }
+}
+
+private func environment(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
+
+/// FNV-1a: the same in every process, unlike `Hasher`.
+private func hash(of text: String) -> UInt64 {
+    text.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01B3 }
+}

@@ -1,0 +1,156 @@
+import Glibc
+import PropertyTesting
+import PropertyTestingSupport
+import Synchronization
+import Testing
+
+@Suite struct PropertyTests {
+    private func smallest<Value: Sendable>(
+        _ generator: Generator<Value>, breaking isBroken: @escaping (Value) -> Bool
+    ) async throws -> Value {
+        let outcome = await check(generator, options: PropertyOptions(cases: 1_000, seed: 7)) { value in
+            isBroken(value) ? "broken" : nil
+        }
+        guard case .failed(let counterexample) = outcome else { throw NotFound() }
+        return counterexample.value
+    }
+
+    struct NotFound: Error {}
+
+    @Test func `a sum shrinks to its bound`() async throws {
+        let numbers = Generator<[Int]>.array(of: .int(in: 0...100), count: 0...20)
+        let found = try await smallest(numbers) { $0.reduce(0, +) >= 250 }
+        #expect(found.reduce(0, +) == 250)
+        #expect(found.count == 3)
+    }
+
+    @Test func `a shrunk value keeps what its generator establishes`() async throws {
+        let pairs = Generator<[Int]>.array(of: .int(in: 0...1_000), count: 1...30).flatMap { values in
+            Generator<Int>.int(in: 0...values.count - 1).map { (values, $0) }
+        }
+        let found = try await smallest(pairs) { $0.0[$0.1] >= 700 }
+        #expect(found.0 == [700] && found.1 == 0)
+    }
+
+    @Test func `a tape replays its value, also as text`() throws {
+        let generator = Generator<[Int]>.array(of: .int(in: 0...1_000_000), count: 0...50)
+        for seed in 0..<100 {
+            var source = Source(seed: UInt64(seed))
+            let value = try generator.value(from: &source)
+            var replay = Source(replaying: try #require(Tape(source.tape.description)))
+            #expect(try generator.value(from: &replay) == value)
+        }
+    }
+
+    @Test func `a seed makes the same cases every time`() async {
+        func run() async -> [Int] {
+            let seen = Mutex<[Int]>([])
+            _ = await check(.int(in: 0...1_000_000), options: PropertyOptions(cases: 50, seed: 3)) { value in
+                seen.withLock { $0.append(value) }
+                return nil
+            }
+            return seen.withLock { $0 }
+        }
+        let (first, second) = (await run(), await run())
+        #expect(first == second && Set(first).count > 40)
+    }
+
+    @Test func `labels are counted`() async throws {
+        let outcome = await check(
+            .int(in: 0...9), options: PropertyOptions(cases: 1_000, seed: 1),
+            classify: { $0 == 0 ? ["zero"] : [] }, { _ in nil })
+        guard case .held(let cases, let labels) = outcome else { throw NotFound() }
+        #expect(cases == 1_000)
+        #expect((50...150).contains(labels["zero"] ?? 0))
+    }
+
+    @Test func `a generator that discards everything is given up`() async {
+        let outcome = await check(
+            Generator<Int>.int(in: 0...9).filter { $0 > 9 }, options: PropertyOptions(cases: 20, seed: 1)
+        ) { _ in nil }
+        guard case .gaveUp(let cases, let discarded) = outcome else {
+            Issue.record("not given up")
+            return
+        }
+        #expect(cases == 0 && discarded == 201)
+    }
+
+    @Test func `expectations inside forAll count, and hold`() async {
+        let runs = Mutex(0)
+        await forAll(.int(in: 0...9), cases: 30, covering: [.cover(5, "even") { $0 % 2 == 0 }]) { value in
+            #expect(value < 10)
+            runs.withLock { $0 += 1 }
+        }
+        #expect(runs.withLock { $0 } == 30)
+    }
+
+    @Test func `frequency, oneOf, element, optional, bool and zip stay in their bounds`() async {
+        let generator = Generator<(Int, Bool?)>.zip(
+            .frequency([(1, .element(of: [1, 2])), (3, .oneOf([.int(in: 5...6), .int(in: 8...9)]))]),
+            Generator<Bool>.bool.optional)
+        await forAll(generator, cases: 200) { value in #expect([1, 2, 5, 6, 8, 9].contains(value.0)) }
+    }
+}
+
+@Suite struct ConcurrencyToolTests {
+    @Test(arguments: [1, 2, 8]) func `concurrently runs every body on a thread of its own`(count: Int) {
+        let threads = concurrently(count) { _ in UInt(pthread_self()) }
+        #expect(threads.count == count)
+        #expect(concurrently(count) { $0 } == Array(0..<count))
+    }
+
+    @Test func `a gate holds until it is opened`() {
+        let (gate, slots) = (Gate(), Slots(count: 1))
+        let seen = concurrently(2) { index -> Int in
+            if index == 0 {
+                slots[0] = 7
+                gate.open()
+                return 7
+            }
+            gate.wait()
+            return slots[0]
+        }
+        #expect(seen == [7, 7])
+    }
+}
+
+@Suite struct LinearizabilityTests {
+    enum QueueOperation: Sendable {
+        case push(Int)
+        case pop
+    }
+
+    private static func fifo(_ state: [Int], _ operation: QueueOperation, _ answer: Int?) -> [Int]? {
+        switch operation {
+        case .push(let value): return state + [value]
+        case .pop: return state.first == answer ? Array(state.dropFirst()) : nil
+        }
+    }
+
+    @Test func `a history with an order is accepted`() {
+        // The pop overlaps both pushes, so it may come after either.
+        #expect(
+            isLinearizable(
+                [
+                    Call(QueueOperation.push(1), answered: nil, called: 0, returned: 3),
+                    Call(.push(2), answered: nil, called: 1, returned: 4),
+                    Call(.pop, answered: 2, called: 2, returned: 5),
+                ], from: [], step: Self.fifo))
+    }
+
+    @Test func `a history without an order is rejected`() {
+        #expect(
+            !isLinearizable(
+                [
+                    Call(QueueOperation.push(1), answered: nil, called: 0, returned: 1),
+                    Call(.push(2), answered: nil, called: 2, returned: 3),
+                    Call(.pop, answered: 2, called: 4, returned: 5),
+                ], from: [], step: Self.fifo))
+        #expect(
+            !isLinearizable(
+                [
+                    Call(QueueOperation.push(1), answered: nil, called: 0, returned: 1),
+                    Call(.pop, answered: nil, called: 2, returned: 3),
+                ], from: [], step: Self.fifo))
+    }
+}

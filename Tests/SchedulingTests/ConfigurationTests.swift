@@ -1,0 +1,79 @@
+// What a scheduler is made of: the number of workers, the environment, names, and refusals.
+
+import Glibc
+import Scheduling
+import Testing
+
+@Suite struct ConfigurationTests {
+    @Test(arguments: [0, 257, -1, Int.max, Int.min, Int(UInt32.max)])
+    func `a number of workers that is not possible is refused`(workers: Int) throws {
+        #expect(code { _ = try Scheduler(.workers(workers)) } == .invalidWorkers)
+        let scheduler = try Scheduler(.workers(1))
+        #expect(code { try scheduler.setWorkers(workers) } == .invalidWorkers)
+        #expect(scheduler.workers == 1)
+    }
+
+    @Test(arguments: [0, -1, Int.min])
+    func `a capacity that is not possible is refused`(capacity: Int) {
+        #expect(code { _ = try Scheduler(.init(workers: 1, capacity: capacity)) } == .invalidCapacity)
+    }
+
+    @Test(arguments: [1, 256])
+    func `the limits of the number of workers are possible`(workers: Int) throws {
+        let runs = Runs(1000)
+        try withScheduler(.workers(workers)) { scheduler in
+            #expect(scheduler.workers == workers)
+            for index in 0..<1000 { try scheduler.submit { runs.note(index) } }
+        }
+        #expect(runs.areExactlyOnce)
+    }
+
+    @Test(arguments: ["name", "a name that is longer than the kernel's", "", "grün"])
+    func `threads are named after their scheduler`(name: String) throws {
+        try withScheduler(.init(workers: 1, name: name)) { _ in
+            let shown = String(decoding: Array(name.utf8.prefix(4)), as: UTF8.self)
+            #expect(eventually { !KernelThread.named(shown).isEmpty })
+        }
+    }
+
+    @Test func `the environment decides the number of workers`() async {
+        await #expect(processExitsWith: .success) {
+            setenv("CSCHED_WORKERS", "3", 1)
+            let (wished, explicit) = try (Scheduler(), Scheduler(.workers(2)))
+            #expect(wished.workers == 3)
+            #expect(explicit.workers == 2)
+        }
+    }
+
+    @Test func `without a wish there is at least one worker, and at most one for each CPU`() async {
+        await #expect(processExitsWith: .success) {
+            unsetenv("CSCHED_WORKERS")
+            let workers = try Scheduler().workers
+            #expect((1...sysconf(Int32(_SC_NPROCESSORS_CONF))).contains(workers))
+        }
+    }
+
+    @Test func `an environment that is not possible is refused`() async {
+        await #expect(processExitsWith: .success) {
+            for wish in ["banana", "0", "257", "-1", "3 ", "3x", "1e2", "99999999999999999999999"] {
+                setenv("CSCHED_WORKERS", wish, 1)
+                #expect(code { _ = try Scheduler() } == .invalidEnvironment, "\(wish)")
+                #expect(code { _ = try Scheduler(.workers(1)) } == nil)
+            }
+        }
+    }
+
+    @Test func `the shared scheduler stops the process when the environment is not possible`() async {
+        await #expect(processExitsWith: .failure) {
+            setenv("CSCHED_WORKERS", "many", 1)
+            _ = Scheduler.shared
+        }
+    }
+
+    @Test func `every error says in one sentence what it is`() {
+        for code in SchedulerError.Code.allCases {
+            let text = "\(SchedulerError(code))"
+            #expect(text.hasSuffix(".") && text.count { $0 == "." } == 1)
+        }
+    }
+}

@@ -1,0 +1,118 @@
+// Ranges: every index once, on the workers; a shutdown cuts a range short and says so.
+
+import PropertyTesting
+import Scheduling
+import Synchronization
+import Testing
+
+/// The threads that came.
+private final class Meeting: Sendable {
+    private let threads = Mutex<Set<Int32>>([])
+
+    /// Returns how many there are with this one.
+    func join(_ thread: Int32) -> Int {
+        threads.withLock {
+            $0.insert(thread)
+            return $0.count
+        }
+    }
+}
+
+@Suite struct ForEachTests {
+    @Test(arguments: [0..<0, 0..<1, -5..<5, 7..<1007, 0..<20_000], [1, 3])
+    func `every index is called once`(range: Range<Int>, workers: Int) async throws {
+        let scheduler = try Scheduler(.workers(workers))
+        let blocking = Runs(range.count)
+        let waiting = Runs(range.count)
+        let counting = Runs(range.count)
+        try block(on: scheduler) { try scheduler.forEach(range) { blocking.note($0 - range.lowerBound) } }
+        #expect(blocking.areExactlyOnce)
+        try await scheduler.forEach(range) { waiting.note($0 - range.lowerBound) }
+        #expect(waiting.areExactlyOnce)
+        let counter = try CompletionCounter()
+        try scheduler.submit(range, in: counter) { counting.note($0 - range.lowerBound) }
+        try await counter.wait()
+        #expect(counting.areExactlyOnce)
+        try await scheduler.shutdown()
+    }
+
+    private func block(on scheduler: Scheduler, _ body: () throws -> Void) rethrows { try body() }
+
+    @Test func `a range within a range within a body`() throws {
+        try withScheduler(.workers(2)) { scheduler in
+            let runs = Runs(400)
+            try scheduler.forEach(0..<20) { row in
+                do {
+                    try scheduler.forEach(0..<20) { runs.note(row * 20 + $0) }
+                } catch { Issue.record(error) }
+            }
+            #expect(runs.areExactlyOnce)
+        }
+    }
+
+    /// The workers meet inside the range: it is cut into pieces for them.
+    @Test func `a range is shared by the workers`() throws {
+        try withScheduler(.workers(3)) { scheduler in
+            let gate = Gate()
+            let met = Meeting()
+            try scheduler.forEach(0..<1000) { _ in
+                if met.join(KernelThread.current.id) == 3 { gate.open() }
+                gate.wait()
+            }
+            #expect(met.join(0) == 4)
+        }
+    }
+
+    @Test func `what the calls wrote is visible after the range`() throws {
+        try withScheduler(.workers(3)) { scheduler in
+            let slots = Slots(count: 5000)
+            try scheduler.forEach(0..<5000) { slots[$0] = 1 }
+            #expect(slots.sum == 5000)
+        }
+    }
+
+    @Test(arguments: [1, 3])
+    func `a shutdown that cancels cuts a range short`(workers: Int) async throws {
+        let scheduler = try Scheduler(.workers(workers))
+        let runs = Runs(100_000)
+        let gate = Gate()
+        let started = Gate()
+        // Not in the test's own pool: its threads may all be blocked in tests like this one.
+        let asynchronous = Task(executorPreference: Scheduler.shared) { () -> SchedulerError.Code? in
+            do throws(SchedulerError) {
+                try await scheduler.forEach(0..<100_000) { index in
+                    runs.note(index)
+                    started.open()
+                    gate.wait()
+                }
+                return nil
+            } catch { return error.code }
+        }
+        let codes = cutShort(scheduler, started: started, gate: gate)
+        #expect(codes == [.closed, nil, nil])
+        #expect(await asynchronous.value == .closed)
+        #expect(runs.areAtMostOnce)
+        #expect(runs.total < 100_000)
+        #expect(scheduler.statistics.pending == 0)
+    }
+
+    private func cutShort(_ scheduler: Scheduler, started: Gate, gate: Gate) -> [SchedulerError.Code?] {
+        let shuttingDown = Gate()
+        return concurrently(3) { thread in
+            started.wait()
+            switch thread {
+            case 0:
+                return code { try scheduler.forEach(0..<100_000) { _ in gate.wait() } }
+            case 1:
+                _ = eventually { scheduler.statistics.submitted >= 2 }  // both ranges
+                shuttingDown.open()
+                return code { try scheduler.shutdown(.cancelPending) }
+            default:
+                shuttingDown.wait()
+                _ = eventually { code { try scheduler.submit {} } == .closed }  // and so the policy stands
+                gate.open()
+                return nil
+            }
+        }
+    }
+}

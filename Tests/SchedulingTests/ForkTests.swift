@@ -1,0 +1,67 @@
+// After fork the child has no workers: its copies of the schedulers are closed there, and the parent's go on.
+
+import CScheduler
+import Glibc
+import Testing
+
+@Test(.enabled(if: !isThreadSanitized)) func `a forked child finds its schedulers closed`() async {
+    await #expect(processExitsWith: .success) { try forkAndSubmit() }
+}
+
+@Test(.enabled(if: !isThreadSanitized)) func `a forked child makes a scheduler of its own`() async {
+    await #expect(processExitsWith: .success) { try forkAndCreate() }
+}
+
+private let doNothing: csched_function = { _, _, _ in }
+
+private func operation() -> csched_operation {
+    csched_operation(run: doNothing, context: nil, extra: nil, counter: nil)
+}
+
+private func createScheduler() throws -> OpaquePointer {
+    var configuration = csched_configuration_default()
+    configuration.workers = 2
+    var scheduler: OpaquePointer?
+    try #require(csched_scheduler_create(&configuration, &scheduler) == .ok)
+    return try #require(scheduler)
+}
+
+/// Runs `body` in a forked child; true when it answered true there.
+private func inChild(_ body: () -> Bool) throws -> Bool {
+    let child = fork()
+    try #require(child >= 0)
+    if child == 0 { _exit(body() ? 0 : 1) }
+    var status: Int32 = -1
+    while waitpid(child, &status, 0) < 0 && errno == EINTR {}
+    return status == 0
+}
+
+private func forkAndSubmit() throws {
+    let scheduler = try createScheduler()
+    #expect(csched_submit(scheduler, operation()) == .ok)
+    for _ in 0..<20 {
+        let closed = try inChild {
+            defer { csched_scheduler_destroy(scheduler) }
+            return csched_submit(scheduler, operation()) == .closed
+        }
+        #expect(closed)
+        #expect(csched_submit(scheduler, operation()) == .ok)
+    }
+    csched_scheduler_destroy(scheduler)
+}
+
+private func forkAndCreate() throws {
+    let scheduler = try createScheduler()
+    let worked = try inChild {
+        guard let own = try? createScheduler(), let counter = csched_completion_create() else { return false }
+        var counted = operation()
+        counted.counter = counter
+        for _ in 0..<100 where csched_submit(own, counted) != .ok { return false }
+        let outcome = csched_completion_wait(counter, 20_000_000_000)
+        csched_scheduler_destroy(own)
+        csched_completion_release(counter)
+        return outcome == .completed
+    }
+    #expect(worked)
+    csched_scheduler_destroy(scheduler)
+}

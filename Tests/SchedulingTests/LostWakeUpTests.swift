@@ -1,0 +1,70 @@
+// S3: whatever is submitted to an idle scheduler is found by a worker, whichever step of falling asleep it
+// meets.
+
+import PropertyTesting
+import Scheduling
+import Testing
+
+extension Stress {
+    @Suite struct LostWakeUp {
+        @Test(arguments: [1, 2, 3, 8])
+        func `single submissions to an idle scheduler are run`(workers: Int) throws {
+            try withScheduler(.workers(workers)) { scheduler in
+                let counter = try CompletionCounter()
+                for round in 0..<scaled(3000) {
+                    try scheduler.submit(in: counter) {}
+                    try #require(counter.wait(timeout: .seconds(20)) == .completed, "round \(round)")
+                }
+            }
+        }
+
+        @Test(arguments: [1, 2, 8], [2, 8])
+        func `simultaneous single submissions are run`(workers: Int, submitters: Int) throws {
+            let rounds = scaled(400)
+            try withScheduler(.workers(workers)) { scheduler in
+                let completed = concurrently(submitters) { _ -> Int in
+                    var completed = 0
+                    do {
+                        let counter = try CompletionCounter()
+                        for _ in 0..<rounds {
+                            try scheduler.submit(in: counter) {}
+                            if counter.wait(timeout: .seconds(20)) == .completed { completed += 1 }
+                        }
+                    } catch { Issue.record(error) }
+                    return completed
+                }
+                #expect(completed == Array(repeating: rounds, count: submitters))
+            }
+        }
+
+        /// The submitter meets a worker that has slept, that falls asleep, and that still looks.
+        @Test(arguments: [1, 2])
+        func `submissions at random distances are run`(workers: Int) throws {
+            try withScheduler(.workers(workers)) { scheduler in
+                let counter = try CompletionCounter()
+                for round in 0..<scaled(3000) {
+                    for _ in 0..<Int.random(in: 0...300) { _ = scheduler.workers }
+                    try scheduler.submit(in: counter) {}
+                    if round.isMultiple(of: 3) { try scheduler.submit(in: counter) {} }
+                    try #require(counter.wait(timeout: .seconds(20)) == .completed)
+                }
+            }
+        }
+
+        /// A body wakes others for what it submits, and the one that sleeps is not forgotten.
+        @Test(arguments: [2, 4])
+        func `what a body submits before it blocks is run`(workers: Int) throws {
+            try withScheduler(.workers(workers)) { scheduler in
+                for _ in 0..<scaled(300) {
+                    let gate = Gate()
+                    let counter = try CompletionCounter()
+                    try scheduler.submit(in: counter) {
+                        do { try scheduler.submit(in: counter) { gate.open() } } catch { Issue.record(error) }
+                        gate.wait()
+                    }
+                    try #require(counter.wait(timeout: .seconds(20)) == .completed)
+                }
+            }
+        }
+    }
+}

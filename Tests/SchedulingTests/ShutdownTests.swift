@@ -1,0 +1,230 @@
+// S13 shutdown: every accepted operation ran or was released, and the threads are gone. S14: a closed
+//     scheduler refuses.
+
+import PropertyTesting
+import Scheduling
+import Testing
+
+/// What became of the closures that were submitted, seen from outside.
+private final class Ledger: Sendable {
+    let offered = Count()
+    let accepted = Count()
+    let ran = Count()
+    let released = Count()
+
+    /// Submits one operation; false when the scheduler is closed.
+    func submit(to scheduler: Scheduler) -> Bool {
+        let token = Token(released)
+        offered.add()
+        do {
+            try scheduler.submit { [ran] in
+                ran.add()
+                withExtendedLifetime(token) {}
+            }
+            accepted.add()
+            return true
+        } catch {
+            if error.code != .closed { Issue.record(error) }
+            return false
+        }
+    }
+}
+
+extension Stress {
+    @Suite struct Shutdown {
+        @Test(
+            arguments: [Scheduler.ShutdownPolicy.drain, .cancelPending, .deadline(.microseconds(200))],
+            [1, 4])
+        func `under load every accepted operation runs or is released`(
+            policy: Scheduler.ShutdownPolicy, workers: Int
+        ) throws {
+            for _ in 0..<scaled(40) {
+                let scheduler = try Scheduler(.init(workers: workers, name: "shut-t"))
+                let ledger = Ledger()
+                _ = concurrently(4) { thread in
+                    if thread == 0 {
+                        while ledger.accepted.value < 200 {}
+                        do { try scheduler.shutdown(policy) } catch { Issue.record(error) }
+                    } else {
+                        while ledger.submit(to: scheduler) {}
+                    }
+                }
+                let statistics = scheduler.statistics
+                try #require(statistics.submitted == ledger.accepted.value)
+                try #require(statistics.executed == ledger.ran.value)
+                try #require(statistics.executed + statistics.cancelled == statistics.submitted)
+                if policy == .drain { try #require(statistics.cancelled == 0) }
+                try #require(ledger.released.value == ledger.offered.value)
+                try #require(eventually { KernelThread.named("shut-t").isEmpty })
+            }
+        }
+
+        @Test func `a drain runs what running operations still submit`() throws {
+            for _ in 0..<scaled(40) {
+                let scheduler = try Scheduler(.workers(2))
+                let runs = Count()
+                @Sendable func tree(_ depth: Int) {
+                    runs.add()
+                    if depth > 0 {
+                        for _ in 0..<2 {
+                            do { try scheduler.submit { tree(depth - 1) } } catch { Issue.record(error) }
+                        }
+                    }
+                }
+                try scheduler.submit { tree(8) }
+                try scheduler.shutdown()
+                try #require(runs.value == 511)
+            }
+        }
+
+        @Test func `a counter completes when its operations are cancelled`() throws {
+            let scheduler = try Scheduler(.workers(1))
+            let started = Gate()
+            let gate = Gate()
+            let counter = try CompletionCounter()
+            let runs = Count()
+            try scheduler.submit(in: counter) {
+                started.open()
+                gate.wait()
+            }
+            for _ in 0..<100 { try scheduler.submit(in: counter) { runs.add() } }
+            started.wait()
+            _ = concurrently(3) { thread in
+                switch thread {
+                case 0: do { try scheduler.shutdown(.cancelPending) } catch { Issue.record(error) }
+                case 1: counter.wait()
+                default:
+                    // Closed: the policy stands since before.
+                    _ = eventually { code { try scheduler.submit {} } == .closed }
+                    gate.open()
+                }
+            }
+            #expect(runs.value == 0)
+            #expect(scheduler.statistics.executed >= 1)
+            #expect(scheduler.statistics.pending == 0)
+        }
+
+        @Test func `a deadline runs what fits and cancels the rest`() throws {
+            let scheduler = try Scheduler(.workers(1))
+            let counter = try CompletionCounter()
+            let executed = Count()
+            @Sendable func endless() {
+                executed.add()
+                do { try scheduler.submit(in: counter, endless) } catch { Issue.record(error) }
+            }
+            try scheduler.submit(in: counter, endless)
+            let duration = try ContinuousClock().measure {
+                try scheduler.shutdown(.deadline(.milliseconds(30)))
+            }
+            #expect(duration >= .milliseconds(30))
+            #expect(counter.outstanding == 0)
+            #expect(scheduler.statistics.executed == executed.value)
+            #expect(scheduler.statistics.cancelled == 1)
+        }
+
+        @Test func `a deadline ends early when nothing is left`() throws {
+            let scheduler = try Scheduler(.workers(2))
+            let runs = Runs(100)
+            for index in 0..<100 { try scheduler.submit { runs.note(index) } }
+            let duration = try ContinuousClock().measure { try scheduler.shutdown(.deadline(.seconds(600))) }
+            #expect(duration < .seconds(60))
+            #expect(runs.areExactlyOnce)
+        }
+
+        @Test func `simultaneous shutdowns all return when the threads are gone`() throws {
+            for _ in 0..<scaled(40) {
+                let scheduler = try Scheduler(.init(workers: 3, name: "shuts-t"))
+                let ledger = Ledger()
+                for _ in 0..<100 { _ = ledger.submit(to: scheduler) }
+                let policies: [Scheduler.ShutdownPolicy] = [
+                    .drain, .cancelPending, .deadline(.milliseconds(1)),
+                ]
+                let pending = concurrently(3) { thread -> Int in
+                    do { try scheduler.shutdown(policies[thread]) } catch { Issue.record(error) }
+                    return scheduler.statistics.pending
+                }
+                try #require(pending == [0, 0, 0])
+                try #require(ledger.released.value == 100)
+            }
+        }
+
+        @Test func `a closed scheduler refuses, and never calls the body`() throws {
+            let scheduler = try Scheduler(.workers(2))
+            try scheduler.shutdown()
+            try scheduler.shutdown(.cancelPending)
+            let ledger = Ledger()
+            #expect(
+                concurrently(4) { _ in (0..<100).contains { _ in ledger.submit(to: scheduler) } } == [
+                    false, false, false, false,
+                ])
+            #expect(ledger.released.value == 400)
+            #expect(ledger.ran.value == 0)
+            let counter = try CompletionCounter()
+            let closed = SchedulerError.Code.closed
+            #expect(code { try scheduler.submit(in: counter) {} } == closed)
+            #expect(code { try scheduler.submit(contentsOf: [{}, {}], in: counter) } == closed)
+            #expect(code { try scheduler.submit(0..<10, in: counter) { _ in } } == closed)
+            #expect(code { try scheduler.forEach(0..<10) { _ in } } == closed)
+            #expect(code { try scheduler.setWorkers(2) } == closed)
+            #expect(counter.outstanding == 0)
+            #expect(scheduler.workers == 0)
+        }
+
+        @Test func `an asynchronous shutdown drains, and refuses on the scheduler itself`() async throws {
+            let scheduler = try Scheduler(.workers(2))
+            let runs = Runs(100)
+            for index in 0..<100 { try scheduler.submit { runs.note(index) } }
+            await withTaskExecutorPreference(scheduler) {
+                do throws(SchedulerError) {
+                    try await scheduler.shutdown()
+                    Issue.record("a shutdown waited for its own worker")
+                } catch {
+                    #expect(error.code == .wouldDeadlock)
+                }
+            }
+            try await scheduler.shutdown()
+            try await scheduler.shutdown()
+            #expect(runs.areExactlyOnce)
+        }
+
+        @Test func `withScheduler drains when its body throws`() async throws {
+            struct Planned: Error {}
+            let runs = Runs(50)
+            #expect(throws: Planned.self) {
+                try withScheduler(.workers(1)) { scheduler in
+                    for index in 0..<50 { try scheduler.submit { runs.note(index) } }
+                    throw Planned()
+                }
+            }
+            #expect(runs.areExactlyOnce)
+            await #expect(throws: Planned.self) {
+                try await withScheduler(.workers(1)) { _ in
+                    await Task.yield()
+                    throw Planned()
+                }
+            }
+        }
+
+        @Test func `the last reference drains, also when an operation holds it`() throws {
+            for _ in 0..<scaled(30) {
+                let runs = Runs(100)
+                do {
+                    let scheduler = try Scheduler(.init(workers: 2, name: "last-t"))
+                    for index in 0..<100 {
+                        try scheduler.submit {
+                            runs.note(index)
+                            withExtendedLifetime(scheduler) {}
+                        }
+                    }
+                }
+                try #require(eventually { runs.total == 100 })
+                try #require(eventually { KernelThread.named("last-t").isEmpty })
+                try #require(runs.areExactlyOnce)
+            }
+        }
+    }
+}
+
+@Test func `shutting the shared scheduler down stops the process`() async {
+    await #expect(processExitsWith: .failure) { try await Scheduler.shared.shutdown() }
+}

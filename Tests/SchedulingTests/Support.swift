@@ -1,0 +1,142 @@
+// What the tests of this module share: sizes, counts that threads may touch, and questions to the kernel
+// about threads.
+
+import Glibc
+import Scheduling
+import Synchronization
+import Testing
+
+/// Everything that loads the machine, takes time or counts what the process has: one after the other.
+@Suite(.serialized) enum Stress {}
+
+/// Stress sizes grow and shrink with `STRESS_SCALE` of the environment.
+let stressScale: Double = getenv("STRESS_SCALE").flatMap { Double(String(cString: $0)) } ?? 1
+
+/// ThreadSanitizer gives up in forked children, keeps memory of its own, and is slow.
+let isThreadSanitized = dlsym(nil, "__tsan_init") != nil
+
+func scaled(_ count: Int) -> Int { max(1, Int(Double(count) * stressScale)) }
+
+/// A count with an identity, so that closures can share it.
+final class Count: Sendable {
+    private let storage = Atomic(0)
+
+    var value: Int { storage.load(ordering: .sequentiallyConsistent) }
+
+    @discardableResult
+    func add(_ amount: Int = 1) -> Int { storage.add(amount, ordering: .sequentiallyConsistent).newValue }
+
+    func reset(to value: Int = 0) { storage.store(value, ordering: .sequentiallyConsistent) }
+
+    func raise(to value: Int) { storage.max(value, ordering: .sequentiallyConsistent) }
+}
+
+/// How often each of `count` operations ran.
+final class Runs: Sendable {
+    private let counts: [Count]
+
+    init(_ count: Int) { counts = (0..<count).map { _ in Count() } }
+
+    func note(_ index: Int) { counts[index].add() }
+
+    var each: [Int] { counts.map(\.value) }
+    var total: Int { each.reduce(0, +) }
+    var areExactlyOnce: Bool { counts.allSatisfy { $0.value == 1 } }
+    var areAtMostOnce: Bool { counts.allSatisfy { $0.value <= 1 } }
+}
+
+/// Counts when it goes: captured by a closure, it tells that the closure was released.
+final class Token: Sendable {
+    private let released: Count
+    init(_ released: Count) { self.released = released }
+    deinit { released.add() }
+}
+
+/// Polls, for conditions of which no event tells: the scheduler's counts and the kernel's view of a thread.
+func eventually(within limit: Duration = .seconds(20), _ condition: () throws -> Bool) rethrows -> Bool {
+    let end = ContinuousClock.now + limit
+    while try !condition() {
+        if ContinuousClock.now > end { return false }
+        usleep(200)
+    }
+    return true
+}
+
+/// Gives every other thread many chances to do what it must not do.
+func yieldOften(_ times: Int = 500) {
+    for _ in 0..<times { sched_yield() }
+}
+
+/// The kernel's view of one thread.
+struct KernelThread {
+    let id: Int32
+
+    /// The threads of this process whose names begin with `prefix`.
+    static func named(_ prefix: String) -> [KernelThread] {
+        all().filter { contents(of: "/proc/self/task/\($0.id)/comm")?.hasPrefix(prefix) ?? false }
+    }
+
+    static func all() -> [KernelThread] {
+        names(in: "/proc/self/task").compactMap { Int32($0).map(KernelThread.init) }
+    }
+
+    static var current: KernelThread {
+        var path = [CChar](repeating: 0, count: 64)  // ".../task/<id>"
+        let length = readlink("/proc/thread-self", &path, path.count)
+        let text = String(decoding: path.prefix(max(0, length)).map(UInt8.init(bitPattern:)), as: UTF8.self)
+        return KernelThread(id: Int32(text.split(separator: "/").last ?? "") ?? 0)
+    }
+
+    /// How often the thread gave its CPU up by itself; nil when the thread has ended.
+    var voluntarySwitches: Int? {
+        contents(of: "/proc/self/task/\(id)/status")?
+            .split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches:") }
+            .flatMap { Int($0.drop { !$0.isNumber }) }
+    }
+
+    /// Whether the thread sleeps in the kernel.
+    var isAsleep: Bool {
+        guard let status = contents(of: "/proc/self/task/\(id)/stat") else { return false }
+        return status[status.lastIndex(of: ")")!...].hasPrefix(") S")
+    }
+}
+
+/// The names of the files in a directory.
+func names(in directory: String) -> [String] {
+    guard let stream = opendir(directory) else { return [] }
+    defer { closedir(stream) }
+    var names: [String] = []
+    while let entry = readdir(stream) {
+        let name = withUnsafePointer(to: &entry.pointee.d_name) {
+            $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+        }
+        if name != "." && name != ".." { names.append(name) }
+    }
+    return names
+}
+
+private func contents(of path: String) -> String? {
+    let file = open(path, O_RDONLY)
+    guard file >= 0 else { return nil }
+    defer { close(file) }
+    var bytes = [UInt8](repeating: 0, count: 8192)
+    let length = read(file, &bytes, bytes.count)
+    return length < 0 ? nil : String(decoding: bytes[..<length], as: UTF8.self)
+}
+
+extension Scheduler.Configuration {
+    static func workers(_ count: Int) -> Self { Self(workers: count) }
+}
+
+/// The code that `body` fails with; nil when it succeeds.
+func code(_ body: () throws -> Void) -> SchedulerError.Code? {
+    do {
+        try body()
+        return nil
+    } catch let error as SchedulerError {
+        return error.code
+    } catch {
+        Issue.record(error)
+        return nil
+    }
+}

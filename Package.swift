@@ -31,7 +31,9 @@ let package = Package(
     ],
     traits: [
         .default(enabledTraits: ["NIO"]),
-        .trait(name: "NIO", description: "NIOThreadPool is a peer of the benchmarks; it takes a minute to build."),
+        .trait(
+            name: "NIO", description: "NIOThreadPool is a peer of the benchmarks; it takes a minute to build."
+        ),
     ],
     dependencies: [
         // All of these are the benchmarks': who depends on a library of this package fetches and builds none of them.
@@ -76,7 +78,8 @@ let package = Package(
         .target(
             name: "BenchmarkHarness",
             dependencies: [
-                "AllocationCounter", "BenchmarkCore", .product(name: "Histogram", package: "hdrhistogram-swift"),
+                "AllocationCounter", "BenchmarkCore",
+                .product(name: "Histogram", package: "hdrhistogram-swift"),
             ],
             path: "Benchmarks/Harness",
             swiftSettings: settings

@@ -1,7 +1,8 @@
-// allocation_counter.c - jemalloc's experimental hooks, which see the allocations of every library in the process.
+// allocation_counter.c - jemalloc's experimental hooks, which see the allocations of every library in the
+// process.
 //
-// The struct is not in jemalloc's public header; its layout is that of 5.2 and 5.3. Counting costs three contended
-// additions for each allocation: so it is a pass of its own, never part of a timed one.
+// The struct is not in jemalloc's public header; its layout is that of 5.2 and 5.3. Counting costs three
+// contended additions for each allocation: so it is a pass of its own, never part of a timed one.
 
 #include "allocation_counter.h"
 
@@ -12,8 +13,8 @@
 typedef struct {
     void (*allocated)(void *extra, int type, void *result, uintptr_t raw_result, uintptr_t arguments[3]);
     void (*deallocated)(void *extra, int type, void *address, uintptr_t arguments[4]);
-    void (*expanded)(void *extra, int type, void *address, size_t old_size, size_t new_size, uintptr_t raw_result,
-                     uintptr_t arguments[4]);
+    void (*expanded)(void *extra, int type, void *address, size_t old_size, size_t new_size,
+                     uintptr_t raw_result, uintptr_t arguments[4]);
     void *extra;
 } hooks;
 

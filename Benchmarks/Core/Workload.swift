@@ -31,11 +31,12 @@ public struct Workload: Sendable {
 }
 
 extension Workload {
-    /// The operations of one sample of W2, whatever the number of submitting threads: divisible by all of them.
+    /// The operations of one sample of W2, whatever the number of submitting threads: divisible by all of
+    /// them.
     public static let submissionsOfAllThreads = 200_000
 
-    /// The value that operation `index` writes: all bits depend on the index, so that two errors do not cancel
-    /// in the sum.
+    /// The value that operation `index` writes: all bits depend on the index, so that two errors do not
+    /// cancel in the sum.
     @inlinable
     public static func mark(_ index: Int) -> UInt64 {
         (UInt64(truncatingIfNeeded: index) &+ 1) &* 0x9E37_79B9_7F4A_7C15
@@ -53,8 +54,8 @@ extension Workload {
         return now
     }
 
-    /// How many operations the fork-join computation of the Fibonacci number of `n` spawns: two for every call
-    /// with `n` of at least 2.
+    /// How many operations the fork-join computation of the Fibonacci number of `n` spawns: two for every
+    /// call with `n` of at least 2.
     public static func spawnsOfFibonacci(_ n: Int) -> Int {
         n < 2 ? 0 : 2 * Int(fibonacci(n + 1) - 1)
     }

@@ -14,7 +14,8 @@ public struct ChildServer {
         peer = try type.init(threads: threads)
     }
 
-    /// Reads requests from standard input and answers on what was standard output; returns when the input ends.
+    /// Reads requests from standard input and answers on what was standard output; returns when the input
+    /// ends.
     public func run() {
         // A peer that prints must not garble the answers: standard output becomes standard error.
         let answers = dup(STDOUT_FILENO)

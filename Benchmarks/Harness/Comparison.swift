@@ -3,11 +3,13 @@ import Foundation
 extension RunDocument {
     /// How many times longer a peer takes than a reference (`ours`), at one size of one workload.
     ///
-    /// Values of the same restart and round are neighbours in time, so they are paired: the figure of a restart is the median of its
-    /// rounds' log ratios, the estimate is over the restarts. (Ratios of separately measured medians gave false alarms in a
-    /// quarter of all A/A comparisons.)
+    /// Values of the same restart and round are neighbours in time, so they are paired: the figure of a
+    /// restart is the median of its rounds' log ratios, the estimate is over the restarts. (Ratios of
+    /// separately measured medians gave false alarms in a quarter of all A/A comparisons.)
     public func ratio(_ workload: String, n: Int, peer: String, to reference: String = "ours") -> Estimate? {
-        guard let theirs = series(workload, n: n, peer: peer), let ours = series(workload, n: n, peer: reference) else {
+        guard let theirs = series(workload, n: n, peer: peer),
+            let ours = series(workload, n: n, peer: reference)
+        else {
             return nil
         }
         let logs = zip(theirs.restarts, ours.restarts).compactMap { theirs, ours in
@@ -17,10 +19,12 @@ extension RunDocument {
         return Estimate(logs)?.map(exp)
     }
 
-    /// The slope of the logarithm of the whole time over the logarithm of n; 1 is linear. Nil with fewer than two sizes.
+    /// The slope of the logarithm of the whole time over the logarithm of n; 1 is linear. Nil with fewer than
+    /// two sizes.
     public func slope(_ workload: String, peer: String) -> Double? {
         let points = sizes(workload).compactMap { n -> (x: Double, y: Double)? in
-            guard n > 0, let perOperation = series(workload, n: n, peer: peer).flatMap({ Estimate.median($0.values) }),
+            guard n > 0,
+                let perOperation = series(workload, n: n, peer: peer).flatMap({ Estimate.median($0.values) }),
                 perOperation > 0
             else { return nil }
             return (log(Double(n)), log(perOperation * Double(n)))

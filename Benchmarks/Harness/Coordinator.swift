@@ -3,8 +3,9 @@ import Foundation
 
 /// Runs a plan: one child process for each peer, all warm, asked in turn.
 ///
-/// Interleaving in shuffled order is what makes the figures comparable on a machine whose speed drifts: whatever happens, it
-/// happens to neighbours. A second child of ours, `ours-again`, takes part like a peer: its ratio should be 1.
+/// Interleaving in shuffled order is what makes the figures comparable on a machine whose speed drifts:
+/// whatever happens, it happens to neighbours. A second child of ours, `ours-again`, takes part like a peer:
+/// its ratio should be 1.
 public final class Coordinator {
     /// The name of the A/A row.
     public static let again = "ours-again"
@@ -85,7 +86,9 @@ public final class Coordinator {
 
     private func type(of name: String) -> any Peer.Type {
         let name = name == Self.again ? "ours" : name
-        guard let type = types.first(where: { $0.name == name }) else { preconditionFailure("no peer \(name)") }
+        guard let type = types.first(where: { $0.name == name }) else {
+            preconditionFailure("no peer \(name)")
+        }
         return type
     }
 
@@ -130,11 +133,13 @@ public final class Coordinator {
         let expected = workload.expectedChecksum(n)
         guard sample.checksum == expected else {
             throw BenchmarkError(
-                "The peer '\(name)' computed \(sample.checksum) in \(workload.id) with n = \(n); \(expected) is right.")
+                "The peer '\(name)' computed \(sample.checksum) in \(workload.id) with n = \(n); \(expected) is right."
+            )
         }
     }
 
-    private func record(_ sample: Sample, _ costs: Costs?, at index: Int, _ workload: Workload, restart: Int) {
+    private func record(_ sample: Sample, _ costs: Costs?, at index: Int, _ workload: Workload, restart: Int)
+    {
         while document.results[index].restarts.count <= restart {
             document.results[index].restarts.append(RunDocument.Restart(rounds: []))
         }
@@ -156,7 +161,8 @@ public final class Coordinator {
         }
         document.results.append(
             RunDocument.Series(
-                workload: workload.id, params: ["n": n], peer: name, unit: workload.unit, restarts: [], counts: [:],
+                workload: workload.id, params: ["n": n], peer: name, unit: workload.unit, restarts: [],
+                counts: [:],
                 checksum: 0, stopped: nil))
         return document.results.count - 1
     }
@@ -175,7 +181,8 @@ public final class Coordinator {
             document.controls.idleSwitchesPerSecond[name] = perSecond
             if perSecond > 50 {
                 document.controls.warnings.append(
-                    "The process of '\(name)' switches \(Int(perSecond)) times a second while it waits for its turn.")
+                    "The process of '\(name)' switches \(Int(perSecond)) times a second while it waits for its turn."
+                )
             }
         }
     }

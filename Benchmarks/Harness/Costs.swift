@@ -18,7 +18,8 @@ public struct Costs: Codable, Sendable {
         getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
         func nanoseconds(_ time: timeval) -> Double { Double(time.tv_sec) * 1e9 + Double(time.tv_usec) * 1e3 }
         return Costs(
-            cpu_ns: nanoseconds(usage.ru_utime) + nanoseconds(usage.ru_stime), voluntary: Double(usage.ru_nvcsw),
+            cpu_ns: nanoseconds(usage.ru_utime) + nanoseconds(usage.ru_stime),
+            voluntary: Double(usage.ru_nvcsw),
             involuntary: Double(usage.ru_nivcsw), peakResident_bytes: Double(usage.ru_maxrss) * 1024)
     }
 
@@ -30,13 +31,16 @@ public struct Costs: Codable, Sendable {
     }
 }
 
-/// The voluntary context switches of all threads of a process so far, by the kernel's accounts; nil when it is gone.
+/// The voluntary context switches of all threads of a process so far, by the kernel's accounts; nil when it
+/// is gone.
 public func voluntarySwitches(ofProcess pid: Int32) -> Int? {
     let folder = "/proc/\(pid)/task"
     guard let threads = try? FileManager.default.contentsOfDirectory(atPath: folder) else { return nil }
     var sum = 0
     for thread in threads {
-        guard let status = try? String(contentsOfFile: "\(folder)/\(thread)/status", encoding: .utf8) else { continue }
+        guard let status = try? String(contentsOfFile: "\(folder)/\(thread)/status", encoding: .utf8) else {
+            continue
+        }
         for line in status.split(separator: "\n") where line.hasPrefix("voluntary_ctxt_switches:") {
             sum += Int(line.split(separator: "\t").last ?? "") ?? 0
         }

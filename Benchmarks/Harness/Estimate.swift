@@ -2,8 +2,8 @@ import Foundation
 
 /// A median with an exact interval that assumes nothing about the distribution but independence.
 ///
-/// Source: the order statistics of a sample bracket its median with binomial probability (Conover, Practical Nonparametric
-/// Statistics). No bootstrap, and no value is left out.
+/// Source: the order statistics of a sample bracket its median with binomial probability (Conover, Practical
+/// Nonparametric Statistics). No bootstrap, and no value is left out.
 public struct Estimate: Sendable, Hashable {
     /// The median.
     public let median: Double
@@ -11,7 +11,8 @@ public struct Estimate: Sendable, Hashable {
     public let low: Double
     /// The upper end of the interval.
     public let high: Double
-    /// The probability that the interval holds the true median; below 0.95 when there are fewer than 6 values.
+    /// The probability that the interval holds the true median; below 0.95 when there are fewer than 6
+    /// values.
     public let coverage: Double
 
     /// Estimates the median of what `values` were drawn from; nil without values.
@@ -47,7 +48,8 @@ public struct Estimate: Sendable, Hashable {
 
     /// The probability that the values of this rank from either end bracket the median.
     package static func coverage(count: Int, rank: Int) -> Double {
-        // Outside: at most `rank` values below the median, or at most `rank` above; each with probability P(B <= rank).
+        // Outside: at most `rank` values below the median, or at most `rank` above; each with probability P(B
+        // <= rank).
         var term = pow(0.5, Double(count))
         var tail = 0.0
         for k in 0...rank {

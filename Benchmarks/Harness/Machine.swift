@@ -40,7 +40,9 @@ public enum Machine {
 
     /// The share of CPU time that the hypervisor took away, since the machine started, as ticks.
     static func stolenTicks() -> (stolen: Double, all: Double) {
-        let fields = text("/proc/stat").prefix { $0 != "\n" }.split(separator: " ").dropFirst().compactMap { Double($0) }
+        let fields = text("/proc/stat").prefix { $0 != "\n" }.split(separator: " ").dropFirst().compactMap {
+            Double($0)
+        }
         return (fields.count > 7 ? fields[7] : 0, fields.reduce(0, +))
     }
 
@@ -54,10 +56,13 @@ public enum Machine {
         guard (try? process.run()) != nil else { return "unknown" }
         let data = output.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()
-        return String(decoding: data, as: UTF8.self).split(separator: "\n").first.map(String.init) ?? "unknown"
+        return String(decoding: data, as: UTF8.self).split(separator: "\n").first.map(String.init)
+            ?? "unknown"
     }
 
-    private static func text(_ path: String) -> String { (try? String(contentsOfFile: path, encoding: .utf8)) ?? "" }
+    private static func text(_ path: String) -> String {
+        (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
+    }
 
     private static func value(of key: String, in text: String) -> String? {
         text.split(separator: "\n").first { $0.hasPrefix(key) }

@@ -3,11 +3,12 @@ import Histogram
 
 /// Turns one sample into the one value that is compared, and its costs.
 enum Measurement {
-    /// The value, in the workload's unit: nanoseconds for each operation, the 99th percentile of the latencies, or the cost.
+    /// The value, in the workload's unit: nanoseconds for each operation, the 99th percentile of the
+    /// latencies in microseconds, or the cost.
     static func value(of sample: Sample, in workload: Workload) -> Double {
         switch workload.metric {
         case .throughput: Double(sample.nanoseconds) / Double(max(1, sample.operations))
-        case .latency: percentile(99, of: sample.latencies_ns)
+        case .latency: percentile(99, of: sample.latencies_ns) / 1_000  // microseconds
         case .cost: sample.extra[Self.costKey(of: workload)] ?? 0
         }
     }
@@ -28,13 +29,16 @@ enum Measurement {
             counts["peak_resident_bytes"] = costs.peakResident_bytes
         }
         if !sample.latencies_ns.isEmpty {
-            for p in [50, 90, 99, 99.9, 100] { counts["latency_p\(p)_ns"] = percentile(p, of: sample.latencies_ns) }
+            for p in [50, 90, 99, 99.9, 100] {
+                counts["latency_p\(p)_ns"] = percentile(p, of: sample.latencies_ns)
+            }
         }
         return counts
     }
 
     private static func percentile(_ percentile: Double, of latencies_ns: [UInt64]) -> Double {
-        var histogram = Histogram<UInt32>(highestTrackableValue: 60_000_000_000, numberOfSignificantValueDigits: .three)
+        var histogram = Histogram<UInt32>(
+            highestTrackableValue: 60_000_000_000, numberOfSignificantValueDigits: .three)
         for latency in latencies_ns { _ = histogram.record(min(latency, 60_000_000_000)) }
         return Double(histogram.valueAtPercentile(percentile))
     }

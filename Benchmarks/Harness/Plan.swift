@@ -40,7 +40,9 @@ public struct Plan: Sendable {
         for name in wanted ?? [] where !known.contains(name) {
             throw BenchmarkError("There is no peer '\(name)'; there are \(known.joined(separator: ", ")).")
         }
-        guard threads > 0 else { throw BenchmarkError("The number of threads must be at least 1, not \(threads).") }
+        guard threads > 0 else {
+            throw BenchmarkError("The number of threads must be at least 1, not \(threads).")
+        }
         workloads = all.filter { filter?.contains($0.id) ?? true }
         // Everything is compared with ours, so it always takes part.
         peers = ["ours"] + known.filter { $0 != "ours" && (wanted?.contains($0) ?? true) }

@@ -1,7 +1,8 @@
 import BenchmarkCore
 import Foundation
 
-/// The file of one run: what was measured, on what, with which raw values. Estimates are computed from it, never stored.
+/// The file of one run: what was measured, on what, with which raw values. Estimates are computed from it,
+/// never stored.
 public struct RunDocument: Codable, Sendable {
     /// The version of the format that this program writes and reads.
     public static let currentSchema = 1
@@ -89,7 +90,8 @@ public struct RunDocument: Codable, Sendable {
         }
         guard header.schema == Self.currentSchema else {
             throw BenchmarkError(
-                "The file '\(path)' has schema \(header.schema); this program reads schema \(Self.currentSchema).")
+                "The file '\(path)' has schema \(header.schema); this program reads schema \(Self.currentSchema)."
+            )
         }
         do {
             self = try JSONDecoder().decode(Self.self, from: data)
@@ -100,7 +102,8 @@ public struct RunDocument: Codable, Sendable {
 
     /// Creates a document without results.
     public init(
-        date: String, seed: UInt64, build: [String: String], machine: [String: String], peers: [PeerDescription]
+        date: String, seed: UInt64, build: [String: String], machine: [String: String],
+        peers: [PeerDescription]
     ) {
         self.date = date
         self.seed = seed

@@ -1,9 +1,11 @@
 import Glibc
 
-/// `swift run benchmarks`, in whatever configuration: hands over to the measuring program, built with `-c release`.
+/// `swift run benchmarks`, in whatever configuration: hands over to the measuring program, built with `-c
+/// release`.
 ///
-/// A debug build measures nothing that anybody runs, and `swift run` builds debug. So this program is tiny, is built in no
-/// time, and replaces itself by `swift run -c release bench-runner` with the same arguments, package and build folder.
+/// A debug build measures nothing that anybody runs, and `swift run` builds debug. So this program is tiny,
+/// is built in no time, and replaces itself by `swift run -c release bench-runner` with the same arguments,
+/// package and build folder.
 @main
 struct Launcher {
     static func main() {
@@ -13,7 +15,8 @@ struct Launcher {
         // <package>/Benchmarks/Launcher/Launcher.swift
         let package = parent(of: parent(of: parent(of: #filePath)))
         let command = [
-            "swift", "run", "-c", "release", "--package-path", package, "--scratch-path", scratch, "bench-runner",
+            "swift", "run", "-c", "release", "--package-path", package, "--scratch-path", scratch,
+            "bench-runner",
         ]
         execute(command + CommandLine.arguments.dropFirst())
         fail("'swift' is not on PATH; run \(scratch)/release/bench-runner yourself.")

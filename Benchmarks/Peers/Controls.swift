@@ -1,7 +1,8 @@
 import BenchmarkCore
 import Glibc
 
-/// Returns a wrong result: the run must call that an error, and not a fast peer. For the tests of the program.
+/// Returns a wrong result: the run must call that an error, and not a fast peer. For the tests of the
+/// program.
 final class WrongPeer: Peer {
     static let name = "wrong"
     static let version = "control"

@@ -22,7 +22,8 @@
 
         @inline(__always)
         func submit(_ job: some Job, in batch: Countdown) {
-            // Whoever waits for the batch keeps it: a reference here would be counted on one line by all threads.
+            // Whoever waits for the batch keeps it: a reference here would be counted on one line by all
+            // threads.
             pool.submit { [unowned(unsafe) batch] _ in
                 job.run()
                 batch.leave()

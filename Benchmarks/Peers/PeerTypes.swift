@@ -1,7 +1,7 @@
 public import BenchmarkCore
 
-/// Every peer, in the order of the report: ours, what a user would pick instead, and the physical limits. Then the
-/// controls `wrong` and `hang`, which fail on purpose and are shown in no report.
+/// Every peer, in the order of the report: ours, what a user would pick instead, and the physical limits.
+/// Then the controls `wrong` and `hang`, which fail on purpose and are shown in no report.
 ///
 /// A peer whose library was missing when this was built is in the list where it can be, and says so for every
 /// workload: see ``Peer/notApplicable(_:)``.

@@ -2,8 +2,8 @@ import BenchmarkCore
 import Dispatch
 import Glibc
 
-/// Swift's own tasks on the global executor: a discarding task group, `async let`, actors, detached tasks. The
-/// number of threads is that of the CPUs; nobody can choose it.
+/// Swift's own tasks on the global executor: a discarding task group, `async let`, actors, detached tasks.
+/// The number of threads is that of the CPUs; nobody can choose it.
 final class TaskGroupPeer: Pool {
     static let name = "taskgroup"
     static let version = "of the toolchain"

@@ -1,7 +1,7 @@
 /// A closure as the two words it is, so that a C function can carry it without a box around it.
 ///
-/// The struct keeps the closure's natural calling convention: through a generic pointer it would be re-abstracted,
-/// which allocates.
+/// The struct keeps the closure's natural calling convention: through a generic pointer it would be
+/// re-abstracted, which allocates.
 struct Words {
     private let run: @Sendable () -> Void
 

@@ -21,12 +21,14 @@ public struct ChangeTable {
     public init(before: RunDocument, after: RunDocument) throws {
         rows = before.results.compactMap { old -> Row? in
             guard let new = after.series(old.workload, n: old.n, peer: old.peer),
-                let was = Estimate(old.restartMedians), let now = Estimate(new.restartMedians), was.median > 0,
+                let was = Estimate(old.restartMedians), let now = Estimate(new.restartMedians),
+                was.median > 0,
                 now.median > 0
             else { return nil }
             return Row(
                 name: "\(old.workload) n=\(Format.count(Double(old.n))) \(old.peer)",
-                before: Format.value(was.median, unit: old.unit), after: Format.value(now.median, unit: new.unit),
+                before: Format.value(was.median, unit: old.unit),
+                after: Format.value(now.median, unit: new.unit),
                 change: now.median / was.median, isNoise: was.low <= now.high && now.low <= was.high)
         }
         if rows.isEmpty { throw BenchmarkError("The two files have no series in common.") }
@@ -38,9 +40,12 @@ public struct ChangeTable {
         let table = TextTable<Row> { row in
             let change = "\(Format.number(row.change))×"
             return [
-                Column(title: "series", value: row.name), Column(title: "before", value: row.before, align: .right),
+                Column(title: "series", value: row.name),
+                Column(title: "before", value: row.before, align: .right),
                 Column(title: "after", value: row.after, align: .right),
-                Column(title: "after / before", value: row.isNoise ? "\(change) (noise)".lightBlack : change, align: .right),
+                Column(
+                    title: "after / before", value: row.isNoise ? "\(change) (noise)".lightBlack : change,
+                    align: .right),
             ]
         }
         return (table.string(for: sorted, style: Style.simple) ?? "") + "\n"

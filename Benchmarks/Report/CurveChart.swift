@@ -1,6 +1,7 @@
 import BenchmarkHarness
 
-/// How a figure grows with the size: a line with its band for each peer. A series that was stopped says so at its end.
+/// How a figure grows with the size: a line with its band for each peer. A series that was stopped says so at
+/// its end.
 struct CurveChart {
     struct Curve {
         let name: String
@@ -28,7 +29,8 @@ struct CurveChart {
         }
         for n in Set(points.map(\.n)).sorted() {
             drawing.line(from: (x(Double(n)), top), to: (x(Double(n)), height - bottom), class: "grid")
-            drawing.text(x(Double(n)), height - bottom + 16, Format.count(Double(n)), class: "small", anchor: .middle)
+            drawing.text(
+                x(Double(n)), height - bottom + 16, Format.count(Double(n)), class: "small", anchor: .middle)
         }
         drawing.text((left + width - right) / 2, height - 8, "n", class: "small", anchor: .middle)
         for curve in curves { draw(curve, in: &drawing, x: x, y: y) }
@@ -54,14 +56,17 @@ struct CurveChart {
 
     /// Names at the right, moved apart where they would overlap.
     private func labels(_ drawing: inout SVG, x: Double, y: Scale) {
-        let ends = curves.compactMap { curve in curve.points.last.map { (curve: curve, y: y($0.estimate.median)) } }
+        let ends = curves.compactMap { curve in
+            curve.points.last.map { (curve: curve, y: y($0.estimate.median)) }
+        }
         var previous = -100.0
         for end in ends.sorted(by: { $0.y < $1.y }) {
             let place = max(end.y, previous + 15)
             previous = place
             let hue = SVG.hue(of: max(0, end.curve.hue))
             drawing.dot(x, place, radius: 4, class: "f\(hue)", hint: end.curve.name)
-            drawing.text(x + 9, place + 4, end.curve.name, class: end.curve.name == "ours" ? "strong" : "small")
+            drawing.text(
+                x + 9, place + 4, end.curve.name, class: end.curve.name == "ours" ? "strong" : "small")
         }
     }
 }

@@ -1,7 +1,8 @@
 import BenchmarkCore
 public import BenchmarkHarness
 
-/// What a run must hold to pass in CI: counts, slopes, and ratios of the same run with a wide band; never absolute times.
+/// What a run must hold to pass in CI: counts, slopes, and ratios of the same run with a wide band; never
+/// absolute times.
 public struct Gates {
     private let document: RunDocument
 
@@ -15,16 +16,21 @@ public struct Gates {
         var failures: [String] = []
         for series in document.results where series.peer == "ours" {
             if let switches = series.counts["idle_switches_per_s"], switches > 0 {
-                failures.append("\(series.workload): idle workers switch \(Format.number(switches)) times a second, not 0.")
+                failures.append(
+                    "\(series.workload): idle workers switch \(Format.number(switches)) times a second, not 0."
+                )
             }
             if let left = series.counts["bytes_left"], let n = series.params["n"], left > Double(n) {
-                failures.append("\(series.workload): \(Format.number(left)) bytes are left after the drain of \(n) operations.")
+                failures.append(
+                    "\(series.workload): \(Format.number(left)) bytes are left after the drain of \(n) operations."
+                )
             }
             if ["W1", "W3", "W6"].contains(series.workload), series.n >= 10_000,
                 let allocations = series.counts["allocations_per_op"], allocations > 1.1
             {
                 failures.append(
-                    "\(series.workload): \(Format.number(allocations)) allocations an operation; the closure's own is 1.")
+                    "\(series.workload): \(Format.number(allocations)) allocations an operation; the closure's own is 1."
+                )
             }
         }
         return failures
@@ -39,11 +45,13 @@ public struct Gates {
 
     private var ratios: [String] {
         Summary(document).rows.filter { ["W1", "W3", "W6", "W9"].contains($0.workload.id) }.flatMap { row in
-            row.peers.filter { ["dispatch", "operationqueue", "taskgroup", "nio", "pthread"].contains($0.name) }
-                .compactMap { peer in
-                    guard let ratio = peer.ratio, ratio.high < 1 else { return nil }
-                    return "\(row.workload.id): \(peer.name) takes \(Format.number(ratio.median))× our time."
-                }
+            row.peers.filter {
+                ["dispatch", "operationqueue", "taskgroup", "nio", "pthread"].contains($0.name)
+            }
+            .compactMap { peer in
+                guard let ratio = peer.ratio, ratio.high < 1 else { return nil }
+                return "\(row.workload.id): \(peer.name) takes \(Format.number(ratio.median))× our time."
+            }
         }
     }
 }

@@ -24,7 +24,9 @@ public struct Page {
         }
         return ForestChart(peers: peers, rows: rows).render(
             title: "Time of a peer over time of ours",
-            note: "Dots are medians, lines exact intervals of the median over restarts; the axis is logarithmic.")
+            note:
+                "Dots are medians, lines exact intervals of the median over restarts; the axis is logarithmic."
+        )
     }
 
     /// The page.
@@ -48,7 +50,9 @@ public struct Page {
     private var facts: [(String, String)] {
         let machine = document.machine.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
         let build = document.build.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
-        return [("date", document.date), ("seed", "\(document.seed)"), ("allocator", "jemalloc in every process")]
+        return [
+            ("date", document.date), ("seed", "\(document.seed)"), ("allocator", "jemalloc in every process"),
+        ]
             + machine + build
             + document.peers.map { ("peer \($0.name)", "\($0.version), \($0.threads) threads") }
     }
@@ -62,7 +66,8 @@ public struct Page {
             func count(_ key: String) -> String { series.counts[key].map(Format.number) ?? "" }
             return [
                 "name": name,
-                "figure": figure.map { Format.value($0.median, unit: row.workload.unit) } ?? series.stopped ?? "n/a",
+                "figure": figure.map { Format.value($0.median, unit: row.workload.unit) } ?? series.stopped
+                    ?? "n/a",
                 "ratio": ratio.map { Format.ratio(($0.median, $0.low, $0.high)) } ?? "",
                 "allocations": count("allocations_per_op"), "cpu": count("cpu_ns_per_op"),
                 "switches": count("voluntary_switches_per_op"),
@@ -77,10 +82,14 @@ public struct Page {
     }
 
     private func curve(_ row: Summary.Row) -> String? {
-        guard document.sizes(row.workload.id).count > 1, row.workload.metric == .throughput else { return nil }
+        guard document.sizes(row.workload.id).count > 1, row.workload.metric == .throughput else {
+            return nil
+        }
         let names = ["ours"] + row.peers.map(\.name)
         let curves = names.enumerated().compactMap { index, name -> CurveChart.Curve? in
-            let series = document.sizes(row.workload.id).compactMap { document.series(row.workload.id, n: $0, peer: name) }
+            let series = document.sizes(row.workload.id).compactMap {
+                document.series(row.workload.id, n: $0, peer: name)
+            }
             let points = series.compactMap { series in
                 Estimate(series.restartMedians).map { (n: series.n, estimate: $0) }
             }

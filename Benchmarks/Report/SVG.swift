@@ -1,6 +1,7 @@
 import Foundation
 
-/// A drawing as text: shapes with classes, so that one style sheet gives both a light and a dark page their colours.
+/// A drawing as text: shapes with classes, so that one style sheet gives both a light and a dark page their
+/// colours.
 struct SVG {
     private var body = ""
     private let width: Double
@@ -12,11 +13,13 @@ struct SVG {
     }
 
     mutating func line(from: (Double, Double), to: (Double, Double), class name: String) {
-        body += "<line x1=\"\(from.0.svg)\" y1=\"\(from.1.svg)\" x2=\"\(to.0.svg)\" y2=\"\(to.1.svg)\" class=\"\(name)\"/>\n"
+        body +=
+            "<line x1=\"\(from.0.svg)\" y1=\"\(from.1.svg)\" x2=\"\(to.0.svg)\" y2=\"\(to.1.svg)\" class=\"\(name)\"/>\n"
     }
 
     mutating func rectangle(x: Double, y: Double, width: Double, height: Double, class name: String) {
-        body += "<rect x=\"\(x.svg)\" y=\"\(y.svg)\" width=\"\(max(0, width).svg)\" height=\"\(max(0, height).svg)\""
+        body +=
+            "<rect x=\"\(x.svg)\" y=\"\(y.svg)\" width=\"\(max(0, width).svg)\" height=\"\(max(0, height).svg)\""
         body += " class=\"\(name)\"/>\n"
     }
 
@@ -28,12 +31,15 @@ struct SVG {
     mutating func path(_ points: [(Double, Double)], class name: String, isClosed: Bool = false) {
         guard let first = points.first else { return }
         let rest = points.dropFirst().map { "L\($0.0.svg) \($0.1.svg)" }.joined()
-        body += "<path d=\"M\(first.0.svg) \(first.1.svg)\(rest)\(isClosed ? "Z" : "")\" class=\"\(name)\"/>\n"
+        body +=
+            "<path d=\"M\(first.0.svg) \(first.1.svg)\(rest)\(isClosed ? "Z" : "")\" class=\"\(name)\"/>\n"
     }
 
     enum Anchor: String { case start, middle, end }
 
-    mutating func text(_ x: Double, _ y: Double, _ text: String, class name: String = "", anchor: Anchor = .start) {
+    mutating func text(
+        _ x: Double, _ y: Double, _ text: String, class name: String = "", anchor: Anchor = .start
+    ) {
         body += "<text x=\"\(x.svg)\" y=\"\(y.svg)\" class=\"\(name)\" text-anchor=\"\(anchor.rawValue)\">"
         body += "\(text.escaped)</text>\n"
     }
@@ -51,7 +57,8 @@ struct SVG {
 
     /// One hue for each peer, told apart also by people who see red and green alike (Okabe and Ito).
     private static let hues = [
-        "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#999999", "#b8a000", "#6a51a3", "#444444",
+        "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#999999", "#b8a000", "#6a51a3",
+        "#444444",
     ]
 
     private static let style: String = {

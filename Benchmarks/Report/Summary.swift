@@ -1,7 +1,8 @@
 import BenchmarkCore
 public import BenchmarkHarness
 
-/// What the table and the page both say: one row for each workload, at its largest size that ours was measured at.
+/// What the table and the page both say: one row for each workload, at its largest size that ours was
+/// measured at.
 public struct Summary {
     /// One workload.
     struct Row {
@@ -38,7 +39,8 @@ public struct Summary {
         }
     }
 
-    /// The A/A comparison: ours against a second process of ours, for each workload whose figure can be divided.
+    /// The A/A comparison: ours against a second process of ours, for each workload whose figure can be
+    /// divided.
     var selfComparisons: [(row: Row, ratio: Estimate)] {
         rows.compactMap { row in
             document.ratio(row.workload.id, n: row.n, peer: Coordinator.again).map { (row, $0) }
@@ -66,7 +68,8 @@ public struct Summary {
             .sorted { $0.ratio.median < $1.ratio.median }
         guard let best = ratios.first else { return "No peer to compare with." }
         if best.ratio.low > 1 {
-            return "Ours is faster than every peer; next is \(best.name) at \(Format.number(best.ratio.median))×."
+            return
+                "Ours is faster than every peer; next is \(best.name) at \(Format.number(best.ratio.median))×."
         }
         if best.ratio.high < 1 {
             return "\(best.name) is faster: it takes \(Format.number(best.ratio.median))× our time."
@@ -76,7 +79,8 @@ public struct Summary {
 
     /// The sentence about the distance to the physical limit.
     func floorSentence(_ row: Row) -> String? {
-        guard let floor = row.peers.first(where: { $0.name == "floor" }), let ratio = floor.ratio, ratio.median > 0
+        guard let floor = row.peers.first(where: { $0.name == "floor" }), let ratio = floor.ratio,
+            ratio.median > 0
         else { return nil }
         return "The floor (the same allocations and calls, no scheduling) takes "
             + "\(Format.number(ratio.median))× our time."

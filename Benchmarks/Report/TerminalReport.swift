@@ -13,7 +13,9 @@ public struct TerminalReport {
     /// The text. Colours only where standard output shows them.
     public func render() -> String {
         var parts = [header, table, verdicts, costs, controls]
-        if summary.document.isPartial { parts.append("The run was ended early; what is shown was measured.".yellow) }
+        if summary.document.isPartial {
+            parts.append("The run was ended early; what is shown was measured.".yellow)
+        }
         return parts.filter { !$0.isEmpty }.joined(separator: "\n\n") + "\n"
     }
 
@@ -34,7 +36,9 @@ public struct TerminalReport {
             [
                 Column(title: "workload", value: "\(row.workload.id) \(row.workload.title)"),
                 Column(title: "n", value: Format.count(Double(row.n)), align: .right),
-                Column(title: "ours", value: Format.value(row.ours.median, unit: row.workload.unit), align: .right),
+                Column(
+                    title: "ours", value: Format.value(row.ours.median, unit: row.workload.unit),
+                    align: .right),
                 Column(
                     title: "A/A",
                     value: summary.document.ratio(row.workload.id, n: row.n, peer: Coordinator.again)
@@ -65,7 +69,9 @@ public struct TerminalReport {
 
     private var costs: String {
         summary.rows.compactMap { row in
-            guard let ours = summary.document.series(row.workload.id, n: row.n, peer: "ours") else { return nil }
+            guard let ours = summary.document.series(row.workload.id, n: row.n, peer: "ours") else {
+                return nil
+            }
             let shown = ours.counts.filter { key, _ in key != "peak_resident_bytes" }
                 .sorted { $0.key < $1.key }
                 .map { "\($0.key) \(Format.number($0.value))" }

@@ -7,7 +7,8 @@ import Foundation
 
 /// Says what can be measured.
 struct List: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Show workloads and peers, and what is not applicable.")
+    static let configuration = CommandConfiguration(
+        abstract: "Show workloads and peers, and what is not applicable.")
 
     func run() {
         print("Workloads")
@@ -53,7 +54,8 @@ struct Report: ParsableCommand {
 
 /// The gates of CI.
 struct Check: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Check a run's counts, slopes and ratios; exit 1 if one fails.")
+    static let configuration = CommandConfiguration(
+        abstract: "Check a run's counts, slopes and ratios; exit 1 if one fails.")
 
     @Argument(help: "The JSON of the run.") var file = ".benchmarks/latest.json"
 
@@ -67,7 +69,8 @@ struct Check: ParsableCommand {
 
 /// Serves one peer to a coordinator.
 struct Child: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Serve one peer (used by 'run').", shouldDisplay: false)
+    static let configuration = CommandConfiguration(
+        abstract: "Serve one peer (used by 'run').", shouldDisplay: false)
 
     @Option var peer: String
     @Option var threads: Int

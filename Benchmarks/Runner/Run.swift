@@ -39,7 +39,8 @@ struct Run: ParsableCommand {
 
     func run() throws {
         if Machine.isDebug && !allowDebug {
-            throw BenchmarkError("This is a debug build, whose numbers mean nothing; use 'swift run benchmarks'.")
+            throw BenchmarkError(
+                "This is a debug build, whose numbers mean nothing; use 'swift run benchmarks'.")
         }
         if thorough && smoke { throw BenchmarkError("'--thorough' and '--smoke' exclude each other.") }
         let plan = try Plan(
@@ -61,7 +62,8 @@ struct Run: ParsableCommand {
         try document.write(to: json)
         let page = Page(document)
         try writeText(page.render(), to: html)
-        let picture = URL(fileURLWithPath: html).deletingLastPathComponent().appendingPathComponent("forest.svg")
+        let picture = URL(fileURLWithPath: html).deletingLastPathComponent().appendingPathComponent(
+            "forest.svg")
         try writeText(page.forest(), to: picture.path)
     }
 
@@ -77,7 +79,8 @@ var visiblePeers: [any Peer.Type] { peerTypes.filter { !["wrong", "hang"].contai
 func writeText(_ text: String, to path: String) throws {
     let url = URL(fileURLWithPath: path)
     do {
-        try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try FileManager.default.createDirectory(
+            at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
         try Data(text.utf8).write(to: url, options: .atomic)
     } catch {
         throw BenchmarkError("The file '\(path)' cannot be written: \(error.localizedDescription)")

@@ -1,7 +1,7 @@
 // capacity.c - a bounded count, and sleep for those who find it full.
 //
-//   K1  What is subject to the limit never raises pending above it: the compare-exchange checks. What is exempt counts as
-//       well, so that whoever takes an operation need not know which it was.
+//   K1  What is subject to the limit never raises pending above it: the compare-exchange checks. What is
+//       exempt counts as well, so that whoever takes an operation need not know which it was.
 //   K2  No lost wake-up: a sleeper reads room, announces itself in waiting, tries once more, then sleeps on
 //       the value of room it read. Who lowers pending looks at waiting afterwards, and changes room first
 //       when somebody waits. All of it seq_cst: either the second try sees the room, or the one who made it

@@ -1,23 +1,26 @@
 // lane.c - serial lane: a mailbox that is at most once in the scheduler's queues.
 //
-//   L1  At most one drain runs: it holds `running`, taken by compare-exchange. There may be more of them in the scheduler's
-//       queues; one that finds another running returns at once.
-//   L2  Submitters push in front, the drain takes everything at once and turns it round: first in, first out. The list is only
-//       ever emptied as a whole, so there is no ABA.
-//   L3  A drain runs at most TURN operations, then queues itself again: a lane that never runs dry keeps no worker.
+//   L1  At most one drain runs: it holds `running`, taken by compare-exchange. There may be more of them in
+//       the scheduler's queues; one that finds another running returns at once.
+//   L2  Submitters push in front, the drain takes everything at once and turns it round: first in, first out.
+//       The list is only ever emptied as a whole, so there is no ABA.
+//   L3  A drain runs at most TURN operations, then queues itself again: a lane that never runs dry keeps no
+//       worker.
 //   L4  references: the owner's, and one of every drain that is queued or runs. The last one frees the lane.
-//   L5  No submission relies on a thread that may be stopped. A submitter pushes, then submits a drain unless one is queued
-//       and has not begun, or one runs. `queued` is counted after the submission and taken back when the drain begins: it may
-//       be too low, never too high. Too low costs a drain that finds nothing.
-//   L6  Who ends a drain gives `running` back, then looks at the list again. With L5: either the submitter sees that no drain
-//       runs, or the drain sees what was pushed. (P22)
-//   L7  A submitter whose drain is refused takes back its own operation, by the state of its node: either it withdraws it, and
-//       answers what the scheduler answered, or a drain has taken it already, and it was accepted.
+//   L5  No submission relies on a thread that may be stopped. A submitter pushes, then submits a drain unless
+//       one is queued and has not begun, or one runs. `queued` is counted after the submission and taken back
+//       when the drain begins: it may be too low, never too high. Too low costs a drain that finds nothing.
+//   L6  Who ends a drain gives `running` back, then looks at the list again. With L5: either the submitter
+//       sees that no drain runs, or the drain sees what was pushed. (P22)
+//   L7  A submitter whose drain is refused takes back its own operation, by the state of its node: either it
+//       withdraws it, and answers what the scheduler answered, or a drain has taken it already, and it was
+//       accepted.
 //
 // Orderings:
 //   P21  push (release) -> take (acquire): the operation, and what its submitter wrote.
 //   P22  push: head, then queued and running <-> drain: queued or running, then head; all seq_cst.
-//   P23  a drain gives running back (release) -> the next takes it (acquire): what an operation wrote is visible to the next.
+//   P23  a drain gives running back (release) -> the next takes it (acquire): what an operation wrote is
+//        visible to the next.
 
 #include "cscheduler/lane.h"
 
@@ -115,7 +118,8 @@ static void run_first(csched_lane *lane, csched_disposition disposition)
 
 static void drain(void *context, void *extra, csched_disposition disposition);
 
-// Queues a drain, at the lane's scheduler or, when that is closed, at the other one. Consumes nothing when it is refused.
+// Queues a drain, at the lane's scheduler or, when that is closed, at the other one. Consumes nothing when it
+// is refused.
 static csched_status start(csched_lane *lane, csched_scheduler *scheduler, csched_scheduler *fallback)
 {
     csched_fetch_add(&lane->references, 1, relaxed); // L4; the caller has one
@@ -160,7 +164,8 @@ static void drain(void *context, void *extra, csched_disposition disposition)
                 }
                 continue;
             }
-            // L3. To the scheduler whose worker this is: the lane's own, or the fallback of one that is closed.
+            // L3. To the scheduler whose worker this is: the lane's own, or the fallback of one that is
+            // closed.
             if (turn >= TURN && start(lane, csched_scheduler_current(), NULL) == CSCHED_OK) {
                 csched_store(&lane->running, false, seq_cst); // what is left has a drain
                 break;

@@ -31,8 +31,10 @@ static uint32_t affinity(void)
     return 1;
 }
 
-// The first line of <root><group, so many bytes of it>/<file>. False: there is none, or its path is too long to be one.
-static bool read_line(const char *root, const char *group, size_t length, const char *name, char *line, size_t size)
+// The first line of <root><group, so many bytes of it>/<file>. False: there is none, or its path is too long
+// to be one.
+static bool read_line(const char *root, const char *group, size_t length, const char *name, char *line,
+                      size_t size)
 {
     char path[4096];
     int needed = snprintf(path, sizeof path, "%s%.*s/%s", root, (int)length, group, name);
@@ -125,7 +127,8 @@ uint32_t csched_sizing_quota(const char *membership, const char *mount)
         if (!version2 && !names_controller(controllers, length, "cpu")) {
             continue;
         }
-        int needed = snprintf(root, sizeof root, "%s%s%.*s", mount, version2 ? "" : "/", (int)length, controllers);
+        int needed =
+            snprintf(root, sizeof root, "%s%s%.*s", mount, version2 ? "" : "/", (int)length, controllers);
         if (needed < 0 || (size_t)needed >= sizeof root) {
             continue;
         }
@@ -143,7 +146,8 @@ csched_status csched_automatic_workers(uint32_t *workers)
         char *end;
         errno = 0;
         unsigned long number = strtoul(wish, &end, 10);
-        if (*wish < '0' || *wish > '9' || *end != '\0' || errno != 0 || number == 0 || number > CSCHED_WORKERS_MAX) {
+        if (*wish < '0' || *wish > '9' || *end != '\0' || errno != 0 || number == 0 ||
+            number > CSCHED_WORKERS_MAX) {
             return CSCHED_INVALID_ENVIRONMENT;
         }
         *workers = (uint32_t)number;

@@ -15,7 +15,8 @@ public func concurrently<Result: Sendable>(
     let threads = (0..<count).map { index in
         startThread {
             arrived.value.add(1, ordering: .relaxed)
-            // Relaxed, so that the barrier itself orders nothing; yielding, because there may be fewer CPUs than threads.
+            // Relaxed, so that the barrier itself orders nothing; yielding, because there may be fewer CPUs
+            // than threads.
             while arrived.value.load(ordering: .relaxed) < count { sched_yield() }
             results[index].set(body(index))
         }

@@ -64,7 +64,9 @@ public struct Generator<Value>: Sendable {
 
 extension Generator {
     /// Arrays of the values of a generator.
-    public static func array<Element>(of element: Generator<Element>, count: ClosedRange<Int>) -> Generator<[Element]>
+    public static func array<Element>(of element: Generator<Element>, count: ClosedRange<Int>) -> Generator<
+        [Element]
+    >
     where Value == [Element] {
         element.array(count: count)
     }

@@ -1,4 +1,5 @@
-/// One completed call of a recorded history: what was asked, what was answered, and when, by one clock for all threads.
+/// One completed call of a recorded history: what was asked, what was answered, and when, by one clock for
+/// all threads.
 public struct Call<Operation: Sendable, Answer: Sendable>: Sendable {
     /// What was asked.
     public let operation: Operation
@@ -24,7 +25,8 @@ private struct Visited<State: Hashable>: Hashable {
     let state: State
 }
 
-/// Whether there is an order of the calls, consistent with their times, that is a run of a sequential specification.
+/// Whether there is an order of the calls, consistent with their times, that is a run of a sequential
+/// specification.
 ///
 /// - Parameters:
 ///   - history: at most 63 calls.
@@ -47,7 +49,9 @@ public func isLinearizable<State: Hashable, Operation, Answer>(
         let horizon = open.map { history[$0].returned }.min() ?? 0
         return open.contains { index in
             let call = history[index]
-            guard call.called <= horizon, let next = step(state, call.operation, call.answer) else { return false }
+            guard call.called <= horizon, let next = step(state, call.operation, call.answer) else {
+                return false
+            }
             return search(done | (1 << UInt64(index)), next)
         }
     }

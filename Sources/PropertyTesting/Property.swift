@@ -79,7 +79,9 @@ public func check<Value>(
         for label in classify(value) { labels[label, default: 0] += 1 }
         if let reason = await property(value) {
             var shrinker = Shrinker(
-                generator: generator, best: Shrinker.Candidate(value: value, reason: reason, tape: source.tape, spans: source.spans),
+                generator: generator,
+                best: Shrinker.Candidate(
+                    value: value, reason: reason, tape: source.tape, spans: source.spans),
                 limit: options.shrinkLimit)
             await shrinker.run(property)
             return .failed(

@@ -1,4 +1,5 @@
-/// Makes a counterexample smaller by editing its tape: takes spans out, sets choices to zero, and lowers them by halves.
+/// Makes a counterexample smaller by editing its tape: takes spans out, sets choices to zero, lowers them by
+/// halves, and moves what one choice has over to a later one.
 struct Shrinker<Value> {
     struct Candidate {
         let value: Value
@@ -24,6 +25,7 @@ struct Shrinker<Value> {
         while improved && runsLeft > 0 {
             improved = await removeSpans(property)
             improved = await lowerChoices(property) || improved
+            improved = await moveChoices(property) || improved
         }
     }
 
@@ -57,6 +59,24 @@ struct Shrinker<Value> {
             } else {
                 position += 1
             }
+        }
+        return improved
+    }
+
+    /// A sum that must not fall keeps many small parts, unless one of them is given to another.
+    private mutating func moveChoices(_ property: (Value) async -> String?) async -> Bool {
+        var improved = false
+        var from = 0
+        while from < best.tape.choices.count && runsLeft > 0 {
+            for to in (from + 1)...(from + 4)
+            where to < best.tape.choices.count && best.tape.choices[from] > 0 {
+                var choices = best.tape.choices
+                choices[to] = choices[to].addingReportingOverflow(choices[from]).partialValue
+                choices[from] = 0
+                improved = await accepts(choices, property) || improved
+                if from >= best.tape.choices.count { break }
+            }
+            from += 1
         }
         return improved
     }

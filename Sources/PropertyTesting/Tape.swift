@@ -1,8 +1,8 @@
 /// The choices that a generator made, as bounded numbers: everything that is random about a value.
 ///
-/// A generator is a function of a tape. So a value is shrunk by editing the tape and running the generator again, which keeps
-/// every invariant that the generator establishes, also through ``Generator/flatMap(_:)``. A tape is a line of text
-/// that replays a counterexample.
+/// A generator is a function of a tape. So a value is shrunk by editing the tape and running the generator
+/// again, which keeps every invariant that the generator establishes, also through ``Generator/flatMap(_:)``.
+/// A tape is a line of text that replays a counterexample.
 ///
 /// Source: the idea is Hypothesis's (MacIver, Donaldson: Test-Case Reduction via Test-Case Generation, 2020).
 public struct Tape: Hashable, Sendable, CustomStringConvertible {
@@ -78,7 +78,8 @@ public struct Source: ~Copyable {
     }
 }
 
-/// A small generator with one word of state (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
+/// A small generator with one word of state (Steele, Lea, Flood: Fast Splittable Pseudorandom Number
+/// Generators, 2014).
 public struct SplitMix64: RandomNumberGenerator, Sendable {
     private var state: UInt64
 

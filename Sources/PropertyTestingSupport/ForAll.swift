@@ -10,16 +10,19 @@ public struct Coverage<Value> {
     let applies: (Value) -> Bool
 
     /// At least `percent` of the cases are such that `applies`.
-    public static func cover(_ percent: Int, _ label: String, _ applies: @escaping (Value) -> Bool) -> Coverage {
+    public static func cover(_ percent: Int, _ label: String, _ applies: @escaping (Value) -> Bool)
+        -> Coverage
+    {
         Coverage(percent: percent, label: label, applies: applies)
     }
 }
 
-/// Checks in a test that `property` holds for the values of a generator. A counterexample is made small, and recorded as one
-/// issue with the line that replays it.
+/// Checks in a test that `property` holds for the values of a generator. A counterexample is made small, and
+/// recorded as one issue with the line that replays it.
 ///
-/// Inside, `#expect`, `#require` and thrown errors all mean that a case does not hold. The seed comes from the test's name, so a
-/// test that passed passes again; `PROPERTY_SEED`, `PROPERTY_CASES` and `PROPERTY_REPLAY` of the environment override.
+/// Inside, `#expect`, `#require` and thrown errors all mean that a case does not hold. The seed comes from
+/// the test's name, so a test that passed passes again; `PROPERTY_SEED`, `PROPERTY_CASES` and
+/// `PROPERTY_REPLAY` of the environment override.
 public func forAll<Value>(
     _ generator: Generator<Value>, cases: Int = 100, covering: [Coverage<Value>] = [],
     sourceLocation: SourceLocation = #_sourceLocation, _ property: (Value) async throws -> Void
@@ -52,8 +55,8 @@ public func forAll<Value>(
     }
 }
 
-/// Runs the property once; the first issue or error is the reason why it does not hold. Issues are swallowed, because a search for
-/// the smallest counterexample makes hundreds of them.
+/// Runs the property once; the first issue or error is the reason why it does not hold. Issues are swallowed,
+/// because a search for the smallest counterexample makes hundreds of them.
 private func reason<Value>(_ value: Value, _ property: (Value) async throws -> Void) async -> String? {
     let found = FirstReason()
     guard let test = Test.current else {

@@ -1,8 +1,8 @@
 import BenchmarkCore
 import Dispatch
 
-/// W6: a chain of `steps` operations, each adds its mark to a value and submits the next. One is in flight at a
-/// time, so that this is the time through the peer and not its throughput.
+/// W6: a chain of `steps` operations, each adds its mark to a value and submits the next. One is in flight at
+/// a time, so that this is the time through the peer and not its throughput.
 func chainOfSubmissions<P: Pool>(_ pool: P, steps: Int) -> Sample {
     let end = ChainEnd()
     let start = now_ns()

@@ -1,9 +1,9 @@
 import BenchmarkCore
 import Dispatch
 
-/// W12: an outside thread submits one operation every `interval_ns` to an idle peer. The latency is counted from
-/// the time when the operation was due, not from its submission: a submitter that is late would hide it (open
-/// loop).
+/// W12: an outside thread submits one operation every `interval_ns` to an idle peer. The latency is counted
+/// from the time when the operation was due, not from its submission: a submitter that is late would hide it
+/// (open loop).
 func wakeUp(interval_ns: Int, count: Int, submit: (TimedMark) -> Void) -> Sample {
     let timed = TimedMarks(count: count)
     let before = OthersUsage.now()

@@ -2,8 +2,8 @@ import BenchmarkCore
 import Glibc
 import GlibcExtras
 
-/// W20: keeps a peer from starting anything, submits `count` operations and looks at the memory; then lets them
-/// run and looks again.
+/// W20: keeps a peer from starting anything, submits `count` operations and looks at the memory; then lets
+/// them run and looks again.
 func pendingMemory(_ pool: some PausablePool, count: Int) throws -> Sample {
     let slots = Slots(count: count)
     pool.pause()
@@ -19,8 +19,8 @@ func pendingMemory(_ pool: some PausablePool, count: Int) throws -> Sample {
     return memory.sample(from: start, to: stop, operations: count, checksum: slots.checksum)
 }
 
-/// The bytes that are allocated and not freed, by the accounts of the process's allocator: jemalloc's where it is
-/// linked, the C library's else.
+/// The bytes that are allocated and not freed, by the accounts of the process's allocator: jemalloc's where
+/// it is linked, the C library's else.
 struct LiveBytes {
     private let before: Int
     private var pending = 0

@@ -1,8 +1,8 @@
 import BenchmarkCore
 import Dispatch
 
-/// W11: two serial places answer each other, `rounds` times. The latency of every round trip; each turn adds its
-/// mark.
+/// W11: two serial places answer each other, `rounds` times. The latency of every round trip; each turn adds
+/// its mark.
 func pingPong(_ pool: some ThreadPool, rounds: Int) throws -> Sample {
     let places = try pool.lanes(2)
     let court = Court(here: places[0], there: places[1], times: Slots(count: rounds + 1))

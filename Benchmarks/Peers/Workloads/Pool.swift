@@ -1,13 +1,13 @@
 import BenchmarkCore
 
-/// What an operation does. A struct and not a closure, so that every peer wraps it in the one closure that its
-/// own API takes: each pays for one box, and for no second one around the first.
+/// What an operation does. A struct and not a closure, so that every peer wraps it in the one closure that
+/// its own API takes: each pays for one box, and for no second one around the first.
 protocol Job: Sendable {
     func run()
 }
 
-/// Something that runs operations. The workloads are written once over this protocol, in the same module as the
-/// peers, so that the compiler specialises them.
+/// Something that runs operations. The workloads are written once over this protocol, in the same module as
+/// the peers, so that the compiler specialises them.
 protocol Pool: Peer, Sendable {
     /// What tells that a known number of operations has run, by the peer's own means.
     associatedtype Batch: Sendable

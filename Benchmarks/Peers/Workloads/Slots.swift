@@ -1,8 +1,9 @@
 import BenchmarkCore
 import Dispatch
 
-/// Preallocated memory in which each operation writes a word of its own: the proof that it ran, or the time when
-/// it did. No atomic, no lock and no word that everybody writes; the checksum is computed after the clock stopped.
+/// Preallocated memory in which each operation writes a word of its own: the proof that it ran, or the time
+/// when it did. No atomic, no lock and no word that everybody writes; the checksum is computed after the
+/// clock stopped.
 ///
 /// Sendable: an operation writes only its own slot, and the slots are read after the peer told completion.
 final class Slots: @unchecked Sendable {

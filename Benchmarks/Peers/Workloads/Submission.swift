@@ -13,8 +13,8 @@ func submitFromOutside(_ pool: some Pool, count: Int) throws -> Sample {
     return Sample(from: start, to: end, operations: count, checksum: slots.checksum)
 }
 
-/// W2: `threads` outside threads submit `count` operations together, each with a batch of its own. The time is
-/// from their common start until all have run.
+/// W2: `threads` outside threads submit `count` operations together, each with a batch of its own. The time
+/// is from their common start until all have run.
 func submitFromOutside(_ pool: some Pool, threads: Int, count: Int) -> Sample {
     let slots = Slots(count: count)
     let line = StartLine(threads)

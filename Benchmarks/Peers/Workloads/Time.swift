@@ -14,8 +14,8 @@ func sleep(until due_ns: Int) {
     while clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nil) == EINTR {}
 }
 
-/// CPU time and voluntary context switches of the process without those of the calling thread, whose own sleeps
-/// would hide what the peer does.
+/// CPU time and voluntary context switches of the process without those of the calling thread, whose own
+/// sleeps would hide what the peer does.
 struct OthersUsage {
     var cpu_ns: Int
     var switches: Int

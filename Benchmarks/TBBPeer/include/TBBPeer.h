@@ -2,7 +2,8 @@
 // was built, tbb_peer_version() is NULL and no other function may be called.
 //
 // An outside thread that runs and waits takes part, as in every program that uses oneTBB: with `threads` = 2
-// it is one of the two. Operations that nobody waits for are enqueued, and only the library's threads run them.
+// it is one of the two. Operations that nobody waits for are enqueued, and only the library's threads run
+// them.
 
 #ifndef TBB_PEER_H
 #define TBB_PEER_H

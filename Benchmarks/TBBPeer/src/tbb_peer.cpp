@@ -32,8 +32,8 @@ struct tbb_peer_group {
     tbb::task_group group;
 };
 
-// One at a time and in order is what a serial node of a flow graph does. An arena of one thread does it too, but
-// the threads would move between the arenas, which takes some 100 us.
+// One at a time and in order is what a serial node of a flow graph does. An arena of one thread does it too,
+// but the threads would move between the arenas, which takes some 100 us.
 struct tbb_peer_lane {
     struct message {
         tbb_peer_function run;

@@ -93,7 +93,8 @@ void csched_scheduler_destroy_later(csched_scheduler *scheduler);
 /// caller's still.
 csched_status csched_submit(csched_scheduler *scheduler, csched_operation operation) CSCHED_MUST_USE;
 
-/// As csched_submit, but past the capacity: for work that must be neither refused nor delayed, such as the jobs of tasks.
+/// As csched_submit, but past the capacity: for work that must be neither refused nor delayed, such as the
+/// jobs of tasks.
 csched_status csched_submit_exempt(csched_scheduler *scheduler, csched_operation operation) CSCHED_MUST_USE;
 
 /// Submits `count` operations with one publication and one wake-up; all or none.
@@ -125,7 +126,8 @@ csched_status csched_call_on_thread(void (*function)(void *CSCHED_NULLABLE conte
 /// After the return, a worker that is not counted in `csched_statistics.running` starts nothing.
 void csched_scheduler_suspend(csched_scheduler *scheduler);
 
-/// Undoes one `suspend`. Stops the process without a matching one; does nothing when a shutdown has ended it already.
+/// Undoes one `suspend`. Stops the process without a matching one; does nothing when a shutdown has ended it
+/// already.
 void csched_scheduler_resume(csched_scheduler *scheduler);
 
 /// Changes the number of workers. A worker that goes finishes its body first; what waits in its deque is run

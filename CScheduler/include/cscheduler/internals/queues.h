@@ -12,7 +12,8 @@
 
 CSCHED_ASSUME_NONNULL_BEGIN
 
-/// A worker's deque with a reclamation domain of its own. Thieves must be inside csched_reader_begin ... csched_reader_end.
+/// A worker's deque with a reclamation domain of its own. Thieves must be inside csched_reader_begin ...
+/// csched_reader_end.
 typedef struct csched_test_deque csched_test_deque;
 csched_test_deque *csched_test_deque_create(void);
 void csched_test_deque_destroy(csched_test_deque *deque);

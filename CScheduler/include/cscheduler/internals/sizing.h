@@ -9,7 +9,8 @@
 
 CSCHED_ASSUME_NONNULL_BEGIN
 
-/// `membership` has the format of /proc/self/cgroup, `mount` is where the hierarchies hang. UINT32_MAX: no limit.
+/// `membership` has the format of /proc/self/cgroup, `mount` is where the hierarchies hang. UINT32_MAX: no
+/// limit.
 uint32_t csched_sizing_quota(const char *membership, const char *mount);
 
 /// Quota over period, both in microseconds, rounded up. UINT32_MAX: no limit.

@@ -68,7 +68,8 @@ let package = Package(
         .executableTarget(
             name: "bench-runner",
             dependencies: [
-                "BenchmarkCore", "BenchmarkHarness", "BenchmarkPeers", "BenchmarkReport", "CJemalloc",
+                "AllocationCounter", "BenchmarkCore", "BenchmarkHarness", "BenchmarkPeers", "BenchmarkReport",
+                "CJemalloc",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Benchmarks/Runner",
@@ -87,8 +88,10 @@ let package = Package(
         .target(
             name: "BenchmarkReport",
             dependencies: [
-                "BenchmarkCore", "BenchmarkHarness", "Rainbow", "TextTable",
+                "BenchmarkCore", "BenchmarkHarness",
                 .product(name: "Mustache", package: "swift-mustache"),
+                .product(name: "Rainbow", package: "Rainbow"),
+                .product(name: "TextTable", package: "TextTable"),
             ],
             path: "Benchmarks/Report",
             swiftSettings: settings
@@ -118,6 +121,11 @@ let package = Package(
         // Verification: for our tests, and for those of users.
         .target(name: "PropertyTesting", swiftSettings: settings),
         .target(name: "PropertyTestingSupport", dependencies: ["PropertyTesting"], swiftSettings: settings),
+        // Nothing that a test links may link jemalloc: the sanitizers do not bear it.
+        .testTarget(
+            name: "BenchmarkTests", dependencies: ["BenchmarkCore", "BenchmarkHarness", "BenchmarkReport"],
+            swiftSettings: settings
+        ),
         .testTarget(
             name: "PropertyTestingTests", dependencies: ["PropertyTesting", "PropertyTestingSupport"],
             swiftSettings: settings

@@ -70,11 +70,13 @@ public final class Coordinator {
         let names = plan.peers + [Self.again]
         for name in names { _ = try children.child(name) }
         if restart == 0 { checkThatTheyWait(children) }
-        for workload in plan.workloads {
+        for workload in plan.workloads where plan.includes(workload, restart: restart) {
             for n in plan.sizes(of: workload) {
                 let asked = names.filter { isToBeAsked($0, workload, n: n) }
+                let long = asked.filter { (prediction.seconds(workload.id, $0, n: n) ?? 0) > Plan.long_s }
                 for round in -1..<plan.rounds {  // -1: to warm up
-                    for name in asked.shuffled(using: &random) {
+                    let names = round == 0 ? asked : asked.filter { !long.contains($0) }
+                    for name in names.shuffled(using: &random) {
                         if isInterrupted() { return }
                         progress.show("\(workload.id) n=\(n) restart \(restart + 1)/\(plan.restarts) \(name)")
                         try measure(name, workload, n: n, restart: restart, isWarmUp: round < 0, children)

@@ -8,6 +8,13 @@ public struct Request: Codable, Sendable {
     public var n: Int
     /// Whether allocations are counted; the time is not to be used then.
     public var countsAllocations: Bool
+
+    /// Creates a request.
+    public init(workload: String, n: Int, countsAllocations: Bool) {
+        self.workload = workload
+        self.n = n
+        self.countsAllocations = countsAllocations
+    }
 }
 
 /// What a child answers, one line of JSON each.
@@ -22,4 +29,15 @@ public struct Response: Codable, Sendable {
     public var allocatedBytes: Double?
     /// What went wrong.
     public var error: String?
+
+    /// Creates the answer to a request that was carried out.
+    public init(sample: Sample, costs: Costs, allocations: Double?, allocatedBytes: Double?) {
+        self.sample = sample
+        self.costs = costs
+        self.allocations = allocations
+        self.allocatedBytes = allocatedBytes
+    }
+
+    /// Creates the answer to a request that failed.
+    public init(error: String) { self.error = error }
 }

@@ -43,7 +43,7 @@ public struct Plan: Sendable {
         guard threads > 0 else {
             throw BenchmarkError("The number of threads must be at least 1, not \(threads).")
         }
-        workloads = all.filter { filter?.contains($0.id) ?? true }
+        workloads = all.filter { filter?.contains($0.id) ?? ($0.id != "W0") }  // W0 is a control
         // Everything is compared with ours, so it always takes part.
         peers = ["ours"] + known.filter { $0 != "ours" && (wanted?.contains($0) ?? true) }
         self.threads = threads
@@ -69,7 +69,7 @@ public struct Plan: Sendable {
         }
     }
 
-    /// How often each process is asked for each size; the first answer after its start is thrown away.
+    /// How often each process is asked for each size, after one answer that is thrown away.
     public var rounds: Int {
         switch depth {
         case .smoke: 1
@@ -77,6 +77,13 @@ public struct Plan: Sendable {
         case .thorough: 5
         }
     }
+
+    /// Samples that take longer than this are asked once for each restart, and not to warm up: they are long enough to
+    /// be warm for the most of themselves.
+    static let long_s = 0.2
+
+    /// Whether a workload is measured with this set of processes: costs vary little, and take long.
+    func includes(_ workload: Workload, restart: Int) -> Bool { workload.metric != .cost || restart < 2 }
 
     /// The longest that one sample may take; a size that is predicted to take longer is not asked.
     public var limit: Duration {

@@ -57,6 +57,20 @@ public struct RunDocument: Codable, Sendable {
         /// Why there are fewer values than planned; nil: there are not.
         public var stopped: String?
 
+        package init(
+            workload: String, params: [String: Int], peer: String, unit: String, restarts: [Restart],
+            counts: [String: Double], checksum: UInt64, stopped: String?
+        ) {
+            self.workload = workload
+            self.params = params
+            self.peer = peer
+            self.unit = unit
+            self.restarts = restarts
+            self.counts = counts
+            self.checksum = checksum
+            self.stopped = stopped
+        }
+
         /// The size.
         public var n: Int { params["n"] ?? 0 }
         /// All values.
@@ -67,6 +81,8 @@ public struct RunDocument: Codable, Sendable {
     public struct Restart: Codable, Sendable {
         /// One value for each round.
         public var rounds: [Double]
+
+        package init(rounds: [Double]) { self.rounds = rounds }
     }
 
     /// What was measured about the measurement.

@@ -26,12 +26,12 @@ struct ForestChart {
         drawing.rectangle(x: left, y: top, width: x(1) - left, height: bottom - top, class: "theirs")
         for tick in x.ticks {
             drawing.line(from: (x(tick), top), to: (x(tick), bottom), class: "grid")
-            drawing.text(x(tick), bottom + 16, "\(Format.count(tick))×", class: "small", anchor: .middle)
+            drawing.text(x(tick), bottom + 16, "\(Format.tick(tick))×", class: "small", anchor: .middle)
         }
         drawing.line(from: (x(1), top - 6), to: (x(1), bottom), class: "one")
         drawing.text(x(1) + 8, bottom + 36, "→ ours is faster", class: "small")
         drawing.text(x(1) - 8, bottom + 36, "the peer is faster ←", class: "small", anchor: .end)
-        legend(&drawing, left: left, right: width - 24)
+        legend(&drawing, left: left)
         for (position, row) in rows.enumerated() {
             let y = top + Double(position) * rowHeight
             drawing.line(from: (16, y), to: (width - 24, y), class: "grid")
@@ -50,12 +50,12 @@ struct ForestChart {
         return drawing.render(title: title)
     }
 
-    private func legend(_ drawing: inout SVG, left: Double, right: Double) {
-        let step = (right - left) / Double(max(1, peers.count))
+    private func legend(_ drawing: inout SVG, left: Double) {
+        var x = left
         for (index, peer) in peers.enumerated() {
-            let x = left + Double(index) * step
             drawing.dot(x + 5, 70, radius: 4.5, class: "f\(SVG.hue(of: index))", hint: peer)
             drawing.text(x + 13, 74, peer, class: "small")
+            x += 26 + 6.2 * Double(peer.count)  // about the width of the name
         }
     }
 }

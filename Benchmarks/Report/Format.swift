@@ -34,6 +34,9 @@ enum Format {
         return value == value.rounded() ? "\(Int(value))" : String(format: "%.1f", value)
     }
 
+    /// A place on an axis.
+    static func tick(_ value: Double) -> String { value < 1 ? String(format: "%g", value) : count(value) }
+
     /// A ratio with its interval.
     static func ratio(_ estimate: (median: Double, low: Double, high: Double)) -> String {
         "\(number(estimate.median))× [\(number(estimate.low)), \(number(estimate.high))]"

@@ -68,13 +68,17 @@ struct Shrinker<Value> {
         var improved = false
         var from = 0
         while from < best.tape.choices.count && runsLeft > 0 {
-            for to in (from + 1)...(from + 4)
-            where to < best.tape.choices.count && best.tape.choices[from] > 0 {
-                var choices = best.tape.choices
-                choices[to] = choices[to].addingReportingOverflow(choices[from]).partialValue
-                choices[from] = 0
-                improved = await accepts(choices, property) || improved
-                if from >= best.tape.choices.count { break }
+            for to in (from + 1)...(from + 4) {
+                // All of it, or else a half, a quarter, ...: the other choice has a bound that is not known here.
+                var amount = from < best.tape.choices.count ? best.tape.choices[from] : 0
+                while amount > 0, to < best.tape.choices.count, best.tape.choices[from] >= amount {
+                    var choices = best.tape.choices
+                    choices[to] = choices[to].addingReportingOverflow(amount).partialValue
+                    choices[from] -= amount
+                    let isAccepted = await accepts(choices, property)
+                    improved = improved || isAccepted
+                    if !isAccepted { amount /= 2 }
+                }
             }
             from += 1
         }

@@ -21,7 +21,7 @@ import Testing
         let numbers = Generator<[Int]>.array(of: .int(in: 0...100), count: 0...20)
         let found = try await smallest(numbers) { $0.reduce(0, +) >= 250 }
         #expect(found.reduce(0, +) == 250)
-        #expect(found.count == 3)
+        #expect(found.count == 3, "\(found)")
     }
 
     @Test func `a shrunk value keeps what its generator establishes`() async throws {

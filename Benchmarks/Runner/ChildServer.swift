@@ -1,22 +1,23 @@
 import AllocationCounter
-public import BenchmarkCore
+import BenchmarkCore
+import BenchmarkHarness
 import Foundation
 import Glibc
 
 /// The child's side: serves one peer, one request after the other, until its input ends.
-public struct ChildServer {
+struct ChildServer {
     private let peer: any Peer
 
     /// Creates the peer.
     ///
     /// - Throws: what the peer's initialiser throws.
-    public init(_ type: any Peer.Type, threads: Int) throws {
+    init(_ type: any Peer.Type, threads: Int) throws {
         peer = try type.init(threads: threads)
     }
 
     /// Reads requests from standard input and answers on what was standard output; returns when the input
     /// ends.
-    public func run() {
+    func run() {
         // A peer that prints must not garble the answers: standard output becomes standard error.
         let answers = dup(STDOUT_FILENO)
         dup2(STDERR_FILENO, STDOUT_FILENO)
@@ -45,9 +46,9 @@ public struct ChildServer {
             let allocated = counts ? allocation_counter_stop() : nil
             return Response(
                 sample: sample, costs: costs, allocations: allocated.map { Double($0.allocations) },
-                allocatedBytes: allocated.map { Double($0.bytes) }, error: nil)
+                allocatedBytes: allocated.map { Double($0.bytes) })
         } catch {
-            return Response(sample: nil, costs: nil, allocations: nil, allocatedBytes: nil, error: "\(error)")
+            return Response(error: "\(error)")
         }
     }
 }

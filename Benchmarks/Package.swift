@@ -1,0 +1,105 @@
+// swift-tools-version: 6.2
+
+// The measuring program behind `swift run benchmarks`. A package of its own: its dependencies are nobody else's.
+
+import Foundation
+import PackageDescription
+
+let warnings: [CSetting] = [
+    .treatAllWarnings(as: .error),
+    .enableWarning("all"), .enableWarning("extra"), .enableWarning("conversion"), .enableWarning("shadow"),
+    .enableWarning("missing-prototypes"), .enableWarning("strict-prototypes"),
+]
+
+let settings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+/// oneTBB is a peer when it is installed.
+let hasTBB = FileManager.default.fileExists(atPath: "/usr/include/tbb/task_group.h")
+
+let package = Package(
+    name: "Benchmarks",
+    products: [.executable(name: "bench-runner", targets: ["bench-runner"])],
+    traits: [
+        .default(enabledTraits: ["NIO"]),
+        .trait(name: "NIO", description: "NIOThreadPool is a peer; it takes a minute to build."),
+    ],
+    dependencies: [
+        .package(name: "CompositeOperations", path: ".."),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
+        .package(url: "https://github.com/hummingbird-project/swift-mustache", from: "2.1.1"),
+        .package(url: "https://github.com/onevcat/Rainbow", from: "4.2.2"),
+        .package(url: "https://github.com/ordo-one/TextTable", from: "0.0.2"),
+    ],
+    targets: [
+        .systemLibrary(
+            name: "CJemalloc", path: "CJemalloc", pkgConfig: "jemalloc",
+            providers: [.apt(["libjemalloc-dev"])]),
+        .executableTarget(
+            name: "bench-runner",
+            dependencies: [
+                "AllocationCounter", "BenchmarkCore", "BenchmarkHarness", "BenchmarkPeers", "BenchmarkReport",
+                "CJemalloc",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Runner",
+            swiftSettings: settings
+        ),
+        .target(name: "BenchmarkCore", path: "Core", swiftSettings: settings),
+        .target(
+            name: "BenchmarkHarness",
+            dependencies: [
+                "BenchmarkCore", .product(name: "Histogram", package: "hdrhistogram-swift"),
+            ],
+            path: "Harness",
+            swiftSettings: settings
+        ),
+        .target(
+            name: "BenchmarkReport",
+            dependencies: [
+                "BenchmarkCore", "BenchmarkHarness",
+                .product(name: "Mustache", package: "swift-mustache"),
+                .product(name: "Rainbow", package: "Rainbow"),
+                .product(name: "TextTable", package: "TextTable"),
+            ],
+            path: "Report",
+            swiftSettings: settings
+        ),
+        .target(
+            name: "BenchmarkPeers",
+            dependencies: [
+                "BenchmarkCore", "GlibcExtras", "PthreadPool", "TBBPeer",
+                .product(name: "Scheduling", package: "CompositeOperations"),
+                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["NIO"])),
+            ],
+            path: "Peers",
+            swiftSettings: settings
+        ),
+        .systemLibrary(name: "GlibcExtras", path: "GlibcExtras"),
+        .target(name: "PthreadPool", path: "PthreadPool", sources: ["src"], cSettings: warnings),
+        .target(
+            name: "TBBPeer",
+            path: "TBBPeer",
+            sources: ["src"],
+            linkerSettings: hasTBB ? [.linkedLibrary("tbb")] : []
+        ),
+        .target(
+            name: "AllocationCounter", dependencies: ["CJemalloc"], path: "AllocationCounter",
+            publicHeadersPath: "include", cSettings: warnings
+        ),
+
+        // Nothing that a test links may link jemalloc: the sanitizers do not bear it.
+        .testTarget(
+            name: "BenchmarkTests", dependencies: ["BenchmarkCore", "BenchmarkHarness", "BenchmarkReport"],
+            swiftSettings: settings
+        ),
+    ],
+    swiftLanguageModes: [.v6],
+    cLanguageStandard: .gnu17,
+    cxxLanguageStandard: .gnucxx17
+)

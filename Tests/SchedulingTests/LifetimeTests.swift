@@ -30,7 +30,8 @@ extension Stress {
         }
 
         /// A process of its own, because the memory of a process is asked for.
-        @Test(.enabled(if: !isThreadSanitized)) func `short-lived threads do not make the process grow`()
+        @Test(.enabled(if: !isThreadSanitized && !isAddressSanitized))
+        func `short-lived threads do not make the process grow`()
             async
         {
             await #expect(processExitsWith: .success) { try measureGrowth() }

@@ -9,13 +9,15 @@ import Testing
 
 extension Stress {
     @Suite struct StoppedSubmitter {
-        @Test func `one worker serves others while a submitter is stopped`() async {
+        @Test(.enabled(if: !isAddressSanitized))
+        func `one worker serves others while a submitter is stopped`() async {
             await #expect(processExitsWith: .success) {
                 try stopSubmitter(workers: 1, rounds: scaled(isThreadSanitized ? 100 : 1000))
             }
         }
 
-        @Test func `two workers serve others while a submitter is stopped`() async {
+        @Test(.enabled(if: !isAddressSanitized))
+        func `two workers serve others while a submitter is stopped`() async {
             await #expect(processExitsWith: .success) {
                 try stopSubmitter(workers: 2, rounds: scaled(isThreadSanitized ? 100 : 1000))
             }

@@ -15,6 +15,9 @@ let stressScale: Double = getenv("STRESS_SCALE").flatMap { Double(String(cString
 /// ThreadSanitizer gives up in forked children, keeps memory of its own, and is slow.
 let isThreadSanitized = dlsym(nil, "__tsan_init") != nil
 
+/// AddressSanitizer keeps freed memory, and its malloc takes locks, in which a thread may be stopped.
+let isAddressSanitized = dlsym(nil, "__asan_init") != nil
+
 func scaled(_ count: Int) -> Int { max(1, Int(Double(count) * stressScale)) }
 
 /// A count with an identity, so that closures can share it.

@@ -5,21 +5,21 @@ import Glibc
 ///
 /// A debug build measures nothing that anybody runs, and `swift run` builds debug. So this program is tiny,
 /// is built in no time, and replaces itself by `swift run -c release bench-runner` with the same arguments,
-/// package and build folder.
+/// and a build folder inside that of this package.
 @main
 struct Launcher {
     static func main() {
         let program = pathOfThisProgram()
         // <build folder>/<triple>/<configuration>/benchmarks
         let scratch = parent(of: parent(of: parent(of: program)))
-        // <package>/Benchmarks/Launcher/Launcher.swift
-        let package = parent(of: parent(of: parent(of: #filePath)))
+        // <the package in Benchmarks>/Launcher/Launcher.swift
+        let package = parent(of: parent(of: #filePath))
         let command = [
-            "swift", "run", "-c", "release", "--package-path", package, "--scratch-path", scratch,
-            "bench-runner",
+            "swift", "run", "-c", "release", "--package-path", package,
+            "--scratch-path", "\(scratch)/benchmarks", "bench-runner",
         ]
         execute(command + CommandLine.arguments.dropFirst())
-        fail("'swift' is not on PATH; run \(scratch)/release/bench-runner yourself.")
+        fail("'swift' is not on PATH; run \(scratch)/benchmarks/release/bench-runner yourself.")
     }
 
     private static func pathOfThisProgram() -> String {

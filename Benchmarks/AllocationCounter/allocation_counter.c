@@ -19,7 +19,6 @@ typedef struct {
 } hooks;
 
 static _Atomic uint64_t allocations, deallocations, bytes;
-static void *installed;
 
 static void on_allocation(void *extra, int type, void *result, uintptr_t raw_result, uintptr_t arguments[3])
 {
@@ -43,17 +42,18 @@ static void on_expansion(void *extra, int type, void *address, size_t old_size, 
     }
 }
 
-bool allocation_counter_start(void)
+bool allocation_counter_install(void)
 {
     hooks wanted = {on_allocation, on_deallocation, on_expansion, NULL};
+    void *installed = NULL;
     size_t size = sizeof installed;
-    allocations = deallocations = bytes = 0;
     return mallctl("experimental.hooks.install", &installed, &size, &wanted, sizeof wanted) == 0;
 }
 
+void allocation_counter_start(void) { allocations = deallocations = bytes = 0; }
+
 allocation_counts allocation_counter_stop(void)
 {
-    (void)mallctl("experimental.hooks.remove", NULL, NULL, &installed, sizeof installed);
     return (allocation_counts){allocations, deallocations, bytes};
 }
 

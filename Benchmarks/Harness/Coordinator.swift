@@ -115,7 +115,7 @@ public final class Coordinator {
     ) throws {
         let index = index(of: name, workload, n: n)
         guard document.results[index].stopped == nil else { return }
-        let request = Request(workload: workload.id, n: n, countsAllocations: false)
+        let request = Request(workload: workload.id, n: n)
         // Twice the limit: a slow sample is still a value, a hanging one is not.
         switch try children.child(name).ask(request, limit: plan.limit * 2) {
         case .timedOut: document.results[index].stopped = "killed after \(plan.limit * 2)"
@@ -191,7 +191,7 @@ public final class Coordinator {
 
     /// A pass of its own, because counting slows every allocation down.
     private func countAllocations() throws {
-        let children = Children(program: program, threads: plan.threads)
+        let children = Children(program: program, threads: plan.threads, countAllocations: true)
         defer { children.endAll() }
         for workload in plan.workloads where workload.metric == .throughput {
             for index in document.results.indices
@@ -199,11 +199,17 @@ public final class Coordinator {
                 if isInterrupted() { return }
                 let series = document.results[index]
                 progress.show("\(workload.id) n=\(series.n) allocations \(series.peer)")
-                let request = Request(workload: workload.id, n: series.n, countsAllocations: true)
+                let request = Request(workload: workload.id, n: series.n)
                 let child = try children.child(series.peer)
                 guard case .answered(let response) = child.ask(request, limit: plan.limit * 10),
-                    let sample = response.sample, let allocations = response.allocations
-                else { continue }
+                    let sample = response.sample
+                else {
+                    document.controls.warnings.append(
+                        "The allocations of '\(series.peer)' in \(workload.id) with n = \(series.n) were not counted: the process ended, or took too long."
+                    )
+                    continue
+                }
+                guard let allocations = response.allocations else { return }  // no jemalloc with hooks
                 let operations = Double(max(1, sample.operations))
                 document.results[index].counts["allocations_per_op"] = allocations / operations
                 document.results[index].counts["allocated_bytes_per_op"] =
@@ -216,19 +222,19 @@ public final class Coordinator {
 /// The processes of one restart, by peer; one that died is started anew when it is asked again.
 private final class Children {
     private let program: String
-    private let threads: Int
+    private let arguments: [String]
     private var children: [String: ChildProcess] = [:]
 
-    init(program: String, threads: Int) {
+    init(program: String, threads: Int, countAllocations: Bool = false) {
         self.program = program
-        self.threads = threads
+        arguments = ["--threads", "\(threads)"] + (countAllocations ? ["--count-allocations"] : [])
     }
 
     func child(_ name: String) throws -> ChildProcess {
         if let child = children[name], child.isAlive { return child }
         let peer = name == Coordinator.again ? "ours" : name
         let child = try ChildProcess(
-            program: program, arguments: ["child", "--peer", peer, "--threads", "\(threads)"])
+            program: program, arguments: ["child", "--peer", peer] + arguments)
         children[name] = child
         return child
     }

@@ -6,14 +6,11 @@ public struct Request: Codable, Sendable {
     public var workload: String
     /// The size.
     public var n: Int
-    /// Whether allocations are counted; the time is not to be used then.
-    public var countsAllocations: Bool
 
     /// Creates a request.
-    public init(workload: String, n: Int, countsAllocations: Bool) {
+    public init(workload: String, n: Int) {
         self.workload = workload
         self.n = n
-        self.countsAllocations = countsAllocations
     }
 }
 

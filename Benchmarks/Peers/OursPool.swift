@@ -27,6 +27,16 @@ final class OursPool: PausablePool {
         accepted { () throws(SchedulerError) in try scheduler.submit { job.run() } }
     }
 
+    /// W9 by joins: the wait for a branch that was taken helps.
+    func forkJoin(n: Int) throws -> Sample {
+        let end = ChainEnd()
+        let start = now_ns()
+        submit(Fibonacci(n: n, end: end))
+        end.wait()
+        let stop = now_ns()
+        return Sample(from: start, to: stop, operations: Workload.spawnsOfFibonacci(n), checksum: end.value)
+    }
+
     func pause() { scheduler.suspend() }
 
     func unpause() { scheduler.resume() }
@@ -37,6 +47,19 @@ final class OursPool: PausablePool {
 
     func lanes(_ count: Int) throws -> [OursLane] {
         try (0..<count).map { _ in OursLane(lane: try SerialLane(on: scheduler)) }
+    }
+}
+
+private struct Fibonacci: Job {
+    let n: Int
+    let end: ChainEnd
+
+    func run() { end.reach(Self.number(n)) }
+
+    private static func number(_ n: Int) -> UInt64 {
+        guard n > 1 else { return UInt64(n) }
+        let (first, second) = Scheduler.join({ number(n - 1) }, { number(n - 2) })
+        return first + second
     }
 }
 

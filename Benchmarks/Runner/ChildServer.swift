@@ -7,11 +7,14 @@ import Glibc
 /// The child's side: serves one peer, one request after the other, until its input ends.
 struct ChildServer {
     private let peer: any Peer
+    private let countsAllocations: Bool
 
     /// Creates the peer.
     ///
+    /// - Parameter countsAllocations: whether answers tell allocations; their times are not to be used then.
     /// - Throws: what the peer's initialiser throws.
-    init(_ type: any Peer.Type, threads: Int) throws {
+    init(_ type: any Peer.Type, threads: Int, countsAllocations: Bool) throws {
+        self.countsAllocations = countsAllocations && allocation_counter_install()  // before any thread
         peer = try type.init(threads: threads)
     }
 
@@ -39,11 +42,11 @@ struct ChildServer {
     private func respond(to line: String) -> Response {
         do {
             let request = try JSONDecoder().decode(Request.self, from: Data(line.utf8))
-            let counts = request.countsAllocations && allocation_counter_start()
+            if countsAllocations { allocation_counter_start() }
             let before = Costs.now()
             let sample = try peer.run(request.workload, n: request.n)
             let costs = Costs.now().since(before)
-            let allocated = counts ? allocation_counter_stop() : nil
+            let allocated = countsAllocations ? allocation_counter_stop() : nil
             return Response(
                 sample: sample, costs: costs, allocations: allocated.map { Double($0.allocations) },
                 allocatedBytes: allocated.map { Double($0.bytes) })

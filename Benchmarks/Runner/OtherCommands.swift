@@ -74,11 +74,12 @@ struct Child: ParsableCommand {
 
     @Option var peer: String
     @Option var threads: Int
+    @Flag var countAllocations = false
 
     func run() throws {
         guard let type = peerTypes.first(where: { $0.name == peer }) else {
             throw BenchmarkError("There is no peer '\(peer)'.")
         }
-        try ChildServer(type, threads: threads).run()
+        try ChildServer(type, threads: threads, countsAllocations: countAllocations).run()
     }
 }

@@ -7,6 +7,7 @@
 
 #include "cscheduler/annotations.h"
 #include "cscheduler/completion.h"
+#include "cscheduler/join.h"
 #include "cscheduler/lane.h"
 #include "cscheduler/operation.h"
 #include "cscheduler/scheduler.h"

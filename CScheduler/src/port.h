@@ -10,10 +10,10 @@
 //   csched_init(object, value)                    before the object is shared
 //   csched_load(object, order)                    relaxed, acquire, seq_cst
 //   csched_store(object, value, order)            relaxed, release, seq_cst
-//   csched_exchange, csched_fetch_add, csched_fetch_sub, csched_fetch_or, csched_fetch_and (object, value,
-//   order) csched_cas(object, expected *, desired, success, failure)        strong
+//   csched_exchange(object, value, order)         and csched_fetch_add, _sub, _or, _and
+//   csched_cas(object, expected *, desired, success, failure)        strong
 //   csched_cas_weak(object, expected *, desired, success, failure)
-//   csched_fence(order)                           acquire, release, seq_cst
+//   csched_fence(order)                           seq_cst
 //   csched_futex_wait(word *, value, timeout_ns)  false: timed out
 //   csched_futex_wake(word *, count)              touches no memory of `word`
 //   csched_allocate(size, alignment), csched_free(pointer)

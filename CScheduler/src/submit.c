@@ -42,15 +42,6 @@ static csched_status append(csched_scheduler *scheduler, const csched_operation 
     return CSCHED_OK;
 }
 
-static csched_status push(csched_worker *worker, const csched_operation *operations, size_t count)
-{
-    if (csched_unlikely(!csched_worker_push(worker, operations, count))) {
-        return CSCHED_OUT_OF_MEMORY;
-    }
-    csched_store(&worker->submitted, csched_load(&worker->submitted, relaxed) + count, relaxed);
-    return CSCHED_OK;
-}
-
 static void run_here(const csched_operation *operations, size_t count)
 {
     for (size_t index = 0; index < count; index++) {
@@ -138,7 +129,7 @@ static csched_status route(csched_scheduler *scheduler, const csched_operation *
 {
     csched_worker *worker = csched_worker_self();
     if (worker != NULL && worker->scheduler == scheduler) {
-        return push(worker, operations, count); // U2
+        return csched_worker_submit(worker, operations, count) ? CSCHED_OK : CSCHED_OUT_OF_MEMORY; // U2
     }
     if (csched_likely(!csched_capacity_is_bounded(&scheduler->capacity))) {
         return append(scheduler, operations, count);

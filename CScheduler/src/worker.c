@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "join.h"
 #include "scheduler_internal.h"
 
 #ifndef CSCHED_FAIR_MOST
@@ -36,8 +37,8 @@
 #define SENTRY_LAST_NS UINT64_C(8000000)
 // Looks before sleep: a wake-up costs more than a few of them.
 enum { LOOKS = 4 };
-// A wait on a worker may nest as long as this much stack is left.
-enum { STACK_RESERVE = 256 * 1024 };
+// A wait on a worker may nest as long as this much stack is left; a join only if a wait in it may nest then.
+enum { STACK_RESERVE = 256 * 1024, STACK_OF_A_JOIN = 16 * 1024 };
 
 typedef enum { FOUND, NOTHING, ENDED, INTERRUPTED } outcome;
 
@@ -103,7 +104,7 @@ static bool is_stuck(const csched_worker *worker)
     return csched_load(&worker->stuck, relaxed) == csched_load(&worker->executed, relaxed) + 1;
 }
 
-bool csched_worker_push(csched_worker *worker, const csched_operation *operations, size_t number)
+static bool push(csched_worker *worker, const csched_operation *operations, size_t number)
 {
     if (!csched_deque_push(&worker->deque, operations, number)) {
         return false;
@@ -115,6 +116,37 @@ bool csched_worker_push(csched_worker *worker, const csched_operation *operation
         csched_idle_after_push(idle, depth, is_stuck(worker));
     }
     return true;
+}
+
+bool csched_worker_submit(csched_worker *worker, const csched_operation *operations, size_t number)
+{
+    if (csched_unlikely(!push(worker, operations, number))) {
+        return false;
+    }
+    count(&worker->submitted, number);
+    return true;
+}
+
+bool csched_worker_take_back(csched_worker *worker, const void *context)
+{
+    csched_operation newest;
+    if (!csched_deque_pop(&worker->deque, &newest)) {
+        return false;
+    }
+    if (csched_likely(newest.context == context)) {
+        return true;
+    }
+    // What the first branch submitted lies above it: the wait runs that first.
+    csched_check(csched_deque_push(&worker->deque, &newest, 1),
+                 "out of memory for operations already accepted");
+    return false;
+}
+
+void csched_worker_count_executed(csched_worker *worker) { count(&worker->executed, 1); }
+
+bool csched_worker_may_nest(const csched_worker *worker)
+{
+    return (char *)__builtin_frame_address(0) > worker->stack_limit + STACK_OF_A_JOIN;
 }
 
 // X2
@@ -133,7 +165,8 @@ static void run(csched_worker *worker, const csched_operation *operation, uint32
         pay(worker);
         worker->debt_counter = operation->counter;
     }
-    if (csched_unlikely((control & CSCHED_CANCELLING) != 0)) {
+    if (csched_unlikely((control & CSCHED_CANCELLING) != 0) &&
+        operation->run != csched_join_run_second) { // J2
         operation->run(operation->context, operation->extra, CSCHED_CANCEL);
         count(&worker->cancelled, 1);
     } else {
@@ -162,7 +195,7 @@ static void keep(csched_worker *worker, csched_operation *batch, size_t number, 
         batch[low] = batch[high];
         batch[high] = swapped;
     }
-    csched_check(csched_worker_push(worker, batch + 1, number - 1),
+    csched_check(push(worker, batch + 1, number - 1),
                  "out of memory for operations already accepted");
 }
 

@@ -59,9 +59,15 @@ csched_status csched_worker_start(csched_worker *worker);
 /// The calling thread's worker, or NULL.
 csched_worker *csched_worker_self(void);
 
-/// Pushes operations of a running body (or of the worker itself) onto the worker's deque. False: out of
-/// memory.
-bool csched_worker_push(csched_worker *worker, const csched_operation *operations, size_t count);
+/// On the worker: pushes what a running body submits onto the worker's deque. False: out of memory.
+bool csched_worker_submit(csched_worker *worker, const csched_operation *operations, size_t count);
+
+/// Takes the operation with this context back, if it is the newest in the worker's deque.
+bool csched_worker_take_back(csched_worker *worker, const void *context);
+/// An operation that was taken back has run.
+void csched_worker_count_executed(csched_worker *worker);
+/// Whether the worker's stack is long enough for a wait.
+bool csched_worker_may_nest(const csched_worker *worker);
 
 typedef enum {
     CSCHED_HELP_DONE,

@@ -1,4 +1,4 @@
-/// allocation_counter.h - counts every allocation of the process, whoever makes it, while it is switched on.
+/// allocation_counter.h - counts every allocation of a process, whoever makes it.
 
 #ifndef ALLOCATION_COUNTER_H
 #define ALLOCATION_COUNTER_H
@@ -12,8 +12,12 @@ typedef struct {
     uint64_t bytes; ///< allocated, as the allocator rounds them
 } allocation_counts;
 
-/// False: the process does not run on a jemalloc that has hooks, and nothing is counted.
-bool allocation_counter_start(void);
+/// To be called before the process has a second thread: a thread that ends just after jemalloc's hooks changed
+/// leaves a dangling entry in its lists (5.3.0). False: the process does not run on a jemalloc that has hooks.
+bool allocation_counter_install(void);
+
+/// Begins to count, from zero; the counts are 0 when no counter is installed.
+void allocation_counter_start(void);
 allocation_counts allocation_counter_stop(void);
 
 /// Live bytes of the process by jemalloc's own accounts; 0 without it.

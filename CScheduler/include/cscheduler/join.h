@@ -1,0 +1,39 @@
+/// join.h - fork and join: two branches, in parallel when a worker is free for the second.
+///
+/// Synchronisation: as csched_submit. What was written before the call is visible to both branches, and what
+/// they wrote is visible after it.
+/// Source: Frigo, Leiserson, Randall: The Implementation of the Cilk-5 Multithreaded Language (1998): the
+/// common case costs hardly more than two calls.
+
+#ifndef CSCHEDULER_JOIN_H
+#define CSCHEDULER_JOIN_H
+
+#include "annotations.h"
+#include "scheduler.h"
+
+CSCHED_ASSUME_NONNULL_BEGIN
+
+/// A function and what it is called with. Neither is used after the join has returned.
+typedef struct {
+    void (*function)(void *CSCHED_NULLABLE context);
+    void *CSCHED_NULLABLE context;
+} csched_branch;
+
+/// Runs two branches and returns when both have returned.
+///
+/// On a worker of `scheduler`: `second` waits in the worker's deque, where others may take it, while the
+/// caller runs `first`; then the caller runs `second` itself, unless it was taken: then it runs other
+/// operations, nested on its stack, until `second` has returned. Allocates nothing. `second` belongs to the
+/// body that joins: neither a suspension nor a shutdown keeps it from its end, but a worker that is suspended
+/// takes none. When little of the stack is left the branches run one after the other.
+///
+/// On any other thread: both run on workers of `scheduler`, past its capacity, and the caller blocks (a
+/// worker of another scheduler helps there).
+///
+/// CSCHED_OK; from outside also CSCHED_CLOSED and CSCHED_OUT_OF_MEMORY: then neither branch was called.
+csched_status csched_join(csched_scheduler *scheduler, csched_branch first, csched_branch second)
+    CSCHED_MUST_USE;
+
+CSCHED_ASSUME_NONNULL_END
+
+#endif

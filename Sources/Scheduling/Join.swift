@@ -1,0 +1,77 @@
+internal import CScheduler
+
+extension Scheduler {
+    /// Runs two closures, in parallel when a worker is free, and returns both results.
+    ///
+    /// ```swift
+    /// func sort(_ keys: Keys) {
+    ///     guard keys.count > 2_000 else { return keys.sortInPlace() }
+    ///     let (low, high) = keys.partition()
+    ///     _ = Scheduler.join({ sort(low) }, { sort(high) })
+    /// }
+    /// ```
+    ///
+    /// On a worker, `second` waits in the worker's queue, where others may take it, while the caller runs
+    /// `first`; then the caller runs `second` itself unless it was taken: then it helps, which is to run other
+    /// operations nested on its stack until `second` has returned. On every other thread both run on the
+    /// workers of ``shared`` while the caller blocks; when memory is exhausted, in the caller.
+    ///
+    /// `second` is a part of the operation that joins: neither a suspension nor a shutdown cancels it. Both
+    /// closures run to their end also when one throws; the error of `first` goes before that of `second`.
+    ///
+    /// - Complexity: O(1), lock-free, two small allocations.
+    /// - SeeAlso: Frigo, Leiserson, Randall: The Implementation of the Cilk-5 Multithreaded Language (1998).
+    @available(*, noasync, message: "Blocks the thread; use a task group.")
+    @inlinable
+    public static func join<First, Second, Failure: Error>(
+        _ first: @Sendable () throws(Failure) -> First, _ second: @Sendable () throws(Failure) -> Second
+    ) throws(Failure) -> (First, Second) {
+        // Each is written by one branch and read after both.
+        nonisolated(unsafe) var firstResult: Result<First, Failure>?
+        nonisolated(unsafe) var secondResult: Result<Second, Failure>?
+        runBoth(
+            { unsafe firstResult = outcome(of: first) },
+            { unsafe secondResult = outcome(of: second) })
+        guard let firstResult = unsafe firstResult, let secondResult = unsafe secondResult else {
+            preconditionFailure("Scheduler.join: a branch has not run")
+        }
+        return (try firstResult.get(), try secondResult.get())
+    }
+
+    @inlinable
+    static func outcome<Value, Failure: Error>(of body: () throws(Failure) -> Value) -> Result<Value, Failure> {
+        do throws(Failure) {
+            return .success(try body())
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    @usableFromInline
+    static func runBoth(_ first: @Sendable () -> Void, _ second: @Sendable () -> Void) {
+        withoutActuallyEscaping(first) { first in
+            withoutActuallyEscaping(second) { second in
+                var first = Body(first)
+                var second = Body(second)
+                unsafe withUnsafeMutablePointer(to: &first) { first in
+                    unsafe withUnsafeMutablePointer(to: &second) { second in
+                        unsafe runBoth(branch(first), branch(second))
+                    }
+                }
+            }
+        }
+    }
+
+    private static func branch(_ body: UnsafeMutablePointer<Body>) -> csched_branch {
+        unsafe csched_branch(
+            function: { unsafe $0!.assumingMemoryBound(to: Body.self).pointee.run() }, context: body)
+    }
+
+    private static func runBoth(_ first: csched_branch, _ second: csched_branch) {
+        let scheduler = unsafe csched_scheduler_current() ?? shared.handle
+        if unsafe csched_join(scheduler, first, second) != .ok {
+            unsafe first.function(first.context)
+            unsafe second.function(second.context)
+        }
+    }
+}

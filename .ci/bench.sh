@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Every benchmark once, small: the results are right, and what the run writes can be read. Speed is no matter.
+# Then the tests of the measuring program, on the same build.
 set -euo pipefail
 # shellcheck source=.ci/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -28,4 +29,8 @@ print(f"{len(workloads)} workloads ran with {len(peers)} peers")
 END
 ) || fail "$latest cannot be read; why is said above."
 
-echo "bench: $summary, all results are right, and $latest can be read."
+readonly at_least=10
+run_tests "$at_least" 300 -c release --package-path Benchmarks --scratch-path .build/benchmarks
+
+echo "bench: $summary, all results are right, $latest can be read, and $tests_passed tests" \
+    "of the program passed."

@@ -36,7 +36,7 @@ run_tests() {
     if [[ $# -gt 0 ]]; then shift && only=("$@"); fi
     # Without options it is the command of the README, which builds everything. Other builds leave the
     # benchmarks out.
-    if [[ ${#build[@]} -gt 0 ]]; then
+    if [[ ${#build[@]} -gt 0 && ${build[*]} != *--package-path* ]]; then
         everything=(--product CompositeOperationsPackageTests)
         only+=(--test-product CompositeOperationsPackageTests)
     fi

@@ -93,9 +93,9 @@ let package = Package(
             publicHeadersPath: "include", cSettings: warnings
         ),
 
-        // Nothing that a test links may link jemalloc: the sanitizers do not bear it.
         .testTarget(
-            name: "BenchmarkTests", dependencies: ["BenchmarkCore", "BenchmarkHarness", "BenchmarkReport"],
+            name: "BenchmarkTests",
+            dependencies: ["bench-runner", "BenchmarkCore", "BenchmarkHarness", "BenchmarkReport"],
             swiftSettings: settings
         ),
     ],

@@ -28,12 +28,32 @@ public struct Workload: Sendable {
     public let thorough: [Int]
     /// The checksum of a correct sample, by size.
     public let expectedChecksum: @Sendable (Int) -> UInt64
+    /// The operations of a sample, by size.
+    public let operations: @Sendable (Int) -> Int
+
+    init(
+        id: String, title: String, sentence: String, unit: String, metric: Metric,
+        quick: [Int], smoke: [Int], thorough: [Int],
+        expectedChecksum: @escaping @Sendable (Int) -> UInt64,
+        operations: @escaping @Sendable (Int) -> Int = { $0 }
+    ) {
+        self.id = id
+        self.title = title
+        self.sentence = sentence
+        self.unit = unit
+        self.metric = metric
+        self.quick = quick
+        self.smoke = smoke
+        self.thorough = thorough
+        self.expectedChecksum = expectedChecksum
+        self.operations = operations
+    }
 }
 
 extension Workload {
     /// The operations of one sample of W2, whatever the number of submitting threads: divisible by all of
     /// them.
-    public static let submissionsOfAllThreads = 200_000
+    public static let submissionsOfAllThreads = 100_000
 
     /// The value that operation `index` writes: all bits depend on the index, so that two errors do not
     /// cancel in the sum.

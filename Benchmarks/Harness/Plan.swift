@@ -10,6 +10,14 @@ public struct Plan: Sendable {
         case quick
         /// For publication: an hour.
         case thorough
+
+        var limit: Duration {
+            switch self {
+            case .smoke: .seconds(20)
+            case .quick: .seconds(2)
+            case .thorough: .seconds(30)
+            }
+        }
     }
 
     /// The workloads, in the order of the report.
@@ -22,22 +30,29 @@ public struct Plan: Sendable {
     public var seed: UInt64
     /// How much time the run takes.
     public var depth: Depth
+    /// The longest that one sample may take; a size that is predicted to take longer is not asked, and a process that
+    /// takes twice as long is killed.
+    public var limit: Duration
 
     /// Creates a plan, and checks that its names exist.
     ///
     /// - Parameters:
     ///   - filter: identifiers of workloads; nil: all.
     ///   - peers: names; nil: all that are known.
+    ///   - known: the names that users see.
+    ///   - hidden: names that take part only when they are asked for.
+    ///   - limit: the longest that one sample may take; nil: as the depth says.
     /// - Throws: ``BenchmarkError`` that names what is unknown.
     public init(
-        filter: [String]?, peers wanted: [String]?, known: [String], threads: Int, seed: UInt64, depth: Depth
+        filter: [String]?, peers wanted: [String]?, known: [String], hidden: [String] = [], threads: Int,
+        seed: UInt64, depth: Depth, limit: Duration? = nil
     ) throws {
         let all = BenchmarkCore.workloads
         for id in filter ?? [] where !all.contains(where: { $0.id == id }) {
             throw BenchmarkError(
                 "There is no workload '\(id)'; there are \(all.map(\.id).joined(separator: ", ")).")
         }
-        for name in wanted ?? [] where !known.contains(name) {
+        for name in wanted ?? [] where !(known + hidden).contains(name) {
             throw BenchmarkError("There is no peer '\(name)'; there are \(known.joined(separator: ", ")).")
         }
         guard threads > 0 else {
@@ -45,10 +60,16 @@ public struct Plan: Sendable {
         }
         workloads = all.filter { filter?.contains($0.id) ?? ($0.id != "W0") }  // W0 is a control
         // Everything is compared with ours, so it always takes part.
-        peers = ["ours"] + known.filter { $0 != "ours" && (wanted?.contains($0) ?? true) }
+        peers = ["ours"]
+        peers += known.filter { $0 != "ours" && (wanted?.contains($0) ?? true) }
+        peers += hidden.filter { wanted?.contains($0) ?? false }
         self.threads = threads
         self.seed = seed
         self.depth = depth
+        self.limit = limit ?? depth.limit
+        guard self.limit > .zero else {
+            throw BenchmarkError("The limit must be more than 0 seconds, not \(self.limit).")
+        }
     }
 
     /// The sizes of a workload.
@@ -84,27 +105,20 @@ public struct Plan: Sendable {
 
     /// Whether a workload is measured with this set of processes: costs vary little, and take long.
     func includes(_ workload: Workload, restart: Int) -> Bool { workload.metric != .cost || restart < 2 }
-
-    /// The longest that one sample may take; a size that is predicted to take longer is not asked.
-    public var limit: Duration {
-        switch depth {
-        case .smoke: .seconds(20)
-        case .quick: .seconds(3)
-        case .thorough: .seconds(30)
-        }
-    }
 }
 
 /// Predicts how long a peer will take for a size, by what it took for the sizes before.
 struct Prediction {
-    private var last: [String: (n: Int, seconds: Double)] = [:]
+    private var last: [String: (operations: Int, seconds: Double)] = [:]
 
-    mutating func note(_ workload: String, _ peer: String, n: Int, seconds: Double) {
-        last["\(workload) \(peer)"] = (n, seconds)
+    mutating func note(_ workload: Workload, _ peer: String, n: Int, seconds: Double) {
+        last["\(workload.id) \(peer)"] = (workload.operations(n), seconds)
     }
 
-    /// The seconds, at least linear in n; nil for the first size.
-    func seconds(_ workload: String, _ peer: String, n: Int) -> Double? {
-        last["\(workload) \(peer)"].map { $0.seconds * max(1, Double(n) / Double(max(1, $0.n))) }
+    /// The seconds, at least linear in the operations; nil for the first size.
+    func seconds(_ workload: Workload, _ peer: String, n: Int) -> Double? {
+        last["\(workload.id) \(peer)"].map {
+            $0.seconds * max(1, Double(workload.operations(n)) / Double(max(1, $0.operations)))
+        }
     }
 }

@@ -71,6 +71,19 @@ public struct RunDocument: Codable, Sendable {
             self.stopped = stopped
         }
 
+        /// As synthesised, but that `stopped` is there also when it is nil.
+        public func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(workload, forKey: .workload)
+            try container.encode(params, forKey: .params)
+            try container.encode(peer, forKey: .peer)
+            try container.encode(unit, forKey: .unit)
+            try container.encode(restarts, forKey: .restarts)
+            try container.encode(counts, forKey: .counts)
+            try container.encode(checksum, forKey: .checksum)
+            try container.encode(stopped, forKey: .stopped)
+        }
+
         /// The size.
         public var n: Int { params["n"] ?? 0 }
         /// All values.

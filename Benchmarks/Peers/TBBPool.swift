@@ -55,7 +55,7 @@ final class TBBPool: ThreadPool, @unchecked Sendable {
         return Sample(from: start, to: stop, operations: steps, checksum: end.value)
     }
 
-    /// W9 as oneTBB's documents write it: its waits help.
+    /// W9 by `parallel_invoke`, which is faster than two tasks of a group; its waits help.
     func forkJoin(n: Int) -> Sample {
         let start = now_ns()
         let value = tbb_peer_fibonacci(UInt32(n))

@@ -67,14 +67,10 @@ public struct Summary {
             .compactMap { peer in peer.ratio.map { (name: peer.name, ratio: $0) } }
             .sorted { $0.ratio.median < $1.ratio.median }
         guard let best = ratios.first else { return "No peer to compare with." }
-        if best.ratio.low > 1 {
-            return
-                "Ours is faster than every peer; next is \(best.name) at \(Format.number(best.ratio.median))×."
-        }
-        if best.ratio.high < 1 {
-            return "\(best.name) is faster: it takes \(Format.number(best.ratio.median))× our time."
-        }
-        return "No difference can be told from \(best.name) (\(Format.number(best.ratio.median))×)."
+        let figure = "\(best.name) (\(Format.number(best.ratio.median))×)"
+        if best.ratio.low > 1 { return "Ours is \(row.workload.better) every peer; next is \(figure)." }
+        if best.ratio.high < 1 { return "Ours is not \(row.workload.better) \(figure)." }
+        return "No difference can be told from \(figure)."
     }
 
     /// The sentence about the distance to the physical limit.
@@ -85,6 +81,11 @@ public struct Summary {
         return "The floor (the same allocations and calls, no scheduling) takes "
             + "\(Format.number(ratio.median))× our time."
     }
+}
+
+extension Workload {
+    /// What a ratio above 1 says about ours.
+    fileprivate var better: String { metric == .cost ? "smaller than" : "faster than" }
 }
 
 extension RunDocument.Series {

@@ -28,6 +28,9 @@ struct Run: ParsableCommand {
     @Flag(help: "Every workload once, small: seconds.")
     var smoke = false
 
+    @Option(help: "The longest that one sample may take, in seconds; by the depth of the run without it.")
+    var limit: Double?
+
     @Option(help: "Where the raw values go.")
     var json = ".benchmarks/latest.json"
 
@@ -45,9 +48,10 @@ struct Run: ParsableCommand {
         if thorough && smoke { throw BenchmarkError("'--thorough' and '--smoke' exclude each other.") }
         let plan = try Plan(
             filter: filter.map(Self.list), peers: peers.map(Self.list), known: visiblePeers.map { $0.name },
+            hidden: peerTypes.map { $0.name }.filter(controls.contains),
             threads: threads ?? ProcessInfo.processInfo.activeProcessorCount,
             seed: seed ?? .random(in: 1...999_999_999),
-            depth: smoke ? .smoke : thorough ? .thorough : .quick)
+            depth: smoke ? .smoke : thorough ? .thorough : .quick, limit: limit.map { .seconds($0) })
         Interruption.install()
         let coordinator = Coordinator(
             plan: plan, program: "/proc/self/exe", types: peerTypes, progress: Progress(),
@@ -72,8 +76,11 @@ struct Run: ParsableCommand {
     }
 }
 
-/// The peers that users see; the others are there to be caught by tests.
-var visiblePeers: [any Peer.Type] { peerTypes.filter { !["wrong", "hang"].contains($0.name) } }
+/// Peers that are there to be caught by tests.
+let controls: Set = ["wrong", "hang"]
+
+/// The peers that users see.
+var visiblePeers: [any Peer.Type] { peerTypes.filter { !controls.contains($0.name) } }
 
 /// Writes a file whole or not at all.
 func writeText(_ text: String, to path: String) throws {
@@ -94,6 +101,10 @@ enum Interruption {
     static var happened: Bool { flag.load(ordering: .relaxed) }
 
     static func install() {
+        var interrupt = sigset_t()
+        sigemptyset(&interrupt)
+        sigaddset(&interrupt, SIGINT)
+        pthread_sigmask(SIG_UNBLOCK, &interrupt, nil)  // whoever started this may have blocked it
         signal(SIGINT) { _ in Interruption.flag.store(true, ordering: .relaxed) }
         signal(SIGPIPE, SIG_IGN)  // a child that was killed must not take the coordinator along
     }

@@ -20,24 +20,28 @@
 
 enum { PENDING, AWAITED, DONE };
 
-typedef struct {
-    csched_branch branch;
-    csched_worker *joiner; // NULL: a thread that is no worker
-    csched_atomic(uint32_t) state;
-} frame;
-
 // A join from outside: both branches as one operation.
 typedef struct {
-    frame frame;
+    csched_fork fork; // its branch is the first one
     csched_branch second;
     bool cancelled;
 } root;
 
-static void finish(frame *frame)
+// The header is for compilers that know no C11 atomics as well, so the word is atomic only here.
+static csched_atomic(uint32_t) *state_of(csched_fork *fork)
+{
+    return (csched_atomic(uint32_t) *)&fork->state;
+}
+
+_Static_assert(sizeof(csched_atomic(uint32_t)) == sizeof(uint32_t), "state_of");
+
+static void call(csched_branch branch) { branch.function(branch.context); }
+
+static void finish(csched_fork *fork)
 {
     csched_reclaim_enter(); // J3
-    csched_worker *joiner = frame->joiner;
-    csched_atomic(uint32_t) *state = &frame->state;
+    csched_worker *joiner = fork->joiner;
+    csched_atomic(uint32_t) *state = state_of(fork);
     if (csched_exchange(state, DONE, acq_rel) == AWAITED) { // P20, P21
         if (joiner != NULL) {
             csched_worker_interrupt(joiner);
@@ -51,56 +55,75 @@ static void finish(frame *frame)
 void csched_join_run_second(void *context, void *unused, csched_disposition disposition)
 {
     (void)unused, (void)disposition;
-    frame *forked = context;
-    forked->branch.function(forked->branch.context);
-    finish(forked);
+    csched_fork *fork = context;
+    call(fork->branch);
+    finish(fork);
 }
 
 static bool is_done(const void *context)
 {
-    const frame *forked = context;
-    return csched_load(&forked->state, acquire) == DONE; // P20
+    const csched_fork *fork = context;
+    return csched_load((const csched_atomic(uint32_t) *)&fork->state, acquire) == DONE; // P20
 }
 
 // False: it is done.
-static bool announce(frame *frame)
+static bool announce(csched_fork *fork)
 {
     uint32_t seen = PENDING;
-    return csched_cas(&frame->state, &seen, AWAITED, relaxed, acquire) || seen == AWAITED; // P21
+    return csched_cas(state_of(fork), &seen, AWAITED, relaxed, acquire) || seen == AWAITED; // P21
 }
 
-static void wait_on_worker(frame *frame)
+static void wait_on_worker(csched_fork *fork)
 {
     bool announced = false;
-    while (csched_worker_help(is_done, frame, CSCHED_FOREVER, announced) == CSCHED_HELP_SLEEPY &&
-           announce(frame)) {
+    while (csched_worker_help(is_done, fork, CSCHED_FOREVER, announced) == CSCHED_HELP_SLEEPY &&
+           announce(fork)) {
         announced = true;
     }
 }
 
-static void wait_outside(frame *frame)
+static void wait_outside(csched_fork *fork)
 {
-    while (announce(frame)) {
-        (void)csched_futex_wait(&frame->state, AWAITED, CSCHED_FOREVER);
+    while (announce(fork)) {
+        (void)csched_futex_wait(&fork->state, AWAITED, CSCHED_FOREVER);
     }
+}
+
+static bool begin(csched_worker *worker, csched_fork *fork, csched_branch branch)
+{
+    fork->branch = branch;
+    fork->joiner = worker;
+    csched_init(state_of(fork), PENDING);
+    const csched_operation operation = {.run = csched_join_run_second, .context = fork};
+    return csched_likely(csched_worker_may_nest(worker)) && csched_worker_submit(worker, &operation, 1);
+}
+
+bool csched_fork_begin(csched_fork *fork, csched_branch branch)
+{
+    csched_worker *worker = csched_worker_self();
+    return csched_likely(worker != NULL) && begin(worker, fork, branch);
+}
+
+bool csched_fork_end(csched_fork *fork)
+{
+    if (csched_likely(csched_worker_take_back(fork->joiner, fork))) {
+        return true;
+    }
+    wait_on_worker(fork);
+    return false;
 }
 
 static void join_on_worker(csched_worker *worker, csched_branch first, csched_branch second)
 {
-    frame forked = {.branch = second, .joiner = worker};
-    csched_init(&forked.state, PENDING);
-    const csched_operation operation = {.run = csched_join_run_second, .context = &forked};
-    if (csched_unlikely(!csched_worker_may_nest(worker)) || !csched_worker_submit(worker, &operation, 1)) {
-        first.function(first.context);
-        second.function(second.context);
+    csched_fork fork;
+    if (!begin(worker, &fork, second)) {
+        call(first);
+        call(second);
         return;
     }
-    first.function(first.context);
-    if (csched_likely(csched_worker_take_back(worker, &forked))) {
-        second.function(second.context);
-        csched_worker_count_executed(worker);
-    } else {
-        wait_on_worker(&forked);
+    call(first);
+    if (csched_fork_end(&fork)) {
+        call(second);
     }
 }
 
@@ -109,27 +132,27 @@ static void run_root(void *context, void *unused, csched_disposition disposition
     (void)unused;
     root *both = context;
     if (disposition == CSCHED_RUN) {
-        join_on_worker(csched_worker_self(), both->frame.branch, both->second);
+        join_on_worker(csched_worker_self(), both->fork.branch, both->second);
     } else {
         both->cancelled = true;
     }
-    finish(&both->frame);
+    finish(&both->fork);
 }
 
 static csched_status join_outside(csched_scheduler *scheduler, csched_worker *other, csched_branch first,
                                   csched_branch second)
 {
-    root both = {.frame = {.branch = first, .joiner = other}, .second = second, .cancelled = false};
-    csched_init(&both.frame.state, PENDING);
+    root both = {.fork = {.branch = first, .joiner = other}, .second = second, .cancelled = false};
+    csched_init(state_of(&both.fork), PENDING);
     const csched_operation operation = {.run = run_root, .context = &both};
     csched_status status = csched_submit_exempt(scheduler, operation);
     if (status != CSCHED_OK) {
         return status;
     }
     if (other != NULL) {
-        wait_on_worker(&both.frame);
+        wait_on_worker(&both.fork);
     } else {
-        wait_outside(&both.frame);
+        wait_outside(&both.fork);
     }
     return both.cancelled ? CSCHED_CLOSED : CSCHED_OK;
 }

@@ -134,6 +134,7 @@ bool csched_worker_take_back(csched_worker *worker, const void *context)
         return false;
     }
     if (csched_likely(newest.context == context)) {
+        count(&worker->executed, 1); // the caller runs it at once
         return true;
     }
     // What the first branch submitted lies above it: the wait runs that first.
@@ -141,8 +142,6 @@ bool csched_worker_take_back(csched_worker *worker, const void *context)
                  "out of memory for operations already accepted");
     return false;
 }
-
-void csched_worker_count_executed(csched_worker *worker) { count(&worker->executed, 1); }
 
 bool csched_worker_may_nest(const csched_worker *worker)
 {
@@ -195,8 +194,7 @@ static void keep(csched_worker *worker, csched_operation *batch, size_t number, 
         batch[low] = batch[high];
         batch[high] = swapped;
     }
-    csched_check(push(worker, batch + 1, number - 1),
-                 "out of memory for operations already accepted");
+    csched_check(push(worker, batch + 1, number - 1), "out of memory for operations already accepted");
 }
 
 static size_t take_from_inboxes(csched_worker *worker, csched_operation *batch)

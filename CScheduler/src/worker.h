@@ -62,10 +62,8 @@ csched_worker *csched_worker_self(void);
 /// On the worker: pushes what a running body submits onto the worker's deque. False: out of memory.
 bool csched_worker_submit(csched_worker *worker, const csched_operation *operations, size_t count);
 
-/// Takes the operation with this context back, if it is the newest in the worker's deque.
+/// Takes the operation with this context back, if it is the newest in the worker's deque; the caller runs it.
 bool csched_worker_take_back(csched_worker *worker, const void *context);
-/// An operation that was taken back has run.
-void csched_worker_count_executed(csched_worker *worker);
 /// Whether the worker's stack is long enough for a wait.
 bool csched_worker_may_nest(const csched_worker *worker);
 

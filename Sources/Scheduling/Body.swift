@@ -4,13 +4,13 @@ internal import CScheduler
 ///
 /// The struct keeps the closure's natural calling convention: stored through a generic pointer it would be
 /// re-abstracted, which allocates a second box.
-struct Body: Sendable {
+struct Body: ~Copyable, Sendable {
     typealias Words = (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?)
 
     let run: @Sendable () -> Void
 
     @inline(__always)
-    init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+    init(_ run: consuming @escaping @Sendable () -> Void) { self.run = run }
 
     /// Takes over the reference that ``words()`` gave away.
     @inline(__always)
@@ -23,17 +23,19 @@ struct Body: Sendable {
 
     /// The closure's code and context, with a reference to the context that ``init(taking:)`` takes over.
     @inline(__always)
-    func words() -> Words {
-        unsafe withUnsafeTemporaryAllocation(of: Body.self, capacity: 1) { buffer in
+    consuming func words() -> Words {
+        var words: Words = (nil, nil)
+        var body: Body? = self
+        unsafe withUnsafeMutablePointer(to: &words) { words in
             // Never deinitialised: the reference moves into the words.
-            unsafe buffer.initializeElement(at: 0, to: self)
-            return unsafe UnsafeRawPointer(buffer.baseAddress!).load(as: Words.self)
+            _ = unsafe UnsafeMutableRawPointer(words).initializeMemory(as: Body.self, to: body.take()!)
         }
+        return unsafe words
     }
 
     /// An operation that runs the closure, or only releases it when it is cancelled.
     @inline(__always)
-    func operation(in counter: OpaquePointer?) -> csched_operation {
+    consuming func operation(in counter: OpaquePointer?) -> csched_operation {
         let (code, context) = unsafe words()
         return unsafe csched_operation(run: runBody, context: code, extra: context, counter: counter)
     }

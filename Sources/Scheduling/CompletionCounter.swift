@@ -93,10 +93,10 @@ public final class CompletionCounter: Sendable {
     /// - Parameter body: something short; it runs on the thread of the last ``leave()``, or on the caller's.
     /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/outOfMemory``; `body` is not called then.
     /// - Complexity: O(1), lock-free, one allocation.
-    public func notify(_ body: @escaping @Sendable () -> Void) throws(SchedulerError) {
-        let box = unsafe Unmanaged.passRetained(Box(Body(body)))
+    public func notify(_ body: consuming @escaping @Sendable () -> Void) throws(SchedulerError) {
+        let box = unsafe Unmanaged.passRetained(BodyBox(body))
         let notification = unsafe csched_completion_notify(
-            handle, { unsafe Unmanaged<Box<Body>>.fromOpaque($0!).takeRetainedValue().value.run() },
+            handle, { unsafe Unmanaged<BodyBox>.fromOpaque($0!).takeRetainedValue().body.run() },
             box.toOpaque())
         guard let notification = unsafe notification else {
             unsafe box.release()
@@ -120,8 +120,8 @@ public final class CompletionCounter: Sendable {
     }
 }
 
-/// A value with an identity, to be passed through C.
-final class Box<Value: Sendable>: Sendable {
-    let value: Value
-    init(_ value: Value) { self.value = value }
+/// A closure with an identity, to be passed through C as one word.
+private final class BodyBox: Sendable {
+    let body: Body
+    init(_ run: consuming @escaping @Sendable () -> Void) { body = Body(run) }
 }

@@ -19,7 +19,7 @@ extension Scheduler {
     /// `second` is a part of the operation that joins: neither a suspension nor a shutdown cancels it. Both
     /// closures run to their end also when one throws; the error of `first` goes before that of `second`.
     ///
-    /// - Complexity: O(1), lock-free, two small allocations.
+    /// - Complexity: O(1), lock-free, one small allocation.
     /// - SeeAlso: Frigo, Leiserson, Randall: The Implementation of the Cilk-5 Multithreaded Language (1998).
     @available(*, noasync, message: "Blocks the thread; use a task group.")
     @inlinable
@@ -39,7 +39,8 @@ extension Scheduler {
     }
 
     @inlinable
-    static func outcome<Value, Failure: Error>(of body: () throws(Failure) -> Value) -> Result<Value, Failure> {
+    static func outcome<Value, Failure: Error>(of body: () throws(Failure) -> Value) -> Result<Value, Failure>
+    {
         do throws(Failure) {
             return .success(try body())
         } catch {
@@ -49,14 +50,30 @@ extension Scheduler {
 
     @usableFromInline
     static func runBoth(_ first: @Sendable () -> Void, _ second: @Sendable () -> Void) {
+        withoutActuallyEscaping(second) { second in
+            var body = Body(second)
+            unsafe withUnsafeMutablePointer(to: &body) { body in
+                var fork = unsafe csched_fork()
+                guard unsafe csched_fork_begin(&fork, branch(body)) else {
+                    return unsafe runBothElsewhere(first, branch(body))
+                }
+                first()
+                if unsafe csched_fork_end(&fork) { second() }
+            }
+        }
+    }
+
+    /// Off the workers: both run on those of ``shared``. On a worker with little stack left, one after the
+    /// other.
+    private static func runBothElsewhere(_ first: @Sendable () -> Void, _ second: csched_branch) {
         withoutActuallyEscaping(first) { first in
-            withoutActuallyEscaping(second) { second in
-                var first = Body(first)
-                var second = Body(second)
-                unsafe withUnsafeMutablePointer(to: &first) { first in
-                    unsafe withUnsafeMutablePointer(to: &second) { second in
-                        unsafe runBoth(branch(first), branch(second))
-                    }
+            var body = Body(first)
+            unsafe withUnsafeMutablePointer(to: &body) { body in
+                let first = unsafe branch(body)
+                let scheduler = unsafe csched_scheduler_current() ?? shared.handle
+                if unsafe csched_join(scheduler, first, second) != .ok {
+                    unsafe first.function(first.context)
+                    unsafe second.function(second.context)
                 }
             }
         }
@@ -65,13 +82,5 @@ extension Scheduler {
     private static func branch(_ body: UnsafeMutablePointer<Body>) -> csched_branch {
         unsafe csched_branch(
             function: { unsafe $0!.assumingMemoryBound(to: Body.self).pointee.run() }, context: body)
-    }
-
-    private static func runBoth(_ first: csched_branch, _ second: csched_branch) {
-        let scheduler = unsafe csched_scheduler_current() ?? shared.handle
-        if unsafe csched_join(scheduler, first, second) != .ok {
-            unsafe first.function(first.context)
-            unsafe second.function(second.context)
-        }
     }
 }

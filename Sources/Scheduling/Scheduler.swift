@@ -72,7 +72,7 @@ public final class Scheduler: Sendable {
     /// - Complexity: O(1), lock-free; allocates nothing beside the closure's own context, but a block for
     ///   every few hundred operations that wait. With ``CapacityPolicy/suspend`` the call may block a thread
     ///   that is no worker.
-    public func submit(_ body: @escaping @Sendable () -> Void) throws(SchedulerError) {
+    public func submit(_ body: consuming @escaping @Sendable () -> Void) throws(SchedulerError) {
         unsafe try submit(Body(body), in: nil)
     }
 
@@ -80,14 +80,14 @@ public final class Scheduler: Sendable {
     ///
     /// - Throws: as ``submit(_:)``; the counter is as before then.
     /// - Complexity: as ``submit(_:)``.
-    public func submit(in counter: CompletionCounter, _ body: @escaping @Sendable () -> Void)
+    public func submit(in counter: CompletionCounter, _ body: consuming @escaping @Sendable () -> Void)
         throws(SchedulerError)
     {
         unsafe try submit(Body(body), in: counter.handle)
     }
 
     @inline(__always)
-    private func submit(_ body: Body, in counter: OpaquePointer?) throws(SchedulerError) {
+    private func submit(_ body: consuming Body, in counter: OpaquePointer?) throws(SchedulerError) {
         let operation = unsafe body.operation(in: counter)
         let status = unsafe csched_submit(handle, operation)
         if status != .ok {

@@ -33,20 +33,20 @@ public final class SerialLane: Sendable {
     ///   ``SchedulerError/Code/outOfMemory``; `body` is released without being called then. The scheduler's
     ///   capacity does not apply.
     /// - Complexity: O(1), lock-free, one allocation beside the closure's own context.
-    public func submit(_ body: @escaping @Sendable () -> Void) throws(SchedulerError) {
+    public func submit(_ body: consuming @escaping @Sendable () -> Void) throws(SchedulerError) {
         unsafe try submit(Body(body), in: nil)
     }
 
     /// Appends one operation that counts in `counter` until it has returned.
     ///
     /// - Throws: as ``submit(_:)``.
-    public func submit(in counter: CompletionCounter, _ body: @escaping @Sendable () -> Void)
+    public func submit(in counter: CompletionCounter, _ body: consuming @escaping @Sendable () -> Void)
         throws(SchedulerError)
     {
         unsafe try submit(Body(body), in: counter.handle)
     }
 
-    private func submit(_ body: Body, in counter: OpaquePointer?) throws(SchedulerError) {
+    private func submit(_ body: consuming Body, in counter: OpaquePointer?) throws(SchedulerError) {
         let operation = unsafe body.operation(in: counter)
         let status = unsafe csched_lane_submit(handle, operation)
         if status != .ok {

@@ -12,8 +12,9 @@ typedef struct {
     uint64_t bytes; ///< allocated, as the allocator rounds them
 } allocation_counts;
 
-/// To be called before the process has a second thread: a thread that ends just after jemalloc's hooks changed
-/// leaves a dangling entry in its lists (5.3.0). False: the process does not run on a jemalloc that has hooks.
+/// To be called before the process has a second thread: a thread that ends just after jemalloc's hooks
+/// changed leaves a dangling entry in its lists (5.3.0). False: the process does not run on a jemalloc that
+/// has hooks.
 bool allocation_counter_install(void);
 
 /// Begins to count, from zero; the counts are 0 when no counter is installed.

@@ -7,6 +7,7 @@
 #include <new>
 #include <tbb/flow_graph.h>
 #include <tbb/global_control.h>
+#include <tbb/parallel_invoke.h>
 #include <tbb/task_arena.h>
 #include <tbb/task_group.h>
 #include <tbb/version.h>
@@ -58,10 +59,7 @@ uint64_t fibonacci(uint32_t n)
     }
     uint64_t left = 0;
     uint64_t right = 0;
-    tbb::task_group group;
-    group.run([&left, n] { left = fibonacci(n - 1); });
-    group.run([&right, n] { right = fibonacci(n - 2); });
-    group.wait();
+    tbb::parallel_invoke([&left, n] { left = fibonacci(n - 1); }, [&right, n] { right = fibonacci(n - 2); });
     return left + right;
 }
 

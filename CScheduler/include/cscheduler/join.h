@@ -8,6 +8,9 @@
 #ifndef CSCHEDULER_JOIN_H
 #define CSCHEDULER_JOIN_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "annotations.h"
 #include "scheduler.h"
 
@@ -33,6 +36,23 @@ typedef struct {
 /// CSCHED_OK; from outside also CSCHED_CLOSED and CSCHED_OUT_OF_MEMORY: then neither branch was called.
 csched_status csched_join(csched_scheduler *scheduler, csched_branch first, csched_branch second)
     CSCHED_MUST_USE;
+
+/// A join in its three steps, for callers who would rather call their branches themselves. Lives on the
+/// caller's stack from begin to end, does not move, and its members are not for the caller.
+typedef struct {
+    csched_branch branch;
+    void *CSCHED_NULLABLE joiner;
+    uint32_t state;
+} csched_fork;
+
+/// On a worker: puts `branch` in reach of others. False on every other thread, when little of the stack is
+/// left, and when memory is exhausted: nothing was done.
+bool csched_fork_begin(csched_fork *fork, csched_branch branch) CSCHED_MUST_USE;
+
+/// Ends a fork that began, on the same worker. True: the branch was not taken, and the caller has to run it
+/// now. False: it has run; the worker ran other operations meanwhile. Forks end in the reverse order of their
+/// beginnings.
+bool csched_fork_end(csched_fork *fork) CSCHED_MUST_USE;
 
 CSCHED_ASSUME_NONNULL_END
 

@@ -1,0 +1,172 @@
+import BenchmarkHarness
+import Foundation
+import Glibc
+import Testing
+
+/// The program as its user sees it: arguments in; a sentence, a status and files out.
+@Suite struct RunnerTests {
+    /// Bad input of every kind: status 64, one sentence that names it, and no file is touched.
+    @Test(arguments: [
+        (["run", "--filter", "W1,W99"], "There is no workload 'W99'"),
+        (["run", "--peers", "gcd"], "There is no peer 'gcd'"),
+        (["run", "--threads", "0"], "The number of threads must be at least 1, not 0."),
+        (["run", "--smoke", "--thorough"], "'--thorough' and '--smoke' exclude each other."),
+        (["run", "--limit", "0"], "The limit must be more than 0 seconds"),
+        (["run", "--seed", "x"], "The value 'x' is invalid for '--seed <seed>'"),
+        (["compare", "none.json", "none.json"], "The file 'none.json' cannot be read."),
+        (["report", "bad.json"], "The file 'bad.json' is not the JSON of a benchmark run."),
+        (["check", "bad.json"], "The file 'bad.json' is not the JSON of a benchmark run."),
+        (["measure"], "Unexpected argument 'measure'"),
+    ]) func `bad input is named`(arguments: [String], sentence: String) throws {
+        try Program.inFolder { program in
+            try program.write("not JSON", to: "bad.json")
+            try program.write("an earlier run", to: ".benchmarks/latest.json")
+            try program.write("an earlier page", to: ".benchmarks/report.html")
+            let result = try program.run(arguments)
+            #expect(result.status == 64)
+            #expect(result.errors.contains(sentence))
+            #expect(program.read(".benchmarks/latest.json") == "an earlier run")
+            #expect(program.read(".benchmarks/report.html") == "an earlier page")
+        }
+    }
+
+    @Test func `a wrong result ends the run, and is no figure`() throws {
+        try Program.inFolder { program in
+            let result = try program.run(["run", "--smoke", "--filter", "W1", "--peers", "wrong"])
+            #expect(result.status == 64)
+            #expect(result.errors.contains("The peer 'wrong' computed "))
+            #expect(program.read(".benchmarks/latest.json") == nil)
+        }
+    }
+
+    @Test func `a peer that hangs is killed and shown, and the run goes on`() throws {
+        try Program.inFolder { program in
+            let result = try program.run([
+                "run", "--smoke", "--filter", "W1", "--peers", "serial,hang", "--limit", "0.5",
+            ])
+            #expect(result.status == 0)
+            #expect(result.output.contains("stopped"))
+            let run = try program.document()
+            #expect(
+                try #require(run.series("W1", n: 1_000, peer: "hang")).stopped == "killed after 1.0 seconds")
+            #expect(try #require(run.series("W1", n: 1_000, peer: "serial")).values.count == 1)
+            #expect(try #require(run.series("W1", n: 1_000, peer: "ours")).values.count == 1)
+        }
+    }
+
+    @Test func `an interrupt leaves a valid part of the run`() throws {
+        try Program.inFolder { program in
+            let running = try program.start(["run", "--thorough", "--filter", "W1", "--peers", "serial"])
+            running.waitForChildren()
+            running.interrupt()
+            let result = running.wait()
+            #expect(result.status == 0)
+            #expect(result.output.contains("The run was ended early"))
+            #expect(try program.document().isPartial)
+            #expect(program.read(".benchmarks/report.html")?.contains("<svg") == true)
+        }
+    }
+
+    @Test func `a run can be drawn again, compared and checked`() throws {
+        try Program.inFolder { program in
+            let first = try program.run([
+                "run", "--smoke", "--filter", "W1,W9", "--peers", "serial", "--seed", "7",
+            ])
+            #expect(first.status == 0)
+            #expect(try program.document().seed == 7)
+            let page = try #require(program.read(".benchmarks/report.html"))
+            try program.write("", to: ".benchmarks/report.html")
+            #expect(try program.run(["report", ".benchmarks/latest.json"]).status == 0)
+            #expect(program.read(".benchmarks/report.html") == page)
+            let same = try program.run(["compare", ".benchmarks/latest.json", ".benchmarks/latest.json"])
+            #expect(same.status == 0 && same.output.contains("W9"))
+            #expect(try program.run(["check", ".benchmarks/latest.json"]).output.contains("All gates hold."))
+        }
+    }
+
+    #if DEBUG
+        @Test func `a debug build refuses to measure`() throws {
+            try Program.inFolder { program in
+                let result = try program.run(["run", "--smoke"], allowDebug: false)
+                #expect(result.status == 64)
+                #expect(result.errors.contains("This is a debug build, whose numbers mean nothing"))
+            }
+        }
+    #endif
+}
+
+/// The built program, in a folder of its own.
+private struct Program {
+    let folder: String
+
+    static func inFolder(_ body: (Program) throws -> Void) throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try body(Program(folder: folder.path))
+    }
+
+    func write(_ text: String, to name: String) throws {
+        let url = URL(fileURLWithPath: folder + "/" + name)
+        try FileManager.default.createDirectory(
+            at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try text.write(to: url, atomically: true, encoding: .utf8)
+    }
+
+    func read(_ name: String) -> String? { try? String(contentsOfFile: folder + "/" + name, encoding: .utf8) }
+
+    func document() throws -> RunDocument {
+        try RunDocument(contentsOf: folder + "/.benchmarks/latest.json")
+    }
+
+    func run(_ arguments: [String], allowDebug: Bool = true) throws -> Result {
+        try start(arguments, allowDebug: allowDebug).wait()
+    }
+
+    func start(_ arguments: [String], allowDebug: Bool = true) throws -> Running {
+        var arguments = arguments
+        #if DEBUG
+            if arguments.first == "run", allowDebug { arguments.append("--allow-debug") }
+        #endif
+        let process = Process()
+        // Beside the program of the tests, because these depend on it.
+        process.executableURL = try #require(Bundle.main.executableURL).deletingLastPathComponent()
+            .appendingPathComponent("bench-runner")
+        process.arguments = arguments
+        process.currentDirectoryURL = URL(fileURLWithPath: folder)
+        // Files and not pipes: a pipe that nobody reads meanwhile would block the program.
+        for name in ["output", "errors"] { try write("", to: name) }
+        process.standardOutput = FileHandle(forWritingAtPath: folder + "/output")
+        process.standardError = FileHandle(forWritingAtPath: folder + "/errors")
+        try process.run()
+        return Running(process: process, program: self)
+    }
+
+    struct Result {
+        let status: Int32
+        let output: String
+        let errors: String
+    }
+}
+
+private struct Running {
+    let process: Process
+    let program: Program
+
+    func wait() -> Program.Result {
+        process.waitUntilExit()
+        return Program.Result(
+            status: process.terminationStatus, output: program.read("output") ?? "",
+            errors: program.read("errors") ?? "")
+    }
+
+    /// Returns when the program has started the processes of its peers.
+    func waitForChildren() {
+        let children = "/proc/\(process.processIdentifier)/task/\(process.processIdentifier)/children"
+        while (try? String(contentsOfFile: children, encoding: .utf8))?.contains(" ") != true {
+            sched_yield()
+        }
+    }
+
+    func interrupt() { kill(process.processIdentifier, SIGINT) }
+}

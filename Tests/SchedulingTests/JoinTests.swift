@@ -1,0 +1,279 @@
+// Fork and join: both branches run exactly once, in parallel where a worker is free, and the join returns after
+// both.
+
+import CScheduler
+import PropertyTesting
+import PropertyTestingSupport
+import Scheduling
+import Testing
+
+extension Stress {
+    @Suite struct Join {
+        /// A computation: leaves are numbers, inner nodes join.
+        indirect enum Tree: Sendable {
+            case leaf(Int)
+            case node(Tree, Tree)
+
+            static func generator(depth: Int) -> Generator<Tree> {
+                Generator { source in random(depth: depth, &source) }
+            }
+
+            private static func random(depth: Int, _ source: inout Source) -> Tree {
+                // The simplest choice is a leaf; few choices are.
+                guard depth > 0, source.draw(below: 8) > 0 else {
+                    return .leaf(Int(source.draw(below: 1_000)))
+                }
+                return .node(random(depth: depth - 1, &source), random(depth: depth - 1, &source))
+            }
+
+            var leaves: Int {
+                switch self {
+                case .leaf: 1
+                case .node(let left, let right): left.leaves + right.leaves
+                }
+            }
+
+            var sum: Int {
+                switch self {
+                case .leaf(let number): number
+                case .node(let left, let right): left.sum + right.sum
+                }
+            }
+
+            func joined(counting visits: Count) -> Int {
+                switch self {
+                case .leaf(let number):
+                    visits.add()
+                    return number
+                case .node(let left, let right):
+                    let (first, second) = Scheduler.join(
+                        { left.joined(counting: visits) }, { right.joined(counting: visits) })
+                    return first + second
+                }
+            }
+        }
+
+        @Test(arguments: [1, 2, 4])
+        func `a tree of joins computes what its serial form does`(workers: Int) async throws {
+            try await withScheduler(.workers(workers)) { scheduler in
+                await forAll(
+                    Tree.generator(depth: 9), cases: scaled(60),
+                    covering: [.cover(30, "more than 50 leaves") { $0.leaves > 50 }]
+                ) { tree in
+                    let visits = Count()
+                    let result = Count()
+                    let counter = try CompletionCounter()
+                    try scheduler.submit(in: counter) { result.add(tree.joined(counting: visits)) }
+                    try await counter.wait()
+                    #expect(result.value == tree.sum)
+                    #expect(visits.value == tree.leaves)
+                }
+                #expect(eventually { scheduler.statistics.submitted == scheduler.statistics.executed })
+            }
+        }
+
+        @Test func `branches run at the same time`() throws {
+            try withScheduler(.workers(2)) { scheduler in
+                for _ in 0..<scaled(100) {
+                    try evaluate(on: scheduler) {
+                        let (first, second) = (Gate(), Gate())
+                        _ = Scheduler.join(
+                            {
+                                first.open()
+                                second.wait()
+                            },
+                            {
+                                second.open()
+                                first.wait()
+                            })
+                    }
+                }
+            }
+        }
+
+        /// The branch was taken, and there is nothing to help with: the end of the branch must wake the sleeper.
+        @Test func `a join sleeps until the branch that was taken has ended`() throws {
+            try withScheduler(.workers(2)) { scheduler in
+                for _ in 0..<scaled(100) {
+                    let (taken, finish) = (Gate(), Gate())
+                    let parkedBefore = Count()
+                    let counter = try CompletionCounter()
+                    try scheduler.submit(in: counter) {
+                        let (_, value) = Scheduler.join(
+                            {
+                                taken.wait()
+                                parkedBefore.reset(to: Int(scheduler.statistics.parked))
+                            },
+                            {
+                                taken.open()
+                                finish.wait()
+                                return 7
+                            })
+                        if value != 7 { Issue.record("a branch returned \(value)") }
+                    }
+                    taken.wait()
+                    #expect(eventually { Int(scheduler.statistics.parked) > parkedBefore.value })
+                    finish.open()
+                    try #require(counter.wait(timeout: .seconds(20)) == .completed)
+                }
+            }
+        }
+
+        @Test func `a join stays on the scheduler of its worker, and outside goes to the shared one`() throws
+        {
+            try withScheduler(.workers(2)) { scheduler in
+                let inside = try evaluate(on: scheduler) {
+                    Scheduler.join({ Scheduler.current === scheduler }, { Scheduler.current === scheduler })
+                }
+                #expect(inside == (true, true))
+            }
+            let outside = Scheduler.join(
+                { Scheduler.current === Scheduler.shared }, { Scheduler.current === Scheduler.shared })
+            #expect(outside == (true, true))
+        }
+
+        @Test func `what the first branch submits runs as well, and does not hide the second`() throws {
+            try withScheduler(.workers(1)) { scheduler in
+                let submitted = Count()
+                let counter = try CompletionCounter()
+                let result = try evaluate(on: scheduler) {
+                    Scheduler.join(
+                        {
+                            for _ in 0..<200 {
+                                do { try scheduler.submit(in: counter) { submitted.add() } } catch {
+                                    Issue.record(error)
+                                }
+                            }
+                            return 1
+                        }, { 2 })
+                }
+                #expect(result == (1, 2))
+                #expect(counter.wait(timeout: .seconds(20)) == .completed)
+                #expect(submitted.value == 200)
+            }
+        }
+
+        private struct Failure: Error, Equatable { let branch: Int }
+
+        @Test func `the error of the first branch goes first, after both have run`() throws {
+            let ran = Count()
+            func join(_ first: Int?, _ second: Int?) throws(Failure) -> (Int, Int) {
+                @Sendable func branch(_ number: Int?) throws(Failure) -> Int {
+                    ran.add()
+                    if let number { throw Failure(branch: number) }
+                    return 0
+                }
+                return try Scheduler.join(
+                    { () throws(Failure) in try branch(first) }, { () throws(Failure) in try branch(second) })
+            }
+            #expect(throws: Failure(branch: 1)) { try join(1, nil) }
+            #expect(throws: Failure(branch: 2)) { try join(nil, 2) }
+            #expect(throws: Failure(branch: 1)) { try join(1, 2) }
+            #expect(try join(nil, nil) == (0, 0))
+            #expect(ran.value == 8)
+        }
+
+        @Test func `a suspension keeps no started body from joining`() throws {
+            try withScheduler(.workers(2)) { scheduler in
+                let (started, suspended) = (Gate(), Gate())
+                let counter = try CompletionCounter()
+                let sum = Count()
+                try scheduler.submit(in: counter) {
+                    started.open()
+                    suspended.wait()
+                    sum.add(Tree.node(.node(.leaf(1), .leaf(2)), .leaf(4)).joined(counting: Count()))
+                }
+                started.wait()
+                scheduler.suspend()
+                suspended.open()
+                #expect(counter.wait(timeout: .seconds(20)) == .completed)
+                #expect(sum.value == 7)
+                scheduler.resume()
+            }
+        }
+
+        /// Whoever takes the second branch after the shutdown began is told to cancel, and must run it all the same.
+        @Test(arguments: [1, 2, 4])
+        func `a shutdown that cancels leaves no join without its branch`(workers: Int) throws {
+            for _ in 0..<scaled(50) {
+                let scheduler = try Scheduler(.workers(workers))
+                let (started, closed) = (Gate(), Gate())
+                let results = Count()
+                try scheduler.submit {
+                    let (left, right) = Scheduler.join(
+                        {
+                            started.open()
+                            closed.wait()
+                            return Tree.node(.leaf(1), .leaf(2)).joined(counting: Count())
+                        }, { Tree.node(.leaf(3), .leaf(4)).joined(counting: Count()) })
+                    results.add(left + right)
+                }
+                started.wait()
+                let outcomes = concurrently(2) { thread in
+                    if thread == 0 { return code { try scheduler.shutdown(.cancelPending) } }
+                    defer { closed.open() }
+                    return code { while true { try scheduler.submit {} } }
+                }
+                #expect(outcomes == [nil, .closed])
+                #expect(results.value == 10)
+            }
+        }
+
+        @Test func `with little stack left the branches run one after the other`() throws {
+            try withScheduler(.workers(2)) { scheduler in
+                let before = scheduler.statistics.submitted
+                let result = try evaluate(on: scheduler) {
+                    // All but 200 KiB of the usual 8 MiB, less than what a wait keeps in reserve.
+                    withUnsafeTemporaryAllocation(byteCount: 8 * 1024 * 1024 - 200 * 1024, alignment: 16) {
+                        _ in
+                        Scheduler.join({ 1 }, { 2 })
+                    }
+                }
+                #expect(result == (1, 2))
+                #expect(scheduler.statistics.submitted == before + 1)
+            }
+        }
+
+        @Test func `a worker of one scheduler joins on another`() throws {
+            try withScheduler(.workers(1)) { other in
+                try withScheduler(.workers(2)) { scheduler in
+                    let ran = Count()
+                    try evaluate(on: scheduler) {
+                        let counter: CompletionCounter
+                        do {
+                            counter = try CompletionCounter()
+                            try other.submit(in: counter) { _ = Scheduler.join({ ran.add() }, { ran.add() }) }
+                        } catch {
+                            Issue.record(error)
+                            return
+                        }
+                        counter.wait()
+                    }
+                    #expect(ran.value == 2)
+                }
+            }
+        }
+
+        @Test func `outside a worker no fork begins`() {
+            var fork = csched_fork()
+            #expect(!csched_fork_begin(&fork, csched_branch(function: { _ in }, context: nil)))
+        }
+    }
+}
+
+/// Runs `body` on a worker, and returns its value.
+@discardableResult
+private func evaluate<Value: Sendable>(
+    on scheduler: Scheduler, _ body: @escaping @Sendable () -> Value
+) throws -> Value {
+    let result = Result<Value>()
+    let counter = try CompletionCounter()
+    try scheduler.submit(in: counter) { result.value = body() }
+    try #require(counter.wait(timeout: .seconds(60)) == .completed)
+    return try #require(result.value)
+}
+
+/// Written by an operation, read after its counter was waited for.
+private final class Result<Value: Sendable>: Sendable {
+    nonisolated(unsafe) var value: Value?
+}

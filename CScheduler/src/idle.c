@@ -9,8 +9,8 @@
 //       thread is then never the one that everybody waits for.
 //   W3  A wake-up may be finished by anybody. A sleeper's state goes AWAKE, SLEEPING, NOTIFIED (it shall
 //       wake), KICKED (the futex call is done), each by a compare-exchange that names the sleep it means (the
-//       epoch). A submitter that finds NOTIFIED makes the futex call again: whoever notified may be stopped
-//       in front of it. KICKED counts as a looker.
+//       epoch). A submitter that finds NOTIFIED makes the futex call again, because whoever notified may be
+//       stopped in front of it; NOTIFIED and KICKED count as a looker each.
 //   W4  A worker is counted once or not at all, never twice: it resets its state, then clears its bit, then
 //       counts itself as searching. Too few lookers cost a needless wake-up, too many would lose one.
 //   W5  Somebody looks after a busy worker. A lone operation in a busy worker's deque is its own next step:
@@ -18,7 +18,8 @@
 //       while there is a looker; instead one sleeper, the sentry, sleeps with a timeout as long as any worker
 //       is awake, and takes a lone operation whose owner has not come back for it. Whoever stops being the
 //       last looker while others are awake wakes the next one (csched_idle_found): so "a looker exists", once
-//       read by a pusher, stays true until one has looked.
+//       read by a pusher, stays true until one has looked. When nobody else is awake, it looks whether the
+//       inboxes hold more, which may have counted on it, and wakes one if they do.
 //   W6  The sentry sleeps without a timeout only when no other worker is awake: an idle scheduler wakes
 //       nobody, ever.
 //
@@ -44,6 +45,7 @@ void csched_idle_init(csched_idle *idle)
     }
     csched_init(&idle->searching, 0);
     csched_init(&idle->awake, 0);
+    csched_init(&idle->nested, 0);
     csched_init(&idle->sentry, 0);
     csched_init(&idle->woken, 0);
     for (uint32_t worker = 0; worker < CSCHED_WORKERS_MAX; worker++) {
@@ -55,7 +57,7 @@ static uint64_t bit(uint32_t worker) { return UINT64_C(1) << (worker % 64); }
 
 static uint32_t with_code(uint32_t state, uint32_t code) { return state - state % CODES + code; }
 
-// W3. False: somebody has kicked it already, in this sleep.
+// W3. False: somebody else wakes it, or has woken it, in this sleep.
 static bool unpark(csched_idle *idle, uint32_t worker)
 {
     csched_atomic(uint32_t) *parker = &idle->parkers[worker].state;
@@ -67,6 +69,7 @@ static bool unpark(csched_idle *idle, uint32_t worker)
         }
         notified = with_code(state, NOTIFIED);
     } while (state != notified && !csched_cas_weak(parker, &state, notified, seq_cst, seq_cst)); // P13
+    bool first = state != notified;
     if (state % CODES != AWAKE) { // still awake: it sees the state before it sleeps
         csched_futex_wake(parker, 1);
     }
@@ -77,25 +80,27 @@ static bool unpark(csched_idle *idle, uint32_t worker)
     // It is counted as kicked now (W4). It may be the sentry of a later sleep already: no harm (W5).
     uint32_t sentry = worker + 1;
     (void)csched_cas(&idle->sentry, &sentry, 0, seq_cst, relaxed);
-    return true;
+    return first;
 }
 
-// Wakes one sleeper unless `lookers` and those that are kicked already come to `enough`.
-static void wake(csched_idle *idle, uint32_t lookers, uint32_t enough)
+// Wakes one sleeper unless `lookers` and those that others wake come to `enough`. `sentry`: 1 + the index of a
+// sleeper that is among the lookers already.
+static void wake(csched_idle *idle, uint32_t lookers, uint32_t sentry, uint32_t enough)
 {
     for (uint32_t word = 0; word < CSCHED_SLEEPER_WORDS; word++) {
         // The lowest first: a few workers stay warm, and the others asleep.
         uint64_t bits = csched_load(&idle->sleepers[word], seq_cst); // P14
         for (; bits != 0; bits &= bits - 1) {
-            if (lookers >= enough || unpark(idle, word * 64 + (uint32_t)__builtin_ctzll(bits))) {
+            uint32_t worker = word * 64 + (uint32_t)__builtin_ctzll(bits);
+            if (lookers >= enough || unpark(idle, worker)) {
                 return;
             }
-            lookers++;
+            lookers += worker + 1 != sentry; // W4
         }
     }
 }
 
-void csched_idle_wake_one(csched_idle *idle) { wake(idle, 0, UINT32_MAX); }
+void csched_idle_wake_one(csched_idle *idle) { wake(idle, 0, 0, UINT32_MAX); }
 
 void csched_idle_wake(csched_idle *idle, uint32_t worker) { (void)unpark(idle, worker); }
 
@@ -111,10 +116,8 @@ void csched_idle_wake_all(csched_idle *idle)
 void csched_idle_after_submit(csched_idle *idle)
 {
     uint32_t lookers = csched_load(&idle->searching, seq_cst); // P14
-    if (lookers < 2) {
-        lookers += csched_load(&idle->sentry, seq_cst) != 0;
-    }
-    wake(idle, lookers, 2); // W2
+    uint32_t sentry = lookers < 2 ? csched_load(&idle->sentry, seq_cst) : 0;
+    wake(idle, lookers + (sentry != 0), sentry, 2); // W2
 }
 
 void csched_idle_after_push(csched_idle *idle, int64_t depth, bool stuck)
@@ -133,19 +136,32 @@ void csched_idle_leave(csched_idle *idle) { csched_fetch_sub(&idle->awake, 1, se
 
 void csched_idle_search(csched_idle *idle) { csched_fetch_add(&idle->searching, 1, seq_cst); }
 
-void csched_idle_found(csched_idle *idle)
+bool csched_idle_found(csched_idle *idle)
 {
     uint32_t others = csched_fetch_sub(&idle->searching, 1, seq_cst) - 1; // P15
-    if (others == 0 && csched_load(&idle->sentry, seq_cst) == 0 && csched_load(&idle->awake, seq_cst) > 1) {
-        csched_idle_wake_one(idle); // W5
+    if (others != 0 || csched_load(&idle->sentry, seq_cst) != 0) {
+        return false;
     }
+    if (csched_load(&idle->awake, seq_cst) == 1) {
+        return true;
+    }
+    csched_idle_wake_one(idle); // W5
+    return false;
 }
 
-uint32_t csched_idle_announce(csched_idle *idle, uint32_t worker)
+uint32_t csched_idle_announce(csched_idle *idle, uint32_t worker, bool nested)
 {
+    if (nested) {
+        csched_fetch_add(&idle->nested, 1, seq_cst); // before it is no longer awake: never uncounted
+    }
     csched_fetch_or(&idle->sleepers[worker / 64], bit(worker), seq_cst); // P14
     csched_fetch_sub(&idle->searching, 1, seq_cst);
     return csched_fetch_sub(&idle->awake, 1, seq_cst) - 1;
+}
+
+bool csched_idle_is_quiet(const csched_idle *idle)
+{
+    return csched_load(&idle->awake, seq_cst) == 0 && csched_load(&idle->nested, seq_cst) == 0;
 }
 
 bool csched_idle_become_sentry(csched_idle *idle, uint32_t worker)
@@ -166,7 +182,7 @@ void csched_idle_sleep(csched_idle *idle, uint32_t worker, uint64_t timeout_ns)
     }
 }
 
-bool csched_idle_rise(csched_idle *idle, uint32_t worker)
+bool csched_idle_rise(csched_idle *idle, uint32_t worker, bool nested)
 {
     csched_atomic(uint32_t) *parker = &idle->parkers[worker].state;
     uint32_t state = csched_load(parker, relaxed);
@@ -179,5 +195,8 @@ bool csched_idle_rise(csched_idle *idle, uint32_t worker)
     csched_fetch_and(&idle->sleepers[worker / 64], ~bit(worker), seq_cst);
     csched_fetch_add(&idle->searching, 1, seq_cst); // W4
     csched_fetch_add(&idle->awake, 1, seq_cst);
+    if (nested) {
+        csched_fetch_sub(&idle->nested, 1, seq_cst);
+    }
     return state % CODES == NOTIFIED || state % CODES == KICKED;
 }

@@ -10,8 +10,8 @@
 //       scheduler as soon as DONE is seen, but its memory stays until the grace period.
 //
 // Orderings:
-//   P20  finish: state (acq_rel) -> join: state (acquire). What the branch wrote.
-//   P21  join: AWAITED by a compare-exchange, then sleeps; finish: exchanges DONE, and wakes when it replaced
+//   P24  finish: state (acq_rel) -> join: state (acquire). What the branch wrote.
+//   P25  join: AWAITED by a compare-exchange, then sleeps; finish: exchanges DONE, and wakes when it replaced
 //        AWAITED. One word's modification order: one of the two sees the other.
 
 #include "join.h"
@@ -42,7 +42,7 @@ static void finish(csched_fork *fork)
     csched_reclaim_enter(); // J3
     csched_worker *joiner = fork->joiner;
     csched_atomic(uint32_t) *state = state_of(fork);
-    if (csched_exchange(state, DONE, acq_rel) == AWAITED) { // P20, P21
+    if (csched_exchange(state, DONE, acq_rel) == AWAITED) { // P24, P25
         if (joiner != NULL) {
             csched_worker_interrupt(joiner);
         } else {
@@ -63,14 +63,14 @@ void csched_join_run_second(void *context, void *unused, csched_disposition disp
 static bool is_done(const void *context)
 {
     const csched_fork *fork = context;
-    return csched_load((const csched_atomic(uint32_t) *)&fork->state, acquire) == DONE; // P20
+    return csched_load((const csched_atomic(uint32_t) *)&fork->state, acquire) == DONE; // P24
 }
 
 // False: it is done.
 static bool announce(csched_fork *fork)
 {
     uint32_t seen = PENDING;
-    return csched_cas(state_of(fork), &seen, AWAITED, relaxed, acquire) || seen == AWAITED; // P21
+    return csched_cas(state_of(fork), &seen, AWAITED, relaxed, acquire) || seen == AWAITED; // P25
 }
 
 static void wait_on_worker(csched_fork *fork)

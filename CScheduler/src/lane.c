@@ -167,8 +167,12 @@ static void drain(void *context, void *extra, csched_disposition disposition)
             // L3. To the scheduler whose worker this is: the lane's own, or the fallback of one that is
             // closed.
             if (turn >= TURN && start(lane, csched_scheduler_current(), NULL) == CSCHED_OK) {
-                csched_store(&lane->running, false, seq_cst); // what is left has a drain
-                break;
+                csched_store(&lane->running, false, seq_cst);
+                // What is left has that drain, unless it came too early and found this one still running.
+                if (csched_load(&lane->queued, seq_cst) > 0 || !begin(lane)) {
+                    break;
+                }
+                turn = 0;
             }
             run_first(lane, disposition);
         }

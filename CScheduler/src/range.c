@@ -19,6 +19,7 @@ typedef struct {
     csched_completion *counter;
     uint64_t grain;
     uint64_t count;
+    uint32_t pieces; // of `grain` indices; the last one may be shorter
     csched_atomic(uint64_t) remaining;
     csched_atomic(bool) cut_short;
 } range;
@@ -35,6 +36,12 @@ static void *pack(piece part) { return (void *)(uintptr_t)((uint64_t)part.high <
 static piece unpack(void *word)
 {
     return (piece){.low = (uint32_t)(uintptr_t)word, .high = (uint32_t)((uint64_t)(uintptr_t)word >> 32)};
+}
+
+// Where a piece begins; where the last one ends.
+static uint64_t boundary(const range *whole, uint32_t piece)
+{
+    return piece == whole->pieces ? whole->count : piece * whole->grain;
 }
 
 static void end(range *whole, uint64_t indices)
@@ -59,9 +66,8 @@ static void run_piece(void *context, void *extra, csched_disposition disposition
 {
     range *whole = context;
     piece part = unpack(extra);
-    uint64_t total = whole->count;
-    uint64_t low = part.low * whole->grain;
-    uint64_t high = part.high * whole->grain < total ? part.high * whole->grain : total;
+    uint64_t low = boundary(whole, part.low);
+    uint64_t high = boundary(whole, part.high);
     if (disposition == CSCHED_CANCEL) {
         csched_store(&whole->cut_short, true, relaxed);
         end(whole, high - low);
@@ -73,7 +79,7 @@ static void run_piece(void *context, void *extra, csched_disposition disposition
             break; // out of memory: do it all here
         }
         part.high = middle;
-        high = middle * whole->grain;
+        high = boundary(whole, middle);
     }
     for (uint64_t index = low; index < high; index++) {
         whole->body(whole->context, index);
@@ -101,6 +107,7 @@ csched_status csched_submit_range(csched_scheduler *scheduler, uint64_t count, u
     }
     uint64_t least = count / UINT32_MAX + 1; // piece has 32 bits for its ends
     grain = grain < least ? least : grain;
+    grain = grain > count ? count : grain;
     range *whole = csched_allocate(sizeof *whole, 0);
     if (whole == NULL) {
         return CSCHED_OUT_OF_MEMORY;
@@ -112,9 +119,10 @@ csched_status csched_submit_range(csched_scheduler *scheduler, uint64_t count, u
     whole->counter = counter;
     whole->grain = grain;
     whole->count = count;
+    whole->pieces = (uint32_t)(count / grain + (count % grain != 0));
     csched_init(&whole->remaining, count);
     csched_init(&whole->cut_short, false);
-    piece all = {.low = 0, .high = (uint32_t)((count + grain - 1) / grain)};
+    piece all = {.low = 0, .high = whole->pieces};
     csched_status status = csched_submit(scheduler, operation_of(whole, all));
     if (status != CSCHED_OK) {
         csched_free(whole);

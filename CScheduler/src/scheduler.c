@@ -68,9 +68,13 @@ static void after_fork_in_parent(void) { pthread_mutex_unlock(&alive_mutex); }
 static void after_fork_in_child(void)
 {
     csched_fetch_add(&forks, 1, relaxed);
+    csched_worker_forget();
     for (csched_scheduler *scheduler = alive; scheduler != NULL; scheduler = scheduler->next_alive) {
         csched_fetch_or(&scheduler->control, CSCHED_CLOSING | CSCHED_SEALED | CSCHED_STOPPED, seq_cst);
         csched_registry_close(&scheduler->registry); // no read section needed: there is no other thread
+        pthread_mutex_init(&scheduler->lifecycle, NULL); // whoever held it does not exist here
+        pthread_mutex_init(&scheduler->ending, NULL);
+        scheduler->joined = true;
     }
     pthread_mutex_unlock(&alive_mutex);
 }

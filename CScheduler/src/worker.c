@@ -14,8 +14,10 @@
 //       endless local work nor an operation that submits itself starves anything older.
 //   X5  Bodies run outside read sections, locks and state changes; what a body sees of its worker is
 //       consistent.
-//   X6  The last worker that would sleep in a sealed scheduler ends it: all inboxes are closed and empty,
-//       every deque is empty because its owner sleeps, and no body runs that could submit.
+//   X6  The last worker that falls asleep in a sealed scheduler ends it. After its announcement it sees SEALED,
+//       then all inboxes empty, then nobody awake and nobody asleep inside a body: so all inboxes were closed
+//       and empty, every deque is empty because its owner sleeps, and no body runs that could submit. A worker
+//       that took the last operation in between is awake, and will be the last one later.
 
 #include "worker.h"
 
@@ -34,7 +36,9 @@
 #define FAIR_NS UINT64_C(200000)
 // A lone operation is left to its busy owner this long; then the sentry looks less and less often.
 #define SENTRY_FIRST_NS UINT64_C(50000)
-#define SENTRY_LAST_NS UINT64_C(8000000)
+#define SENTRY_LAST_NS UINT64_C(1000000)
+// Leaves kept back (X2). What is kept back still counts against CSCHED_COMPLETION_MAX.
+enum { DEBT_MOST = 1024 };
 // Looks before sleep: a wake-up costs more than a few of them.
 enum { LOOKS = 4 };
 // A wait on a worker may nest as long as this much stack is left; a join only if a wait in it may nest then.
@@ -53,6 +57,8 @@ typedef struct {
 csched_thread_local csched_worker *self;
 
 csched_worker *csched_worker_self(void) { return self; }
+
+void csched_worker_forget(void) { self = NULL; }
 
 csched_worker *csched_worker_create(csched_scheduler *scheduler, uint32_t index)
 {
@@ -160,7 +166,7 @@ static void pay(csched_worker *worker)
 
 static void run(csched_worker *worker, const csched_operation *operation, uint32_t control)
 {
-    if (worker->debt_counter != operation->counter || worker->debt == CSCHED_COMPLETION_MAX) {
+    if (worker->debt_counter != operation->counter || worker->debt == DEBT_MOST) {
         pay(worker);
         worker->debt_counter = operation->counter;
     }
@@ -242,8 +248,21 @@ static size_t take_from_workers(csched_worker *worker, csched_operation *batch, 
     return 0;
 }
 
-static bool take_elsewhere(csched_worker *worker, csched_operation *operation, bool patient,
-                           bool counted_as_searching)
+// W5. What is left in the inboxes may have counted on this worker alone.
+static void stop_searching(csched_worker *worker)
+{
+    csched_scheduler *scheduler = worker->scheduler;
+    if (csched_idle_found(&scheduler->idle)) {
+        csched_reclaim_enter();
+        bool left = !csched_registry_is_empty(&scheduler->registry);
+        csched_reclaim_exit();
+        if (left) {
+            csched_idle_wake_one(&scheduler->idle);
+        }
+    }
+}
+
+static bool take_elsewhere(csched_worker *worker, csched_operation *operation, bool patient)
 {
     csched_operation batch[CSCHED_BATCH];
     csched_reclaim_enter();
@@ -255,10 +274,7 @@ static bool take_elsewhere(csched_worker *worker, csched_operation *operation, b
     if (number == 0) {
         return false;
     }
-    if (counted_as_searching) {
-        csched_idle_found(
-            &worker->scheduler->idle); // before the push, which wakes others only if nobody searches
-    }
+    stop_searching(worker); // before the push, which wakes others only if nobody searches
     keep(worker, batch, number, operation);
     return true;
 }
@@ -300,27 +316,26 @@ static bool take_own(csched_worker *worker, csched_operation *operation)
     return csched_deque_pop(&worker->deque, operation);
 }
 
-// Whether a worker that is about to sleep has to stay awake. seq_cst loads after its announcement: W1.
-static bool anything_to_do(csched_worker *worker, const reason *why)
+// Whether a worker that is about to sleep has to stay awake. `control` was read after its announcement, seq_cst
+// as all the looks here: W1.
+static bool anything_to_do(csched_worker *worker, uint32_t control, const reason *why)
 {
     csched_scheduler *scheduler = worker->scheduler;
     if (why != NULL && why->done(why->context)) {
         return true;
     }
-    uint32_t control = csched_load(&scheduler->control, seq_cst);
     if (why == NULL && ((control & CSCHED_STOPPED) != 0 || csched_load(&worker->leaving, seq_cst))) {
         return true;
     }
     if (csched_is_suspended(control)) {
         return false; // resume wakes everybody
     }
-    csched_reclaim_enter();
-    bool found = !csched_registry_is_empty(&scheduler->registry);
+    // Its own deque holds what the worker put back under a suspension that has ended meanwhile.
+    bool found = csched_deque_depth(&worker->deque) != 0 || !csched_registry_is_empty(&scheduler->registry);
     const csched_crew *crew = csched_load(&scheduler->crew, acquire);
     for (uint32_t index = 0; !found && index < crew->count; index++) {
-        found = crew->workers[index] != worker && csched_deque_depth(&crew->workers[index]->deque) > 1;
+        found = csched_deque_depth(&crew->workers[index]->deque) > 1;
     }
-    csched_reclaim_exit();
     return found;
 }
 
@@ -335,13 +350,13 @@ static void note_executed(csched_worker *worker)
     csched_reclaim_exit();
 }
 
-// X6
-static void end_if_drained(csched_worker *worker, uint32_t awake)
+// X6. `control` was read before the look at the inboxes: were it read after, an operation could come in
+// between.
+static void end_if_drained(csched_worker *worker, uint32_t control)
 {
     csched_scheduler *scheduler = worker->scheduler;
-    uint32_t control = csched_load(&scheduler->control, seq_cst);
-    if (awake == 0 && (control & CSCHED_SEALED) != 0 && !csched_is_suspended(control) &&
-        (control & CSCHED_STOPPED) == 0) {
+    if ((control & CSCHED_SEALED) != 0 && (control & CSCHED_STOPPED) == 0 && !csched_is_suspended(control) &&
+        csched_idle_is_quiet(&scheduler->idle)) {
         csched_fetch_or(&scheduler->control, CSCHED_STOPPED, seq_cst);
         csched_futex_wake(&scheduler->control, INT32_MAX);
         csched_idle_wake_all(&scheduler->idle);
@@ -365,10 +380,14 @@ static bool sleep_until_woken(csched_worker *worker, const reason *why)
     csched_idle *idle = &scheduler->idle;
     csched_deque_trim(&worker->deque);
     bool sentry = false;
-    uint32_t awake = csched_idle_announce(idle, worker->index);
-    if (!anything_to_do(worker, why)) {
-        end_if_drained(worker, awake);
-        bool suspended = csched_is_suspended(csched_load(&scheduler->control, seq_cst));
+    uint32_t awake = csched_idle_announce(idle, worker->index, why != NULL);
+    uint32_t control = csched_load(&scheduler->control, seq_cst);
+    csched_reclaim_enter();
+    bool stay = anything_to_do(worker, control, why);
+    csched_reclaim_exit();
+    if (!stay) {
+        end_if_drained(worker, control);
+        bool suspended = csched_is_suspended(control);
         sentry = awake > 0 && !suspended && csched_idle_become_sentry(idle, worker->index);
         if (sentry) {
             note_executed(worker);
@@ -379,7 +398,7 @@ static bool sleep_until_woken(csched_worker *worker, const reason *why)
         csched_idle_sleep(idle, worker->index, sooner(timeout_ns, why));
         csched_observer_notify(scheduler, CSCHED_WORKER_UNPARKED, worker->index);
     }
-    bool woken = csched_idle_rise(idle, worker->index);
+    bool woken = csched_idle_rise(idle, worker->index, why != NULL);
     if (!sentry || woken) {
         return false;
     }
@@ -401,30 +420,30 @@ static outcome search(csched_worker *worker, csched_operation *operation, const 
         for (int look = 0; look < LOOKS; look++) {
             uint32_t control = csched_load(&scheduler->control, acquire);
             if (why == NULL && ((control & CSCHED_STOPPED) != 0 || csched_load(&worker->leaving, acquire))) {
-                csched_idle_found(&scheduler->idle);
+                stop_searching(worker);
                 return ENDED;
             }
             if (why != NULL && why->done(why->context)) {
-                csched_idle_found(&scheduler->idle);
+                stop_searching(worker);
                 return INTERRUPTED;
             }
             if (csched_is_suspended(control)) {
                 break;
             }
-            if (csched_deque_pop(&worker->deque,
-                                 operation)) { // kept back by a suspension, or pushed by a notification
-                csched_idle_found(&scheduler->idle);
+            // Kept back by a suspension, or pushed by a notification.
+            if (csched_deque_pop(&worker->deque, operation)) {
+                stop_searching(worker);
                 worker->sentry_ns = SENTRY_FIRST_NS;
                 return FOUND;
             }
-            if (take_elsewhere(worker, operation, patient, true)) {
+            if (take_elsewhere(worker, operation, patient)) {
                 worker->sentry_ns = SENTRY_FIRST_NS;
                 return FOUND;
             }
             csched_yield();
         }
         if (why != NULL && (!why->interruptible || csched_now_ns() >= why->deadline_ns)) {
-            csched_idle_found(&scheduler->idle);
+            stop_searching(worker);
             return NOTHING;
         }
         patient = sleep_until_woken(worker, why);
@@ -481,7 +500,9 @@ static void hand_over(csched_worker *worker)
             csched_check(csched_deque_push(&worker->deque, &operation, 1),
                          "out of memory for operations already accepted");
             csched_store(&worker->leaving, false, relaxed);
+            self = worker;
             work(worker);
+            self = NULL;
         } else {
             count(&worker->submitted, (uint64_t)-1); // it was counted when it came
         }

@@ -58,6 +58,8 @@ csched_status csched_worker_start(csched_worker *worker);
 
 /// The calling thread's worker, or NULL.
 csched_worker *csched_worker_self(void);
+/// In a forked child: the calling thread is no worker any more.
+void csched_worker_forget(void);
 
 /// On the worker: pushes what a running body submits onto the worker's deque. False: out of memory.
 bool csched_worker_submit(csched_worker *worker, const csched_operation *operations, size_t count);

@@ -12,6 +12,10 @@ import Testing
     await #expect(processExitsWith: .success) { try forkAndCreate() }
 }
 
+@Test(.enabled(if: !isThreadSanitized)) func `an operation forks a child that is no worker`() async {
+    await #expect(processExitsWith: .success) { try forkInside() }
+}
+
 private let doNothing: csched_function = { _, _, _ in }
 
 private func operation() -> csched_operation {
@@ -47,6 +51,29 @@ private func forkAndSubmit() throws {
         #expect(closed)
         #expect(csched_submit(scheduler, operation()) == .ok)
     }
+    csched_scheduler_destroy(scheduler)
+}
+
+/// The thread that forks is a worker, and is none in the child.
+private func forkInside() throws {
+    let scheduler = try createScheduler()
+    let counter = try #require(csched_completion_create())
+    var forking = operation()
+    forking.counter = counter
+    forking.context = UnsafeMutableRawPointer(scheduler)
+    forking.run = { context, _, _ in
+        let scheduler = OpaquePointer(context!)
+        let closed = try? inChild {
+            csched_scheduler_current() == nil && csched_submit(scheduler, operation()) == .closed
+                && csched_scheduler_resize(scheduler, 3) == .closed
+                && csched_scheduler_statistics(scheduler).workers == 2
+                && csched_scheduler_shutdown(scheduler, UInt64.max) == .ok
+        }
+        #expect(closed == true)
+    }
+    #expect(csched_submit(scheduler, forking) == .ok)
+    #expect(csched_completion_wait(counter, 20_000_000_000) == .completed)
+    csched_completion_release(counter)
     csched_scheduler_destroy(scheduler)
 }
 

@@ -3,8 +3,8 @@
 /// Synchronisation: submit, suspend, resume, statistics and observe may run beside everything but destroy, on
 /// any thread, also one the library has never seen and also inside an operation. resize and shutdown take
 /// turns. Not to be called from a signal handler. After `fork` the child has no workers: every scheduler of
-/// the parent is closed there: submit answers CSCHED_CLOSED, destroy returns at once and leaves the memory to
-/// the process's end.
+/// the parent is closed there: submit answers CSCHED_CLOSED, shutdown and destroy return at once, and the
+/// memory is left to the process's end. A child that was forked inside an operation must not return from it.
 
 #ifndef CSCHEDULER_SCHEDULER_H
 #define CSCHEDULER_SCHEDULER_H

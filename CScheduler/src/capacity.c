@@ -56,13 +56,15 @@ void csched_capacity_leave(csched_capacity *capacity, uint64_t count)
 {
     csched_fetch_sub(&capacity->pending, count, seq_cst);
     if (csched_load(&capacity->waiting, seq_cst) != 0) { // K2
-        csched_capacity_interrupt(capacity);
+        csched_fetch_add(&capacity->room, 1, seq_cst);
+        // One more than there are places: one that is woken may be a thread that is stopped. One that wants
+        // more places than there are sleeps again, and is woken in its turn at the latest when nothing waits.
+        csched_futex_wake(&capacity->room, count < INT32_MAX ? (int)count + 1 : INT32_MAX);
     }
 }
 
 void csched_capacity_interrupt(csched_capacity *capacity)
 {
     csched_fetch_add(&capacity->room, 1, seq_cst);
-    // All of them: one that is woken may want more room than there is, while another would fit.
     csched_futex_wake(&capacity->room, INT32_MAX);
 }

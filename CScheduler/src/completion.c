@@ -12,6 +12,8 @@
 //   C5  A notification is called by whoever moves its state from armed to calling; cancel moves it to
 //       cancelled.
 //   C6  A worker that waits lends itself as a context: it does not return while a call on it is in progress.
+//   C7  The list is swept when it has grown to twice what the last sweep kept: cancelled and spent
+//       notifications go. The sweep enters, so that no leave is the last one while it has the list in hand.
 //
 // Orderings:
 //   P9   leave (release) -> leave, wait, notify (acquire): what operations wrote is visible to whoever learns
@@ -29,6 +31,7 @@
 #include "worker.h"
 
 enum { ARMED, CALLING, AWAITED, CALLED, CANCELLED };
+enum { SWEEP_LEAST = 64 };
 
 struct csched_notification {
     csched_notification *next;
@@ -41,6 +44,8 @@ struct csched_notification {
 struct csched_completion {
     csched_atomic(uint64_t) state;
     csched_atomic(csched_notification *) notifications;
+    csched_atomic(uint32_t) listed;   // since the last sweep, and what it kept
+    csched_atomic(uint32_t) sweep_at; // C7
 };
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the generation is the upper half of the word");
@@ -63,6 +68,8 @@ csched_completion *csched_completion_create(void)
     if (counter != NULL) {
         csched_init(&counter->state, 0);
         csched_init(&counter->notifications, NULL);
+        csched_init(&counter->listed, 0);
+        csched_init(&counter->sweep_at, SWEEP_LEAST);
     }
     return counter;
 }
@@ -195,6 +202,44 @@ bool csched_completion_leave(csched_completion *counter, uint32_t count)
     return true;
 }
 
+// C7. The caller's last use of the counter: the leave may be the one that ends it.
+static void sweep(csched_completion *counter)
+{
+    uint64_t seen = csched_load(&counter->state, relaxed);
+    do {
+        if (outstanding(seen) == 0 || outstanding(seen) == CSCHED_COMPLETION_MAX) {
+            return;
+        }
+    } while (!csched_cas_weak(&counter->state, &seen, seen + 1, relaxed, relaxed));
+    csched_notification *kept = NULL;
+    uint32_t count = 0;
+    for (csched_notification *each = take_all(counter), *next; each != NULL; each = next) {
+        next = each->next;
+        uint32_t state = csched_load(&each->state, relaxed);
+        if (state == CALLED || state == CANCELLED) {
+            unreference(each);
+        } else {
+            each->next = kept;
+            kept = each;
+            count++;
+        }
+    }
+    csched_store(&counter->listed, count, relaxed);
+    csched_store(&counter->sweep_at, 2 * count + SWEEP_LEAST, relaxed);
+    if (kept != NULL) {
+        push(counter, kept);
+        (void)csched_fetch_or(&counter->state, NOTIFY, release);
+    }
+    (void)csched_completion_leave(counter, 1);
+}
+
+static void sweep_if_long(csched_completion *counter)
+{
+    if (csched_fetch_add(&counter->listed, 1, relaxed) >= csched_load(&counter->sweep_at, relaxed)) {
+        sweep(counter);
+    }
+}
+
 csched_notification *csched_completion_notify(csched_completion *counter, csched_notify_function function,
                                               void *context)
 {
@@ -218,6 +263,7 @@ csched_notification *csched_completion_notify(csched_completion *counter, csched
     push(counter, notification);
     while (generation(seen) == current && outstanding(seen) != 0) {
         if (csched_cas_weak(&counter->state, &seen, seen | NOTIFY, acq_rel, acquire)) {
+            sweep_if_long(counter);
             return notification;
         }
     }

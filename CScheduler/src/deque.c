@@ -93,7 +93,7 @@ static csched_buffer *replace(csched_deque *deque, int64_t top, int64_t bottom, 
 // Lets thieves take many at once of what lies far from the bottom.
 static void open_further(csched_deque *deque, int64_t bottom)
 {
-    deque->top_seen = csched_load(&deque->top, relaxed);
+    deque->top_seen = csched_load(&deque->top, acquire); // D2: push overwrites up to it
     if (bottom - deque->top_seen >= OPEN_DEPTH) {
         deque->opened = bottom - OPEN_DISTANCE;
         csched_store(&deque->open, deque->opened, release); // P3
@@ -142,6 +142,7 @@ static bool close_and_take_oldest(csched_deque *deque, int64_t bottom, csched_op
     while (top < opened) { // at or above it no thief that saw it open can succeed
         *operation = csched_slot_read(slot(buffer, top));
         if (csched_cas(&deque->top, &top, top + 1, seq_cst, acquire)) { // P4
+            csched_fence(seq_cst);                                      // P19 counts on the fence of a pop
             return true;
         }
     }

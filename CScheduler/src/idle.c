@@ -18,8 +18,8 @@
 //       while there is a looker; instead one sleeper, the sentry, sleeps with a timeout as long as any worker
 //       is awake, and takes a lone operation whose owner has not come back for it. Whoever stops being the
 //       last looker while others are awake wakes the next one (csched_idle_found): so "a looker exists", once
-//       read by a pusher, stays true until one has looked. When nobody else is awake, it looks whether the
-//       inboxes hold more, which may have counted on it, and wakes one if they do.
+//       read by a pusher, stays true until one has looked. Where the
+//       sentry is the looker, or nobody else is awake, it looks whether the inboxes hold more, which may have counted on it, and wakes one if they do.
 //   W6  The sentry sleeps without a timeout only when no other worker is awake: an idle scheduler wakes
 //       nobody, ever.
 //
@@ -34,6 +34,8 @@
 // eventcounts.
 
 #include "idle.h"
+
+#include "cscheduler/completion.h"
 
 // state = epoch * 4 + one of these; the epoch grows by one with every rise.
 enum { AWAKE, SLEEPING, NOTIFIED, KICKED, CODES };
@@ -139,10 +141,10 @@ void csched_idle_search(csched_idle *idle) { csched_fetch_add(&idle->searching, 
 bool csched_idle_found(csched_idle *idle)
 {
     uint32_t others = csched_fetch_sub(&idle->searching, 1, seq_cst) - 1; // P15
-    if (others != 0 || csched_load(&idle->sentry, seq_cst) != 0) {
+    if (others != 0) {
         return false;
     }
-    if (csched_load(&idle->awake, seq_cst) == 1) {
+    if (csched_load(&idle->sentry, seq_cst) != 0 || csched_load(&idle->awake, seq_cst) == 1) {
         return true;
     }
     csched_idle_wake_one(idle); // W5
@@ -178,7 +180,13 @@ void csched_idle_sleep(csched_idle *idle, uint32_t worker, uint64_t timeout_ns)
     if (state % CODES != AWAKE || !csched_cas(parker, &state, sleeping, seq_cst, relaxed)) {
         return;
     }
+    // A signal ends a wait early, and must not make it longer by beginning it anew.
+    uint64_t deadline_ns = timeout_ns == CSCHED_FOREVER ? timeout_ns : csched_now_ns() + timeout_ns;
     while (csched_futex_wait(parker, sleeping, timeout_ns) && csched_load(parker, relaxed) == sleeping) {
+        if (deadline_ns != CSCHED_FOREVER) {
+            uint64_t now = csched_now_ns();
+            timeout_ns = now < deadline_ns ? deadline_ns - now : 0;
+        }
     }
 }
 

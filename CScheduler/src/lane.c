@@ -50,6 +50,7 @@ struct csched_lane {
 typedef struct frame {
     const csched_lane *lane;
     const struct frame *outer;
+    uint32_t nesting; // the worker's: operations that a wait runs on top of the lane's are none of the lane's
 } frame;
 
 csched_thread_local const frame *innermost;
@@ -155,7 +156,8 @@ static void drain(void *context, void *extra, csched_disposition disposition)
     csched_lane *lane = context;
     csched_fetch_sub(&lane->queued, 1, seq_cst); // L5
     if (begin(lane)) {
-        const frame here = {.lane = lane, .outer = innermost};
+        const csched_worker *worker = csched_worker_self();
+        const frame here = {.lane = lane, .outer = innermost, .nesting = worker->nesting};
         innermost = &here;
         for (int turn = 0;; turn++) {
             if (lane->taken == NULL && !refill(lane)) {
@@ -166,7 +168,7 @@ static void drain(void *context, void *extra, csched_disposition disposition)
             }
             // L3. To the scheduler whose worker this is: the lane's own, or the fallback of one that is
             // closed.
-            if (turn >= TURN && start(lane, csched_scheduler_current(), NULL) == CSCHED_OK) {
+            if (turn >= TURN && start(lane, worker->scheduler, NULL) == CSCHED_OK) {
                 csched_store(&lane->running, false, seq_cst);
                 // What is left has that drain, unless it came too early and found this one still running.
                 if (csched_load(&lane->queued, seq_cst) > 0 || !begin(lane)) {
@@ -174,7 +176,7 @@ static void drain(void *context, void *extra, csched_disposition disposition)
                 }
                 turn = 0;
             }
-            run_first(lane, disposition);
+            run_first(lane, csched_is_cancelling(worker->scheduler) ? CSCHED_CANCEL : disposition);
         }
         innermost = here.outer;
     }
@@ -214,6 +216,10 @@ static csched_status submit(csched_lane *lane, csched_operation operation, csche
 
 csched_status csched_lane_submit(csched_lane *lane, csched_operation operation)
 {
+    if (csched_unlikely((csched_load(&lane->scheduler->control, acquire) & CSCHED_CLOSING) != 0) &&
+        csched_scheduler_current() != lane->scheduler) {
+        return CSCHED_CLOSED; // what L7 withdraws would stay in the lane until it is released
+    }
     return submit(lane, operation, NULL);
 }
 
@@ -224,6 +230,12 @@ csched_status csched_lane_submit_surely(csched_lane *lane, csched_operation oper
 }
 
 bool csched_lane_is_current(const csched_lane *lane)
+{
+    return innermost != NULL && innermost->lane == lane &&
+           innermost->nesting == csched_worker_self()->nesting;
+}
+
+bool csched_lane_is_on_stack(const csched_lane *lane)
 {
     for (const frame *here = innermost; here != NULL; here = here->outer) {
         if (here->lane == lane) {

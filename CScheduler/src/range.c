@@ -82,6 +82,10 @@ static void run_piece(void *context, void *extra, csched_disposition disposition
         high = boundary(whole, middle);
     }
     for (uint64_t index = low; index < high; index++) {
+        if (csched_unlikely(csched_is_cancelling(whole->scheduler))) {
+            csched_store(&whole->cut_short, true, relaxed);
+            break;
+        }
         whole->body(whole->context, index);
     }
     end(whole, high - low);

@@ -136,8 +136,8 @@ static bool list(csched_registry *registry, csched_submitter *submitter)
         uint64_t occupied = csched_load(&chunk->occupied, relaxed);
         while (occupied != UINT64_MAX) {
             int place = __builtin_ctzll(~occupied);
-            if (csched_cas_weak(&chunk->occupied, &occupied, occupied | UINT64_C(1) << place, acq_rel,
-                                relaxed)) {
+            if (csched_cas_weak(&chunk->occupied, &occupied, occupied | UINT64_C(1) << place, seq_cst,
+                                relaxed)) {                             // P16
                 csched_store(&chunk->place[place], submitter, seq_cst); // P16
                 return true;
             }
@@ -148,7 +148,7 @@ static bool list(csched_registry *registry, csched_submitter *submitter)
             if (added == NULL) {
                 return false;
             }
-            if (csched_cas(&chunk->next, &next, added, acq_rel, acquire)) {
+            if (csched_cas(&chunk->next, &next, added, seq_cst, acquire)) { // P16
                 next = added;
             } else {
                 csched_free(added); // another thread added one, and `next` is it
@@ -190,7 +190,7 @@ static void unlist_if_left(csched_registry *registry, csched_registry_chunk *chu
         return;
     }
     csched_submitter *expected = submitter;
-    if (csched_cas(&chunk->place[place], &expected, NULL, acq_rel, relaxed)) {
+    if (csched_cas(&chunk->place[place], &expected, NULL, seq_cst, relaxed)) {
         csched_fetch_add(&registry->departed, csched_inbox_appended(&submitter->inbox), relaxed);
         csched_fetch_and(&chunk->occupied, ~(UINT64_C(1) << place), release);
         csched_reclaim_retire(registry->domain, &submitter->retired, free_submitter); // R2
@@ -246,7 +246,7 @@ size_t csched_registry_take(csched_registry *registry, uint64_t *cursor, csched_
 bool csched_registry_is_empty(const csched_registry *registry)
 {
     for (const csched_registry_chunk *chunk = registry->first; chunk != NULL;
-         chunk = csched_load(&chunk->next, acquire)) {
+         chunk = csched_load(&chunk->next, seq_cst)) {
         for (uint64_t occupied = csched_load(&chunk->occupied, seq_cst); occupied != 0;
              occupied &= occupied - 1) {
             const csched_submitter *submitter =

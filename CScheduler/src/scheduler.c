@@ -71,7 +71,7 @@ static void after_fork_in_child(void)
     csched_worker_forget();
     for (csched_scheduler *scheduler = alive; scheduler != NULL; scheduler = scheduler->next_alive) {
         csched_fetch_or(&scheduler->control, CSCHED_CLOSING | CSCHED_SEALED | CSCHED_STOPPED, seq_cst);
-        csched_registry_close(&scheduler->registry); // no read section needed: there is no other thread
+        csched_registry_close(&scheduler->registry);     // no read section needed: there is no other thread
         pthread_mutex_init(&scheduler->lifecycle, NULL); // whoever held it does not exist here
         pthread_mutex_init(&scheduler->ending, NULL);
         scheduler->joined = true;
@@ -288,6 +288,7 @@ static csched_status initialise(csched_scheduler *scheduler, const csched_config
     memset(scheduler, 0, sizeof *scheduler);
     scheduler->id = csched_fetch_add(&ids, 1, relaxed) + 1;
     csched_init(&scheduler->control, 0);
+    csched_init(&scheduler->ran_in_callers, 0);
     csched_init(&scheduler->observer, NULL);
     csched_init(&scheduler->owner, NULL);
     csched_capacity_init(&scheduler->capacity, configuration->capacity, configuration->when_full);
@@ -493,8 +494,14 @@ void csched_scheduler_destroy_later(csched_scheduler *scheduler)
 
 void csched_scheduler_suspend(csched_scheduler *scheduler)
 {
-    uint32_t before = csched_fetch_add(&scheduler->control, CSCHED_SUSPENSION, seq_cst); // P19
-    csched_check(before < UINT32_MAX - CSCHED_SUSPENSION, "suspended too often");
+    uint32_t before = csched_load(&scheduler->control, seq_cst);
+    do {
+        if ((before & CSCHED_CLOSING) != 0) {
+            return; // what is suspended could not be drained
+        }
+        csched_check(before < UINT32_MAX - CSCHED_SUSPENSION, "suspended too often");
+    } while (
+        !csched_cas_weak(&scheduler->control, &before, before + CSCHED_SUSPENSION, seq_cst, seq_cst)); // P19
     csched_fence(seq_cst); // P19: what the caller reads next (running) is read after control was set
 }
 
@@ -553,6 +560,8 @@ csched_statistics csched_scheduler_statistics(csched_scheduler *scheduler)
     if (!reader) {
         csched_reclaim_leave();
     }
+    sum.submitted += csched_load(&scheduler->ran_in_callers, relaxed);
+    sum.executed += csched_load(&scheduler->ran_in_callers, relaxed);
     sum.woken = csched_load(&scheduler->idle.woken, relaxed);
     sum.retired = csched_reclaim_retired(scheduler->domain);
     sum.reclaimed = csched_reclaim_freed(scheduler->domain);

@@ -33,6 +33,7 @@ struct csched_scheduler {
     csched_atomic(void *) owner;
     void (*release_owner)(void *owner);
     csched_reclaim *domain;
+    csched_atomic(uint64_t) ran_in_callers; // operations, under CSCHED_WHEN_FULL_RUN_IN_CALLER
     char name[11];
 
     csched_idle idle;
@@ -47,6 +48,12 @@ struct csched_scheduler {
     csched_scheduler *next_alive; // all schedulers, for fork
     csched_scheduler *previous_alive;
 };
+
+/// Whether what has not started is to be cancelled.
+static inline bool csched_is_cancelling(const csched_scheduler *scheduler)
+{
+    return (csched_load(&scheduler->control, relaxed) & CSCHED_CANCELLING) != 0;
+}
 
 static inline bool csched_is_suspended(uint32_t control) { return control >= CSCHED_SUSPENSION; }
 

@@ -42,8 +42,9 @@ static csched_status append(csched_scheduler *scheduler, const csched_operation 
     return CSCHED_OK;
 }
 
-static void run_here(const csched_operation *operations, size_t count)
+static void run_here(csched_scheduler *scheduler, const csched_operation *operations, size_t count)
 {
+    csched_fetch_add(&scheduler->ran_in_callers, count, relaxed);
     for (size_t index = 0; index < count; index++) {
         operations[index].run(operations[index].context, operations[index].extra, CSCHED_RUN);
         if (operations[index].counter != NULL) {
@@ -65,7 +66,10 @@ static csched_status make_room(csched_scheduler *scheduler, const csched_operati
     }
     switch (capacity->when_full) {
     case CSCHED_WHEN_FULL_RUN_IN_CALLER:
-        run_here(operations, count);
+        if (csched_is_suspended(csched_load(&scheduler->control, seq_cst))) {
+            return CSCHED_FULL; // no body may start, here neither
+        }
+        run_here(scheduler, operations, count);
         *ran = true;
         return CSCHED_OK;
     case CSCHED_WHEN_FULL_SUSPEND:

@@ -88,6 +88,8 @@ csched_worker *csched_worker_create(csched_scheduler *scheduler, uint32_t index)
     worker->executed_seen = seen;
     worker->debt_counter = NULL;
     worker->debt = 0;
+    worker->places = 0;
+    worker->nesting = 0;
     worker->stack_limit = NULL;
     return worker;
 }
@@ -209,10 +211,17 @@ static size_t take_from_inboxes(csched_worker *worker, csched_operation *batch)
     bool bounded = csched_capacity_is_bounded(&scheduler->capacity);
     size_t number =
         csched_registry_take(&scheduler->registry, &worker->cursor, batch, bounded ? 1 : CSCHED_BATCH);
-    if (bounded && number != 0) {
-        csched_capacity_leave(&scheduler->capacity, number);
-    }
+    worker->places += bounded ? number : 0;
     return number;
+}
+
+// What was taken waits no more. Outside the read section: it may wake threads.
+static void give_places_back(csched_worker *worker)
+{
+    if (worker->places != 0) {
+        csched_capacity_leave(&worker->scheduler->capacity, worker->places);
+        worker->places = 0;
+    }
 }
 
 // Thieves begin at a random worker, so that they do not all ask the same one. `patient`: the sentry slept
@@ -271,6 +280,7 @@ static bool take_elsewhere(csched_worker *worker, csched_operation *operation, b
         number = take_from_workers(worker, batch, patient);
     }
     csched_reclaim_exit();
+    give_places_back(worker);
     if (number == 0) {
         return false;
     }
@@ -300,6 +310,7 @@ static bool take_fairly(csched_worker *worker, csched_operation *operation)
             from_inboxes ? take_from_inboxes(worker, batch) : csched_deque_steal(&worker->deque, batch, 1);
     }
     csched_reclaim_exit();
+    give_places_back(worker);
     if (number == 0) {
         return false;
     }
@@ -395,7 +406,9 @@ static bool sleep_until_woken(csched_worker *worker, const reason *why)
         count(&worker->parked, 1);
         csched_observer_notify(scheduler, CSCHED_WORKER_PARKED, worker->index);
         uint64_t timeout_ns = sentry ? worker->sentry_ns : CSCHED_FOREVER;
-        csched_idle_sleep(idle, worker->index, sooner(timeout_ns, why));
+        if (csched_deque_depth(&worker->deque) == 0 || suspended) { // the observer may have submitted
+            csched_idle_sleep(idle, worker->index, sooner(timeout_ns, why));
+        }
         csched_observer_notify(scheduler, CSCHED_WORKER_UNPARKED, worker->index);
     }
     bool woken = csched_idle_rise(idle, worker->index, why != NULL);
@@ -491,21 +504,32 @@ static void work(csched_worker *worker)
 }
 
 // What waits in the deque of a worker that leaves goes to others, by way of its thread's inbox. When the
-// scheduler is closing, the inbox is closed: then the worker stays until the end, which is near.
+// scheduler is closing, the inbox is closed: then the worker stays until the end, which is near. When memory
+// is exhausted it runs one operation, and tries again.
 static void hand_over(csched_worker *worker)
 {
     csched_operation operation;
     while (csched_deque_pop(&worker->deque, &operation)) {
-        if (csched_submit_again(worker->scheduler, operation) != CSCHED_OK) {
-            csched_check(csched_deque_push(&worker->deque, &operation, 1),
-                         "out of memory for operations already accepted");
-            csched_store(&worker->leaving, false, relaxed);
-            self = worker;
-            work(worker);
-            self = NULL;
-        } else {
+        self = NULL; // so that the submission does not end here again
+        csched_status status = csched_submit_again(worker->scheduler, operation);
+        self = worker;
+        if (status == CSCHED_OK) {
             count(&worker->submitted, (uint64_t)-1); // it was counted when it came
+            continue;
         }
+        csched_check(csched_deque_push(&worker->deque, &operation, 1),
+                     "out of memory for operations already accepted");
+        csched_store(&worker->leaving, false, relaxed);
+        if (status == CSCHED_CLOSED) {
+            work(worker);
+            continue;
+        }
+        uint32_t control;
+        if (next(worker, &operation, &control, NULL) == FOUND) {
+            run(worker, &operation, control);
+        }
+        pay(worker);
+        csched_store(&worker->leaving, true, relaxed);
     }
 }
 
@@ -518,7 +542,8 @@ static void find_stack_limit(csched_worker *worker)
         (void)pthread_attr_getstack(&attributes, &low, &size);
         (void)pthread_attr_destroy(&attributes);
     }
-    worker->stack_limit = low == NULL ? NULL : (char *)low + STACK_RESERVE;
+    size_t reserve = size / 4 < STACK_RESERVE ? size / 4 : STACK_RESERVE; // a small `ulimit -s`
+    worker->stack_limit = low == NULL ? NULL : (char *)low + reserve;
 }
 
 static void *thread_main(void *argument)
@@ -533,8 +558,8 @@ static void *thread_main(void *argument)
     self = worker;
     csched_observer_notify(scheduler, CSCHED_WORKER_STARTED, worker->index);
     work(worker);
-    self = NULL;
     hand_over(worker);
+    self = NULL;
     csched_idle_leave(&scheduler->idle);
     csched_idle_wake_one(&scheduler->idle); // X6, W5: the last one awake may have been this one
     csched_observer_notify(scheduler, CSCHED_WORKER_STOPPED, worker->index);
@@ -583,7 +608,9 @@ csched_help_outcome csched_worker_help(bool (*done)(const void *context), const 
         uint32_t control;
         switch (next(worker, &operation, &control, &why)) {
         case FOUND:
+            worker->nesting++;
             run(worker, &operation, control);
+            worker->nesting--;
             pay(worker);
             break;
         case NOTHING:

@@ -37,6 +37,8 @@ typedef struct csched_worker {
     uint64_t *executed_seen;         // of every worker, when the sentry went to sleep
     csched_completion *debt_counter; // leaves that are not done yet, of one counter
     uint32_t debt;
+    uint32_t nesting;  // bodies that wait, on this stack, for the one that runs
+    uint64_t places;   // of the capacity, to be given back
     char *stack_limit; // a wait may nest until the stack gets here
     pthread_t thread;
     csched_retired retired;

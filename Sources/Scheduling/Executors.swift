@@ -26,7 +26,10 @@ extension SerialLane: SerialExecutor {
     ///   ``Scheduler/shared``, still one at a time.
     public func enqueue(_ job: consuming ExecutorJob) {
         let operation = unsafe jobOperation(UnownedJob(job), on: self, run: runLaneJob)
-        let status = unsafe csched_lane_submit_surely(handle, operation, Scheduler.shared.handle)
+        var status = unsafe csched_lane_submit(handle, operation)
+        if status == .closed {
+            status = unsafe csched_lane_submit_surely(handle, operation, Scheduler.shared.handle)
+        }
         precondition(status == .ok, "SerialLane.enqueue: a job of an actor could not be enqueued")
     }
 

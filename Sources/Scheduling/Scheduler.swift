@@ -14,7 +14,8 @@ internal import CScheduler
 /// operation. There is no order between operations; a ``SerialLane`` has one. All members may be used from
 /// any thread, also inside an operation.
 ///
-/// A scheduler is drained, and its threads are joined, when the last reference to it goes;
+/// A scheduler is drained, and its threads are joined, when the last reference to it goes (soon after, if that
+/// is in an operation);
 /// ``withScheduler(_:_:)-(_,(Scheduler)->R)`` makes that point visible.
 @safe
 public final class Scheduler: Sendable {
@@ -35,7 +36,7 @@ public final class Scheduler: Sendable {
     }
 
     deinit {
-        if unsafe csched_scheduler_current() == handle {  // the last reference was an operation's
+        if unsafe csched_scheduler_current() != nil {  // an operation's last reference; no worker waits here
             unsafe csched_scheduler_destroy_later(handle)
         } else {
             unsafe csched_scheduler_destroy(handle)

@@ -64,7 +64,7 @@ public final class SerialLane: Sendable {
     ///   this lane, else as ``submit(_:)``.
     @available(*, noasync, message: "Blocks the thread; submit a closure that resumes a continuation.")
     public func drain() throws(SchedulerError) {
-        if isCurrent { throw SchedulerError(.wouldDeadlock) }
+        if unsafe csched_lane_is_on_stack(handle) { throw SchedulerError(.wouldDeadlock) }
         let counter = try CompletionCounter()
         try submit(in: counter) {}
         counter.wait()

@@ -24,18 +24,18 @@ extension Scheduler {
         public let running: Int
 
         /// Operations that were accepted and have not ended.
-        public var pending: Int { submitted - executed - cancelled }
+        public var pending: Int { max(0, submitted - executed - cancelled) }
 
         init(_ counts: csched_statistics) {
-            submitted = Int(counts.submitted)
-            executed = Int(counts.executed)
-            cancelled = Int(counts.cancelled)
-            stolen = Int(counts.stolen)
-            parked = Int(counts.parked)
-            woken = Int(counts.woken)
-            retired = Int(counts.retired)
-            reclaimed = Int(counts.reclaimed)
-            running = Int(counts.running)
+            submitted = Int(clamping: counts.submitted)
+            executed = Int(clamping: counts.executed)
+            cancelled = Int(clamping: counts.cancelled)
+            stolen = Int(clamping: counts.stolen)
+            parked = Int(clamping: counts.parked)
+            woken = Int(clamping: counts.woken)
+            retired = Int(clamping: counts.retired)
+            reclaimed = Int(clamping: counts.reclaimed)
+            running = Int(clamping: counts.running)
         }
     }
 }

@@ -29,8 +29,12 @@ csched_status csched_lane_submit(csched_lane *lane, csched_operation operation) 
 csched_status csched_lane_submit_surely(csched_lane *lane, csched_operation operation,
                                         csched_scheduler *fallback) CSCHED_MUST_USE;
 
-/// Whether the calling thread is running an operation of `lane`.
+/// Whether the calling code is an operation of `lane`: false in an operation that runs nested in its wait.
 bool csched_lane_is_current(const csched_lane *lane);
+
+/// Whether an operation of `lane` is on the calling thread's stack: to wait for the lane would be to wait for
+/// oneself.
+bool csched_lane_is_on_stack(const csched_lane *lane);
 
 CSCHED_ASSUME_NONNULL_END
 

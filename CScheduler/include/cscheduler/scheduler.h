@@ -36,7 +36,7 @@ typedef enum CSCHED_CLOSED_ENUM {
     CSCHED_WHEN_FULL_SUSPEND CSCHED_SWIFT_NAME(suspend) = 0,
     /// Answer CSCHED_FULL.
     CSCHED_WHEN_FULL_REJECT CSCHED_SWIFT_NAME(reject) = 1,
-    /// Run the operation in the calling thread, and answer CSCHED_ACCEPTED.
+    /// Run the operation in the calling thread, and answer CSCHED_OK; CSCHED_FULL while suspended.
     CSCHED_WHEN_FULL_RUN_IN_CALLER CSCHED_SWIFT_NAME(runInCaller) = 2,
 } csched_when_full;
 
@@ -109,7 +109,7 @@ typedef void (*csched_range_function)(void *CSCHED_NULLABLE context, bool comple
 
 /// Calls `body` once for each index of 0 ..< count, in any order, on any workers, and `finally` (when not
 /// NULL) once after the last. One allocation for the whole range: it is cut in halves as workers take it,
-/// down to `grain` indices (0: chosen by the worker count). Counts as one operation in `counter`. After a
+/// down to `grain` indices (0: chosen by the worker count). Every piece counts in `counter`. After a
 /// shutdown that cancels, the indices that have not begun are left out, and `finally` is told that the range
 /// is not complete.
 csched_status csched_submit_range(csched_scheduler *scheduler, uint64_t count, uint64_t grain,
@@ -123,7 +123,8 @@ csched_status csched_call_on_thread(void (*function)(void *CSCHED_NULLABLE conte
                                     void *CSCHED_NULLABLE context) CSCHED_MUST_USE;
 
 /// Lets no further body start until `resume`; bodies that have started go on, what waits is kept. Calls nest.
-/// After the return, a worker that is not counted in `csched_statistics.running` starts nothing.
+/// After the return, a worker that is not counted in `csched_statistics.running` starts nothing. Does nothing
+/// when the scheduler is closing.
 void csched_scheduler_suspend(csched_scheduler *scheduler);
 
 /// Undoes one `suspend`. Stops the process without a matching one; does nothing when a shutdown has ended it
@@ -140,7 +141,8 @@ uint32_t csched_scheduler_workers(const csched_scheduler *scheduler);
 /// Closes the scheduler to submissions from outside, runs what waits and what running operations still
 /// submit, and joins the threads. Operations that are not started `timeout_ns` nanoseconds after the call are
 /// cancelled: 0 cancels all that wait, CSCHED_FOREVER none. Ends suspension. Running bodies are waited for in
-/// every case. A second call waits for the first. CSCHED_WOULD_DEADLOCK on a worker of the same scheduler:
+/// every case. A second call waits for the first; one that cancels cancels what the first would run.
+/// CSCHED_WOULD_DEADLOCK on a worker of the same scheduler:
 /// nothing was done then.
 csched_status csched_scheduler_shutdown(csched_scheduler *scheduler, uint64_t timeout_ns) CSCHED_MUST_USE;
 

@@ -17,18 +17,46 @@ import Synchronization
 /// #expect(isLinearizable(history.calls, from: [], step: model))
 /// ```
 ///
-/// To record perturbs little: a call costs two additions to one counter, and a write to memory of the thread's
-/// own, which is there and in place before. But those additions order what they separate (P1): calls that do not
-/// overlap are no test of whether the object publishes what it hands over. Ask that without a history.
-public final class History<Operation: Sendable, Answer: Sendable>: Sendable {
-    private let lanes: [Lane<Call<Operation, Answer>>]
+/// To record perturbs little: a call costs two additions to one counter, and writes to memory of the thread's own,
+/// which is there and in place before. But those additions order what they separate (P1): calls that do not overlap
+/// are no test of whether the object publishes what it hands over. Ask that without a history.
+public final class History<Operation: Sendable, Answer: Sendable>: @unchecked Sendable {
+    // Unchecked: what a thread writes is read by others when it has ended, which the caller sees to.
+    //
+    // Not a class for each thread, nor an array of calls: code that is not specialised asks the runtime for such
+    // types at each call, and orders the threads thereby, as ThreadSanitizer sees it (P1's test failed to fail).
+    private let operations: UnsafeMutablePointer<Operation>
+    private let answers: UnsafeMutablePointer<Answer>
+    private let times: UnsafeMutablePointer<(called: Int, returned: Int)>
+    private let counts: UnsafeMutablePointer<Int>
+    private let threads: Int
+    private let callsPerThread: Int
     private let clock = Clock()
 
     /// Creates an empty history, with the memory that it is ever going to need.
     public init(threads: Int, callsPerThread: Int) {
         precondition(threads > 0 && callsPerThread > 0, "History: there must be a thread, and a call")
-        lanes = (0..<threads).map { _ in Lane(capacity: callsPerThread) }
+        self.threads = threads
+        self.callsPerThread = callsPerThread
+        operations = allocateInPlace(threads * (callsPerThread + gap))
+        answers = allocateInPlace(threads * (callsPerThread + gap))
+        times = allocateInPlace(threads * (callsPerThread + gap))
+        counts = .allocate(capacity: threads * gap)
+        counts.initialize(repeating: 0, count: threads * gap)
     }
+
+    deinit {
+        for thread in 0..<threads {
+            (operations + first(of: thread)).deinitialize(count: counts[thread * gap])
+            (answers + first(of: thread)).deinitialize(count: counts[thread * gap])
+        }
+        operations.deallocate()
+        answers.deallocate()
+        times.deallocate()
+        counts.deallocate()
+    }
+
+    private func first(of thread: Int) -> Int { thread * (callsPerThread + gap) }
 
     /// Makes a call, and records it.
     ///
@@ -36,10 +64,9 @@ public final class History<Operation: Sendable, Answer: Sendable>: Sendable {
     ///
     /// - Parameter thread: the number of the thread, from 0; no two may use the same number at the same time.
     public func record(on thread: Int, _ operation: Operation, _ body: () -> Answer) -> Answer {
-        let lane = lanes[thread]
         let called = clock.timeOfCall()
         let answer = body()
-        lane.append(Call(operation, answered: answer, called: called, returned: clock.timeOfReturn()))
+        append(operation, answer, (called, clock.timeOfReturn()), on: thread)
         return answer
     }
 
@@ -48,19 +75,49 @@ public final class History<Operation: Sendable, Answer: Sendable>: Sendable {
         on thread: Int, _ operation: Operation, isolation: isolated (any Actor)? = #isolation,
         _ body: () async -> Answer
     ) async -> Answer {
-        let lane = lanes[thread]
         let called = clock.timeOfCall()
         let answer = await body()
-        lane.append(Call(operation, answered: answer, called: called, returned: clock.timeOfReturn()))
+        append(operation, answer, (called, clock.timeOfReturn()), on: thread)
         return answer
+    }
+
+    private func append(
+        _ operation: Operation, _ answer: Answer, _ time: (called: Int, returned: Int), on thread: Int
+    ) {
+        precondition(thread >= 0 && thread < threads, "History: there is no thread with that number")
+        let count = counts[thread * gap]
+        precondition(
+            count < callsPerThread, "History: a thread made more calls than the history was created for")
+        (operations + first(of: thread) + count).initialize(to: operation)
+        (answers + first(of: thread) + count).initialize(to: answer)
+        (times + first(of: thread) + count).initialize(to: time)
+        counts[thread * gap] = count + 1
     }
 
     /// The calls of all threads, in the order in which they were called.
     ///
     /// - Precondition: what records was joined, or is otherwise known to have ended.
     public var calls: [Call<Operation, Answer>] {
-        lanes.flatMap(\.elements).sorted { $0.called < $1.called }
+        (0..<threads).flatMap { thread in
+            (first(of: thread)..<first(of: thread) + counts[thread * gap]).map { index in
+                Call(
+                    operations[index], answered: answers[index], called: times[index].called,
+                    returned: times[index].returned)
+            }
+        }.sorted { $0.called < $1.called }
     }
+}
+
+/// So many elements between those of two threads that, when they take 8 bytes each, they are two lines of the
+/// cache apart, which many CPUs fetch together.
+private var gap: Int { 16 }
+
+/// Memory that was written to once, so that the kernel has no page to find when it is used.
+private func allocateInPlace<Element>(_ count: Int) -> UnsafeMutablePointer<Element> {
+    let elements = UnsafeMutablePointer<Element>.allocate(capacity: count)
+    UnsafeMutableRawPointer(elements).initializeMemory(
+        as: UInt8.self, repeating: 0, count: count * MemoryLayout<Element>.stride)
+    return elements
 }
 
 /// One time for all threads, which no two events share.
@@ -68,42 +125,8 @@ private final class Clock: Sendable {
     private let time = Atomic(0)
 
     // P1, both halves. Relaxed times would be a total order too; but then what the call does could be seen outside
-    // of its times, on a CPU that reorders, and a correct object be found guilty.
-    func timeOfCall() -> Int { time.add(1, ordering: .acquiring).oldValue }
-    func timeOfReturn() -> Int { time.add(1, ordering: .releasing).oldValue }
-}
-
-/// What one thread writes, and others read when it has ended.
-private final class Lane<Element: Sendable>: @unchecked Sendable {
-    // Unchecked: used by one thread at a time, which the caller sees to.
-    private let storage: UnsafeMutablePointer<Element>
-    private let capacity: Int
-    private var count = 0
-
-    init(capacity: Int) {
-        self.capacity = capacity
-        // Space on both sides, so that no two lanes share a line of the cache; written to once, so that the
-        // kernel has no page to find later.
-        let bytes = UnsafeMutableRawPointer.allocate(
-            byteCount: capacity * MemoryLayout<Element>.stride + 2 * Self.margin, alignment: Self.margin)
-        bytes.initializeMemory(
-            as: UInt8.self, repeating: 0, count: capacity * MemoryLayout<Element>.stride + 2 * Self.margin)
-        storage = (bytes + Self.margin).bindMemory(to: Element.self, capacity: capacity)
-    }
-
-    /// Two lines, which many CPUs fetch together; also more than any element is aligned to.
-    private static var margin: Int { 128 }
-
-    deinit {
-        storage.deinitialize(count: count)
-        (UnsafeMutableRawPointer(storage) - Self.margin).deallocate()
-    }
-
-    func append(_ element: Element) {
-        precondition(count < capacity, "History: a thread made more calls than the history was created for")
-        (storage + count).initialize(to: element)
-        count += 1
-    }
-
-    var elements: [Element] { Array(UnsafeBufferPointer(start: storage, count: count)) }
+    // of its times, on a CPU that reorders, and a correct object be found guilty. Wrapping, because that is one
+    // instruction, and what checks for overflow is a loop.
+    func timeOfCall() -> Int { time.wrappingAdd(1, ordering: .acquiring).oldValue }
+    func timeOfReturn() -> Int { time.wrappingAdd(1, ordering: .releasing).oldValue }
 }

@@ -41,7 +41,7 @@ private final class Counter: Sendable {
     }
 }
 
-@Suite struct HistoryTests {
+@Suite(.watched(.seconds(120))) struct HistoryTests {
     private static let operations = Generator<Int>.int(in: 0...9).map { amount -> Register.Operation in
         amount == 0 ? .read : .add(amount)
     }
@@ -105,7 +105,8 @@ private final class Counter: Sendable {
         #expect(calls[0].called < calls[1].called && calls[1].returned < calls[0].returned)
     }
 
-    /// P1: plain memory, so that a weakened ordering of the times is a race under ThreadSanitizer.
+    /// P1: plain memory, so that a weakened ordering of the times is a race under ThreadSanitizer. The type is not
+    /// known where the history is compiled: the runtime must not order the threads in its place.
     @Test func `a call that returned before another was called happened before it`() {
         for _ in 0..<200 {
             let history = History<String, Int>(threads: 2, callsPerThread: 1)

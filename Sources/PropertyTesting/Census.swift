@@ -40,9 +40,10 @@ public struct CensusError: Error, Equatable, CustomStringConvertible {
 
 /// The threads, the open files and the counted instances of the process at one time.
 ///
-/// The process's, not the test's: what other tests start meanwhile is counted as well, and so are the threads
-/// of Swift's pool and of Dispatch, which come and go as they like. So take it in an exit test, whose process is
-/// its own, after a round that is not counted and starts what stays.
+/// The process's, not the test's: what other tests start meanwhile is counted as well. So take it in an exit
+/// test, whose process is its own, after a round that is not counted and starts what stays. Dispatch's pool,
+/// which runs Swift's tasks, starts and ends threads as it likes, which nothing tells from others (a new thread
+/// has the name of the thread that made it): say by `except` what is of interest, when tasks run.
 ///
 /// ```swift
 /// await #expect(processExitsWith: .success) {

@@ -13,7 +13,14 @@ private func threadNumber() -> Int32 {
     return text.split(separator: "/").last.flatMap { Int32($0) } ?? 0
 }
 
-@Suite struct CensusTests {
+/// Names the thread that calls it: the process of an exit test has threads of Dispatch's pool, too.
+private func nameThread(_ name: String) {
+    let file = open("/proc/thread-self/comm", O_WRONLY)
+    defer { close(file) }
+    write(file, name, name.utf8.count)
+}
+
+@Suite(.watched(.seconds(120))) struct CensusTests {
     @Test func `a thread, a file and an instance are found, by name`() throws {
         let before = try Census()
         let count = LiveCount("Widget")
@@ -34,8 +41,9 @@ private func threadNumber() -> Int32 {
         await #expect(processExitsWith: .success) {
             for _ in 0..<200 {
                 let before = try Census()
-                _ = concurrently(4) { _ in }
-                try #require(try before.leftovers() == [])
+                _ = concurrently(4) { _ in nameThread("census-test") }
+                let left = try before.leftovers(except: { !"\($0)".hasSuffix("'census-test'") })
+                try #require(left == [])
             }
         }
     }
@@ -46,7 +54,8 @@ private func threadNumber() -> Int32 {
             let file = open("/dev/null", O_RDONLY)
             var isFirst = true
             // Asked for each thing that is left: the first time it is still there, then it goes.
-            let left = try before.leftovers(within: .seconds(60)) { _ in
+            let left = try before.leftovers(within: .seconds(60)) { resource in
+                if resource != .file(descriptor: file, target: "/dev/null") { return true }
                 if isFirst { close(file) }
                 isFirst = false
                 return false
@@ -77,7 +86,7 @@ private func threadNumber() -> Int32 {
             close(file)
             try #require(open("/dev/zero", O_RDONLY) == file)
             let left = try before.leftovers(within: .zero)
-            try #require(left == [.file(descriptor: file, target: "/dev/zero")])
+            try #require(left.contains(.file(descriptor: file, target: "/dev/zero")))
         }
     }
 

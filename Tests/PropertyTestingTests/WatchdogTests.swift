@@ -32,6 +32,12 @@ private func name(_ name: String) {
     write(file, name, name.utf8.count)
 }
 
+/// The pages that the process has addresses for.
+private func addressSpace() throws -> Int {
+    let fields = try #require(contents(of: "/proc/self/statm")).split(separator: " ")
+    return try #require(Int(fields[0]))
+}
+
 private let short = Duration.milliseconds(20)
 private let long = Duration.seconds(600)
 
@@ -39,7 +45,7 @@ private func text(of result: ExitTest.Result?) throws -> String {
     String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
 }
 
-@Suite struct WatchdogTests {
+@Suite(.watched(.seconds(120))) struct WatchdogTests {
     @Test func `a scope that hangs ends the process, which says what hung and how`() async throws {
         let result = await #expect(processExitsWith: .exitCode(70), observing: [\.standardErrorContent]) {
             Watchdog.run("the dam", limit: short, state: { "three leaks" }) { hang() }
@@ -229,7 +235,10 @@ private func text(of result: ExitTest.Result?) throws -> String {
                 }
             }
             use()
-            for _ in 0..<50 { use() }
+            let pages = try addressSpace()
+            for _ in 0..<100 { use() }
+            // A thread that nobody joins keeps the addresses of its stack: these 600 would keep a gibibyte.
+            try #require((try addressSpace() - pages) * Int(sysconf(Int32(_SC_PAGESIZE))) < 200 << 20)
             try #require(WatchedScope.current.isEmpty)
             var threads: [String] { names(in: "/proc/self/task") ?? [] }
             while threads.contains(where: { contents(of: "/proc/self/task/\($0)/comm") == "watchdog" }) {

@@ -13,7 +13,7 @@ import Synchronization
 ///
 /// A ``Census`` knows every count that exists. To count orders nothing between threads, so that it hides no race.
 public final class LiveCount: Sendable {
-    private static let all = Mutex<[Reference]>([])
+    private static let all = Locked<[Reference]>([])
 
     /// What is counted.
     public let name: String

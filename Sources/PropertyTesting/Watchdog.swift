@@ -4,7 +4,6 @@
 // over. The scopes form a tree, so that the report of one can name what was going on inside it.
 
 import Glibc
-import Synchronization
 
 /// Ends the process when something takes too long, and says on standard error what it was.
 ///
@@ -99,7 +98,7 @@ public enum Watchdog {
 package final class WatchedScope: Sendable {
     /// All that go on now, the oldest first. Held for an insertion, a removal or a copy: no code of a user runs
     /// under it.
-    private static let all = Mutex<[WatchedScope]>([])
+    private static let all = Locked<[WatchedScope]>([])
 
     package static var current: [WatchedScope] { all.withLock { $0 } }
 

@@ -83,8 +83,7 @@ private func nameThread(_ name: String) {
         await #expect(processExitsWith: .success) {
             let file = open("/dev/null", O_RDONLY)
             let before = try Census()
-            close(file)
-            try #require(open("/dev/zero", O_RDONLY) == file)
+            try #require(dup2(open("/dev/zero", O_RDONLY), file) == file)
             let left = try before.leftovers(within: .zero)
             try #require(left.contains(.file(descriptor: file, target: "/dev/zero")))
         }

@@ -13,7 +13,7 @@ public func concurrently<Result: Sendable>(
     let arrived = Shared(0)
     let results = (0..<count).map { _ in Cell<Result>() }
     let threads = (0..<count).map { index in
-        startThread {
+        startThread(for: "concurrently") {
             arrived.value.add(1, ordering: .relaxed)
             // Relaxed, so that the barrier itself orders nothing; yielding, because there may be fewer CPUs
             // than threads.
@@ -39,22 +39,4 @@ private final class Cell<Value: Sendable>: Sendable {
         guard let value else { preconditionFailure("concurrently: a thread ended without its result") }
         return value
     }
-}
-
-private final class ThreadBody: Sendable {
-    let run: @Sendable () -> Void
-    init(_ run: @escaping @Sendable () -> Void) { self.run = run }
-}
-
-private func startThread(_ body: @escaping @Sendable () -> Void) -> pthread_t {
-    var thread = pthread_t()
-    let context = Unmanaged.passRetained(ThreadBody(body))
-    let error = pthread_create(
-        &thread, nil,
-        { context in
-            Unmanaged<ThreadBody>.fromOpaque(context!).takeRetainedValue().run()
-            return nil
-        }, context.toOpaque())
-    precondition(error == 0, "concurrently: a thread could not be created")
-    return thread
 }

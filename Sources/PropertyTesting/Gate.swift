@@ -10,7 +10,11 @@ public final class Gate: @unchecked Sendable {
     /// Creates a closed gate.
     public init() {
         pthread_mutex_init(mutex, nil)
-        pthread_cond_init(opened, nil)
+        var attributes = pthread_condattr_t()
+        pthread_condattr_init(&attributes)
+        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        pthread_cond_init(opened, &attributes)
+        pthread_condattr_destroy(&attributes)
     }
 
     deinit {
@@ -34,4 +38,28 @@ public final class Gate: @unchecked Sendable {
         while !isOpened { pthread_cond_wait(opened, mutex) }
         pthread_mutex_unlock(mutex)
     }
+
+    /// Sleeps until the gate is open, or the time is over, on the monotonic clock.
+    ///
+    /// - Returns: whether the gate is open.
+    public func wait(timeout: Duration) -> Bool {
+        var end = time(after: timeout)
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        while !isOpened {
+            if pthread_cond_timedwait(opened, mutex, &end) == ETIMEDOUT { return isOpened }
+        }
+        return true
+    }
+}
+
+/// A time of the monotonic clock; a duration beyond a century is taken for one.
+private func time(after duration: Duration) -> timespec {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    let (seconds, attoseconds) = max(.zero, min(duration, .seconds(100 * 365 * 86_400))).components
+    let nanoseconds = time.tv_nsec + Int(attoseconds / 1_000_000_000)
+    time.tv_sec += Int(seconds) + nanoseconds / 1_000_000_000
+    time.tv_nsec = nanoseconds % 1_000_000_000
+    return time
 }

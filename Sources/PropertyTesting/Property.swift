@@ -38,7 +38,7 @@ public struct Counterexample<Value>: CustomStringConvertible {
         """
         \(reason)
         counterexample (after \(casesBefore) cases, \(shrinks) shrinks, seed \(seed)): \(value)
-        replay with PROPERTY_REPLAY=\(tape.choices.isEmpty ? "." : tape.description)
+        replay with \(tape.replay)
         """
     }
 }
@@ -59,8 +59,20 @@ public enum PropertyOutcome<Value> {
 ///   - classify: labels of a value, for coverage.
 ///   - property: nil when the value is as it should be, else the reason why it is not.
 /// - Complexity: at most `cases + shrinkLimit` runs of the property, and ten discarded cases for each case.
+///
+/// When a ``Watchdog`` around it fires, it says how the case that hangs is replayed.
 public func check<Value>(
     _ generator: Generator<Value>, options: PropertyOptions, classify: (Value) -> [String] = { _ in [] },
+    _ property: (Value) async -> String?
+) async -> PropertyOutcome<Value> {
+    let seed = options.seed
+    return await Watchdog.noting({ "a property with PROPERTY_SEED=\(seed)" }) {
+        await checkCases(generator, options: options, classify: classify, property)
+    }
+}
+
+private func checkCases<Value>(
+    _ generator: Generator<Value>, options: PropertyOptions, classify: (Value) -> [String],
     _ property: (Value) async -> String?
 ) async -> PropertyOutcome<Value> {
     var labels: [String: Int] = [:]
@@ -77,7 +89,7 @@ public func check<Value>(
             continue
         }
         for label in classify(value) { labels[label, default: 0] += 1 }
-        if let reason = await property(value) {
+        if let reason = await runCase(value, source.tape, property) {
             var shrinker = Shrinker(
                 generator: generator,
                 best: Shrinker.Candidate(
@@ -92,4 +104,9 @@ public func check<Value>(
         held += 1
     }
     return .held(cases: held, labels: labels)
+}
+
+/// Runs the property once. If it hangs, a watchdog says which case it was.
+func runCase<Value>(_ value: Value, _ tape: Tape, _ property: (Value) async -> String?) async -> String? {
+    await Watchdog.noting({ "a case; replay it with \(tape.replay)" }) { await property(value) }
 }

@@ -37,7 +37,7 @@ struct Shrinker<Value> {
         let tape = source.tape  // what was really used: shorter, when the generator needed less
         guard tape.isSimpler(than: best.tape) else { return false }
         runsLeft -= 1
-        guard let reason = await property(value) else { return false }
+        guard let reason = await runCase(value, tape, property) else { return false }
         best = Candidate(value: value, reason: reason, tape: tape, spans: source.spans)
         shrinks += 1
         return true

@@ -2,15 +2,21 @@
 // about threads.
 
 import Glibc
+import PropertyTestingSupport
 import Scheduling
 import Synchronization
 import Testing
 
-/// Everything that loads the machine, takes time or counts what the process has: one after the other.
-@Suite(.serialized) enum Stress {}
+/// Everything that loads the machine, takes time or counts what the process has: one after the other. A test
+/// that hangs ends the process.
+@Suite(.serialized, .watched(stressLimit)) enum Stress {}
 
 /// Stress sizes grow and shrink with `STRESS_SCALE` of the environment.
 let stressScale: Double = getenv("STRESS_SCALE").flatMap { Double(String(cString: $0)) } ?? 1
+
+/// How long a case of a stress test may take: many times of what it takes on a busy machine.
+let stressLimit: Duration =
+    .seconds(60) * max(1, stressScale) * (isThreadSanitized || isAddressSanitized ? 5 : 1)
 
 /// ThreadSanitizer gives up in forked children, keeps memory of its own, and is slow.
 let isThreadSanitized = dlsym(nil, "__tsan_init") != nil

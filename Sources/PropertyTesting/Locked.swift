@@ -1,0 +1,27 @@
+import Glibc
+
+/// A value that one thread at a time works with.
+///
+/// Not `Mutex`: the standard library's code is not instrumented, so that ThreadSanitizer does not see its lock,
+/// and reports a race on what is under it. It knows pthread's.
+final class Locked<Value>: @unchecked Sendable {
+    // Unchecked: `value` is used under `mutex` alone.
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private var value: Value
+
+    init(_ value: Value) {
+        self.value = value
+        pthread_mutex_init(mutex, nil)
+    }
+
+    deinit {
+        pthread_mutex_destroy(mutex)
+        mutex.deallocate()
+    }
+
+    func withLock<Result>(_ body: (inout Value) -> Result) -> Result {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        return body(&value)
+    }
+}

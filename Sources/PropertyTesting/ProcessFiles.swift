@@ -1,0 +1,49 @@
+// What the kernel says about a process, as text: the files under /proc.
+
+import Glibc
+
+/// The names in a directory, without the two that every directory has; `errno` says why when it is nil.
+///
+/// - Parameter skipped: the file descriptor through which the directory is read.
+package func names(in directory: String, reading skipped: (Int32) -> Void = { _ in }) -> [String]? {
+    guard let stream = opendir(directory) else { return nil }
+    defer { closedir(stream) }
+    skipped(dirfd(stream))
+    var names: [String] = []
+    while let entry = readdir(stream) {
+        let name = withUnsafePointer(to: &entry.pointee.d_name) {
+            $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+        }
+        if name != "." && name != ".." { names.append(name) }
+    }
+    return names
+}
+
+/// The first 4096 bytes of a file, without the line's end; nil when it is gone, as files of threads go.
+package func contents(of path: String) -> String? {
+    let file = open(path, O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { return nil }
+    defer { close(file) }
+    let text = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 4096) { bytes -> String? in
+        let length = read(file, bytes.baseAddress, bytes.count)
+        return length < 0 ? nil : String(decoding: bytes[..<length], as: UTF8.self)
+    }
+    guard let text, text.last == "\n" else { return text }
+    return String(text.dropLast())
+}
+
+/// What a symbolic link points to; nil when it is gone.
+func target(of path: String) -> String? {
+    withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 4096) { bytes in
+        let length = bytes.withMemoryRebound(to: CChar.self) { readlink(path, $0.baseAddress!, $0.count) }
+        return length < 0 ? nil : String(decoding: bytes[..<length], as: UTF8.self)
+    }
+}
+
+/// Sets the name that the kernel shows, at most 15 bytes; `pthread_setname_np` is not imported into Swift.
+func nameThisThread(_ name: StaticString) {
+    let file = open("/proc/thread-self/comm", O_WRONLY | O_CLOEXEC)
+    guard file >= 0 else { return }
+    _ = write(file, name.utf8Start, name.utf8CodeUnitCount)
+    close(file)
+}

@@ -1,0 +1,103 @@
+// What a watchdog does when the time is over: it says everything that may help to find the reason, then it
+// ends the process, even if saying it hangs as well.
+
+import Glibc
+import Synchronization
+
+/// The first watchdog whose time is over ends the process; others must not write into its report.
+private let isBarking = Atomic(false)
+
+/// Ends the process.
+///
+/// - Parameter sentence: what is written before anything else is tried.
+func bark(_ sentence: String, about scope: WatchedScope, status: CInt) -> Never {
+    if isBarking.exchange(true, ordering: .relaxed) { while true { pause() } }
+
+    // The last resort, which needs neither memory nor another thread: a thread that was stopped inside malloc
+    // may hold what the report needs.
+    signal(SIGALRM, SIG_DFL)
+    var alarmSignal = sigset_t()
+    sigemptyset(&alarmSignal)
+    sigaddset(&alarmSignal, SIGALRM)
+    pthread_sigmask(SIG_UNBLOCK, &alarmSignal, nil)
+    alarm(30)
+
+    say(sentence)
+    let isReported = Gate()
+    _ = startThread(for: "Watchdog") {
+        nameThisThread("watchdog report")
+        report(on: scope)
+        isReported.open()
+    }
+    if !isReported.wait(timeout: .seconds(10)) { say("watchdog: the report itself has not ended.\n") }
+    _exit(status)
+}
+
+/// What can be said without code of the user comes first: that code may hang.
+private func report(on scope: WatchedScope) {
+    sayThreads(of: "self", indentedBy: "  ")
+    let children = children()
+    for child in children {
+        say("  child process \(child), which is killed:\n")
+        sayThreads(of: "\(child)", indentedBy: "    ")
+        kill(child, SIGKILL)
+    }
+    let state = scope.state()
+    if !state.isEmpty { say("  its state: \(state)\n") }
+    let others = WatchedScope.current.filter { $0 !== scope }
+    for other in others where other.isInside(scope) { sayState(of: other, as: "inside it") }
+    for other in others where !other.isInside(scope) {
+        sayState(of: other, as: scope.isInside(other) ? "around it" : "beside it")
+    }
+}
+
+private func sayState(of scope: WatchedScope, as relation: String) {
+    let text = [scope.what, scope.state()].filter { !$0.isEmpty }.joined(separator: ": ")
+    say("  \(relation), for \(ContinuousClock.now - scope.began): \(text)\n")
+}
+
+private func sayThreads(of process: String, indentedBy indentation: String) {
+    for thread in (names(in: "/proc/\(process)/task") ?? []).compactMap({ Int32($0) }).sorted() {
+        let files = "/proc/\(process)/task/\(thread)"
+        guard let name = contents(of: "\(files)/comm"), let stat = contents(of: "\(files)/stat"),
+            let end = stat.lastIndex(of: ")")
+        else { continue }  // it has ended
+        // proc(5): behind the name come the state, and as 12th and 13th the time it ran.
+        let fields = stat[stat.index(after: end)...].split(separator: " ")
+        guard fields.count > 12, let user = Int(fields[11]), let system = Int(fields[12]) else { continue }
+        let milliseconds = 1000 * (user + system) / max(1, sysconf(Int32(_SC_CLK_TCK)))
+        say(
+            "\(indentation)thread \(thread) '\(name)' \(fields[0]), ran \(Duration.milliseconds(milliseconds))"
+                + place(files) + "\n")
+    }
+}
+
+/// Where in the kernel a thread waits, and on which address when it is a futex: who waits on the same address
+/// waits for the same event. Kernels may keep either to themselves.
+private func place(_ files: String) -> String {
+    guard let function = contents(of: "\(files)/wchan"), function != "0", !function.isEmpty else { return "" }
+    let call = (contents(of: "\(files)/syscall") ?? "").split(separator: " ")
+    let address = function.hasPrefix("futex") && call.count > 1 ? " on \(call[1])" : ""
+    return ", waits in \(function)\(address)"
+}
+
+/// Exit tests for instance, which nobody would wait for any more.
+private func children() -> [pid_t] {
+    (names(in: "/proc/self/task") ?? []).flatMap { thread in
+        let children = contents(of: "/proc/self/task/\(thread)/children") ?? ""
+        return children.split(separator: " ").compactMap { pid_t($0) }
+    }
+}
+
+/// Not through stdio, whose locks a thread that hangs may hold.
+private func say(_ text: String) {
+    var text = text
+    text.withUTF8 { bytes in
+        var written = 0
+        while written < bytes.count {
+            let length = write(STDERR_FILENO, bytes.baseAddress! + written, bytes.count - written)
+            if length < 0 && errno != EINTR { return }
+            written += max(0, length)
+        }
+    }
+}

@@ -1,0 +1,33 @@
+public import PropertyTesting
+public import Testing
+
+/// Expects that `body` leaves no thread, no open file and no counted instance behind; records one issue that
+/// says what is left. For the whole process: see ``Census``.
+///
+/// - Parameters:
+///   - limit: for how long what is left may still go.
+///   - isExpected: what may be left.
+/// - Throws: what `body` throws, after the check.
+public func expectNothingLeft<Success, Failure>(
+    within limit: Duration = .seconds(2), except isExpected: (Resource) -> Bool = { _ in false },
+    sourceLocation: SourceLocation = #_sourceLocation, isolation: isolated (any Actor)? = #isolation,
+    _ body: () async throws(Failure) -> Success
+) async throws(Failure) -> Success {
+    func take<Answer>(_ census: () throws(CensusError) -> Answer) -> Answer? {
+        do throws(CensusError) { return try census() } catch {
+            Issue.record("\(error)", sourceLocation: sourceLocation)
+            return nil
+        }
+    }
+    let before = take { () throws(CensusError) in try Census() }
+    defer {
+        let left = take { () throws(CensusError) in
+            try before?.leftovers(within: limit, except: isExpected) ?? []
+        }
+        if let left, !left.isEmpty {
+            let list = left.map(\.description).joined(separator: "\n")
+            Issue.record("Left behind:\n\(list)", sourceLocation: sourceLocation)
+        }
+    }
+    return try await body()
+}

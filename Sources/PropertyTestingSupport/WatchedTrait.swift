@@ -1,0 +1,49 @@
+import PropertyTesting
+public import Testing
+
+/// Runs each case of a test under a ``Watchdog``; of a suite, each case of each of its tests.
+///
+/// Unlike `.timeLimit`, which records an issue and then waits for a test that hangs: the process ends, and says
+/// which test it was, what its threads wait for and, inside of `forAll`, how the case is replayed.
+public struct WatchedTrait: SuiteTrait, TestTrait, TestScoping {
+    private let limit: Duration
+
+    fileprivate init(limit: Duration) { self.limit = limit }
+
+    /// True: a suite's tests are watched, and those of the suites in it.
+    public var isRecursive: Bool { true }
+
+    /// Runs the case under a watchdog, unless another trait of this kind is nearer to the test.
+    public func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+    ) async throws {
+        // A trait of a suite comes before those of what is in the suite.
+        let nearest = test.traits.lazy.compactMap { $0 as? WatchedTrait }.last
+        guard let nearest, nearest.limit == limit else { return try await function() }
+        let arguments = testCase.map(arguments(of:)) ?? []
+        let name = arguments.isEmpty ? "\(test.id)" : "\(test.id) with \(arguments.joined(separator: ", "))"
+        try await Watchdog.run(name, limit: limit) { try await function() }
+    }
+}
+
+/// The arguments of a case, which Swift Testing keeps to itself; nothing, when it comes to keep them otherwise.
+private func arguments(of testCase: Test.Case) -> [String] {
+    // Read where it is known to be in Swift 6.3: _kind, an enumeration; its payload; that one's array.
+    guard let kind = Mirror(reflecting: testCase).descendant("_kind"),
+        let payload = Mirror(reflecting: kind).children.first?.value,
+        let arguments = Mirror(reflecting: payload).descendant("arguments")
+    else { return [] }
+    return Mirror(reflecting: arguments).children.compactMap { argument in
+        Mirror(reflecting: argument.value).descendant("value").map { String(describingForTest: $0) }
+    }
+}
+
+extension Trait where Self == WatchedTrait {
+    /// Ends the process when a case of the test takes longer; see ``Watchdog``.
+    ///
+    /// When a test and suites around it have this trait, only the nearest one applies: so a limit can be longer
+    /// for one test than for its suite.
+    ///
+    /// - Parameter limit: for each case of a test, without the time it waits for its turn.
+    public static func watched(_ limit: Duration) -> Self { WatchedTrait(limit: limit) }
+}

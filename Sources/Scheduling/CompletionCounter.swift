@@ -113,7 +113,7 @@ public final class CompletionCounter: Sendable {
         let completed = await withTaskCancellationHandler {
             await withCheckedContinuation { waiter.wait(on: self, resuming: $0) }
         } onCancel: {
-            waiter.finish(false)
+            waiter.cancel()
         }
         waiter.withdraw()
         if !completed { throw CancellationError() }

@@ -3,82 +3,76 @@ internal import Synchronization
 
 /// One task that waits for a generation, and may be cancelled meanwhile: whoever comes first resumes it,
 /// once.
+///
+/// No lock: the last operation of a generation comes by here.
+@safe
 final class CompletionWaiter: Sendable {
-    private enum State {
+    private enum State: UInt8, AtomicRepresentable {
         case idle
-        case waiting(CheckedContinuation<Bool, Never>)
-        case finished(Bool)
+        case waiting
+        case completed
+        case cancelled
     }
 
-    /// The notification, between the call that makes it and the task's return: either may come first.
-    private enum Registration {
-        case none
-        case made(Notification)
-        case withdrawn
-    }
+    private let state = Atomic(State.idle)
+    // Sendable: written before `state` becomes `waiting` (release), read by whoever ends that (acquire).
+    nonisolated(unsafe) private var continuation: CheckedContinuation<Bool, Never>?
+    // The notification as a bit pattern, between the call that makes it and the task's return: either may come
+    // first. 0: neither has. `withdrawn`: the task has returned.
+    private let registration = Atomic<UInt>(0)
+    private static let withdrawn: UInt = 1
 
-    @safe private struct Notification: Sendable {
-        // Sendable: given back once, by whichever of the two comes second.
-        nonisolated(unsafe) let handle: OpaquePointer
-    }
-
-    private let state = Mutex(State.idle)
-    private let registration = Mutex(Registration.none)
-
-    /// Resumes `continuation` with true when the generation is complete, with false after `finish(false)`.
+    /// Resumes `continuation` with true when the generation is complete, with false after `cancel()`.
     func wait(on counter: CompletionCounter, resuming continuation: CheckedContinuation<Bool, Never>) {
-        let early: Bool? = state.withLock { state in
-            if case .finished(let outcome) = state { return outcome }
-            state = .waiting(continuation)
-            return nil
-        }
-        if let early {
-            continuation.resume(returning: early)
+        unsafe self.continuation = continuation
+        let (waits, seen) = state.compareExchange(
+            expected: .idle, desired: .waiting, successOrdering: .releasing, failureOrdering: .relaxed)
+        guard waits else {
+            continuation.resume(returning: seen == .completed)
             return
         }
         let reference = unsafe Unmanaged.passRetained(self)
         let notify: csched_notify_function = {
-            unsafe Unmanaged<CompletionWaiter>.fromOpaque($0!).takeRetainedValue().finish(true)
+            unsafe Unmanaged<CompletionWaiter>.fromOpaque($0!).takeRetainedValue().complete()
         }
-        let made = unsafe csched_completion_notify(counter.handle, notify, reference.toOpaque())
-        guard let made = unsafe made else {
+        guard let made = unsafe csched_completion_notify(counter.handle, notify, reference.toOpaque()) else {
             preconditionFailure("CompletionCounter.wait: memory is exhausted")
         }
-        unsafe register(Notification(handle: made))
-    }
-
-    private func register(_ notification: Notification) {
-        let withdrawn = registration.withLock { registration in
-            if case .withdrawn = registration { return true }
-            registration = .made(notification)
-            return false
-        }
-        if withdrawn { giveBack(notification) }
+        let registered = registration.compareExchange(
+            expected: 0, desired: UInt(bitPattern: made), ordering: .acquiringAndReleasing
+        ).exchanged
+        if !registered { unsafe giveBack(made) }
     }
 
     /// The task goes on: what was registered is given back, now or as soon as it is.
     func withdraw() {
-        let made: Notification? = registration.withLock { registration in
-            defer { registration = .withdrawn }
-            if case .made(let notification) = registration { return notification }
-            return nil
-        }
-        if let made { giveBack(made) }
+        let made = registration.exchange(Self.withdrawn, ordering: .acquiringAndReleasing)
+        if let made = unsafe OpaquePointer(bitPattern: made) { unsafe giveBack(made) }
     }
 
-    private func giveBack(_ notification: Notification) {
-        if unsafe csched_notification_cancel(notification.handle) {
+    private func giveBack(_ notification: OpaquePointer) {
+        if unsafe csched_notification_cancel(notification) {
             unsafe Unmanaged.passUnretained(self).release()  // the reference that the call would have taken
         }
     }
 
-    /// Ends the wait with `outcome`, unless it has ended.
-    func finish(_ outcome: Bool) {
-        let continuation: CheckedContinuation<Bool, Never>? = state.withLock { state in
-            defer { if case .finished = state {} else { state = .finished(outcome) } }
-            if case .waiting(let continuation) = state { return continuation }
-            return nil
+    /// The generation is complete.
+    func complete() { finish(.completed) }
+
+    /// The task was cancelled.
+    func cancel() { finish(.cancelled) }
+
+    /// Ends the wait, unless it has ended.
+    private func finish(_ outcome: State) {
+        var seen = State.idle
+        while seen == .idle || seen == .waiting {
+            let (ends, now) = state.compareExchange(
+                expected: seen, desired: outcome, ordering: .acquiringAndReleasing)
+            if ends {
+                if seen == .waiting { unsafe continuation?.resume(returning: outcome == .completed) }
+                return
+            }
+            seen = now
         }
-        continuation?.resume(returning: outcome)
     }
 }

@@ -2,6 +2,7 @@
 
 import Glibc
 import PropertyTesting
+import PropertyTestingSupport
 import Scheduling
 import Testing
 
@@ -55,7 +56,8 @@ extension Stress {
         }
 
         /// A process of its own, so that its threads and files are ours alone.
-        @Test func `a thousand schedulers leave no thread and no file behind`() async {
+        @Test(.watched(.seconds(240)))
+        func `a thousand schedulers leave no thread and no file behind`() async {
             await #expect(processExitsWith: .success) { try restartOften() }
         }
 

@@ -54,8 +54,8 @@ void csched_idle_wake_all(csched_idle *idle);
 void csched_idle_join(csched_idle *idle);
 void csched_idle_leave(csched_idle *idle);
 
-/// A worker begins to look for work / has found some, or gives up. True after the latter: nobody looks now but
-/// perhaps the sentry, so the caller has to wake somebody if the inboxes hold more.
+/// A worker begins to look for work / has found some, or gives up. True after the latter: nobody looks now
+/// but perhaps the sentry, so the caller has to wake somebody if the inboxes hold more.
 void csched_idle_search(csched_idle *idle);
 bool csched_idle_found(csched_idle *idle);
 

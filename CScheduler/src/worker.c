@@ -14,10 +14,10 @@
 //       endless local work nor an operation that submits itself starves anything older.
 //   X5  Bodies run outside read sections, locks and state changes; what a body sees of its worker is
 //       consistent.
-//   X6  The last worker that falls asleep in a sealed scheduler ends it. After its announcement it sees SEALED,
-//       then all inboxes empty, then nobody awake and nobody asleep inside a body: so all inboxes were closed
-//       and empty, every deque is empty because its owner sleeps, and no body runs that could submit. A worker
-//       that took the last operation in between is awake, and will be the last one later.
+//   X6  The last worker that falls asleep in a sealed scheduler ends it. After its announcement it sees
+//       SEALED, then all inboxes empty, then nobody awake and nobody asleep inside a body: so all inboxes
+//       were closed and empty, every deque is empty because its owner sleeps, and no body runs that could
+//       submit. A worker that took the last operation in between is awake, and will be the last one later.
 
 #include "worker.h"
 
@@ -327,8 +327,8 @@ static bool take_own(csched_worker *worker, csched_operation *operation)
     return csched_deque_pop(&worker->deque, operation);
 }
 
-// Whether a worker that is about to sleep has to stay awake. `control` was read after its announcement, seq_cst
-// as all the looks here: W1.
+// Whether a worker that is about to sleep has to stay awake. `control` was read after its announcement,
+// seq_cst as all the looks here: W1.
 static bool anything_to_do(csched_worker *worker, uint32_t control, const reason *why)
 {
     csched_scheduler *scheduler = worker->scheduler;

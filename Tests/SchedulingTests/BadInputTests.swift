@@ -219,15 +219,15 @@ private func configuration(workers: UInt32 = 1, capacity: UInt64 = .max) -> csch
         }
     }
 
-    /// The lane is further out on the stack: a wait in its operation helps, and runs the operation that asks.
+    /// The lane is further out on the stack: a wait in its operation helps, and runs another lane's, which asks.
     @Test func `draining a lane from what runs inside its operation would deadlock, and says so`() throws {
         try withScheduler(.workers(1)) { scheduler in
-            let lane = try SerialLane(on: scheduler)
+            let (lane, other) = try (SerialLane(on: scheduler), SerialLane(on: scheduler))
             let refusals = Count()
             let counter = try CompletionCounter()
             try lane.submit {
                 do {
-                    try scheduler.submit(in: counter) {
+                    try other.submit(in: counter) {
                         if code({ try lane.drain() }) == .wouldDeadlock { refusals.add() }
                     }
                 } catch { Issue.record(error) }

@@ -176,6 +176,29 @@ private func areLives(_ events: [csched_event], begun: Bool) -> Bool {
         }
     }
 
+    /// O1 of observer.c. The second observer is replaced after the first, so its release tells that a grace
+    /// period has passed.
+    @Test func `an observer is not released while it is being called`() throws {
+        let scheduler = try Observed(workers: 1)
+        let (called, gate) = (Gate(), Gate())
+        let (first, second) = (
+            Log { event in
+                guard event == .workerStarted else { return }
+                called.open()
+                gate.wait()
+            }, Log()
+        )
+        scheduler.observe(first)
+        scheduler.resize(2)
+        called.wait()
+        scheduler.observe(second)
+        scheduler.observe(nil)
+        #expect(eventually { second.releases == 1 })
+        #expect(first.releases == 0)
+        gate.open()
+        #expect(eventually { first.releases == 1 })
+    }
+
     /// As many as the statistics have, once all is quiet.
     @Test func `parking is told as often as it happens`() throws {
         let scheduler = try Observed(workers: 1, name: "parking-t")
@@ -186,8 +209,8 @@ private func areLives(_ events: [csched_event], begun: Bool) -> Bool {
         scheduler.observe(log)
         for round in 1...20 {
             try scheduler.run(1)
-            #expect(eventually { scheduler.parked == UInt64(1 + round) })
-            #expect(eventually { log.count(.workerParked) == round })
+            try #require(eventually { scheduler.parked == UInt64(1 + round) })
+            try #require(eventually { log.count(.workerParked) == round })
             #expect(log.count(.workerUnparked) == round || log.count(.workerUnparked) == round + 1)
         }
     }

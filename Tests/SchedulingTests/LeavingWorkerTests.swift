@@ -1,0 +1,51 @@
+// A worker that leaves while its scheduler is shut down: what still waits in its deque is run by it, and is to
+// find everything as on any other worker.
+
+import PropertyTesting
+import Scheduling
+import Testing
+
+@Suite struct LeavingWorkerTests {
+    @Test func `what a leaving worker runs during a shutdown may submit, and knows its scheduler`() throws {
+        let scheduler = try Scheduler(.init(workers: 2, name: "leaver-t"))
+        let (ready, leave, end) = (Gate(), Gate(), Gate())
+        let submitted = Count()
+        let refused = Count()
+        let strangers = Count()
+        let grandchildren = Count()
+        // One body on each worker; that on the second one, which will leave, submits what waits in its deque.
+        for _ in 0..<2 {
+            try scheduler.submit {
+                guard KernelThread.named("leaver-t-1").contains(where: { $0.id == KernelThread.current.id })
+                else { return end.wait() }
+                for _ in 0..<2 {
+                    let refusal = code {
+                        try scheduler.submit {
+                            if Scheduler.current !== scheduler { strangers.add() }
+                            if code({ try scheduler.submit { grandchildren.add() } }) != nil { refused.add() }
+                            submitted.add()
+                        }
+                    }
+                    #expect(refusal == nil)
+                }
+                ready.open()
+                leave.wait()
+            }
+        }
+        ready.wait()
+        try scheduler.setWorkers(1)
+        _ = concurrently(2) { thread in
+            if thread == 0 { return code { try scheduler.shutdown() } }
+            #expect(eventually { code { try scheduler.submit {} } == .closed })
+            leave.open()
+            #expect(eventually { submitted.value == 2 })
+            end.open()
+            return nil
+        }
+        withKnownIssue("worker.c, hand_over: runs operations after the thread has forgotten its worker") {
+            #expect(refused.value == 0)
+            #expect(grandchildren.value == 2)
+            #expect(strangers.value == 0)
+        }
+    }
+}

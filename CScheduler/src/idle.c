@@ -18,8 +18,9 @@
 //       while there is a looker; instead one sleeper, the sentry, sleeps with a timeout as long as any worker
 //       is awake, and takes a lone operation whose owner has not come back for it. Whoever stops being the
 //       last looker while others are awake wakes the next one (csched_idle_found): so "a looker exists", once
-//       read by a pusher, stays true until one has looked. Where the
-//       sentry is the looker, or nobody else is awake, it looks whether the inboxes hold more, which may have counted on it, and wakes one if they do.
+//       read by a pusher, stays true until one has looked. Where the sentry is the looker, or nobody else is
+//       awake, it looks whether the inboxes hold more, which may have counted on it, and wakes one if they
+//       do.
 //   W6  The sentry sleeps without a timeout only when no other worker is awake: an idle scheduler wakes
 //       nobody, ever.
 //
@@ -85,8 +86,8 @@ static bool unpark(csched_idle *idle, uint32_t worker)
     return first;
 }
 
-// Wakes one sleeper unless `lookers` and those that others wake come to `enough`. `sentry`: 1 + the index of a
-// sleeper that is among the lookers already.
+// Wakes one sleeper unless `lookers` and those that others wake come to `enough`. `sentry`: 1 + the index of
+// a sleeper that is among the lookers already.
 static void wake(csched_idle *idle, uint32_t lookers, uint32_t sentry, uint32_t enough)
 {
     for (uint32_t word = 0; word < CSCHED_SLEEPER_WORDS; word++) {

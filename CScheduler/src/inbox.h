@@ -38,8 +38,8 @@ csched_append_result csched_inbox_append(csched_inbox *inbox, const csched_opera
 /// stays.
 void csched_inbox_close(csched_inbox *inbox);
 
-/// Any reader, inside a read section. Takes up to `room` of the oldest, at most half of what waits, at least
-/// one. 0: empty, or another worker was faster. Lock-free.
+/// Any reader, inside a read section. Takes up to `room` of the oldest, in their order. 0: empty, or another
+/// worker was faster. Lock-free.
 size_t csched_inbox_take(csched_inbox *inbox, csched_operation *operations, size_t room);
 
 /// Any reader, inside a read section. seq_cst: also the re-check before sleeping.

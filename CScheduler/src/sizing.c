@@ -61,7 +61,7 @@ uint32_t csched_sizing_parse_quota(const char *quota, const char *period)
     if (end == period || period_us <= 0) {
         return UINT32_MAX;
     }
-    long long cpus = (quota_us + period_us - 1) / period_us;
+    long long cpus = quota_us / period_us + (quota_us % period_us != 0);
     return cpus < UINT32_MAX ? (uint32_t)cpus : UINT32_MAX;
 }
 

@@ -42,10 +42,8 @@ import Testing
             end.open()
             return nil
         }
-        withKnownIssue("worker.c, hand_over: runs operations after the thread has forgotten its worker") {
-            #expect(refused.value == 0)
-            #expect(grandchildren.value == 2)
-            #expect(strangers.value == 0)
-        }
+        #expect(refused.value == 0)
+        #expect(grandchildren.value == 2)
+        #expect(strangers.value == 0)
     }
 }

@@ -8,7 +8,7 @@ import Testing
 @Suite struct LeavingWorkerTests {
     @Test func `what a leaving worker runs during a shutdown may submit, and knows its scheduler`() throws {
         let scheduler = try Scheduler(.init(workers: 2, name: "leaver-t"))
-        let (ready, leave, end) = (Gate(), Gate(), Gate())
+        let (ready, other, leave, end) = (Gate(), Gate(), Gate(), Gate())
         let submitted = Count()
         let refused = Count()
         let strangers = Count()
@@ -17,7 +17,10 @@ import Testing
         for _ in 0..<2 {
             try scheduler.submit {
                 guard KernelThread.named("leaver-t-1").contains(where: { $0.id == KernelThread.current.id })
-                else { return end.wait() }
+                else {
+                    other.open()
+                    return end.wait()
+                }
                 for _ in 0..<2 {
                     let refusal = code {
                         try scheduler.submit {
@@ -33,6 +36,7 @@ import Testing
             }
         }
         ready.wait()
+        other.wait()
         try scheduler.setWorkers(1)
         _ = concurrently(2) { thread in
             if thread == 0 { return code { try scheduler.shutdown() } }

@@ -56,6 +56,38 @@ private func withFullScheduler(
         }
     }
 
+    @Test func `runInCaller counts what it runs, and runs nothing while suspended`() throws {
+        try withFullScheduler(.runInCaller, capacity: 2) { scheduler, gate in
+            let ran = Count()
+            let released = Count()
+            let counter = try CompletionCounter()
+            func submit() throws {
+                let token = Token(released)
+                try scheduler.submit(in: counter) {
+                    ran.add()
+                    withExtendedLifetime(token) {}
+                }
+            }
+            scheduler.suspend()
+            for _ in 0..<3 { #expect(code { try submit() } == .full) }
+            #expect(
+                code { try scheduler.submit(contentsOf: [{ ran.add() }, { ran.add() }], in: counter) }
+                    == .full)
+            #expect(ran.value == 0)
+            #expect(released.value == 3)
+            #expect(counter.outstanding == 0)
+            #expect(scheduler.statistics.submitted == 3)
+            scheduler.resume()
+            for _ in 0..<4 { try submit() }
+            #expect(ran.value == 4)
+            // The worker is inside its first body.
+            #expect(scheduler.statistics.submitted == 7)
+            #expect(scheduler.statistics.executed == 4)
+            gate.open()
+            #expect(eventually { scheduler.statistics.executed == 7 })
+        }
+    }
+
     @Test func `suspend blocks until there is room`() throws {
         try withFullScheduler(.suspend, capacity: 3) { scheduler, gate in
             let submitter = Slots(count: 1)

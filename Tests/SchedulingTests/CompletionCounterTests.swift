@@ -1,9 +1,49 @@
 // S4 wait safety, S5 wait liveness, and the counter by itself.
 
+import CScheduler
 import Glibc
 import PropertyTesting
+import PropertyTestingSupport
 import Scheduling
 import Testing
+
+private enum NotificationStep {
+    case notify
+    case cancel(Int)
+    case release(Int)
+    case leave
+}
+
+/// A notification, how often it was called, and whether it was cancelled in time; given back once.
+private final class Notified: Sendable {
+    private let handle: OpaquePointerBox
+    private let calls: Count
+    private let cancelled = Count()
+
+    init(on counter: OpaquePointer) throws {
+        let calls = Count()
+        self.calls = calls
+        // The count lives longer than the counter: whoever asks for it holds this object.
+        let handle = csched_completion_notify(
+            counter, { Unmanaged<Count>.fromOpaque($0!).takeUnretainedValue().add() },
+            Unmanaged.passUnretained(calls).toOpaque())
+        self.handle = OpaquePointerBox(try #require(handle))
+    }
+
+    func cancel() {
+        if csched_notification_cancel(handle.pointer) { cancelled.add() }
+    }
+
+    func release() { csched_notification_release(handle.pointer) }
+
+    /// After the end of the generation.
+    var isRight: Bool { calls.value + cancelled.value == 1 }
+}
+
+private struct OpaquePointerBox: Sendable {
+    nonisolated(unsafe) let pointer: OpaquePointer
+    init(_ pointer: OpaquePointer) { self.pointer = pointer }
+}
 
 extension Stress {
     @Suite struct Waiting {
@@ -104,6 +144,117 @@ extension Stress {
                     try #require(done.wait(timeout: .seconds(20)) == .completed)
                     try #require(fired.value == 3)
                 }
+            }
+        }
+
+        /// What a worker keeps back is bounded, however long operations of one counter come in a row.
+        @Test func `a long chain counts as the few operations that are outstanding`() throws {
+            try withScheduler(.workers(1)) { scheduler in
+                let counter = try CompletionCounter()
+                let most = Count()
+                let left = Count()
+                left.reset(to: scaled(isThreadSanitized ? 100_000 : 1_000_000))
+                @Sendable func chain() {
+                    let outstanding = counter.outstanding
+                    if outstanding > most.value { most.raise(to: outstanding) }
+                    guard left.add(-1) > 0 else { return }
+                    do { try scheduler.submit(in: counter, chain) } catch { Issue.record(error) }
+                }
+                try scheduler.submit(in: counter, chain)
+                counter.wait()
+                #expect(left.value == 0)
+                #expect(most.value < 3000)
+                #expect(counter.outstanding == 0)
+            }
+        }
+
+        /// A process of its own, because its memory is asked for.
+        @Test(.enabled(if: !isThreadSanitized && !isAddressSanitized))
+        func `cancelled notifications leave no memory behind`() async {
+            await #expect(processExitsWith: .success) { try cancelOften() }
+        }
+
+        /// More than one sweep of the list goes through each case.
+        @Test func `what is not cancelled fires exactly once, what is cancelled never`() async {
+            let step = Generator<NotificationStep> { source in
+                let kind = source.draw(below: 24)
+                let choice = Int(source.draw(below: 1000))
+                return kind < 12
+                    ? .notify : kind < 20 ? .cancel(choice) : kind < 23 ? .release(choice) : .leave
+            }
+            await forAll(
+                .array(of: step, count: 0...1000), cases: scaled(100),
+                covering: [.cover(30, "a long list") { $0.count > 300 }]
+            ) { steps in
+                let counter = try #require(csched_completion_create())
+                csched_completion_enter(counter, 1)
+                var notified: [Notified] = []
+                var held: [Int] = []
+                for step in steps {
+                    switch step {
+                    case .notify:
+                        held.append(notified.count)
+                        notified.append(try Notified(on: counter))
+                    case .cancel(let choice) where !held.isEmpty:
+                        let index = held.remove(at: choice % held.count)
+                        notified[index].cancel()
+                        try #require(notified[index].isRight)
+                    case .release(let choice) where !held.isEmpty:
+                        notified[held.remove(at: choice % held.count)].release()
+                    case .cancel, .release:
+                        break
+                    case .leave:
+                        try #require(csched_completion_leave(counter, 1))
+                        for each in notified { try #require(each.isRight) }
+                        csched_completion_enter(counter, 1)
+                    }
+                }
+                for index in held { notified[index].release() }
+                try #require(csched_completion_leave(counter, 1))
+                for each in notified { try #require(each.isRight) }
+                csched_completion_release(counter)
+            }
+        }
+
+        @Test func `threads that notify and cancel at once sweep nothing that is live`() throws {
+            for _ in 0..<scaled(20) {
+                nonisolated(unsafe) let counter = try #require(csched_completion_create())
+                csched_completion_enter(counter, 1)
+                let wrong = Count()
+                let busy = Count()
+                busy.reset(to: 3)
+                let made = concurrently(4) { thread -> [Notified] in
+                    if thread == 3 {
+                        // Generations end under the others.
+                        while busy.value > 0 {
+                            csched_completion_leave(counter, 1)
+                            csched_completion_enter(counter, 1)
+                            yieldOften(Int.random(in: 0...20))
+                        }
+                        return []
+                    }
+                    defer { busy.add(-1) }
+                    var notified: [Notified] = []
+                    var held: [Notified] = []
+                    for _ in 0..<1000 {
+                        do {
+                            let next = try Notified(on: counter)
+                            notified.append(next)
+                            held.append(next)
+                        } catch { wrong.add() }
+                        while held.count > 100 || (!held.isEmpty && Int.random(in: 0...2) > 0) {
+                            let next = held.remove(at: Int.random(in: 0..<held.count))
+                            if Int.random(in: 0...3) > 0 { next.cancel() } else { next.release() }
+                        }
+                    }
+                    for each in held { each.release() }
+                    return notified
+                }
+                csched_completion_leave(counter, 1)
+                csched_completion_release(counter)
+                let all = made.flatMap(\.self)
+                try #require(wrong.value == 0 && all.count == 3000)
+                try #require(all.allSatisfy { $0.isRight })
             }
         }
 
@@ -210,4 +361,30 @@ extension Stress {
             counter.enter()
         }
     }
+}
+
+private func cancelOften() throws {
+    let counter = try #require(csched_completion_create())
+    csched_completion_enter(counter, 1)
+    let fired = Count()
+    let context = Unmanaged.passUnretained(fired).toOpaque()
+    func notify() throws -> OpaquePointer {
+        let notification = csched_completion_notify(
+            counter, { Unmanaged<Count>.fromOpaque($0!).takeUnretainedValue().add() }, context)
+        return try #require(notification)
+    }
+    func cancel(_ times: Int) throws -> Int {
+        try (0..<times).count { _ in csched_notification_cancel(try notify()) }
+    }
+    let live = try (0..<10).map { _ in try notify() }
+    _ = try cancel(1000)
+    let before = try memoryInUse()
+    #expect(try cancel(100_000) == 100_000)
+    let growth = try memoryInUse() - before
+    #expect(growth < 64 << 10)
+    #expect(fired.value == 0)
+    #expect(csched_completion_leave(counter, 1))
+    #expect(fired.value == 10)
+    for each in live { csched_notification_release(each) }
+    csched_completion_release(counter)
 }

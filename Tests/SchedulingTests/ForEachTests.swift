@@ -1,5 +1,6 @@
 // Ranges: every index once, on the workers; a shutdown cuts a range short and says so.
 
+import CScheduler
 import Glibc
 import PropertyTesting
 import Scheduling
@@ -125,4 +126,99 @@ private final class Meeting: @unchecked Sendable {
             }
         }
     }
+
+    @Test(arguments: grains)
+    func `every index of a range is called once, whatever its grain`(count: Int, grain: UInt64) throws {
+        try withCScheduler(workers: 2) { scheduler in
+            let record = RangeRecord(count)
+            let counter = try #require(csched_completion_create())
+            defer { csched_completion_release(counter) }
+            try #require(
+                csched_submit_range(
+                    scheduler, UInt64(count), grain, RangeRecord.body, RangeRecord.finally, record.context,
+                    counter) == .ok)
+            #expect(csched_completion_wait(counter, 20_000_000_000) == .completed)
+            #expect(record.runs.areExactlyOnce)
+            #expect(record.ends.each == [0, 1])
+        }
+    }
+
+    /// Too many to be called: the range is cancelled while its first index runs.
+    @Test(arguments: hugeRanges)
+    func `a range may have as many indices as there are`(count: UInt64, grain: UInt64) throws {
+        try withCScheduler(workers: 1) { scheduler in
+            let record = RangeRecord(1)
+            record.holds = true
+            let counter = try #require(csched_completion_create())
+            defer { csched_completion_release(counter) }
+            try #require(
+                csched_submit_range(
+                    scheduler, count, grain, RangeRecord.body, RangeRecord.finally, record.context, counter)
+                    == .ok)
+            record.started.wait()
+            nonisolated(unsafe) let shared = scheduler
+            _ = concurrently(2) { thread in
+                if thread == 0 {
+                    if csched_scheduler_shutdown(shared, 0) != .ok { Issue.record("not shut down") }
+                } else {
+                    let operation = csched_operation(
+                        run: { _, _, _ in }, context: nil, extra: nil, counter: nil)
+                    _ = eventually { csched_submit(shared, operation) == .closed }
+                    record.gate.open()
+                }
+            }
+            #expect(csched_completion_wait(counter, 0) == .completed)
+            #expect(record.runs.each == [1])
+            #expect(record.ends.each == [1, 0])
+        }
+    }
+}
+
+/// Counts and grains; 0 is a grain that the scheduler chooses.
+private let grains: [(Int, UInt64)] = [
+    (1000, .max), (1000, .max - 998), (1000, .max - 999), (1000, 1_000_000_000_000), (1, .max), (1000, 999),
+    (1000, 1000), (1000, 1001), (1000, 1),
+]
+
+private let hugeRanges: [(UInt64, UInt64)] = [
+    (.max, .max), (.max, 0), (.max, 1), (.max, 0x1_0000_0000), (.max - 1, .max), (0x8000_0000_0000_0000, 3),
+    (0xFFFF_FFFF, 1), (0x1_0000_0000, 1), (0x1_0000_0001, 1),
+]
+
+/// What became of a range that was submitted through the C interface.
+private final class RangeRecord: @unchecked Sendable {
+    // Unchecked: `holds` is written before the range is submitted.
+    let runs: Runs
+    /// How often the range ended incomplete, and how often complete.
+    let ends = Runs(2)
+    var holds = false
+    let started = Gate()
+    let gate = Gate()
+
+    init(_ count: Int) { runs = Runs(count) }
+
+    /// The record is held by who asks for it.
+    var context: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
+
+    static let body: csched_index_function = { context, index in
+        let record = Unmanaged<RangeRecord>.fromOpaque(context!).takeUnretainedValue()
+        record.runs.note(Int(index))
+        guard record.holds else { return }
+        record.started.open()
+        record.gate.wait()
+    }
+
+    static let finally: csched_range_function = { context, complete in
+        Unmanaged<RangeRecord>.fromOpaque(context!).takeUnretainedValue().ends.note(complete ? 1 : 0)
+    }
+}
+
+private func withCScheduler(workers: UInt32, _ body: (OpaquePointer) throws -> Void) throws {
+    var configuration = csched_configuration_default()
+    configuration.workers = workers
+    var created: OpaquePointer?
+    try #require(csched_scheduler_create(&configuration, &created) == .ok)
+    let scheduler = try #require(created)
+    defer { csched_scheduler_destroy(scheduler) }
+    try body(scheduler)
 }

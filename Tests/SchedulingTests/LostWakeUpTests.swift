@@ -1,6 +1,7 @@
 // S3: whatever is submitted to an idle scheduler is found by a worker, whichever step of falling asleep it
 // meets.
 
+import Glibc
 import PropertyTesting
 import Scheduling
 import Testing
@@ -63,6 +64,45 @@ extension Stress {
                         gate.wait()
                     }
                     try #require(counter.wait(timeout: .seconds(20)) == .completed)
+                }
+            }
+        }
+
+        /// Each needs a worker of its own: neither submission may rely on the worker that the other one wakes.
+        @Test func `two bodies that are submitted at once meet`() throws {
+            let name = "meet-t"
+            try disturbing(name) {
+                try withScheduler(.init(workers: 4, name: name)) { scheduler in
+                    let rounds = scaled(20_000)
+                    let arrived = Runs(rounds)
+                    let gates = (0..<rounds).map { _ in Gate() }
+                    let met = Count()
+                    let failed = Count()
+                    let ready = Count()
+                    _ = concurrently(2) { _ in
+                        takePart(in: name)
+                        do {
+                            let counter = try CompletionCounter()
+                            for round in 0..<rounds where failed.value == 0 {
+                                ready.add()
+                                while ready.value < 2 * (round + 1) && failed.value == 0 { sched_yield() }
+                                try scheduler.submit(in: counter) {
+                                    if arrived.note(round) == 2 { gates[round].open() }
+                                    if gates[round].wait(timeout: .seconds(10)) {
+                                        met.add()
+                                    } else {
+                                        failed.add()
+                                    }
+                                }
+                                counter.wait()
+                            }
+                        } catch {
+                            Issue.record(error)
+                            failed.add()
+                        }
+                    }
+                    try #require(failed.value == 0, "round \(met.value / 2)")
+                    try #require(met.value == 2 * rounds)
                 }
             }
         }

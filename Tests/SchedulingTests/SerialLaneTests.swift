@@ -1,6 +1,7 @@
 // S9: a lane runs its operations one at a time, in the order of their submission, each after what the one
 // before wrote.
 
+import CScheduler
 import PropertyTesting
 import Scheduling
 import Testing
@@ -78,6 +79,77 @@ extension Stress {
                 #expect(counter.wait(timeout: .seconds(20)) == .completed)
                 stop.add()
             }
+        }
+
+        /// A turn ends after 64 operations with a drain that may be stolen, and may begin, before the turn has
+        /// ended.
+        @Test(arguments: [1, 3], [2, 4])
+        func `lanes of several turns lose nothing while their workers are held up`(lanes: Int, workers: Int)
+            throws
+        {
+            let name = "turns-t"
+            try disturbing(name) {
+                try withScheduler(.init(workers: workers, name: name)) { scheduler in
+                    for round in 0..<scaled(1000) {
+                        let each = 200
+                        let counter = try CompletionCounter()
+                        let next = Slots(count: lanes)
+                        let outOfOrder = Count()
+                        let all = try (0..<lanes).map { _ in try SerialLane(on: scheduler) }
+                        scheduler.suspend()
+                        for index in 0..<each {
+                            for (number, lane) in all.enumerated() {
+                                try lane.submit(in: counter) {
+                                    if next[number] != index { outOfOrder.add() }
+                                    next[number] = index + 1
+                                }
+                            }
+                        }
+                        scheduler.resume()
+                        try #require(counter.wait(timeout: .seconds(20)) == .completed, "round \(round)")
+                        try #require(next.sum == lanes * each)
+                        try #require(outOfOrder.value == 0)
+                    }
+                }
+            }
+        }
+
+        /// The owner of each lane's drain is stuck in an operation of it: the drains behind it are stolen.
+        @Test func `lanes of several turns, some of them stuck, run in order`() throws {
+            try withScheduler(.workers(4)) { scheduler in
+                for _ in 0..<scaled(30) {
+                    let each = 300
+                    let lanes = try (0..<8).map { _ in try SerialLane(on: scheduler) }
+                    let next = Slots(count: lanes.count)
+                    let outOfOrder = Count()
+                    let counter = try CompletionCounter()
+                    let gate = Gate()
+                    try scheduler.submit(in: counter) {
+                        do {
+                            for index in 0..<each {
+                                for (number, lane) in lanes.enumerated() {
+                                    try lane.submit(in: counter) {
+                                        if next[number] != index { outOfOrder.add() }
+                                        next[number] = index + 1
+                                        // Two of them wait in their second turn for the end of all others.
+                                        if number < 2 && index == 100 { gate.wait() }
+                                        if number == 7 && index == each - 1 { gate.open() }
+                                    }
+                                }
+                            }
+                        } catch { Issue.record(error) }
+                    }
+                    try #require(counter.wait(timeout: .seconds(20)) == .completed)
+                    try #require(next.sum == lanes.count * each)
+                    try #require(outOfOrder.value == 0)
+                }
+            }
+        }
+
+        /// A process of its own, because its memory is asked for.
+        @Test(.enabled(if: !isThreadSanitized && !isAddressSanitized))
+        func `refused submissions to a lane leave no memory behind`() async {
+            await #expect(processExitsWith: .success) { try refuseOften() }
         }
 
         @Test func `what a shutdown meets on a lane ran in order, or was released`() throws {
@@ -183,4 +255,50 @@ extension Stress {
         }
         #expect(runs.areExactlyOnce)
     }
+    @Test func `what runs inside a lane's operation, because that waits, is not of the lane`() throws {
+        try withScheduler(.workers(1)) { scheduler in
+            let lane = try SerialLane(on: scheduler)
+            let other = try SerialLane(on: scheduler)
+            let right = Count()
+            let counter = try CompletionCounter()
+            try lane.submit(in: counter) {
+                do {
+                    let inner = try CompletionCounter()
+                    try scheduler.submit(in: inner) {
+                        if !lane.isCurrent { right.add() }
+                        if code({ try lane.drain() }) == .wouldDeadlock { right.add() }
+                    }
+                    try other.submit(in: inner) {
+                        if other.isCurrent, !lane.isCurrent { right.add() }
+                        if code({ try lane.drain() }) == .wouldDeadlock { right.add() }
+                    }
+                    inner.wait()
+                } catch { Issue.record(error) }
+                if lane.isCurrent, !other.isCurrent { right.add() }
+            }
+            #expect(counter.wait(timeout: .seconds(20)) == .completed)
+            #expect(right.value == 5)
+        }
+    }
+}
+
+private func refuseOften() throws {
+    var configuration = csched_configuration_default()
+    configuration.workers = 1
+    var created: OpaquePointer?
+    try #require(csched_scheduler_create(&configuration, &created) == .ok)
+    let scheduler = try #require(created)
+    let lane = try #require(csched_lane_create(scheduler))
+    try #require(csched_scheduler_shutdown(scheduler, UInt64.max) == .ok)
+    let operation = csched_operation(run: { _, _, _ in }, context: nil, extra: nil, counter: nil)
+    func refuse(_ times: Int) -> Int {
+        (0..<times).count { _ in csched_lane_submit(lane, operation) == .closed }
+    }
+    _ = refuse(100)
+    let before = try memoryInUse()
+    #expect(refuse(100_000) == 100_000)
+    let growth = try memoryInUse() - before
+    #expect(growth < 64 << 10)
+    csched_lane_release(lane)
+    csched_scheduler_destroy(scheduler)
 }

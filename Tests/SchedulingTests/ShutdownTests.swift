@@ -1,6 +1,7 @@
 // S13 shutdown: every accepted operation ran or was released, and the threads are gone. S14: a closed
 //     scheduler refuses.
 
+import Glibc
 import PropertyTesting
 import Scheduling
 import Testing
@@ -75,6 +76,170 @@ extension Stress {
                 try scheduler.shutdown()
                 try #require(runs.value == 511)
             }
+        }
+
+        /// The second operation, and then the shutdown, meet the worker in each step of falling asleep.
+        @Test(arguments: [1, 2])
+        func `what is accepted just before a drain runs`(workers: Int) throws {
+            let name = "accept-t"
+            try disturbing(name) {
+                for round in 0..<scaled(300) {
+                    let scheduler = try Scheduler(.init(workers: workers, name: name))
+                    let ledger = Ledger()
+                    _ = concurrently(2) { thread in
+                        if thread == 0 {
+                            _ = ledger.submit(to: scheduler)
+                            for _ in 0..<Int.random(in: 0...2000) { _ = scheduler.workers }
+                            _ = ledger.submit(to: scheduler)
+                        } else {
+                            while ledger.accepted.value < 2 { sched_yield() }
+                            for _ in 0..<Int.random(in: 0...30) { _ = scheduler.workers }
+                            do { try scheduler.shutdown() } catch { Issue.record(error) }
+                        }
+                    }
+                    try #require(ledger.accepted.value == 2)
+                    try #require(ledger.ran.value == 2, "round \(round)")
+                    try #require(ledger.released.value == 2)
+                }
+            }
+        }
+
+        /// While the body waits, all workers sleep: that is not the end.
+        @Test func `a drain keeps its workers while a body waits`() throws {
+            let name = "meets-t"
+            for _ in 0..<scaled(30) {
+                let scheduler = try Scheduler(.init(workers: 2, name: name))
+                let outside = try CompletionCounter()
+                outside.enter()
+                let started = Gate()
+                let met = Count()
+                try scheduler.submit {
+                    started.open()
+                    outside.wait()
+                    let gate = Gate()
+                    do {
+                        try scheduler.submit { gate.open() }
+                        try scheduler.submit {
+                            if gate.wait(timeout: .seconds(20)) { met.add() }
+                        }
+                    } catch { Issue.record(error) }
+                }
+                started.wait()
+                _ = concurrently(2) { thread in
+                    if thread == 0 {
+                        do { try scheduler.shutdown() } catch { Issue.record(error) }
+                    } else {
+                        _ = eventually { code { try scheduler.submit {} } == .closed }
+                        _ = eventually { KernelThread.named(name).allSatisfy(\.isAsleep) }
+                        yieldOften()
+                        outside.leave()
+                    }
+                }
+                try #require(met.value == 1)
+            }
+        }
+
+        @Test func `a deadline that passes while a body waits cancels what the body submits`() throws {
+            let scheduler = try Scheduler(.workers(2))
+            let outside = try CompletionCounter()
+            outside.enter()
+            let started = Gate()
+            let ran = Count()
+            let released = Count()
+            let cancelled = Count()
+            @Sendable func isCancelled() throws -> Bool {
+                let before = ran.value
+                let counter = try CompletionCounter()
+                let token = Token(released)
+                try scheduler.submit(in: counter) {
+                    ran.add()
+                    withExtendedLifetime(token) {}
+                }
+                counter.wait()
+                return ran.value == before
+            }
+            try scheduler.submit {
+                started.open()
+                outside.wait()
+                do {
+                    // The thread of the shutdown may be late.
+                    guard try eventually({ try isCancelled() }) else { return }
+                    for _ in 0..<10 where try isCancelled() { cancelled.add() }
+                } catch { Issue.record(error) }
+            }
+            started.wait()
+            let begin = ContinuousClock.now
+            _ = concurrently(2) { thread in
+                if thread == 0 {
+                    do { try scheduler.shutdown(.deadline(.milliseconds(30))) } catch { Issue.record(error) }
+                } else {
+                    _ = eventually { begin.duration(to: .now) > .milliseconds(60) }
+                    outside.leave()
+                }
+            }
+            #expect(cancelled.value == 10)
+            #expect(released.value == ran.value + 11)
+            #expect(scheduler.statistics.cancelled == 11)
+        }
+
+        /// Not at the end of the piece: a piece may be long.
+        @Test(arguments: [1, 2])
+        func `a cancelled range stops after the indices that run`(workers: Int) throws {
+            let scheduler = try Scheduler(.workers(workers))
+            let counter = try CompletionCounter()
+            let runs = Count()
+            let started = Gate()
+            let gate = Gate()
+            try scheduler.submit(0..<64_000, in: counter) { _ in
+                runs.add()
+                started.open()
+                gate.wait()
+            }
+            started.wait()
+            cancel(scheduler, then: gate)
+            #expect((1...workers).contains(runs.value))
+            #expect(counter.wait(timeout: .zero) == .completed)
+        }
+
+        /// Opens the gate when the cancelling shutdown has begun, and returns after its end.
+        private func cancel(_ scheduler: Scheduler, then gate: Gate) {
+            _ = concurrently(2) { thread in
+                if thread == 0 {
+                    do { try scheduler.shutdown(.cancelPending) } catch { Issue.record(error) }
+                } else {
+                    // Closed: the policy stands since before.
+                    _ = eventually { code { try scheduler.submit {} } == .closed }
+                    gate.open()
+                }
+            }
+        }
+
+        @Test(arguments: [10, 200])
+        func `a cancelled lane stops after the operation that runs`(operations: Int) throws {
+            let scheduler = try Scheduler(.workers(2))
+            let lane = try SerialLane(on: scheduler)
+            let counter = try CompletionCounter()
+            let runs = Runs(operations)
+            let released = Count()
+            let started = Gate()
+            let gate = Gate()
+            scheduler.suspend()
+            for index in 0..<operations {
+                let token = Token(released)
+                try lane.submit(in: counter) {
+                    withExtendedLifetime(token) {}
+                    runs.note(index)
+                    started.open()
+                    gate.wait()
+                }
+            }
+            scheduler.resume()
+            started.wait()
+            cancel(scheduler, then: gate)
+            #expect(runs.each.prefix(2) == [1, 0])
+            #expect(runs.total == 1)
+            #expect(released.value == operations)
+            #expect(counter.wait(timeout: .zero) == .completed)
         }
 
         @Test func `a counter completes when its operations are cancelled`() throws {

@@ -2,6 +2,7 @@
 // about threads.
 
 import Glibc
+import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
 import Synchronization
@@ -46,7 +47,9 @@ final class Runs: Sendable {
 
     init(_ count: Int) { counts = (0..<count).map { _ in Count() } }
 
-    func note(_ index: Int) { counts[index].add() }
+    /// Returns how often with this time.
+    @discardableResult
+    func note(_ index: Int) -> Int { counts[index].add() }
 
     var each: [Int] { counts.map(\.value) }
     var total: Int { each.reduce(0, +) }
@@ -74,6 +77,78 @@ func eventually(within limit: Duration = .seconds(20), _ condition: () throws ->
 /// Gives every other thread many chances to do what it must not do.
 func yieldOften(_ times: Int = 500) {
     for _ in 0..<times { sched_yield() }
+}
+
+/// Runs `body` while the threads whose names begin with `prefix` are held up again and again, wherever they are:
+/// what takes a thread that is preempted between two instructions does not wait for the kernel to do it.
+///
+/// - Throws: what `body` throws.
+func disturbing(_ prefix: String, _ body: @escaping @Sendable () throws -> Void) throws {
+    var action = sigaction()
+    action.sa_flags = SA_RESTART
+    action.__sigaction_handler.sa_handler = { _ in
+        let before = errno
+        var moment = timespec(tv_sec: 0, tv_nsec: 100_000)
+        nanosleep(&moment, nil)
+        errno = before
+    }
+    // Stays: a signal may arrive late.
+    try #require(sigaction(SIGPROF, &action, nil) == 0)
+    // The module Glibc has no GNU extensions.
+    typealias Send = @convention(c) (pid_t, pid_t, Int32) -> Int32
+    let send = unsafeBitCast(try #require(dlsym(nil, "tgkill")), to: Send.self)
+    let ended = Count()
+    let errors = concurrently(2) { thread -> (any Error)? in
+        if thread == 0 {
+            defer { ended.add() }
+            do { try body() } catch { return error }
+            return nil
+        }
+        while ended.value == 0 {
+            for thread in KernelThread.named(prefix) {
+                _ = send(getpid(), thread.id, SIGPROF)
+                // Longer than the moment, on average: the thread has to get on.
+                usleep(UInt32.random(in: 0...500))
+            }
+            sched_yield()
+        }
+        return nil
+    }
+    if let error = errors[0] { throw error }
+}
+
+/// Makes the calling thread one of those that `disturbing(_:_:)` holds up.
+func takePart(in prefix: String) {
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    sigaddset(&signals, SIGPROF)
+    // The threads of the test's pool, and so their children, block signals.
+    pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+    let name = open("/proc/thread-self/comm", O_WRONLY)
+    _ = write(name, prefix, prefix.utf8.count)
+    close(name)
+}
+
+/// How many bytes malloc has given out: exact, while the kernel sees pages.
+func memoryInUse() throws -> Int {
+    // The module Glibc has no <malloc.h>.
+    typealias Report = @convention(c) (Int32, UnsafeMutablePointer<FILE>) -> Int32
+    let report = unsafeBitCast(try #require(dlsym(nil, "malloc_info")), to: Report.self)
+    let room = 1 << 18
+    let text = UnsafeMutablePointer<CChar>.allocate(capacity: room)
+    defer { text.deallocate() }
+    let stream = try #require(fmemopen(text, room, "w"))
+    try #require(report(0, stream) == 0)
+    fclose(stream)
+    let lines = String(cString: text).split(separator: "\n")
+    func size(_ line: String) throws -> Int {
+        // The last one is the sum: <total type="rest" count="12" size="345"/>
+        let sum = lines.last { $0.hasPrefix("<\(line)\"") }
+        let number = sum?.split(separator: "\"").dropLast().last
+        return try #require(number.flatMap { Int($0) }, "malloc reports no <\(line)")
+    }
+    return try size("system type=\"current") + size("total type=\"mmap") - size("total type=\"fast")
+        - size("total type=\"rest")
 }
 
 /// The kernel's view of one thread.

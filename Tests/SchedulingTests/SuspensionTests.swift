@@ -99,6 +99,24 @@ extension Stress {
             }
         }
 
+        /// The worker puts operations back into its own queue, and meets the resumption as it falls asleep.
+        @Test(arguments: [1, 2])
+        func `a resumption finds what waits in the worker's own queue`(workers: Int) throws {
+            let name = "resume-t"
+            try disturbing(name) {
+                try withScheduler(.init(workers: workers, name: name)) { scheduler in
+                    let counter = try CompletionCounter()
+                    for round in 0..<scaled(3000) {
+                        for _ in 0..<40 { try scheduler.submit(in: counter) {} }
+                        scheduler.suspend()
+                        for _ in 0..<Int.random(in: 0...1000) { _ = scheduler.workers }
+                        scheduler.resume()
+                        try #require(counter.wait(timeout: .seconds(10)) == .completed, "round \(round)")
+                    }
+                }
+            }
+        }
+
         @Test func `several threads suspend and resume under load`() throws {
             try withScheduler(.workers(2)) { scheduler in
                 let counter = try CompletionCounter()

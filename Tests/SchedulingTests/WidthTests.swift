@@ -138,6 +138,60 @@ extension Stress {
             }
         }
 
+        /// The worker that leaves finds the scheduler closed, and so it stays and runs its queue by itself.
+        @Test func `a worker that leaves a scheduler that is closed runs what it pushed as a worker`() throws
+        {
+            let name = "stay-t"
+            for _ in 0..<scaled(40) {
+                let scheduler = try Scheduler(.init(workers: 2, name: name))
+                let lane = try SerialLane(on: scheduler)
+                let started = try CompletionCounter()
+                started.enter(2)
+                let gate = Gate()
+                let ranChild = Gate()
+                let right = Count()
+                let ran = Count()
+                @Sendable func child() {
+                    defer { ranChild.open() }
+                    guard Scheduler.current === scheduler else { return }
+                    guard code({ try scheduler.submit { ran.add() } }) == nil else { return }
+                    guard code({ try scheduler.shutdown() }) == .wouldDeadlock else { return }
+                    right.add()
+                }
+                for _ in 0..<2 {
+                    try scheduler.submit {
+                        // The highest index leaves; the other one keeps its hands off its queue.
+                        let stays = KernelThread.named(name + "-0").contains {
+                            $0.id == KernelThread.current.id
+                        }
+                        do {
+                            if !stays {
+                                for _ in 0..<20 { try scheduler.submit(child) }
+                                for _ in 0..<200 { try lane.submit { ran.add() } }
+                            }
+                        } catch { Issue.record(error) }
+                        started.leave()
+                        gate.wait()
+                        if stays { ranChild.wait() }
+                    }
+                }
+                started.wait()
+                try scheduler.setWorkers(1)
+                _ = concurrently(2) { thread in
+                    if thread == 0 {
+                        do { try scheduler.shutdown() } catch { Issue.record(error) }
+                    } else {
+                        _ = eventually { code { try scheduler.submit {} } == .closed }
+                        gate.open()
+                    }
+                }
+                try #require(right.value == 20)
+                try #require(ran.value == 220)
+                let statistics = scheduler.statistics
+                try #require(statistics.submitted == statistics.executed)
+            }
+        }
+
         @Test func `no worker counts as running after it has left`() throws {
             try withScheduler(.workers(4)) { scheduler in
                 let started = try CompletionCounter()

@@ -174,6 +174,8 @@ public final class Coordinator {
     /// Children that wait for their turn must not take CPU from the one that is measured.
     private func checkThatTheyWait(_ children: Children) {
         progress.show("do waiting processes wait?")
+        // An empty sample each: who has answered has started.
+        for child in children.all { _ = child.ask(Request(workload: "W0", n: 1), limit: plan.limit) }
         let before = children.switches()
         let clock = ContinuousClock()
         let elapsed = clock.measure { poll(nil, 0, 200) } / .seconds(1)
@@ -238,6 +240,8 @@ private final class Children {
         children[name] = child
         return child
     }
+
+    var all: [ChildProcess] { Array(children.values) }
 
     func switches() -> [String: Int] { children.compactMapValues { voluntarySwitches(ofProcess: $0.pid) } }
 

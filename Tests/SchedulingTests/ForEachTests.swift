@@ -155,7 +155,7 @@ private final class Meeting: @unchecked Sendable {
                 csched_submit_range(
                     scheduler, count, grain, RangeRecord.body, RangeRecord.finally, record.context, counter)
                     == .ok)
-            record.started.wait()
+            try #require(record.started.wait(timeout: .seconds(20)))
             nonisolated(unsafe) let shared = scheduler
             _ = concurrently(2) { thread in
                 if thread == 0 {

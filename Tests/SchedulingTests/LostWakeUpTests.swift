@@ -73,7 +73,7 @@ extension Stress {
             let name = "meet-t"
             try disturbing(name) {
                 try withScheduler(.init(workers: 4, name: name)) { scheduler in
-                    let rounds = scaled(20_000)
+                    let rounds = scaled(60_000)
                     let arrived = Runs(rounds)
                     let gates = (0..<rounds).map { _ in Gate() }
                     let met = Count()

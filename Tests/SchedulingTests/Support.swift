@@ -1,6 +1,7 @@
 // What the tests of this module share: sizes, counts that threads may touch, and questions to the kernel
 // about threads.
 
+import CScheduler
 import Glibc
 import PropertyTesting
 import PropertyTestingSupport
@@ -83,38 +84,60 @@ func yieldOften(_ times: Int = 500) {
 /// what takes a thread that is preempted between two instructions does not wait for the kernel to do it.
 ///
 /// - Throws: what `body` throws.
-func disturbing(_ prefix: String, _ body: @escaping @Sendable () throws -> Void) throws {
-    var action = sigaction()
-    action.sa_flags = SA_RESTART
-    action.__sigaction_handler.sa_handler = { _ in
-        let before = errno
-        var moment = timespec(tv_sec: 0, tv_nsec: 100_000)
-        nanosleep(&moment, nil)
-        errno = before
-    }
-    // Stays: a signal may arrive late.
-    try #require(sigaction(SIGPROF, &action, nil) == 0)
+func disturbing(_ prefix: String, _ body: () throws -> Void) throws {
+    let disturber = try Disturber(prefix)
+    let context = Unmanaged.passRetained(disturber)
+    let started = csched_call_on_thread(
+        { Unmanaged<Disturber>.fromOpaque($0!).takeRetainedValue().run() }, context.toOpaque())
+    if started != .ok { context.release() }
+    try #require(started == .ok)
+    defer { disturber.end() }
+    try body()
+}
+
+private final class Disturber: Sendable {
     // The module Glibc has no GNU extensions.
-    typealias Send = @convention(c) (pid_t, pid_t, Int32) -> Int32
-    let send = unsafeBitCast(try #require(dlsym(nil, "tgkill")), to: Send.self)
-    let ended = Count()
-    let errors = concurrently(2) { thread -> (any Error)? in
-        if thread == 0 {
-            defer { ended.add() }
-            do { try body() } catch { return error }
-            return nil
+    private typealias Send = @convention(c) (pid_t, pid_t, Int32) -> Int32
+
+    private let prefix: String
+    private let send: Send
+    private let wanted = Count()
+    private let gone = Gate()
+
+    init(_ prefix: String) throws {
+        self.prefix = prefix
+        send = unsafeBitCast(try #require(dlsym(nil, "tgkill")), to: Send.self)
+        var action = sigaction()
+        action.sa_flags = SA_RESTART
+        action.__sigaction_handler.sa_handler = { _ in
+            let before = errno
+            var moment = timespec(tv_sec: 0, tv_nsec: 100_000)
+            nanosleep(&moment, nil)
+            errno = before
         }
-        while ended.value == 0 {
-            for thread in KernelThread.named(prefix) {
-                _ = send(getpid(), thread.id, SIGPROF)
-                // Longer than the moment, on average: the thread has to get on.
-                usleep(UInt32.random(in: 0...500))
+        // Stays: a signal may arrive late.
+        try #require(sigaction(SIGPROF, &action, nil) == 0)
+        wanted.add()
+    }
+
+    func run() {
+        while wanted.value > 0 {
+            let threads = KernelThread.named(prefix)
+            for _ in 0..<8 {
+                for thread in threads where wanted.value > 0 && send(getpid(), thread.id, SIGPROF) == 0 {
+                    // Longer than the moment, on average: the thread has to get on.
+                    usleep(UInt32.random(in: 0...(1000 / UInt32(threads.count))))
+                }
             }
             sched_yield()
         }
-        return nil
+        gone.open()
     }
-    if let error = errors[0] { throw error }
+
+    func end() {
+        wanted.reset()
+        gone.wait()
+    }
 }
 
 /// Makes the calling thread one of those that `disturbing(_:_:)` holds up.

@@ -106,7 +106,7 @@ extension Stress {
             try disturbing(name) {
                 try withScheduler(.init(workers: workers, name: name)) { scheduler in
                     let counter = try CompletionCounter()
-                    for round in 0..<scaled(3000) {
+                    for round in 0..<scaled(20_000) {
                         for _ in 0..<40 { try scheduler.submit(in: counter) {} }
                         scheduler.suspend()
                         for _ in 0..<Int.random(in: 0...1000) { _ = scheduler.workers }

@@ -70,7 +70,7 @@ static bool is_done(const void *context)
 static bool announce(csched_fork *fork)
 {
     uint32_t seen = PENDING;
-    return csched_cas(state_of(fork), &seen, AWAITED, relaxed, acquire) || seen == AWAITED; // P25
+    return csched_cas(state_of(fork), &seen, AWAITED, acquire, acquire) || seen == AWAITED; // P25
 }
 
 static void wait_on_worker(csched_fork *fork)

@@ -61,7 +61,7 @@ private func submitUntilStopped(_ shared: Shared, _ runs: UnsafeMutableRawPointe
     shared.thread.store(UInt(pthread_self()), ordering: .releasing)
     let operation = csched_operation(run: countRun, context: runs, extra: nil, counter: shared.counter)
     while !shared.stop.load(ordering: .relaxed) {
-        for _ in 0..<64 {
+        for _ in 0..<4096 {
             shared.isInside.store(true, ordering: .sequentiallyConsistent)
             let status = csched_submit(shared.scheduler, operation)
             shared.isInside.store(false, ordering: .sequentiallyConsistent)
@@ -109,8 +109,9 @@ private func stopSubmitter(workers: UInt32, rounds: Int) throws {
     var stoppedInside = 0
     var submitted = 0
     while stoppedInside < rounds {
-        for _ in 0..<Int.random(in: 0...400) { _ = csched_completion_outstanding(ours) }
-        if Bool.random() { sched_yield() }
+        // A signal that comes while the thread waits for its operations proves nothing.
+        while !shared.isInside.load(ordering: .relaxed) { sched_yield() }
+        for _ in 0..<Int.random(in: 0...100) { _ = csched_completion_outstanding(ours) }
         try #require(pthread_kill(thread, SIGUSR1) == 0)
         var byte: UInt8 = 0
         try #require(read(told[0], &byte, 1) == 1)

@@ -8,7 +8,10 @@
 //   D3  Thieves take several at once only below `open`. The owner pops below `open` only after closing it:
 //       it stores 0, and then moves top itself.
 //   D4  Closing moves top by taking the oldest operation, which becomes the one that is popped. Every thief
-//       that read `open` before it was closed had read an older top, so its compare-exchange fails.
+//       that read `open` before it was closed had read an older top, so its compare-exchange fails. So after
+//       a close the deque may be opened again, and less far.
+//   D5  Where top shows that one operation is left at most, the owner leaves bottom alone and takes it as
+//       thieves do. What it sees of top may be old, but then top is larger, and its compare-exchange fails.
 //
 // Orderings:
 //   P1  push: bottom (release) -> steal: bottom (acquire). The slots' contents, and what the submitter wrote.
@@ -90,15 +93,31 @@ static csched_buffer *replace(csched_deque *deque, int64_t top, int64_t bottom, 
     return new;
 }
 
+static void open_up_to(csched_deque *deque, int64_t index)
+{
+    deque->opened = index;
+    csched_store(&deque->open, index, release); // P3
+}
+
 // Lets thieves take many at once of what lies far from the bottom.
 static void open_further(csched_deque *deque, int64_t bottom)
 {
     deque->top_seen = csched_load(&deque->top, acquire); // D2: push overwrites up to it
     if (bottom - deque->top_seen >= OPEN_DEPTH) {
-        deque->opened = bottom - OPEN_DISTANCE;
-        csched_store(&deque->open, deque->opened, release); // P3
+        open_up_to(deque, bottom - OPEN_DISTANCE);
     }
     deque->open_next = bottom + OPEN_STEP;
+}
+
+// After a close. The owner pops the upper half before it has to close again: so seldom, even if it only pops.
+static void open_half(csched_deque *deque, int64_t top, int64_t bottom)
+{
+    if (bottom - top >= OPEN_DEPTH) {
+        open_up_to(deque, top + (bottom - top) / 2); // D4: `top` is new, and so are all who read this
+        deque->open_next = bottom + OPEN_STEP;
+    } else {
+        deque->open_next = bottom + OPEN_DEPTH;
+    }
 }
 
 bool csched_deque_push(csched_deque *deque, const csched_operation *operations, size_t count)
@@ -137,16 +156,28 @@ static bool close_and_take_oldest(csched_deque *deque, int64_t bottom, csched_op
     csched_buffer *buffer = csched_load(&deque->buffer, relaxed);
     csched_store(&deque->open, 0, relaxed); // P4 by the compare-exchange below
     deque->opened = 0;
-    deque->open_next = bottom + OPEN_DEPTH;
     int64_t top = csched_load(&deque->top, acquire);
     while (top < opened) { // at or above it no thief that saw it open can succeed
         *operation = csched_slot_read(slot(buffer, top));
         if (csched_cas(&deque->top, &top, top + 1, seq_cst, acquire)) { // P4
-            csched_fence(seq_cst);                                      // P19 counts on the fence of a pop
+            csched_fence_after_rmw(seq_cst);                            // X3 counts on the fence of a pop
+            open_half(deque, top + 1, bottom + 1);
             return true;
         }
     }
+    deque->open_next = bottom + OPEN_DEPTH;
     return false;
+}
+
+// D5
+static bool take_last(csched_deque *deque, csched_buffer *buffer, int64_t top, csched_operation *operation)
+{
+    *operation = csched_slot_read(slot(buffer, top));
+    if (!csched_cas(&deque->top, &top, top + 1, seq_cst, relaxed)) {
+        return false;
+    }
+    csched_fence_after_rmw(seq_cst); // X3 counts on the fence of a pop
+    return true;
 }
 
 bool csched_deque_pop(csched_deque *deque, csched_operation *operation)
@@ -156,9 +187,13 @@ bool csched_deque_pop(csched_deque *deque, csched_operation *operation)
         return true;
     }
     csched_buffer *buffer = csched_load(&deque->buffer, relaxed);
+    int64_t top = csched_load(&deque->top, relaxed);
+    if (top >= bottom) { // D5
+        return top == bottom && take_last(deque, buffer, top, operation);
+    }
     csched_store(&deque->bottom, bottom, relaxed);
     csched_fence(seq_cst); // P2
-    int64_t top = csched_load(&deque->top, relaxed);
+    top = csched_load(&deque->top, relaxed);
     if (csched_likely(top < bottom)) {
         *operation = csched_slot_read(slot(buffer, bottom));
         return true;

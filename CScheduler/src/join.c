@@ -145,7 +145,7 @@ static csched_status join_outside(csched_scheduler *scheduler, csched_worker *ot
     root both = {.fork = {.branch = first, .joiner = other}, .second = second, .cancelled = false};
     csched_init(state_of(&both.fork), PENDING);
     const csched_operation operation = {.run = run_root, .context = &both};
-    csched_status status = csched_submit_exempt(scheduler, operation);
+    csched_status status = csched_submit_exempt(scheduler, &operation);
     if (status != CSCHED_OK) {
         return status;
     }

@@ -125,9 +125,9 @@ static csched_status start(csched_lane *lane, csched_scheduler *scheduler, csche
 {
     csched_fetch_add(&lane->references, 1, relaxed); // L4; the caller has one
     csched_operation operation = {.run = drain, .context = lane};
-    csched_status status = csched_submit_exempt(scheduler, operation);
+    csched_status status = csched_submit_exempt(scheduler, &operation);
     if (status == CSCHED_CLOSED && fallback != NULL) {
-        status = csched_submit_exempt(fallback, operation);
+        status = csched_submit_exempt(fallback, &operation);
     }
     if (status == CSCHED_OK) {
         csched_fetch_add(&lane->queued, 1, seq_cst); // L5
@@ -183,17 +183,17 @@ static void drain(void *context, void *extra, csched_disposition disposition)
     csched_lane_release(lane);
 }
 
-static csched_status submit(csched_lane *lane, csched_operation operation, csched_scheduler *fallback)
+static csched_status submit(csched_lane *lane, const csched_operation *operation, csched_scheduler *fallback)
 {
     node *added = csched_allocate(sizeof *added, 0);
     if (added == NULL) {
         return CSCHED_OUT_OF_MEMORY;
     }
-    added->operation = operation;
+    added->operation = *operation;
     csched_init(&added->state, WAITING);
     csched_init(&added->references, 2);
-    if (operation.counter != NULL) {
-        csched_completion_enter(operation.counter, 1);
+    if (operation->counter != NULL) {
+        csched_completion_enter(operation->counter, 1);
     }
     node *head = csched_load(&lane->head, relaxed);
     do {
@@ -206,15 +206,15 @@ static csched_status submit(csched_lane *lane, csched_operation operation, csche
         if (status != CSCHED_OK && !csched_cas(&added->state, &waiting, WITHDRAWN, acq_rel, relaxed)) {
             status = CSCHED_OK; // L7
         }
-        if (status != CSCHED_OK && operation.counter != NULL) {
-            (void)csched_completion_leave(operation.counter, 1);
+        if (status != CSCHED_OK && operation->counter != NULL) {
+            (void)csched_completion_leave(operation->counter, 1);
         }
     }
     unreference(added);
     return status;
 }
 
-csched_status csched_lane_submit(csched_lane *lane, csched_operation operation)
+csched_status csched_lane_submit(csched_lane *lane, const csched_operation *operation)
 {
     if (csched_unlikely((csched_load(&lane->scheduler->control, acquire) & CSCHED_CLOSING) != 0) &&
         csched_scheduler_current() != lane->scheduler) {
@@ -223,7 +223,7 @@ csched_status csched_lane_submit(csched_lane *lane, csched_operation operation)
     return submit(lane, operation, NULL);
 }
 
-csched_status csched_lane_submit_surely(csched_lane *lane, csched_operation operation,
+csched_status csched_lane_submit_surely(csched_lane *lane, const csched_operation *operation,
                                         csched_scheduler *fallback)
 {
     return submit(lane, operation, fallback);

@@ -75,7 +75,8 @@ static void run_piece(void *context, void *extra, csched_disposition disposition
     }
     while (part.high - part.low > 1) { // F2
         uint32_t middle = part.low + (part.high - part.low) / 2;
-        if (csched_submit(whole->scheduler, operation_of(whole, (piece){middle, part.high})) != CSCHED_OK) {
+        csched_operation upper = operation_of(whole, (piece){middle, part.high});
+        if (csched_submit(whole->scheduler, &upper) != CSCHED_OK) {
             break; // out of memory: do it all here
         }
         part.high = middle;
@@ -127,7 +128,8 @@ csched_status csched_submit_range(csched_scheduler *scheduler, uint64_t count, u
     csched_init(&whole->remaining, count);
     csched_init(&whole->cut_short, false);
     piece all = {.low = 0, .high = whole->pieces};
-    csched_status status = csched_submit(scheduler, operation_of(whole, all));
+    csched_operation operation = operation_of(whole, all);
+    csched_status status = csched_submit(scheduler, &operation);
     if (status != CSCHED_OK) {
         csched_free(whole);
     }

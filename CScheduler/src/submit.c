@@ -148,6 +148,10 @@ static csched_status route(csched_scheduler *scheduler, const csched_operation *
 static csched_status submit(csched_scheduler *scheduler, const csched_operation *operation,
                             subjection subject)
 {
+    csched_worker *worker = csched_worker_self();
+    if (worker != NULL && worker->scheduler == scheduler) {
+        return csched_worker_spawn(worker, operation) ? CSCHED_OK : CSCHED_OUT_OF_MEMORY; // U2
+    }
     if (operation->counter != NULL) {
         csched_completion_enter(operation->counter, 1); // U1
     }
@@ -158,19 +162,19 @@ static csched_status submit(csched_scheduler *scheduler, const csched_operation 
     return status;
 }
 
-csched_status csched_submit(csched_scheduler *scheduler, csched_operation operation)
+csched_status csched_submit(csched_scheduler *scheduler, const csched_operation *operation)
 {
-    return submit(scheduler, &operation, COUNTED);
+    return submit(scheduler, operation, COUNTED);
 }
 
-csched_status csched_submit_exempt(csched_scheduler *scheduler, csched_operation operation)
+csched_status csched_submit_exempt(csched_scheduler *scheduler, const csched_operation *operation)
 {
-    return submit(scheduler, &operation, EXEMPT);
+    return submit(scheduler, operation, EXEMPT);
 }
 
-csched_status csched_submit_again(csched_scheduler *scheduler, csched_operation operation)
+csched_status csched_submit_again(csched_scheduler *scheduler, const csched_operation *operation)
 {
-    return route(scheduler, &operation, 1, EXEMPT);
+    return route(scheduler, operation, 1, EXEMPT);
 }
 
 csched_status csched_submit_bulk(csched_scheduler *scheduler, const csched_operation *operations,

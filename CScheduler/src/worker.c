@@ -4,9 +4,11 @@
 //       been in that thread's own deque: between a take and a push it is in nobody else's reach and in no
 //       second place.
 //   X2  Leaves are paid in instalments: a worker that runs operations of one counter in a row keeps them back
-//       as a debt. The debt is paid before the worker runs an operation of another counter, searches, or
-//       waits. While it runs an operation of that counter, the counter could not have reached zero anyway; so
-//       a debt never delays a completion.
+//       as a debt. What its bodies submit to the same counter is set against the debt, and without one it
+//       enters many in advance, which are a debt until they are used. The debt is paid before the worker runs
+//       an operation of another counter, searches, or waits, and then names no counter. While it runs an
+//       operation of that counter, the counter could not have reached zero anyway; so a debt never delays a
+//       completion.
 //   X3  Before every body: running = 1, a fence (that of pop, P2), then control. suspend: control, a fence,
 //       then running. So after suspend returned, a worker that does not show as running starts nothing. (P19)
 //   X4  Fairness: every fair_interval operations (about FAIR_NS, at most FAIR_MOST) a worker first takes the
@@ -37,8 +39,8 @@
 // A lone operation is left to its busy owner this long; then the sentry looks less and less often.
 #define SENTRY_FIRST_NS UINT64_C(50000)
 #define SENTRY_LAST_NS UINT64_C(1000000)
-// Leaves kept back (X2). What is kept back still counts against CSCHED_COMPLETION_MAX.
-enum { DEBT_MOST = 1024 };
+// Leaves kept back, and enters in advance (X2). Both still count against CSCHED_COMPLETION_MAX.
+enum { DEBT_MOST = 1024, ADVANCE = 64 };
 // Looks before sleep: a wake-up costs more than a few of them.
 enum { LOOKS = 4 };
 // A wait on a worker may nest as long as this much stack is left; a join only if a wait in it may nest then.
@@ -135,6 +137,42 @@ bool csched_worker_submit(csched_worker *worker, const csched_operation *operati
     return true;
 }
 
+// X2
+static void enter(csched_worker *worker, csched_completion *counter)
+{
+    if (counter != worker->debt_counter) {
+        csched_completion_enter(counter, 1);
+        return;
+    }
+    if (worker->debt == 0) {
+        csched_completion_enter(counter, ADVANCE);
+        worker->debt = ADVANCE;
+    }
+    worker->debt--;
+}
+
+static void undo_enter(csched_worker *worker, csched_completion *counter)
+{
+    if (counter != worker->debt_counter) {
+        (void)csched_completion_leave(counter, 1);
+    } else {
+        worker->debt++;
+    }
+}
+
+bool csched_worker_spawn(csched_worker *worker, const csched_operation *operation)
+{
+    csched_completion *counter = operation->counter;
+    if (counter != NULL) {
+        enter(worker, counter); // U1
+    }
+    bool pushed = csched_worker_submit(worker, operation, 1);
+    if (csched_unlikely(!pushed) && counter != NULL) {
+        undo_enter(worker, counter);
+    }
+    return pushed;
+}
+
 bool csched_worker_take_back(csched_worker *worker, const void *context)
 {
     csched_operation newest;
@@ -159,16 +197,18 @@ bool csched_worker_may_nest(const csched_worker *worker)
 // X2
 static void pay(csched_worker *worker)
 {
-    if (worker->debt != 0) {
-        uint32_t debt = worker->debt;
-        worker->debt = 0;
-        (void)csched_completion_leave(worker->debt_counter, debt);
+    csched_completion *counter = worker->debt_counter;
+    uint32_t debt = worker->debt;
+    worker->debt_counter = NULL; // before the leave: its notifications may submit
+    worker->debt = 0;
+    if (debt != 0) {
+        (void)csched_completion_leave(counter, debt);
     }
 }
 
 static void run(csched_worker *worker, const csched_operation *operation, uint32_t control)
 {
-    if (worker->debt_counter != operation->counter || worker->debt == DEBT_MOST) {
+    if (worker->debt_counter != operation->counter || worker->debt >= DEBT_MOST) {
         pay(worker);
         worker->debt_counter = operation->counter;
     }
@@ -511,7 +551,7 @@ static void hand_over(csched_worker *worker)
     csched_operation operation;
     while (csched_deque_pop(&worker->deque, &operation)) {
         self = NULL; // so that the submission does not end here again
-        csched_status status = csched_submit_again(worker->scheduler, operation);
+        csched_status status = csched_submit_again(worker->scheduler, &operation);
         self = worker;
         if (status == CSCHED_OK) {
             count(&worker->submitted, (uint64_t)-1); // it was counted when it came

@@ -35,11 +35,11 @@ typedef struct csched_worker {
     uint64_t random;                 // for the first victim
     uint64_t sentry_ns;              // how long it sleeps next time as the sentry
     uint64_t *executed_seen;         // of every worker, when the sentry went to sleep
-    csched_completion *debt_counter; // leaves that are not done yet, of one counter
-    uint32_t debt;
-    uint32_t nesting;  // bodies that wait, on this stack, for the one that runs
-    uint64_t places;   // of the capacity, to be given back
-    char *stack_limit; // a wait may nest until the stack gets here
+    csched_completion *debt_counter; // the counter of the debt, or NULL
+    uint32_t debt;                   // leaves that are not done yet
+    uint32_t nesting;                // bodies that wait, on this stack, for the one that runs
+    uint64_t places;                 // of the capacity, to be given back
+    char *stack_limit;               // a wait may nest until the stack gets here
     pthread_t thread;
     csched_retired retired;
 } csched_worker;
@@ -65,6 +65,9 @@ void csched_worker_forget(void);
 
 /// On the worker: pushes what a running body submits onto the worker's deque. False: out of memory.
 bool csched_worker_submit(csched_worker *worker, const csched_operation *operations, size_t count);
+
+/// As csched_worker_submit, for one operation, and enters its counter.
+bool csched_worker_spawn(csched_worker *worker, const csched_operation *operation);
 
 /// Takes the operation with this context back, if it is the newest in the worker's deque; the caller runs it.
 bool csched_worker_take_back(csched_worker *worker, const void *context);

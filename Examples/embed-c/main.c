@@ -46,7 +46,7 @@ static void *submit_numbers(void *argument)
     submitter *self = argument;
     program *shared = self->shared;
     for (uint64_t i = 0; i < PER_SUBMITTER && self->status == CSCHED_OK; i++) {
-        self->status = csched_submit(shared->scheduler, (csched_operation){
+        self->status = csched_submit(shared->scheduler, &(csched_operation){
                                                             .run = add_square,
                                                             .context = shared,
                                                             .extra = (void *)(uintptr_t)(self->first + i),

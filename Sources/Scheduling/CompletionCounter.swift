@@ -54,6 +54,9 @@ public final class CompletionCounter: Sendable {
     public func leave() -> Bool { unsafe csched_completion_leave(handle, 1) }
 
     /// How many operations are outstanding, at some moment of the call.
+    ///
+    /// Above 0 it may be too many by up to 1,087 for each worker that runs operations of the counter: they
+    /// leave in instalments, and enter in advance. 0 is exact.
     public var outstanding: Int { Int(unsafe csched_completion_outstanding(handle)) }
 
     /// How a wait ended.

@@ -10,10 +10,10 @@ extension Scheduler: TaskExecutor {
     /// - Complexity: O(1), lock-free, allocates nothing. When this scheduler is shut down the job runs on
     ///   ``shared``.
     public func enqueue(_ job: consuming ExecutorJob) {
-        let operation = unsafe jobOperation(UnownedJob(job), on: self, run: runTaskJob)
-        var status = unsafe csched_submit_exempt(handle, operation)
+        var operation = unsafe jobOperation(UnownedJob(job), on: self, run: runTaskJob)
+        var status = unsafe csched_submit_exempt(handle, &operation)
         if status == .closed, self !== Scheduler.shared {
-            status = unsafe csched_submit_exempt(Scheduler.shared.handle, operation)
+            status = unsafe csched_submit_exempt(Scheduler.shared.handle, &operation)
         }
         precondition(status == .ok, "Scheduler.enqueue: a job of a task could not be enqueued")
     }
@@ -25,10 +25,10 @@ extension SerialLane: SerialExecutor {
     /// - Complexity: O(1), lock-free, one allocation. When the scheduler is shut down the job runs on
     ///   ``Scheduler/shared``, still one at a time.
     public func enqueue(_ job: consuming ExecutorJob) {
-        let operation = unsafe jobOperation(UnownedJob(job), on: self, run: runLaneJob)
-        var status = unsafe csched_lane_submit(handle, operation)
+        var operation = unsafe jobOperation(UnownedJob(job), on: self, run: runLaneJob)
+        var status = unsafe csched_lane_submit(handle, &operation)
         if status == .closed {
-            status = unsafe csched_lane_submit_surely(handle, operation, Scheduler.shared.handle)
+            status = unsafe csched_lane_submit_surely(handle, &operation, Scheduler.shared.handle)
         }
         precondition(status == .ok, "SerialLane.enqueue: a job of an actor could not be enqueued")
     }

@@ -47,8 +47,8 @@ public final class SerialLane: Sendable {
     }
 
     private func submit(_ body: consuming Body, in counter: OpaquePointer?) throws(SchedulerError) {
-        let operation = unsafe body.operation(in: counter)
-        let status = unsafe csched_lane_submit(handle, operation)
+        var operation = unsafe body.operation(in: counter)
+        let status = unsafe csched_lane_submit(handle, &operation)
         if status != .ok {
             unsafe operation.run(operation.context, operation.extra, .cancel)
             try status.check()

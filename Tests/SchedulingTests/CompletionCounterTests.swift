@@ -286,6 +286,56 @@ extension Stress {
             }
             try await scheduler.shutdown()
         }
+
+        /// A worker enters in advance what a body submits to the body's own counter. A notification is no such
+        /// body, though a worker calls it: here its submission goes to the other worker, and its own
+        /// worker sleeps.
+        @Test func `what a notification submits completes while its worker sleeps`() throws {
+            let scheduler = try Scheduler(.workers(2))
+            for _ in 0..<scaled(100) {
+                let counter = try CompletionCounter()
+                let mayEnd = Gate()
+                let mayReturn = Gate()
+                try scheduler.submit(in: counter) { mayEnd.wait() }
+                try counter.notify {
+                    try? scheduler.submit(in: counter) { mayReturn.open() }
+                    mayReturn.wait()
+                }
+                mayEnd.open()
+                mayReturn.wait()
+                try #require(counter.wait(timeout: .seconds(20)) == .completed)
+            }
+            try scheduler.shutdown()
+        }
+
+        /// What was entered in advance and not used is given back, however many that is.
+        @Test func `any number of submissions to the body's own counter completes`() async throws {
+            let scheduler = try Scheduler(.workers(2))
+            await forAll(.array(of: .int(in: 0...200), count: 1...20), cases: scaled(200)) { numbers in
+                try expectAll(of: numbers, on: scheduler)
+            }
+            try await scheduler.shutdown()
+        }
+    }
+}
+
+private func expectAll(of numbers: [Int], on scheduler: Scheduler) throws {
+    let counter = try CompletionCounter()
+    let ran = Count()
+    try scheduler.submit(in: counter) { submit(numbers[...], counting: ran, in: counter, on: scheduler) }
+    try #require(counter.wait(timeout: .seconds(20)) == .completed)
+    try #require(ran.value == numbers.reduce(0, +))
+    try #require(counter.outstanding == 0)
+}
+
+/// Submits as many operations as the first number says, and one that does the same with the others.
+private func submit(
+    _ numbers: ArraySlice<Int>, counting ran: Count, in counter: CompletionCounter, on scheduler: Scheduler
+) {
+    guard let first = numbers.first else { return }
+    for _ in 0..<first { try? scheduler.submit(in: counter) { ran.add() } }
+    try? scheduler.submit(in: counter) {
+        submit(numbers.dropFirst(), counting: ran, in: counter, on: scheduler)
     }
 }
 

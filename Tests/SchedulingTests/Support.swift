@@ -247,3 +247,23 @@ func code(_ body: () throws -> Void) -> SchedulerError.Code? {
         return nil
     }
 }
+
+// The C functions take pointers; the tests keep their operations in constants.
+
+func csched_submit(_ scheduler: OpaquePointer, _ operation: csched_operation) -> csched_status {
+    withUnsafePointer(to: operation) { csched_submit(scheduler, $0) }
+}
+
+func csched_submit_exempt(_ scheduler: OpaquePointer, _ operation: csched_operation) -> csched_status {
+    withUnsafePointer(to: operation) { csched_submit_exempt(scheduler, $0) }
+}
+
+func csched_lane_submit(_ lane: OpaquePointer, _ operation: csched_operation) -> csched_status {
+    withUnsafePointer(to: operation) { csched_lane_submit(lane, $0) }
+}
+
+func csched_lane_submit_surely(
+    _ lane: OpaquePointer, _ operation: csched_operation, _ fallback: OpaquePointer
+) -> csched_status {
+    withUnsafePointer(to: operation) { csched_lane_submit_surely(lane, $0, fallback) }
+}

@@ -52,7 +52,8 @@ bool csched_completion_leave(csched_completion *counter, uint32_t count);
 /// Acquire: what the operations of the generation wrote is visible after CSCHED_WAIT_COMPLETED.
 csched_wait_result csched_completion_wait(csched_completion *counter, uint64_t timeout_ns) CSCHED_MUST_USE;
 
-/// How many operations are outstanding, at some moment of the call.
+/// How many operations are outstanding, at some moment of the call. Above 0 it may be too many: a worker that
+/// runs operations of the counter keeps up to 1,024 leaves back, and enters up to 64 in advance.
 uint32_t csched_completion_outstanding(const csched_completion *counter);
 
 /// What a notification calls, on the thread of the last leave (or of `notify`): something short.

@@ -22,11 +22,11 @@ void csched_lane_release(csched_lane *lane);
 
 /// Appends an operation. Lock-free, one allocation. What an operation wrote is visible to the next one.
 /// Statuses as csched_submit's; a lane is not subject to the capacity of its scheduler.
-csched_status csched_lane_submit(csched_lane *lane, csched_operation operation) CSCHED_MUST_USE;
+csched_status csched_lane_submit(csched_lane *lane, const csched_operation *operation) CSCHED_MUST_USE;
 
 /// As csched_lane_submit, but what a closed scheduler refuses goes to `fallback`, still one at a time and in
 /// order: for work that must not be refused, such as the jobs of an actor.
-csched_status csched_lane_submit_surely(csched_lane *lane, csched_operation operation,
+csched_status csched_lane_submit_surely(csched_lane *lane, const csched_operation *operation,
                                         csched_scheduler *fallback) CSCHED_MUST_USE;
 
 /// Whether the calling code is an operation of `lane`: false in an operation that runs nested in its wait.

@@ -87,15 +87,16 @@ void csched_scheduler_destroy(csched_scheduler *scheduler);
 /// that.
 void csched_scheduler_destroy_later(csched_scheduler *scheduler);
 
-/// Submits one operation. Lock-free; from a thread that has submitted before: no allocation but one block for
-/// every few hundred operations. Release: what the caller wrote before is visible to the operation.
-/// CSCHED_OK, CSCHED_CLOSED, CSCHED_FULL or CSCHED_OUT_OF_MEMORY; unless CSCHED_OK, `operation` is the
-/// caller's still.
-csched_status csched_submit(csched_scheduler *scheduler, csched_operation operation) CSCHED_MUST_USE;
+/// Submits one operation, which is copied. Lock-free; from a thread that has submitted before: no allocation
+/// but one block for every few hundred operations. Release: what the caller wrote before is visible to the
+/// operation. CSCHED_OK, CSCHED_CLOSED, CSCHED_FULL or CSCHED_OUT_OF_MEMORY; unless CSCHED_OK, what it points
+/// to is the caller's still.
+csched_status csched_submit(csched_scheduler *scheduler, const csched_operation *operation) CSCHED_MUST_USE;
 
 /// As csched_submit, but past the capacity: for work that must be neither refused nor delayed, such as the
 /// jobs of tasks.
-csched_status csched_submit_exempt(csched_scheduler *scheduler, csched_operation operation) CSCHED_MUST_USE;
+csched_status csched_submit_exempt(csched_scheduler *scheduler, const csched_operation *operation)
+    CSCHED_MUST_USE;
 
 /// Submits `count` operations with one publication and one wake-up; all or none.
 csched_status csched_submit_bulk(csched_scheduler *scheduler, const csched_operation *operations,

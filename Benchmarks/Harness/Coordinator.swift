@@ -89,7 +89,7 @@ public final class Coordinator {
     private func type(of name: String) -> any Peer.Type {
         let name = name == Self.again ? "ours" : name
         guard let type = types.first(where: { $0.name == name }) else {
-            preconditionFailure("no peer \(name)")
+            fatalError("no peer \(name)")
         }
         return type
     }

@@ -36,7 +36,7 @@ private final class Cell<Value: Sendable>: Sendable {
     nonisolated(unsafe) private var value: Value?
     func set(_ value: Value) { self.value = value }
     func take() -> Value {
-        guard let value else { preconditionFailure("concurrently: a thread ended without its result") }
+        guard let value else { fatalError("concurrently: a thread ended without its result") }
         return value
     }
 }

@@ -73,21 +73,21 @@ extension Generator {
 
     /// One of some values; the first is the simplest.
     public static func element(of values: [Value]) -> Generator where Value: Sendable {
-        precondition(!values.isEmpty, "Generator.element: there must be a value to choose")
+        demand(!values.isEmpty, "Generator.element: there must be a value to choose")
         return Generator { source in values[Int(source.draw(below: UInt64(values.count)))] }
     }
 
     /// The values of one of some generators, by weight; the first is the simplest.
     public static func frequency(_ choices: [(weight: Int, generator: Generator)]) -> Generator {
         let total = choices.reduce(0) { $0 + $1.weight }
-        precondition(total > 0, "Generator.frequency: the weights must add up to at least 1")
+        demand(total > 0, "Generator.frequency: the weights must add up to at least 1")
         return Generator { source in
             var rest = Int(source.draw(below: UInt64(total)))
             for choice in choices {
                 if rest < choice.weight { return try choice.generator.value(from: &source) }
                 rest -= choice.weight
             }
-            preconditionFailure("a choice is below the sum of the weights")
+            fatalError("a choice is below the sum of the weights")
         }
     }
 

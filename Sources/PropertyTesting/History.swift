@@ -35,7 +35,7 @@ public final class History<Operation: Sendable, Answer: Sendable>: @unchecked Se
 
     /// Creates an empty history, with the memory that it is ever going to need.
     public init(threads: Int, callsPerThread: Int) {
-        precondition(threads > 0 && callsPerThread > 0, "History: there must be a thread, and a call")
+        demand(threads > 0 && callsPerThread > 0, "History: there must be a thread, and a call")
         self.threads = threads
         self.callsPerThread = callsPerThread
         operations = allocateInPlace(threads * (callsPerThread + gap))
@@ -84,9 +84,9 @@ public final class History<Operation: Sendable, Answer: Sendable>: @unchecked Se
     private func append(
         _ operation: Operation, _ answer: Answer, _ time: (called: Int, returned: Int), on thread: Int
     ) {
-        precondition(thread >= 0 && thread < threads, "History: there is no thread with that number")
+        demand(thread >= 0 && thread < threads, "History: there is no thread with that number")
         let count = counts[thread * gap]
-        precondition(
+        demand(
             count < callsPerThread, "History: a thread made more calls than the history was created for")
         (operations + first(of: thread) + count).initialize(to: operation)
         (answers + first(of: thread) + count).initialize(to: answer)

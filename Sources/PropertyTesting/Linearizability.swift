@@ -37,7 +37,7 @@ private struct Visited<State: Hashable>: Hashable {
 public func isLinearizable<State: Hashable, Operation, Answer>(
     _ history: [Call<Operation, Answer>], from initial: State, step: (State, Operation, Answer) -> State?
 ) -> Bool {
-    precondition(history.count < 64, "isLinearizable: at most 63 calls")
+    demand(history.count < 64, "isLinearizable: at most 63 calls")
     var visited: Set<Visited<State>> = []
     let all = (UInt64(1) << UInt64(history.count)) - 1
 

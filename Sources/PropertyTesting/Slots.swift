@@ -20,11 +20,11 @@ public final class Slots: @unchecked Sendable {
     /// One slot; no synchronisation.
     public subscript(index: Int) -> Int {
         get {
-            precondition((0..<count).contains(index), "Slots: there is no slot \(index)")
+            demand((0..<count).contains(index), "Slots: there is no slot \(index)")
             return (storage + index).pointee
         }
         set {
-            precondition((0..<count).contains(index), "Slots: there is no slot \(index)")
+            demand((0..<count).contains(index), "Slots: there is no slot \(index)")
             (storage + index).pointee = newValue
         }
     }

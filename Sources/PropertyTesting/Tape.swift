@@ -59,7 +59,7 @@ public struct Source: ~Copyable {
     ///
     /// - Parameter bound: at least 1; 0 should mean the simplest value.
     public mutating func draw(below bound: UInt64) -> UInt64 {
-        precondition(bound > 0, "Source.draw: the bound must be at least 1")
+        demand(bound > 0, "Source.draw: the bound must be at least 1")
         let choice: UInt64
         switch origin {
         case .chance(var random):

@@ -17,6 +17,6 @@ func startThread(for who: StaticString, _ body: @escaping @Sendable () -> Void) 
             Unmanaged<ThreadBody>.fromOpaque(context!).takeRetainedValue().run()
             return nil
         }, context.toOpaque())
-    precondition(error == 0, "\(who): a thread could not be created")
+    demand(error == 0, "\(who): a thread could not be created")
     return thread
 }

@@ -134,7 +134,7 @@ private struct Guardian {
     private let thread: pthread_t?
 
     init(of scope: WatchedScope, limit: Duration, status: CInt) {
-        precondition(limit > .zero, "Watchdog: the limit must be greater than zero")
+        demand(limit > .zero, "Watchdog: the limit must be greater than zero")
         guard timeScale > 0 else {
             thread = nil
             return
@@ -170,7 +170,7 @@ private func withoutSignals<Result>(_ body: () -> Result) -> Result {
 private let timeScale: Double = {
     guard let text = getenv("WATCHDOG_SCALE").map({ String(cString: $0) }) else { return 1 }
     guard let scale = Double(text), scale >= 0, scale.isFinite else {
-        preconditionFailure("WATCHDOG_SCALE must be a number that is not negative, and it is '\(text)'")
+        fatalError("WATCHDOG_SCALE must be a number that is not negative, and it is '\(text)'")
     }
     return scale
 }()

@@ -1,6 +1,5 @@
 import Glibc
 public import PropertyTesting
-import Synchronization
 public import Testing
 
 /// A label that enough of the cases must have, so that a property is not only checked where nothing happens.
@@ -80,7 +79,7 @@ private func reason<Value>(_ value: Value, _ property: (Value) async throws -> V
 }
 
 private final class FirstReason: Sendable {
-    private let first = Mutex<String?>(nil)
+    private let first = Locked<String?>(nil)
     var reason: String? { first.withLock { $0 } }
     func note(_ reason: String) { first.withLock { if $0 == nil { $0 = reason } } }
 }

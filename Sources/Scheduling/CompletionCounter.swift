@@ -39,7 +39,7 @@ public final class CompletionCounter: Sendable {
     /// - Complexity: O(1), lock-free, allocates nothing.
     public func enter(_ count: Int = 1) {
         guard let count = UInt32(exactly: count) else {
-            preconditionFailure("CompletionCounter.enter: \(count) is not a number of operations")
+            fatalError("CompletionCounter.enter: \(count) is not a number of operations")
         }
         unsafe csched_completion_enter(handle, count)
     }

@@ -36,7 +36,7 @@ final class CompletionWaiter: Sendable {
             unsafe Unmanaged<CompletionWaiter>.fromOpaque($0!).takeRetainedValue().complete()
         }
         guard let made = unsafe csched_completion_notify(counter.handle, notify, reference.toOpaque()) else {
-            preconditionFailure("CompletionCounter.wait: memory is exhausted")
+            fatalError("CompletionCounter.wait: memory is exhausted")
         }
         let registered = registration.compareExchange(
             expected: 0, desired: UInt(bitPattern: made), ordering: .acquiringAndReleasing

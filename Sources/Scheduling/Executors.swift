@@ -15,7 +15,7 @@ extension Scheduler: TaskExecutor {
         if status == .closed, self !== Scheduler.shared {
             status = unsafe csched_submit_exempt(Scheduler.shared.handle, &operation)
         }
-        precondition(status == .ok, "Scheduler.enqueue: a job of a task could not be enqueued")
+        demand(status == .ok, "Scheduler.enqueue: a job of a task could not be enqueued")
     }
 }
 
@@ -30,12 +30,12 @@ extension SerialLane: SerialExecutor {
         if status == .closed {
             status = unsafe csched_lane_submit_surely(handle, &operation, Scheduler.shared.handle)
         }
-        precondition(status == .ok, "SerialLane.enqueue: a job of an actor could not be enqueued")
+        demand(status == .ok, "SerialLane.enqueue: a job of an actor could not be enqueued")
     }
 
     /// Stops the process unless the calling code runs on this lane.
     public func checkIsolated() {
-        precondition(isCurrent, "The code does not run on the expected serial lane")
+        demand(isCurrent, "The code does not run on the expected serial lane")
     }
 
     /// Whether the calling code runs on this lane.

@@ -33,7 +33,7 @@ extension Scheduler {
             { unsafe firstResult = outcome(of: first) },
             { unsafe secondResult = outcome(of: second) })
         guard let firstResult = unsafe firstResult, let secondResult = unsafe secondResult else {
-            preconditionFailure("Scheduler.join: a branch has not run")
+            fatalError("Scheduler.join: a branch has not run")
         }
         return (try firstResult.get(), try secondResult.get())
     }

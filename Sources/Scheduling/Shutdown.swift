@@ -29,7 +29,7 @@ extension Scheduler {
     /// - Precondition: this is not ``shared``.
     @available(*, noasync, message: "Blocks the thread; use the asynchronous shutdown(_:).")
     public func shutdown(_ policy: ShutdownPolicy = .drain) throws(SchedulerError) {
-        precondition(self !== Scheduler.shared, "Scheduler.shutdown: the shared scheduler is never shut down")
+        demand(self !== Scheduler.shared, "Scheduler.shutdown: the shared scheduler is never shut down")
         try unsafe csched_scheduler_shutdown(handle, policy.timeout_ns).check()
     }
 
@@ -39,7 +39,7 @@ extension Scheduler {
     /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/wouldDeadlock`` in a task that runs on
     ///   this scheduler (the scheduler is as before then), or ``SchedulerError/Code/threadCreationFailed``.
     public func shutdown(_ policy: ShutdownPolicy = .drain) async throws(SchedulerError) {
-        precondition(self !== Scheduler.shared, "Scheduler.shutdown: the shared scheduler is never shut down")
+        demand(self !== Scheduler.shared, "Scheduler.shutdown: the shared scheduler is never shut down")
         if Scheduler.current === self { throw SchedulerError(.wouldDeadlock) }
         let status = await withCheckedContinuation { continuation in
             let call = ShutdownCall(

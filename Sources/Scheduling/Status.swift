@@ -12,7 +12,7 @@ extension csched_status {
 
     private var code: SchedulerError.Code {
         switch self {
-        case .ok: preconditionFailure("not a failure")
+        case .ok: fatalError("not a failure")
         case .outOfMemory: .outOfMemory
         case .invalidWorkers: .invalidWorkers
         case .invalidCapacity: .invalidCapacity
@@ -22,7 +22,7 @@ extension csched_status {
         case .full: .full
         case .wouldDeadlock: .wouldDeadlock
         @unknown default:
-            preconditionFailure("CScheduler answered with status \(rawValue), which has no meaning here")
+            fatalError("CScheduler answered with status \(rawValue), which has no meaning here")
         }
     }
 }

@@ -1,7 +1,6 @@
 import Glibc
 import PropertyTesting
 import PropertyTestingSupport
-import Synchronization
 import Testing
 
 @Suite struct PropertyTests {
@@ -44,7 +43,7 @@ import Testing
 
     @Test func `a seed makes the same cases every time`() async {
         func run() async -> [Int] {
-            let seen = Mutex<[Int]>([])
+            let seen = Locked<[Int]>([])
             _ = await check(.int(in: 0...1_000_000), options: PropertyOptions(cases: 50, seed: 3)) { value in
                 seen.withLock { $0.append(value) }
                 return nil
@@ -76,7 +75,7 @@ import Testing
     }
 
     @Test func `expectations inside forAll count, and hold`() async {
-        let runs = Mutex(0)
+        let runs = Locked(0)
         await forAll(.int(in: 0...9), cases: 30, covering: [.cover(5, "even") { $0 % 2 == 0 }]) { value in
             #expect(value < 10)
             runs.withLock { $0 += 1 }

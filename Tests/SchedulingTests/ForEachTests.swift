@@ -7,25 +7,15 @@ import Scheduling
 import Testing
 
 /// The threads that came.
-///
-/// Under a pthread mutex, because ThreadSanitizer does not see into the lock of `Synchronization.Mutex`.
-private final class Meeting: @unchecked Sendable {
-    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    private var threads: Set<Int32> = []
-
-    init() { pthread_mutex_init(mutex, nil) }
-
-    deinit {
-        pthread_mutex_destroy(mutex)
-        mutex.deallocate()
-    }
+private final class Meeting: Sendable {
+    private let threads = Locked<Set<Int32>>([])
 
     /// Returns how many there are with this one.
     func join(_ thread: Int32) -> Int {
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
-        threads.insert(thread)
-        return threads.count
+        threads.withLock { threads in
+            threads.insert(thread)
+            return threads.count
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 // both.
 
 import CScheduler
+import Glibc
 import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
@@ -225,8 +226,9 @@ extension Stress {
                 let result = try evaluate(on: scheduler) {
                     // All but 200 KiB of the usual 8 MiB, less than what a wait keeps in reserve.
                     withUnsafeTemporaryAllocation(byteCount: 8 * 1024 * 1024 - 200 * 1024, alignment: 16) {
-                        _ in
-                        Scheduler.join({ 1 }, { 2 })
+                        buffer in
+                        explicit_bzero(buffer.baseAddress!, 1)  // so that it is there in a release build too
+                        return Scheduler.join({ 1 }, { 2 })
                     }
                 }
                 #expect(result == (1, 2))

@@ -4,7 +4,6 @@
 import CScheduler
 import PropertyTesting
 import PropertyTestingSupport
-import Synchronization
 import Testing
 
 /// What one observer was told.
@@ -15,7 +14,7 @@ private final class Log: Sendable {
         var late = 0
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
     private let react: @Sendable (csched_event) -> Void
 
     init(react: @escaping @Sendable (csched_event) -> Void = { _ in }) { self.react = react }

@@ -22,10 +22,13 @@
 //        The flag is set after the push, by a compare-exchange that checks the generation as well.
 //   P12  wait: sets `waiting` -> leave: sees it in the very word it exchanges. No fence: one word's
 //        modification order.
+//   P26  leave: state, then the parker of a worker that waits (seq_cst) <-> rise: parker, then the condition
+//        of its wait (seq_cst). A waker that finds the parker notified already, and so writes nothing, is not
+//        missed. The same for the end of a fork.
 //
 // Source: libdispatch keeps a group's generation and count in one word.
 
-#include "cscheduler/completion.h"
+#include "completion.h"
 
 #include "port.h"
 #include "worker.h"
@@ -159,7 +162,7 @@ void csched_completion_enter(csched_completion *counter, uint32_t count)
                  "more than 2^29 - 1 operations are outstanding");
 }
 
-bool csched_completion_leave(csched_completion *counter, uint32_t count)
+csched_conclusion csched_completion_leave_only(csched_completion *counter, uint32_t count)
 {
     const void *sleepers = generation_address(counter);
     csched_notification *taken = NULL;
@@ -185,9 +188,10 @@ bool csched_completion_leave(csched_completion *counter, uint32_t count)
         if (last) {
             next = (next & ~(WAITING | RELEASED)) + GENERATION_ONE; // C2
         }
-        if (csched_cas_weak(&counter->state, &seen, next, acq_rel, relaxed)) { // P9, P12
+        // seq_cst success: P26
+        if (csched_cas_weak(&counter->state, &seen, next, seq_cst, relaxed)) { // P9, P12
             if (!last) {
-                return false;
+                return (csched_conclusion){.last = false};
             }
             break;
         }
@@ -195,11 +199,23 @@ bool csched_completion_leave(csched_completion *counter, uint32_t count)
     if ((seen & WAITING) != 0) {
         csched_futex_wake(sleepers, INT32_MAX); // by address alone: the counter may be gone already (C3)
     }
-    call_all(taken);
-    if ((seen & RELEASED) != 0) {
-        dispose(counter);
+    return (csched_conclusion){
+        .last = true, .notifications = taken, .released = (seen & RELEASED) != 0 ? counter : NULL};
+}
+
+void csched_completion_conclude(csched_conclusion conclusion)
+{
+    call_all(conclusion.notifications);
+    if (conclusion.released != NULL) {
+        dispose(conclusion.released);
     }
-    return true;
+}
+
+bool csched_completion_leave(csched_completion *counter, uint32_t count)
+{
+    csched_conclusion conclusion = csched_completion_leave_only(counter, count);
+    csched_completion_conclude(conclusion);
+    return conclusion.last;
 }
 
 // C7. The caller's last use of the counter: the leave may be the one that ends it.
@@ -306,7 +322,7 @@ typedef struct {
 static bool is_complete(const void *context)
 {
     const awaited *wait = context;
-    return generation(csched_load(&wait->counter->state, acquire)) != wait->generation; // P9
+    return generation(csched_load(&wait->counter->state, seq_cst)) != wait->generation; // P9, P26
 }
 
 // On a worker: run other operations until the generation is complete (worker.c has the argument).

@@ -10,7 +10,7 @@
 //       scheduler as soon as DONE is seen, but its memory stays until the grace period.
 //
 // Orderings:
-//   P24  finish: state (acq_rel) -> join: state (acquire). What the branch wrote.
+//   P24  finish: state (release) -> join: state (acquire). What the branch wrote.
 //   P25  join: AWAITED by a compare-exchange, then sleeps; finish: exchanges DONE, and wakes when it replaced
 //        AWAITED. One word's modification order: one of the two sees the other.
 
@@ -42,7 +42,7 @@ static void finish(csched_fork *fork)
     csched_reclaim_enter(); // J3
     csched_worker *joiner = fork->joiner;
     csched_atomic(uint32_t) *state = state_of(fork);
-    if (csched_exchange(state, DONE, acq_rel) == AWAITED) { // P24, P25
+    if (csched_exchange(state, DONE, seq_cst) == AWAITED) { // P24, P25, P26
         if (joiner != NULL) {
             csched_worker_interrupt(joiner);
         } else {
@@ -63,7 +63,7 @@ void csched_join_run_second(void *context, void *unused, csched_disposition disp
 static bool is_done(const void *context)
 {
     const csched_fork *fork = context;
-    return csched_load((const csched_atomic(uint32_t) *)&fork->state, acquire) == DONE; // P24
+    return csched_load((const csched_atomic(uint32_t) *)&fork->state, seq_cst) == DONE; // P24, P26
 }
 
 // False: it is done.

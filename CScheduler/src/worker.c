@@ -27,6 +27,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "completion.h"
 #include "join.h"
 #include "scheduler_internal.h"
 
@@ -173,20 +174,46 @@ bool csched_worker_spawn(csched_worker *worker, const csched_operation *operatio
     return pushed;
 }
 
-bool csched_worker_take_back(csched_worker *worker, const void *context)
+static void put_back(csched_worker *worker, const csched_operation *operation)
+{
+    csched_check(push(worker, operation, 1), "out of memory for operations already accepted");
+}
+
+static bool is_second(const csched_operation *operation, const void *fork)
+{
+    return operation->run == csched_join_run_second && operation->context == fork;
+}
+
+// Looks for it below a few others: what the first branch submitted, or what the pop took from the other end.
+static __attribute__((noinline)) bool dig_out(csched_worker *worker, const void *fork,
+                                              csched_operation newest)
+{
+    csched_operation above[CSCHED_BATCH];
+    size_t number = 0;
+    bool found = false;
+    above[number++] = newest;
+    csched_operation below;
+    while (!found && number < CSCHED_BATCH && csched_deque_pop(&worker->deque, &below)) {
+        found = is_second(&below, fork);
+        if (!found) {
+            above[number++] = below;
+        }
+    }
+    while (number > 0) {
+        put_back(worker, &above[--number]);
+    }
+    return found;
+}
+
+bool csched_worker_take_back(csched_worker *worker, const void *fork)
 {
     csched_operation newest;
-    if (!csched_deque_pop(&worker->deque, &newest)) {
+    if (!csched_deque_pop(&worker->deque, &newest) ||
+        (csched_unlikely(!is_second(&newest, fork)) && !dig_out(worker, fork, newest))) {
         return false;
     }
-    if (csched_likely(newest.context == context)) {
-        count(&worker->executed, 1); // the caller runs it at once
-        return true;
-    }
-    // What the first branch submitted lies above it: the wait runs that first.
-    csched_check(csched_deque_push(&worker->deque, &newest, 1),
-                 "out of memory for operations already accepted");
-    return false;
+    count(&worker->executed, 1); // the caller runs it at once
+    return true;
 }
 
 bool csched_worker_may_nest(const csched_worker *worker)
@@ -194,22 +221,29 @@ bool csched_worker_may_nest(const csched_worker *worker)
     return (char *)__builtin_frame_address(0) > worker->stack_limit + STACK_OF_A_JOIN;
 }
 
-// X2
-static void pay(csched_worker *worker)
+// X2. Only the leave: the caller has to conclude it.
+static csched_conclusion pay_only(csched_worker *worker)
 {
     csched_completion *counter = worker->debt_counter;
     uint32_t debt = worker->debt;
-    worker->debt_counter = NULL; // before the leave: its notifications may submit
+    worker->debt_counter = NULL; // its notifications may submit
     worker->debt = 0;
-    if (debt != 0) {
-        (void)csched_completion_leave(counter, debt);
-    }
+    return debt != 0 ? csched_completion_leave_only(counter, debt) : (csched_conclusion){.last = false};
 }
 
+static void pay(csched_worker *worker) { csched_completion_conclude(pay_only(worker)); }
+
+// Runs an operation, or puts it back because notifications come first: they may wait for it.
 static void run(csched_worker *worker, const csched_operation *operation, uint32_t control)
 {
     if (worker->debt_counter != operation->counter || worker->debt >= DEBT_MOST) {
-        pay(worker);
+        csched_conclusion conclusion = pay_only(worker);
+        if (csched_unlikely(conclusion.notifications != NULL)) { // X1
+            put_back(worker, operation);
+            csched_completion_conclude(conclusion);
+            return;
+        }
+        csched_completion_conclude(conclusion);
         worker->debt_counter = operation->counter;
     }
     if (csched_unlikely((control & CSCHED_CANCELLING) != 0) &&
@@ -221,11 +255,7 @@ static void run(csched_worker *worker, const csched_operation *operation, uint32
         count(&worker->executed, 1);
     }
     if (operation->counter != NULL) {
-        if (csched_unlikely(worker->debt_counter !=
-                            operation->counter)) { // a wait inside the body changed it
-            pay(worker);
-            worker->debt_counter = operation->counter;
-        }
+        worker->debt_counter = operation->counter; // a wait inside the body has paid, and names none
         worker->debt++;
     }
 }
@@ -627,6 +657,37 @@ csched_status csched_worker_start(csched_worker *worker)
     return CSCHED_OK;
 }
 
+static csched_help_outcome help(csched_worker *worker, const reason *why)
+{
+    pay(worker); // X2: what is owed may be what is waited for
+    for (;;) {
+        if (why->done(why->context)) {
+            return CSCHED_HELP_DONE;
+        }
+        if (why->deadline_ns != CSCHED_FOREVER && csched_now_ns() >= why->deadline_ns) {
+            return CSCHED_HELP_TIMED_OUT;
+        }
+        csched_operation operation;
+        uint32_t control;
+        switch (next(worker, &operation, &control, why)) {
+        case FOUND:
+            worker->nesting++;
+            run(worker, &operation, control);
+            pay(worker);
+            worker->nesting--;
+            break;
+        case NOTHING:
+            if (!why->interruptible) {
+                return why->done(why->context) ? CSCHED_HELP_DONE : CSCHED_HELP_SLEEPY;
+            }
+            break;
+        case INTERRUPTED:
+        case ENDED:
+            break;
+        }
+    }
+}
+
 csched_help_outcome csched_worker_help(bool (*done)(const void *context), const void *context,
                                        uint64_t deadline_ns, bool interruptible)
 {
@@ -636,33 +697,10 @@ csched_help_outcome csched_worker_help(bool (*done)(const void *context), const 
     csched_check(
         (char *)__builtin_frame_address(0) > worker->stack_limit,
         "too many waits are nested on this worker's stack; wait asynchronously, or from another thread");
-    pay(worker); // X2: what is owed may be what is waited for
-    for (;;) {
-        if (done(context)) {
-            return CSCHED_HELP_DONE;
-        }
-        if (deadline_ns != CSCHED_FOREVER && csched_now_ns() >= deadline_ns) {
-            return CSCHED_HELP_TIMED_OUT;
-        }
-        csched_operation operation;
-        uint32_t control;
-        switch (next(worker, &operation, &control, &why)) {
-        case FOUND:
-            worker->nesting++;
-            run(worker, &operation, control);
-            worker->nesting--;
-            pay(worker);
-            break;
-        case NOTHING:
-            if (!interruptible) {
-                return done(context) ? CSCHED_HELP_DONE : CSCHED_HELP_SLEEPY;
-            }
-            break;
-        case INTERRUPTED:
-        case ENDED:
-            break;
-        }
-    }
+    uint32_t running = csched_load(&worker->running, relaxed); // 0 where a notification or an observer waits
+    csched_help_outcome outcome = help(worker, &why);
+    csched_store(&worker->running, running, release);
+    return outcome;
 }
 
 void csched_worker_interrupt(void *worker)

@@ -69,8 +69,9 @@ bool csched_worker_submit(csched_worker *worker, const csched_operation *operati
 /// As csched_worker_submit, for one operation, and enters its counter.
 bool csched_worker_spawn(csched_worker *worker, const csched_operation *operation);
 
-/// Takes the operation with this context back, if it is the newest in the worker's deque; the caller runs it.
-bool csched_worker_take_back(csched_worker *worker, const void *context);
+/// Takes the second branch of a fork back, if it is among the newest operations of the worker's deque; the
+/// caller runs it.
+bool csched_worker_take_back(csched_worker *worker, const void *fork);
 /// Whether the worker's stack is long enough for a wait.
 bool csched_worker_may_nest(const csched_worker *worker);
 

@@ -55,7 +55,7 @@ public final class CompletionCounter: Sendable {
 
     /// How many operations are outstanding, at some moment of the call.
     ///
-    /// Above 0 it may be too many by up to 1,087 for each worker that runs operations of the counter: they
+    /// Above 0 it may be too many by up to 1,024 for each worker that runs operations of the counter: they
     /// leave in instalments, and enter in advance. 0 is exact.
     public var outstanding: Int { Int(unsafe csched_completion_outstanding(handle)) }
 

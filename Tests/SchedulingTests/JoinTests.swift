@@ -193,6 +193,70 @@ extension Stress {
             }
         }
 
+        /// The second branch waits below them, and must not wait for a worker that is suspended.
+        @Test(arguments: [1, 5, 31])
+        func `a second branch comes before what the first one submitted`(number: Int) throws {
+            try withScheduler(.workers(1)) { scheduler in
+                let ran = Count()
+                let ranBefore = try evaluate(on: scheduler) {
+                    let (_, before) = Scheduler.join(
+                        {
+                            for _ in 0..<number { _ = code { try scheduler.submit { ran.add() } } }
+                            scheduler.suspend()
+                        }, { ran.value })
+                    scheduler.resume()
+                    return before
+                }
+                #expect(ranBefore == 0)
+                #expect(eventually { ran.value == number })
+            }
+        }
+
+        /// Deep enough that the deque's owner now and then pops the oldest operation.
+        @Test func `nested joins above a deep deque run nothing else`() throws {
+            let ran = Count()
+            let nested = Count()
+            try withScheduler(.workers(1)) { scheduler in
+                let others = Array(repeating: { @Sendable in _ = ran.add() }, count: 199)
+                let counter = try CompletionCounter()
+                scheduler.suspend()
+                try scheduler.submit(in: counter) {
+                    let last: @Sendable () -> Void = {
+                        let before = ran.value
+                        nest(40)
+                        nested.add(1 + ran.value - before)
+                    }
+                    _ = code { try scheduler.submit(contentsOf: others + [last], in: counter) }
+                }
+                scheduler.resume()
+                #expect(counter.wait(timeout: .seconds(20)) == .completed)
+            }
+            #expect(ran.value == 199)
+            #expect(nested.value == 1)
+        }
+
+        /// A fork and an operation may have the same context: that of a struct which begins with a fork.
+        @Test func `an operation with the address of a fork is none`() throws {
+            try withScheduler(.workers(1)) { scheduler in
+                nonisolated(unsafe) let counter = try #require(csched_completion_create())
+                try evaluate(on: scheduler) {
+                    let fork = UnsafeMutablePointer<csched_fork>.allocate(capacity: 1)
+                    defer { fork.deallocate() }
+                    #expect(
+                        csched_fork_begin(
+                            fork, csched_branch(function: { _ in branches.add() }, context: nil)))
+                    let operation = csched_operation(
+                        run: { _, _, _ in operations.add() }, context: fork, extra: nil, counter: counter)
+                    #expect(csched_submit(csched_scheduler_current()!, operation) == .ok)
+                    if csched_fork_end(fork) { branches.add() }
+                }
+                #expect(csched_completion_wait(counter, 20_000_000_000) == .completed)
+                csched_completion_release(counter)
+            }
+            #expect(branches.value == 1)
+            #expect(operations.value == 1)
+        }
+
         /// Whoever takes the second branch after the shutdown began is told to cancel, and must run it all the same.
         @Test(arguments: [1, 2, 4])
         func `a shutdown that cancels leaves no join without its branch`(workers: Int) throws {
@@ -261,6 +325,14 @@ extension Stress {
             #expect(!csched_fork_begin(&fork, csched_branch(function: { _ in }, context: nil)))
         }
     }
+}
+
+// Of C functions, which capture nothing.
+private let branches = Count()
+private let operations = Count()
+
+private func nest(_ depth: Int) {
+    if depth > 0 { _ = Scheduler.join({ nest(depth - 1) }, {}) }
 }
 
 /// Runs `body` on a worker, and returns its value.

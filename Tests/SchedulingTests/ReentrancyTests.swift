@@ -195,6 +195,48 @@ extension Stress {
             }
         }
 
+        /// One worker takes both operations at once. The end of the first group must not find it with the other
+        /// operation in its hand.
+        @Test(arguments: [1, 2])
+        func `a notification waits for what its worker would run next`(workers: Int) throws {
+            try withScheduler(.workers(workers)) { scheduler in
+                for _ in 0..<scaled(50) {
+                    let first = try CompletionCounter()
+                    let second = try CompletionCounter()
+                    let (ended, completed) = (Gate(), Count())
+                    scheduler.suspend()
+                    try scheduler.submit(in: first) {}
+                    try scheduler.submit(in: second) {}
+                    try first.notify {
+                        if second.wait(timeout: .seconds(20)) == .completed { completed.add() }
+                        ended.open()
+                    }
+                    scheduler.resume()
+                    ended.wait()
+                    try #require(completed.value == 1)
+                }
+            }
+        }
+
+        @Test func `a worker on which a notification waited is idle afterwards`() throws {
+            try withScheduler(.workers(1)) { scheduler in
+                let never = try CompletionCounter()
+                never.enter()
+                let counter = try CompletionCounter()
+                let ended = Gate()
+                scheduler.suspend()
+                try scheduler.submit(in: counter) {}
+                try counter.notify {
+                    #expect(never.wait(timeout: .milliseconds(1)) == .timedOut)
+                    ended.open()
+                }
+                scheduler.resume()
+                ended.wait()
+                #expect(eventually { scheduler.statistics.running == 0 })
+                never.leave()
+            }
+        }
+
         @Test func `a notification submits, enters the next generation and is notified of it`() throws {
             try withScheduler(.workers(2)) { scheduler in
                 let counter = try CompletionCounter()

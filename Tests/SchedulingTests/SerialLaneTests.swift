@@ -280,6 +280,25 @@ extension Stress {
             #expect(right.value == 5)
         }
     }
+
+    @Test func `a notification that a wait in a lane's operation calls is not of the lane`() throws {
+        try withScheduler(.workers(1)) { scheduler in
+            let lane = try SerialLane(on: scheduler)
+            let right = Count()
+            let counter = try CompletionCounter()
+            try lane.submit(in: counter) {
+                do {
+                    let inner = try CompletionCounter()
+                    try scheduler.submit(in: inner) {}
+                    try inner.notify { if !lane.isCurrent { right.add() } }
+                    inner.wait()
+                } catch { Issue.record(error) }
+                if lane.isCurrent { right.add() }
+            }
+            #expect(counter.wait(timeout: .seconds(20)) == .completed)
+            #expect(right.value == 2)
+        }
+    }
 }
 
 private func refuseOften() throws {

@@ -18,7 +18,7 @@
 
 CSCHED_ASSUME_NONNULL_BEGIN
 
-/// The most operations that may be outstanding on one counter.
+/// The most operations that may be outstanding on one counter, by csched_completion_outstanding.
 #define CSCHED_COMPLETION_MAX UINT32_C(0x1FFFFFFF)
 
 /// A timeout that never passes.
@@ -53,7 +53,7 @@ bool csched_completion_leave(csched_completion *counter, uint32_t count);
 csched_wait_result csched_completion_wait(csched_completion *counter, uint64_t timeout_ns) CSCHED_MUST_USE;
 
 /// How many operations are outstanding, at some moment of the call. Above 0 it may be too many: a worker that
-/// runs operations of the counter keeps up to 1,024 leaves back, and enters up to 64 in advance.
+/// runs operations of the counter keeps up to 1,024 leaves back, and enters up to 64 in advance. 0 is exact.
 uint32_t csched_completion_outstanding(const csched_completion *counter);
 
 /// What a notification calls, on the thread of the last leave (or of `notify`): something short.

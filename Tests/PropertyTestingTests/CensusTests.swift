@@ -93,7 +93,7 @@ private func nameThread(_ name: String) {
         await #expect(processExitsWith: .success) {
             let before = try Census()
             let spare = open("/dev/null", O_RDONLY)
-            defer { close(spare) } // LeakSanitizer looks about in /proc at the end
+            defer { close(spare) }  // LeakSanitizer looks about in /proc at the end
             while open("/dev/null", O_RDONLY) >= 0 {}
             let error = CensusError(path: "/proc/self/task", code: EMFILE)
             try #require(throws: error) { try before.leftovers() }

@@ -27,9 +27,10 @@ typedef struct {
 /// On a worker of `scheduler`: `second` waits in the worker's deque, where others may take it, while the
 /// caller runs `first`; then the caller runs `second` itself, unless it was taken, or lies below more than 31
 /// operations that `first` submitted: then it runs other operations, nested on its stack, until `second` has
-/// returned. Allocates nothing. `second` belongs to the
-/// body that joins: neither a suspension nor a shutdown keeps it from its end, but a worker that is suspended
-/// takes none, and one that has just taken it when a suspension begins runs it after the resume. When little of the stack is left the branches run one after the other.
+/// returned. Allocates nothing. `second` belongs to the body that joins: neither a suspension nor a shutdown
+/// keeps it from its end, but a worker that is suspended takes none, and one that had just taken it when a
+/// suspension began runs it after the resume. When little of the stack is left the branches run one after the
+/// other.
 ///
 /// On any other thread: both run on workers of `scheduler`, past its capacity, and the caller blocks (a
 /// worker of another scheduler helps there).

@@ -73,7 +73,7 @@ public final class Coordinator {
         for workload in plan.workloads where plan.includes(workload, restart: restart) {
             for n in plan.sizes(of: workload) {
                 let asked = names.filter { isToBeAsked($0, workload, n: n) }
-                let long = asked.filter { (prediction.seconds(workload, $0, n: n) ?? 0) > Plan.long_s }
+                let long = asked.filter { prediction.seconds(workload, $0, n: n) > Plan.long_s }
                 for round in -1..<plan.rounds {  // -1: to warm up
                     let names = round == 0 ? asked : asked.filter { !long.contains($0) }
                     for name in names.shuffled(using: &random) {
@@ -103,7 +103,8 @@ public final class Coordinator {
             document.results[index].stopped = "more than \(largest) would take too long"
             return false
         }
-        if let seconds = prediction.seconds(workload, name, n: n), seconds > plan.limit / .seconds(1) {
+        let seconds = prediction.seconds(workload, name, n: n)
+        if seconds > plan.limit / .seconds(1) {
             document.results[index].stopped = "predicted to take \(Int(seconds.rounded(.up))) s a sample"
             return false
         }

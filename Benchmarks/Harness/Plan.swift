@@ -101,7 +101,7 @@ public struct Plan: Sendable {
 
     /// Samples that take longer than this are asked once for each restart, and not to warm up: they are long enough to
     /// be warm for the most of themselves.
-    static let long_s = 0.2
+    static let long_s = 0.1
 
     /// Whether a workload is measured with this set of processes: costs vary little, and take long.
     func includes(_ workload: Workload, restart: Int) -> Bool { workload.metric != .cost || restart < 2 }
@@ -115,10 +115,11 @@ struct Prediction {
         last["\(workload.id) \(peer)"] = (workload.operations(n), seconds)
     }
 
-    /// The seconds, at least linear in the operations; nil for the first size.
-    func seconds(_ workload: Workload, _ peer: String, n: Int) -> Double? {
-        last["\(workload.id) \(peer)"].map {
+    /// The seconds, at least linear in the operations; for the first size the least that it can be.
+    func seconds(_ workload: Workload, _ peer: String, n: Int) -> Double {
+        let predicted = last["\(workload.id) \(peer)"].map {
             $0.seconds * max(1, Double(workload.operations(n)) / Double(max(1, $0.operations)))
         }
+        return max(predicted ?? 0, workload.leastSeconds(n))
     }
 }

@@ -14,6 +14,9 @@ struct Launcher {
         let scratch = parent(of: parent(of: parent(of: program)))
         // <the package in Benchmarks>/Launcher/Launcher.swift
         let package = parent(of: parent(of: #filePath))
+        // SwiftPM does not notice files that came to a package on which another depends by path. Without its
+        // plan it looks again, and builds no more than it has to.
+        unlink("\(scratch)/benchmarks/release/description.json")
         let command = [
             "swift", "run", "-c", "release", "--package-path", package,
             "--scratch-path", "\(scratch)/benchmarks", "bench-runner",

@@ -15,6 +15,8 @@
 //
 // Orderings:
 //   P1  push: bottom (release) -> steal: bottom (acquire). The slots' contents, and what the submitter wrote.
+//       pop stores it with release too: a thief may read the bottom of a pop, and since C++20 a relaxed store
+//       does not continue the release sequence of an earlier one.
 //   P2  pop: bottom, fence, top <-> steal: top, fence, bottom (seq_cst fences both). Of an owner and a thief
 //       that want the same last operation, at least one sees the other. Killed without: the operation runs
 //       twice.
@@ -191,8 +193,8 @@ bool csched_deque_pop(csched_deque *deque, csched_operation *operation)
     if (top >= bottom) { // D5
         return top == bottom && take_last(deque, buffer, top, operation);
     }
-    csched_store(&deque->bottom, bottom, relaxed);
-    csched_fence(seq_cst); // P2
+    csched_store(&deque->bottom, bottom, release); // P1
+    csched_fence(seq_cst);                         // P2
     top = csched_load(&deque->top, relaxed);
     if (csched_likely(top < bottom)) {
         *operation = csched_slot_read(slot(buffer, bottom));
@@ -203,7 +205,7 @@ bool csched_deque_pop(csched_deque *deque, csched_operation *operation)
         *operation = csched_slot_read(slot(buffer, bottom));
         taken = csched_cas(&deque->top, &top, top + 1, seq_cst, relaxed);
     }
-    csched_store(&deque->bottom, bottom + 1, relaxed);
+    csched_store(&deque->bottom, bottom + 1, release); // P1
     return taken;
 }
 

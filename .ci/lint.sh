@@ -76,5 +76,14 @@ if [[ ${#tracked[@]} -gt 0 ]]; then
     errors=$((errors + 1))
 fi
 
+# Git says of each file, in the index and on disk, what its ends of line are; -text: it is binary.
+mapfile -t binaries < <(git ls-files --cached --others --exclude-standard --eol |
+    sed -nE 's/^i\/(-text +|  +w\/-text +).*\t//p')
+if [[ ${#binaries[@]} -gt 0 ]]; then
+    printf '%s\n' "${binaries[@]}"
+    echo "lint: these are no text; the repository holds nothing else." >&2
+    errors=$((errors + 1))
+fi
+
 [[ $errors -eq 0 ]] || fail "$errors of the checks failed."
 echo "lint: Swift, ${#c_files[@]} files of C and ${#shell_files[@]} of shell keep to format and rules."

@@ -128,13 +128,10 @@ static void leave_counters(const csched_operation *operations, size_t count)
 
 typedef enum { COUNTED, EXEMPT } subjection;
 
-static csched_status route(csched_scheduler *scheduler, const csched_operation *operations, size_t count,
-                           subjection subject)
+// From a thread that is no worker of the scheduler (U2).
+static csched_status append_from_outside(csched_scheduler *scheduler, const csched_operation *operations,
+                                         size_t count, subjection subject)
 {
-    csched_worker *worker = csched_worker_self();
-    if (worker != NULL && worker->scheduler == scheduler) {
-        return csched_worker_submit(worker, operations, count) ? CSCHED_OK : CSCHED_OUT_OF_MEMORY; // U2
-    }
     if (csched_likely(!csched_capacity_is_bounded(&scheduler->capacity))) {
         return append(scheduler, operations, count);
     }
@@ -145,17 +142,24 @@ static csched_status route(csched_scheduler *scheduler, const csched_operation *
     return append_entered(scheduler, operations, count);
 }
 
+// The calling thread as a worker of the scheduler, or NULL.
+static csched_worker *worker_of(const csched_scheduler *scheduler)
+{
+    csched_worker *worker = csched_worker_self();
+    return worker != NULL && worker->scheduler == scheduler ? worker : NULL;
+}
+
 static csched_status submit(csched_scheduler *scheduler, const csched_operation *operation,
                             subjection subject)
 {
-    csched_worker *worker = csched_worker_self();
-    if (worker != NULL && worker->scheduler == scheduler) {
+    csched_worker *worker = worker_of(scheduler);
+    if (worker != NULL) {
         return csched_worker_spawn(worker, operation) ? CSCHED_OK : CSCHED_OUT_OF_MEMORY; // U2
     }
     if (operation->counter != NULL) {
         csched_completion_enter(operation->counter, 1); // U1
     }
-    csched_status status = route(scheduler, operation, 1, subject);
+    csched_status status = append_from_outside(scheduler, operation, 1, subject);
     if (csched_unlikely(status != CSCHED_OK) && operation->counter != NULL) {
         (void)csched_completion_leave(operation->counter, 1);
     }
@@ -174,7 +178,7 @@ csched_status csched_submit_exempt(csched_scheduler *scheduler, const csched_ope
 
 csched_status csched_submit_again(csched_scheduler *scheduler, const csched_operation *operation)
 {
-    return route(scheduler, operation, 1, EXEMPT);
+    return append_from_outside(scheduler, operation, 1, EXEMPT);
 }
 
 csched_status csched_submit_bulk(csched_scheduler *scheduler, const csched_operation *operations,
@@ -184,7 +188,10 @@ csched_status csched_submit_bulk(csched_scheduler *scheduler, const csched_opera
         return (csched_load(&scheduler->control, acquire) & CSCHED_CLOSING) != 0 ? CSCHED_CLOSED : CSCHED_OK;
     }
     enter_counters(operations, count);
-    csched_status status = route(scheduler, operations, count, COUNTED);
+    csched_worker *worker = worker_of(scheduler);
+    csched_status status = worker == NULL ? append_from_outside(scheduler, operations, count, COUNTED)
+                           : csched_worker_submit(worker, operations, count) ? CSCHED_OK
+                                                                             : CSCHED_OUT_OF_MEMORY; // U2
     if (status != CSCHED_OK) {
         leave_counters(operations, count);
     }

@@ -580,9 +580,7 @@ static void hand_over(csched_worker *worker)
 {
     csched_operation operation;
     while (csched_deque_pop(&worker->deque, &operation)) {
-        self = NULL; // so that the submission does not end here again
         csched_status status = csched_submit_again(worker->scheduler, &operation);
-        self = worker;
         if (status == CSCHED_OK) {
             count(&worker->submitted, (uint64_t)-1); // it was counted when it came
             continue;

@@ -41,9 +41,9 @@ func target(of path: String) -> String? {
 }
 
 /// Sets the name that the kernel shows, at most 15 bytes; `pthread_setname_np` is not imported into Swift.
-func nameThisThread(_ name: StaticString) {
+package func nameThisThread(_ name: String) {
     let file = open("/proc/thread-self/comm", O_WRONLY | O_CLOEXEC)
     guard file >= 0 else { return }
-    _ = write(file, name.utf8Start, name.utf8CodeUnitCount)
+    _ = write(file, name, name.utf8.count)
     close(file)
 }

@@ -1,4 +1,4 @@
-import Glibc
+package import Glibc
 
 private final class ThreadBody: Sendable {
     let run: @Sendable () -> Void
@@ -8,7 +8,7 @@ private final class ThreadBody: Sendable {
 /// Starts a kernel thread, which the caller joins.
 ///
 /// - Parameter who: the function that needs it, for the sentence that says that there can be no thread.
-func startThread(for who: StaticString, _ body: @escaping @Sendable () -> Void) -> pthread_t {
+package func startThread(for who: StaticString, _ body: @escaping @Sendable () -> Void) -> pthread_t {
     var thread = pthread_t()
     let context = Unmanaged.passRetained(ThreadBody(body))
     let error = pthread_create(

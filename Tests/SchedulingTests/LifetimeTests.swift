@@ -110,12 +110,12 @@ private func restartOften() throws {
             for _ in 0..<10 { try scheduler.submit {} }
         }
     }
-    func files() -> Int { names(in: "/proc/self/fd").count }
+    func files() throws -> Int { try #require(names(in: "/proc/self/fd")).count }
     try restart()  // liburcu's thread stays
     try #require(eventually { KernelThread.named("csched").isEmpty })
     let threads = KernelThread.all().count
-    let filesBefore = files()
+    let filesBefore = try files()
     for _ in 0..<scaled(1000) { try restart() }
     #expect(eventually { KernelThread.all().count <= threads })
-    #expect(files() == filesBefore)
+    #expect(try files() == filesBefore)
 }

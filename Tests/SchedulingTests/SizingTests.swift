@@ -22,7 +22,7 @@ private final class Folder: Sendable {
     deinit { Folder.remove(path) }
 
     private static func remove(_ path: String) {
-        for name in names(in: path) { remove(path + "/" + name) }
+        for name in names(in: path) ?? [] { remove(path + "/" + name) }
         _ = Glibc.remove(path)
     }
 

@@ -4,6 +4,7 @@
 
 import CScheduler
 import Glibc
+import PropertyTesting
 import Synchronization
 import Testing
 
@@ -102,7 +103,7 @@ private func stopSubmitter(workers: UInt32, rounds: Int) throws {
 
     let theirRuns = UnsafeMutableRawPointer(runs)
     nonisolated(unsafe) let argument = theirRuns
-    let thread = try startThread { submitUntilStopped(shared, argument) }
+    let thread = startThread(for: "stopSubmitter") { submitUntilStopped(shared, argument) }
     while shared.thread.load(ordering: .acquiring) == 0 { sched_yield() }
 
     let operation = csched_operation(run: countRun, context: runs + 1, extra: nil, counter: ours)
@@ -132,22 +133,4 @@ private func stopSubmitter(workers: UInt32, rounds: Int) throws {
     csched_completion_release(theirs)
     csched_completion_release(ours)
     runs.deallocate()
-}
-
-private final class ThreadBody {
-    let run: () -> Void
-    init(_ run: @escaping () -> Void) { self.run = run }
-}
-
-private func startThread(_ run: @escaping @Sendable () -> Void) throws -> pthread_t {
-    var thread = pthread_t()
-    let body = Unmanaged.passRetained(ThreadBody(run))
-    let error = pthread_create(
-        &thread, nil,
-        { argument in
-            Unmanaged<ThreadBody>.fromOpaque(argument!).takeRetainedValue().run()
-            return nil
-        }, body.toOpaque())
-    try #require(error == 0)
-    return thread
 }

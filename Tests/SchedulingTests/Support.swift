@@ -147,9 +147,7 @@ func takePart(in prefix: String) {
     sigaddset(&signals, SIGPROF)
     // The threads of the test's pool, and so their children, block signals.
     pthread_sigmask(SIG_UNBLOCK, &signals, nil)
-    let name = open("/proc/thread-self/comm", O_WRONLY)
-    _ = write(name, prefix, prefix.utf8.count)
-    close(name)
+    nameThisThread(prefix)
 }
 
 /// How many bytes malloc has given out: exact, while the kernel sees pages.
@@ -184,7 +182,7 @@ struct KernelThread {
     }
 
     static func all() -> [KernelThread] {
-        names(in: "/proc/self/task").compactMap { Int32($0).map(KernelThread.init) }
+        (names(in: "/proc/self/task") ?? []).compactMap { Int32($0).map(KernelThread.init) }
     }
 
     static var current: KernelThread {
@@ -206,29 +204,6 @@ struct KernelThread {
         guard let status = contents(of: "/proc/self/task/\(id)/stat") else { return false }
         return status[status.lastIndex(of: ")")!...].hasPrefix(") S")
     }
-}
-
-/// The names of the files in a directory.
-func names(in directory: String) -> [String] {
-    guard let stream = opendir(directory) else { return [] }
-    defer { closedir(stream) }
-    var names: [String] = []
-    while let entry = readdir(stream) {
-        let name = withUnsafePointer(to: &entry.pointee.d_name) {
-            $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-        }
-        if name != "." && name != ".." { names.append(name) }
-    }
-    return names
-}
-
-private func contents(of path: String) -> String? {
-    let file = open(path, O_RDONLY)
-    guard file >= 0 else { return nil }
-    defer { close(file) }
-    var bytes = [UInt8](repeating: 0, count: 8192)
-    let length = read(file, &bytes, bytes.count)
-    return length < 0 ? nil : String(decoding: bytes[..<length], as: UTF8.self)
 }
 
 extension Scheduler.Configuration {

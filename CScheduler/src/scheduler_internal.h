@@ -57,8 +57,8 @@ static inline bool csched_is_cancelling(const csched_scheduler *scheduler)
 
 static inline bool csched_is_suspended(uint32_t control) { return control >= CSCHED_SUSPENSION; }
 
-/// Appends an operation that has entered its counter already to the calling thread's inbox, past the capacity.
-/// For a worker that leaves.
+/// Appends an operation that has entered its counter already to the calling thread's inbox, past the
+/// capacity. For a worker that leaves.
 csched_status csched_submit_again(csched_scheduler *scheduler, const csched_operation *operation);
 
 #endif

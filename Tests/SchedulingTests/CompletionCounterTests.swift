@@ -41,6 +41,7 @@ private final class Notified: Sendable {
 }
 
 private struct OpaquePointerBox: Sendable {
+    // Unsafe: the C side synchronises every call.
     nonisolated(unsafe) let pointer: OpaquePointer
     init(_ pointer: OpaquePointer) { self.pointer = pointer }
 }
@@ -218,6 +219,7 @@ extension Stress {
 
         @Test func `threads that notify and cancel at once sweep nothing that is live`() throws {
             for _ in 0..<scaled(20) {
+                // Unsafe: the C side synchronises every call.
                 nonisolated(unsafe) let counter = try #require(csched_completion_create())
                 csched_completion_enter(counter, 1)
                 let wrong = Count()

@@ -146,6 +146,7 @@ private final class Meeting: Sendable {
                     scheduler, count, grain, RangeRecord.body, RangeRecord.finally, record.context, counter)
                     == .ok)
             try #require(record.started.wait(timeout: .seconds(20)))
+            // Unsafe: the C side synchronises every call.
             nonisolated(unsafe) let shared = scheduler
             _ = concurrently(2) { thread in
                 if thread == 0 {

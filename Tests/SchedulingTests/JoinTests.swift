@@ -238,6 +238,7 @@ extension Stress {
         /// A fork and an operation may have the same context: that of a struct which begins with a fork.
         @Test func `an operation with the address of a fork is none`() throws {
             try withScheduler(.workers(1)) { scheduler in
+                // Unsafe: the C side synchronises every call.
                 nonisolated(unsafe) let counter = try #require(csched_completion_create())
                 try evaluate(on: scheduler) {
                     let fork = UnsafeMutablePointer<csched_fork>.allocate(capacity: 1)
@@ -349,5 +350,6 @@ private func evaluate<Value: Sendable>(
 
 /// Written by an operation, read after its counter was waited for.
 private final class Result<Value: Sendable>: Sendable {
+    // Unsafe: the counter orders the two.
     nonisolated(unsafe) var value: Value?
 }

@@ -243,7 +243,7 @@ static bool choose_failure(void)
 static void note(const explorer_site *site, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void note(const explorer_site *site, const char *format, ...)
 {
-    if (engine.trace == NULL) {
+    if (engine.trace == NULL || engine.self < 0) {
         return;
     }
     char result[96];
@@ -524,6 +524,16 @@ void explorer_join(const explorer_site *site, int number)
         memory_join(engine.self, number);
         note(site, "joined %s", other->name);
     }
+}
+
+bool explorer_try_join(const explorer_site *site, int number)
+{
+    bool ended = !step(site) || engine.threads[number].state == ENDED;
+    if (ended && engine.self >= 0) {
+        memory_join(engine.self, number);
+    }
+    note(site, ended ? "ended" : "not ended");
+    return ended;
 }
 
 // MARK: The whole

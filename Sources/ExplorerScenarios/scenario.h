@@ -11,6 +11,7 @@
 
 /// Before every execution.
 void reclaim_model_begin(void);
+void scheduler_model_begin(void);
 
 enum { ITEMS_MOST = 16 };
 

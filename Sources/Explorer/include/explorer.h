@@ -83,6 +83,8 @@ void explorer_unlock(const explorer_site *site, void *word);
 int explorer_spawn(const char *name, void (*body)(void *argument), void *argument);
 /// Waits for a thread's end, and learns what it did.
 void explorer_join(const explorer_site *site, int thread);
+/// As join, if the thread has ended; else false.
+bool explorer_try_join(const explorer_site *site, int thread);
 /// The number of the running thread; -1 outside.
 int explorer_self(void);
 

@@ -314,11 +314,16 @@ void explorer_store(const explorer_site *site, void *object, size_t size, uint64
 static uint64_t changed(uint64_t value, explorer_change change, uint64_t operand)
 {
     switch (change) {
-    case EXPLORER_EXCHANGE: return operand;
-    case EXPLORER_ADD: return value + operand;
-    case EXPLORER_SUBTRACT: return value - operand;
-    case EXPLORER_OR: return value | operand;
-    case EXPLORER_AND: return value & operand;
+    case EXPLORER_EXCHANGE:
+        return operand;
+    case EXPLORER_ADD:
+        return value + operand;
+    case EXPLORER_SUBTRACT:
+        return value - operand;
+    case EXPLORER_OR:
+        return value | operand;
+    case EXPLORER_AND:
+        return value & operand;
     }
     abort();
 }

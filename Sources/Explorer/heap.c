@@ -36,10 +36,7 @@ void *heap_allocate(size_t size, size_t alignment)
     return arena + first * GRANULE;
 }
 
-static bool is_inside(const void *address)
-{
-    return (uintptr_t)address - (uintptr_t)arena < sizeof arena;
-}
+static bool is_inside(const void *address) { return (uintptr_t)address - (uintptr_t)arena < sizeof arena; }
 
 static size_t granule(const void *address) { return ((uintptr_t)address - (uintptr_t)arena) / GRANULE; }
 

@@ -268,7 +268,8 @@ const char *memory_is_known(int thread, const void *object, size_t size)
 {
     const location *place = location_of(object, size);
     bool known = place->made_by < 0 || threads[thread].happened.at[place->made_by] >= place->made_at;
-    return known ? NULL : "a data race: the word was initialised by a thread, and this one does not know of it";
+    return known ? NULL
+                 : "a data race: the word was initialised by a thread, and this one does not know of it";
 }
 
 const char *memory_plain(int thread, const void *object, bool writes)
@@ -276,7 +277,8 @@ const char *memory_plain(int thread, const void *object, bool writes)
     location *place = place_of(object);
     const vector_clock *happened = &threads[thread].happened;
     if (place->written_by >= 0 && happened->at[place->written_by] < place->written_at) {
-        return writes ? "a data race: two plain writes" : "a data race: a plain read of what is being written";
+        return writes ? "a data race: two plain writes"
+                      : "a data race: a plain read of what is being written";
     }
     for (int other = 0; writes && other < EXPLORER_THREADS; other++) {
         if (other != thread && happened->at[other] < place->read_at[other]) {

@@ -111,7 +111,8 @@ static void begin_random(uint64_t seed)
 static int choose_thread_by_priority(uint32_t step, const uint8_t *values, int count)
 {
     int self = explorer_self();
-    for (uint32_t change = 0; self >= 0 && change < search.options->bound && change < CHANGES_MOST; change++) {
+    for (uint32_t change = 0; self >= 0 && change < search.options->bound && change < CHANGES_MOST;
+         change++) {
         if (search.change_at[change] == step) {
             search.priority[self] = --search.lowest;
         }
@@ -178,7 +179,8 @@ static engine_outcome run_once(const explorer_program *program, const explorer_o
 
 explorer_options explorer_options_default(void)
 {
-    return (explorer_options){.strategy = EXPLORER_EXHAUSTIVE, .bound = 2, .stale_bound = 1, .steps_most = 5000};
+    return (explorer_options){
+        .strategy = EXPLORER_EXHAUSTIVE, .bound = 2, .stale_bound = 1, .steps_most = 5000};
 }
 
 explorer_result explorer_run(const explorer_program *program, const explorer_options *options)

@@ -4,17 +4,18 @@
 
 #include "litmus.h"
 
-#define SITE(text)                                                                                            \
-    (__extension__({                                                                                          \
-        static const explorer_site here = {__FILE__, __LINE__, text};                                         \
-        &here;                                                                                                \
+#define SITE(text)                                                                                           \
+    (__extension__({                                                                                         \
+        static const explorer_site here = {__FILE__, __LINE__, text};                                        \
+        &here;                                                                                               \
     }))
-#define LOAD(object, order) (int)explorer_load(SITE("load " #object " " #order), &(object), 4, explorer_##order)
-#define STORE(object, value, order)                                                                           \
+#define LOAD(object, order)                                                                                  \
+    (int)explorer_load(SITE("load " #object " " #order), &(object), 4, explorer_##order)
+#define STORE(object, value, order)                                                                          \
     explorer_store(SITE("store " #object " " #order), &(object), 4, (value), explorer_##order)
-#define EXCHANGE(object, value, order)                                                                        \
-    (void)explorer_modify(SITE("exchange " #object " " #order), &(object), 4, EXPLORER_EXCHANGE, (value),      \
-                         explorer_##order)
+#define EXCHANGE(object, value, order)                                                                       \
+    (void)explorer_modify(SITE("exchange " #object " " #order), &(object), 4, EXPLORER_EXCHANGE, (value),    \
+                          explorer_##order)
 #define FENCE(order) explorer_fence(SITE("fence " #order), explorer_##order)
 
 static int x, y;
@@ -37,10 +38,18 @@ static void reached(bool outcome)
 }
 
 // Defines the threads, setup and check of a test of two threads.
-#define TWO(name, first, second, outcome)                                                                     \
-    static void name##_0(void *unused) { (void)unused; first }                                                \
-    static void name##_1(void *unused) { (void)unused; second }                                               \
-    static void name##_setup(void) { spawn(name##_0, name##_1); }                                             \
+#define TWO(name, first, second, outcome)                                                                    \
+    static void name##_0(void *unused)                                                                       \
+    {                                                                                                        \
+        (void)unused;                                                                                        \
+        first                                                                                                \
+    }                                                                                                        \
+    static void name##_1(void *unused)                                                                       \
+    {                                                                                                        \
+        (void)unused;                                                                                        \
+        second                                                                                               \
+    }                                                                                                        \
+    static void name##_setup(void) { spawn(name##_0, name##_1); }                                            \
     static void name##_check(void) { reached(outcome); }
 
 // clang-format off
@@ -103,10 +112,26 @@ TWO(release_sequence_of_an_exchange,
 // clang-format on
 
 // Independent reads of independent writes.
-static void writes_x_release(void *unused) { (void)unused; STORE(x, 1, release); }
-static void writes_y_release(void *unused) { (void)unused; STORE(y, 1, release); }
-static void writes_x_seq_cst(void *unused) { (void)unused; STORE(x, 1, seq_cst); }
-static void writes_y_seq_cst(void *unused) { (void)unused; STORE(y, 1, seq_cst); }
+static void writes_x_release(void *unused)
+{
+    (void)unused;
+    STORE(x, 1, release);
+}
+static void writes_y_release(void *unused)
+{
+    (void)unused;
+    STORE(y, 1, release);
+}
+static void writes_x_seq_cst(void *unused)
+{
+    (void)unused;
+    STORE(x, 1, seq_cst);
+}
+static void writes_y_seq_cst(void *unused)
+{
+    (void)unused;
+    STORE(y, 1, seq_cst);
+}
 
 static void reads_x_y_acquire(void *unused)
 {
@@ -152,11 +177,10 @@ static void iriw_seq_cst_setup(void)
 
 static void iriw_check(void) { reached(a == 1 && b == 0 && c == 1 && d == 0); }
 
-#define TEST(test, what, is_allowed, is_reachable)                                                            \
-    {                                                                                                         \
-        .program = {.name = #test, .sentence = what, .setup = test##_setup, .check = test##_check},           \
-        .allowed = is_allowed, .reachable = is_reachable                                                      \
-    }
+#define TEST(test, what, is_allowed, is_reachable)                                                           \
+    {.program = {.name = #test, .sentence = what, .setup = test##_setup, .check = test##_check},             \
+     .allowed = is_allowed,                                                                                  \
+     .reachable = is_reachable}
 #define iriw_acquire_check iriw_check
 #define iriw_seq_cst_check iriw_check
 
@@ -172,7 +196,8 @@ static const litmus_test tests[] = {
     TEST(mp_release_relaxed, "but to a relaxed load", true, true),
     TEST(mp_fences, "fences on both sides suffice", false, false),
     TEST(corr, "a thread never reads backwards", false, false),
-    TEST(release_sequence_of_a_store, "a store of the same thread ends a release sequence (C++20)", true, true),
+    TEST(release_sequence_of_a_store, "a store of the same thread ends a release sequence (C++20)", true,
+         true),
     TEST(release_sequence_of_an_exchange, "an exchange continues it", false, false),
     TEST(iriw_acquire, "two readers may disagree about the order of two stores", true, true),
     TEST(iriw_seq_cst, "not about seq_cst ones", false, false),

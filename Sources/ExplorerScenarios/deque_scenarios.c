@@ -156,7 +156,8 @@ static void own_oldest_setup(void)
     (void)explorer_spawn("thief", steals_twice, (void *)4);
 }
 
-#define SCENARIO(scenario, what) {.name = "deque-" #scenario, .sentence = what, .setup = scenario##_setup, .check = check}
+#define SCENARIO(scenario, what)                                                                             \
+    {.name = "deque-" #scenario, .sentence = what, .setup = scenario##_setup, .check = check}
 
 const explorer_program deque_scenarios[] = {
     SCENARIO(last, "owner and thieves want the last operation"),

@@ -10,8 +10,8 @@
 
 #define csched_site(text)                                                                                    \
     (__extension__({                                                                                         \
-        static const explorer_site csched_here = {__FILE__, __LINE__, text};                                        \
-        &csched_here;                                                                                               \
+        static const explorer_site csched_here = {__FILE__, __LINE__, text};                                 \
+        &csched_here;                                                                                        \
     }))
 // An integer, a pointer or a function as the explorer keeps it, and back.
 #define csched_word(object, value) ((uint64_t)(uintptr_t)(value))

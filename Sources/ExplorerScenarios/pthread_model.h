@@ -16,7 +16,8 @@ void pthread_model_begin(void);
 
 #define pthread_create(thread, attributes, body, argument) pthread_model_create((thread), (body), (argument))
 #define pthread_join(thread, result) (explorer_join(csched_site("join"), (int)(thread)), 0)
-#define pthread_tryjoin_np(thread, result) (explorer_try_join(csched_site("try to join"), (int)(thread)) ? 0 : 1)
+#define pthread_tryjoin_np(thread, result)                                                                   \
+    (explorer_try_join(csched_site("try to join"), (int)(thread)) ? 0 : 1)
 #define pthread_detach(thread) ((void)(thread), 0)
 #define pthread_self() ((pthread_t)explorer_self())
 #define pthread_setname_np(thread, name) ((void)(thread), (void)(name), 0)

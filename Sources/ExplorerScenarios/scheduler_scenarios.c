@@ -99,7 +99,13 @@ static void two_setup(void)
 }
 
 const explorer_program scheduler_scenarios[] = {
-    {.name = "scheduler-one", .sentence = "one operation, one worker, one waiter", .setup = one_setup, .check = check_nothing},
-    {.name = "scheduler-two", .sentence = "two operations, two workers", .setup = two_setup, .check = check_nothing},
+    {.name = "scheduler-one",
+     .sentence = "one operation, one worker, one waiter",
+     .setup = one_setup,
+     .check = check_nothing},
+    {.name = "scheduler-two",
+     .sentence = "two operations, two workers",
+     .setup = two_setup,
+     .check = check_nothing},
 };
 const size_t scheduler_scenario_count = sizeof scheduler_scenarios / sizeof scheduler_scenarios[0];

@@ -21,7 +21,9 @@ private func options() -> explorer_options {
 }
 
 extension explorer_result {
-    fileprivate var text: String { withUnsafeBytes(of: message) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) } }
+    fileprivate var text: String {
+        withUnsafeBytes(of: message) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+    }
 }
 
 @Suite(.serialized) struct LitmusTests {

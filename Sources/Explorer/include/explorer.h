@@ -46,7 +46,13 @@ uint64_t explorer_load(const explorer_site *site, const void *object, size_t siz
 void explorer_store(const explorer_site *site, void *object, size_t size, uint64_t value,
                     explorer_order order);
 
-typedef enum { EXPLORER_EXCHANGE, EXPLORER_ADD, EXPLORER_SUBTRACT, EXPLORER_OR, EXPLORER_AND } explorer_change;
+typedef enum {
+    EXPLORER_EXCHANGE,
+    EXPLORER_ADD,
+    EXPLORER_SUBTRACT,
+    EXPLORER_OR,
+    EXPLORER_AND
+} explorer_change;
 
 /// Returns the value before.
 uint64_t explorer_modify(const explorer_site *site, void *object, size_t size, explorer_change change,
@@ -110,7 +116,8 @@ typedef enum { EXPLORER_EXHAUSTIVE, EXPLORER_PCT, EXPLORER_REPLAY } explorer_str
 /// value; nothing fails without a reason.
 typedef struct {
     uint32_t step;
-    char kind; // t: thread; r: how many values back; w: a weak compare-exchange, an allocation or a wait fails
+    char
+        kind; // t: thread; r: how many values back; w: a weak compare-exchange, an allocation or a wait fails
     uint8_t value;
 } explorer_deviation;
 
@@ -140,7 +147,7 @@ typedef struct {
     uint32_t steps_longest;
     bool complete; // exhaustive: every schedule within the bounds was run
     bool failed;
-    bool frozen;   // the frozen thread reached its step in some execution
+    bool frozen; // the frozen thread reached its step in some execution
     char message[256];
     explorer_schedule schedule; // of the failure
 } explorer_result;

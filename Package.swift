@@ -53,6 +53,11 @@ let package = Package(
             name: "PropertyTestingTests", dependencies: ["PropertyTesting", "PropertyTestingSupport"],
             swiftSettings: settings
         ),
+        .target(name: "Explorer", cSettings: warnings),
+        .target(name: "ExplorerLitmus", dependencies: ["Explorer"], cSettings: warnings),
+        .testTarget(
+            name: "ExplorerTests", dependencies: ["Explorer", "ExplorerLitmus"], swiftSettings: settings
+        ),
         .testTarget(
             name: "SchedulingTests",
             dependencies: ["CScheduler", "PropertyTesting", "PropertyTestingSupport", "Scheduling"],

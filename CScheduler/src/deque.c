@@ -40,7 +40,14 @@ struct csched_buffer {
 
 // Open only what is far from where the owner pops, and seldom: a close costs a cache miss, and the order of
 // one operation.
-enum { OPEN_DISTANCE = 32, OPEN_DEPTH = 96, OPEN_STEP = 32 };
+#ifndef CSCHED_OPEN_DISTANCE
+#define CSCHED_OPEN_DISTANCE 32
+#endif
+enum {
+    OPEN_DISTANCE = CSCHED_OPEN_DISTANCE,
+    OPEN_DEPTH = 3 * CSCHED_OPEN_DISTANCE,
+    OPEN_STEP = CSCHED_OPEN_DISTANCE
+};
 
 static csched_buffer *allocate(int64_t capacity)
 {

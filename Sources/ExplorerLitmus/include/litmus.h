@@ -1,0 +1,19 @@
+/// litmus.h - the explorer's own tests: small programs, and whether their weak outcome can be had in C++20.
+
+#ifndef LITMUS_H
+#define LITMUS_H
+
+#include <explorer.h>
+
+typedef struct {
+    explorer_program program;
+    /// Whether the memory model allows the outcome that the check reports as a failure.
+    bool allowed;
+    /// Whether the explorer reaches it. Differs from `allowed` for load buffering alone.
+    bool reachable;
+} litmus_test;
+
+extern const size_t litmus_count;
+const litmus_test *litmus_test_at(size_t index);
+
+#endif

@@ -1,0 +1,1 @@
+#include "../../../CScheduler/src/observer.c"

@@ -1,0 +1,9 @@
+#include "../../../CScheduler/src/scheduler.c"
+
+#include "../scenario.h"
+
+void scheduler_model_begin(void)
+{
+    alive = NULL;
+    pthread_mutex_init(&alive_mutex, NULL);
+}

@@ -1,0 +1,169 @@
+// deque_scenarios.c - one owner, thieves.
+
+#include "scenario.h"
+
+#include "deque.h"
+#include "scenarios.h"
+
+static csched_deque deque;
+static csched_reclaim *domain;
+static int pushed;
+
+static void begin(void)
+{
+    reclaim_model_begin();
+    items_begin();
+    pushed = 0;
+    domain = csched_reclaim_create();
+    csched_check(csched_deque_init(&deque, domain), "no memory");
+}
+
+static void push(int count)
+{
+    csched_operation operations[ITEMS_MOST];
+    for (int index = 0; index < count; index++) {
+        operations[index] = item_put(pushed + index);
+    }
+    csched_check(csched_deque_push(&deque, operations, (size_t)count), "no memory");
+    pushed += count;
+}
+
+static bool pop(void)
+{
+    csched_operation operation;
+    bool found = csched_deque_pop(&deque, &operation);
+    if (found) {
+        item_taken(&operation);
+    }
+    return found;
+}
+
+static void steal(size_t room)
+{
+    csched_operation operations[CSCHED_BATCH];
+    csched_reclaim_enter();
+    size_t count = csched_deque_steal(&deque, operations, room);
+    csched_reclaim_exit();
+    for (size_t index = 0; index < count; index++) {
+        item_taken(&operations[index]);
+    }
+}
+
+static void check(void)
+{
+    while (pop()) {
+    }
+    items_check(pushed);
+    csched_deque_destroy(&deque);
+    csched_reclaim_destroy(domain);
+}
+
+static void steals_twice(void *room)
+{
+    steal((size_t)(uintptr_t)room);
+    steal((size_t)(uintptr_t)room);
+}
+
+static void pops_all(void *unused)
+{
+    (void)unused;
+    while (pop()) {
+    }
+}
+
+// The last operation: owner and thieves want the same one.
+static void pushes_and_pops(void *unused)
+{
+    (void)unused;
+    push(1);
+    (void)pop();
+    push(2);
+    (void)pop();
+    (void)pop();
+}
+
+static void last_setup(void)
+{
+    begin();
+    (void)explorer_spawn("owner", pushes_and_pops, NULL);
+    (void)explorer_spawn("thief", steals_twice, (void *)1);
+    (void)explorer_spawn("thief", steals_twice, (void *)1);
+}
+
+// Open: thieves take many, and the owner pops below `open`.
+static void open_setup(void)
+{
+    begin();
+    push(8);
+    (void)explorer_spawn("owner", pops_all, NULL);
+    (void)explorer_spawn("thief", steals_twice, (void *)4);
+    (void)explorer_spawn("thief", steals_twice, (void *)4);
+}
+
+// Opened again: pushes and pops around the opening, with thieves that are slow.
+static void pops_and_pushes(void *unused)
+{
+    (void)unused;
+    for (int index = 0; index < 4; index++) {
+        (void)pop();
+    }
+    push(4);
+    while (pop()) {
+    }
+}
+
+static void reopen_setup(void)
+{
+    begin();
+    push(8);
+    (void)explorer_spawn("owner", pops_and_pushes, NULL);
+    (void)explorer_spawn("thief", steals_twice, (void *)4);
+}
+
+// Growth: the buffer is replaced under a thief.
+static void pushes_many(void *unused)
+{
+    (void)unused;
+    for (int index = 0; index < 6; index++) {
+        push(1);
+    }
+    (void)pop();
+}
+
+static void grow_setup(void)
+{
+    begin();
+    (void)explorer_spawn("owner", pushes_many, NULL);
+    (void)explorer_spawn("thief", steals_twice, (void *)2);
+}
+
+// The owner takes the oldest of its own, as fairness wants.
+static void takes_its_oldest(void *unused)
+{
+    (void)unused;
+    (void)pop();
+    steal(1);
+    (void)pop();
+    steal(1);
+    (void)pop();
+}
+
+static void own_oldest_setup(void)
+{
+    begin();
+    push(6);
+    (void)explorer_spawn("owner", takes_its_oldest, NULL);
+    (void)explorer_spawn("thief", steals_twice, (void *)4);
+}
+
+#define SCENARIO(scenario, what)                                                                             \
+    {.name = "deque-" #scenario, .sentence = what, .setup = scenario##_setup, .check = check}
+
+const explorer_program deque_scenarios[] = {
+    SCENARIO(last, "owner and thieves want the last operation"),
+    SCENARIO(open, "thieves take many, and the owner pops below what is open"),
+    SCENARIO(reopen, "the deque is closed and opened again under a thief"),
+    SCENARIO(grow, "the buffer grows under a thief"),
+    SCENARIO(own_oldest, "the owner takes its own oldest operation"),
+};
+const size_t deque_scenario_count = sizeof deque_scenarios / sizeof deque_scenarios[0];

@@ -1,0 +1,60 @@
+// port_explorer.h - the port under which the core runs in the explorer: every shared access is a step.
+
+#ifndef PORT_EXPLORER_H
+#define PORT_EXPLORER_H
+
+#include <explorer.h>
+
+#include "names.h"
+#include "pthread_model.h"
+
+#define csched_site(text)                                                                                    \
+    (__extension__({                                                                                         \
+        static const explorer_site csched_here = {__FILE__, __LINE__, text};                                 \
+        &csched_here;                                                                                        \
+    }))
+// An integer, a pointer or a function as the explorer keeps it, and back.
+#define csched_word(object, value) ((uint64_t)(uintptr_t)(value))
+#define csched_of_word(object, word) ((__typeof__(*(object)))(uintptr_t)(word))
+
+#define csched_atomic(T) T
+#define csched_init(object, value)                                                                           \
+    explorer_init((void *)(object), sizeof *(object), csched_word(object, value))
+#define csched_load(object, order)                                                                           \
+    csched_of_word(object, explorer_load(csched_site("load " #object ", " #order), (object),                 \
+                                         sizeof *(object), explorer_##order))
+#define csched_store(object, value, order)                                                                   \
+    explorer_store(csched_site("store " #object ", " #order), (void *)(object), sizeof *(object),            \
+                   csched_word(object, value), explorer_##order)
+#define csched_modify(change, name, object, value, order)                                                    \
+    csched_of_word(object,                                                                                   \
+                   explorer_modify(csched_site(name " " #object ", " #order), (void *)(object),              \
+                                   sizeof *(object), change, csched_word(object, value), explorer_##order))
+#define csched_exchange(object, value, order)                                                                \
+    csched_modify(EXPLORER_EXCHANGE, "exchange", object, value, order)
+#define csched_fetch_add(object, value, order) csched_modify(EXPLORER_ADD, "add", object, value, order)
+#define csched_fetch_sub(object, value, order) csched_modify(EXPLORER_SUBTRACT, "sub", object, value, order)
+#define csched_fetch_or(object, value, order) csched_modify(EXPLORER_OR, "or", object, value, order)
+#define csched_fetch_and(object, value, order) csched_modify(EXPLORER_AND, "and", object, value, order)
+#define csched_compare(object, expected, desired, success, failure, weak)                                    \
+    explorer_cas(csched_site("cas " #object ", " #success), (void *)(object), sizeof *(object), (expected),  \
+                 csched_word(object, desired), explorer_##success, explorer_##failure, weak)
+#define csched_cas(object, expected, desired, success, failure)                                              \
+    csched_compare(object, expected, desired, success, failure, false)
+#define csched_cas_weak(object, expected, desired, success, failure)                                         \
+    csched_compare(object, expected, desired, success, failure, true)
+#define csched_fence(order) explorer_fence(csched_site("fence " #order), explorer_##order)
+#define csched_fence_after_rmw(order) csched_fence(order)
+
+#define csched_thread_local explorer_thread_local
+
+#define csched_futex_wait(word, value, timeout_ns)                                                           \
+    explorer_futex_wait(csched_site("wait " #word), (word), (value), (timeout_ns))
+#define csched_futex_wake(word, count) explorer_futex_wake(csched_site("wake " #word), (word), (count))
+#define csched_allocate(size, alignment) explorer_allocate((size), (alignment))
+#define csched_free(memory) explorer_free(memory)
+#define csched_yield() explorer_yield(csched_site("yield"))
+#define csched_now_ns() explorer_now_ns()
+#define csched_fatal(function, sentence) explorer_fail("stopped: %s: %s", (function), (sentence))
+
+#endif

@@ -1,0 +1,52 @@
+// pthread_model.c - threads, and the destructor at a thread's end.
+
+#include "port_explorer.h"
+
+static struct {
+    void *(*body)(void *);
+    void *argument;
+} started[EXPLORER_THREADS];
+static int count;
+
+static void (*destructor)(void *);
+explorer_thread_local void *specific;
+
+void pthread_model_begin(void) { count = 0; }
+
+int pthread_model_key_create(pthread_key_t *key, void (*at_end)(void *))
+{
+    *key = 0;
+    destructor = at_end;
+    return 0;
+}
+
+int pthread_model_setspecific(void *value)
+{
+    specific = value;
+    return 0;
+}
+
+void pthread_model_thread_ends(void)
+{
+    void *value = specific;
+    specific = NULL;
+    if (value != NULL && destructor != NULL) {
+        destructor(value);
+    }
+}
+
+static void run(void *argument)
+{
+    uintptr_t index = (uintptr_t)argument;
+    (void)started[index].body(started[index].argument);
+    pthread_model_thread_ends();
+}
+
+int pthread_model_create(pthread_t *thread, void *(*body)(void *), void *argument)
+{
+    int index = count++;
+    started[index].body = body;
+    started[index].argument = argument;
+    *thread = (pthread_t)explorer_spawn("worker", run, (void *)(uintptr_t)index);
+    return 0;
+}

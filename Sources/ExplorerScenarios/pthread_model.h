@@ -1,0 +1,38 @@
+// pthread_model.h - what the core uses of POSIX threads, as the explorer's.
+
+#ifndef PTHREAD_MODEL_H
+#define PTHREAD_MODEL_H
+
+#include <pthread.h>
+#include <signal.h>
+
+int pthread_model_create(pthread_t *thread, void *(*body)(void *), void *argument);
+int pthread_model_key_create(pthread_key_t *key, void (*destructor)(void *));
+int pthread_model_setspecific(void *value);
+/// At the end of a thread that a scenario spawned: calls the destructor, as the end of a thread does.
+void pthread_model_thread_ends(void);
+/// Before every execution.
+void pthread_model_begin(void);
+
+#define pthread_create(thread, attributes, body, argument) pthread_model_create((thread), (body), (argument))
+#define pthread_join(thread, result) (explorer_join(csched_site("join"), (int)(thread)), 0)
+#define pthread_tryjoin_np(thread, result)                                                                   \
+    (explorer_try_join(csched_site("try to join"), (int)(thread)) ? 0 : 1)
+#define pthread_detach(thread) ((void)(thread), 0)
+#define pthread_self() ((pthread_t)explorer_self())
+#define pthread_setname_np(thread, name) ((void)(thread), (void)(name), 0)
+#define pthread_sigmask(how, set, before) ((void)(how), (void)(set), (void)(before), 0)
+#define pthread_getattr_np(thread, attributes) ((void)(thread), (void)(attributes), 1)
+#define pthread_attr_getstack(attributes, low, size) ((void)(attributes), (void)(low), (void)(size), 1)
+#define pthread_attr_destroy(attributes) ((void)(attributes), 0)
+#define pthread_atfork(prepare, parent, child) ((void)(prepare), (void)(parent), (void)(child), 0)
+// Whoever comes first has done it: nothing that the core does once is seen by another thread before.
+#define pthread_once(once, function) ((void)(once), (function)(), 0)
+#define pthread_key_create(key, destructor) pthread_model_key_create((key), (destructor))
+#define pthread_setspecific(key, value) ((void)(key), pthread_model_setspecific(value))
+#define pthread_mutex_init(mutex, attributes) (*(int *)(void *)(mutex) = 0)
+#define pthread_mutex_destroy(mutex) ((void)(mutex), 0)
+#define pthread_mutex_lock(mutex) (explorer_lock(csched_site("lock " #mutex), (void *)(mutex)), 0)
+#define pthread_mutex_unlock(mutex) (explorer_unlock(csched_site("unlock " #mutex), (void *)(mutex)), 0)
+
+#endif

@@ -31,10 +31,10 @@
 #include "completion.h"
 
 #include "port.h"
+#include "tuning.h"
 #include "worker.h"
 
 enum { ARMED, CALLING, AWAITED, CALLED, CANCELLED };
-enum { SWEEP_LEAST = 64 };
 
 struct csched_notification {
     csched_notification *next;
@@ -72,7 +72,7 @@ csched_completion *csched_completion_create(void)
         csched_init(&counter->state, 0);
         csched_init(&counter->notifications, NULL);
         csched_init(&counter->listed, 0);
-        csched_init(&counter->sweep_at, SWEEP_LEAST);
+        csched_init(&counter->sweep_at, CSCHED_SWEEP_LEAST);
     }
     return counter;
 }
@@ -241,7 +241,7 @@ static void sweep(csched_completion *counter)
         }
     }
     csched_store(&counter->listed, count, relaxed);
-    csched_store(&counter->sweep_at, 2 * count + SWEEP_LEAST, relaxed);
+    csched_store(&counter->sweep_at, 2 * count + CSCHED_SWEEP_LEAST, relaxed);
     if (kept != NULL) {
         push(counter, kept);
         (void)csched_fetch_or(&counter->state, NOTIFY, release);

@@ -38,16 +38,8 @@ struct csched_buffer {
     csched_slot slots[];
 };
 
-// Open only what is far from where the owner pops, and seldom: a close costs a cache miss, and the order of
-// one operation.
-#ifndef CSCHED_OPEN_DISTANCE
-#define CSCHED_OPEN_DISTANCE 32
-#endif
-enum {
-    OPEN_DISTANCE = CSCHED_OPEN_DISTANCE,
-    OPEN_DEPTH = 3 * CSCHED_OPEN_DISTANCE,
-    OPEN_STEP = CSCHED_OPEN_DISTANCE
-};
+// Thieves find enough, and the owner opens further, only in a deque that is deeper than this.
+enum { OPEN_DEPTH = 3 * CSCHED_OPEN_DISTANCE, OPEN_STEP = CSCHED_OPEN_DISTANCE };
 
 static csched_buffer *allocate(int64_t capacity)
 {
@@ -113,7 +105,7 @@ static void open_further(csched_deque *deque, int64_t bottom)
 {
     deque->top_seen = csched_load(&deque->top, acquire); // D2: push overwrites up to it
     if (bottom - deque->top_seen >= OPEN_DEPTH) {
-        open_up_to(deque, bottom - OPEN_DISTANCE);
+        open_up_to(deque, bottom - CSCHED_OPEN_DISTANCE);
     }
     deque->open_next = bottom + OPEN_STEP;
 }

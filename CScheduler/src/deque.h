@@ -8,13 +8,7 @@
 #include "port.h"
 #include "reclaim.h"
 #include "slot.h"
-
-/// The most operations a thief takes at once.
-#define CSCHED_BATCH 32
-
-#ifndef CSCHED_DEQUE_CAPACITY
-#define CSCHED_DEQUE_CAPACITY 256
-#endif
+#include "tuning.h"
 
 typedef struct csched_buffer csched_buffer;
 

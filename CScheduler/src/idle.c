@@ -11,8 +11,10 @@
 //       wake), KICKED (the futex call is done), each by a compare-exchange that names the sleep it means (the
 //       epoch). A submitter that finds NOTIFIED makes the futex call again, because whoever notified may be
 //       stopped in front of it; NOTIFIED and KICKED count as a looker each.
-//   W4  A worker is counted once or not at all, never twice: it resets its state, then clears its bit, then
-//       counts itself as searching. Too few lookers cost a needless wake-up, too many would lose one.
+//   W4  A worker is counted once or not at all, never twice: it clears its bit, then resets its state, then
+//       counts itself as searching. Too few lookers cost a needless wake-up, too many would lose one. The bit
+//       goes first, so that one that is stopped in between is not chosen again: a stopped worker keeps one
+//       wake-up, and the submission after that one wakes another.
 //   W5  Somebody looks after a busy worker. A lone operation in a busy worker's deque is its own next step:
 //       waking a thief for it would only move it to another CPU. So a push of one operation wakes nobody
 //       while there is a looker; instead one sleeper, the sentry, sleeps with a timeout as long as any worker
@@ -193,6 +195,7 @@ void csched_idle_sleep(csched_idle *idle, uint32_t worker, uint64_t timeout_ns)
 
 bool csched_idle_rise(csched_idle *idle, uint32_t worker, bool nested)
 {
+    csched_fetch_and(&idle->sleepers[worker / 64], ~bit(worker), seq_cst); // W4
     csched_atomic(uint32_t) *parker = &idle->parkers[worker].state;
     uint32_t state = csched_load(parker, relaxed);
     uint32_t next;
@@ -201,7 +204,6 @@ bool csched_idle_rise(csched_idle *idle, uint32_t worker, bool nested)
     } while (!csched_cas_weak(parker, &state, next, seq_cst, relaxed)); // P13
     uint32_t sentry = worker + 1;
     (void)csched_cas(&idle->sentry, &sentry, 0, seq_cst, relaxed);
-    csched_fetch_and(&idle->sleepers[worker / 64], ~bit(worker), seq_cst);
     csched_fetch_add(&idle->searching, 1, seq_cst); // W4
     csched_fetch_add(&idle->awake, 1, seq_cst);
     if (nested) {

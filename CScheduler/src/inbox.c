@@ -25,14 +25,9 @@
 
 #include "inbox.h"
 
-#define CLOSED (UINT64_C(1) << 63)
+#include "tuning.h"
 
-#ifndef CSCHED_SEGMENT_FIRST
-#define CSCHED_SEGMENT_FIRST 32
-#endif
-#ifndef CSCHED_SEGMENT_MAX
-#define CSCHED_SEGMENT_MAX 512
-#endif
+#define CLOSED (UINT64_C(1) << 63)
 
 struct csched_segment {
     csched_retired retired;
@@ -90,7 +85,7 @@ static bool reserve(csched_inbox *inbox, uint64_t published, size_t count)
         last = next; // left by an append that was refused, or by one that got no memory
     }
     while (end(last) < published + count) {
-        uint64_t capacity = last->capacity < CSCHED_SEGMENT_MAX ? last->capacity * 2 : last->capacity;
+        uint64_t capacity = last->capacity < CSCHED_SEGMENT_MOST ? last->capacity * 2 : last->capacity;
         csched_segment *segment = allocate(end(last), capacity);
         if (segment == NULL) {
             return false;

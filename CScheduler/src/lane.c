@@ -4,8 +4,8 @@
 //       the scheduler's queues; one that finds another running returns at once.
 //   L2  Submitters push in front, the drain takes everything at once and turns it round: first in, first out.
 //       The list is only ever emptied as a whole, so there is no ABA.
-//   L3  A drain runs at most TURN operations, then queues itself again: a lane that never runs dry keeps no
-//       worker.
+//   L3  A drain runs at most CSCHED_TURN operations, then queues itself again: a lane that never runs dry
+//       keeps no worker.
 //   L4  references: the owner's, and one of every drain that is queued or runs. The last one frees the lane.
 //   L5  No submission relies on a thread that may be stopped. A submitter pushes, then submits a drain unless
 //       one is queued and has not begun, or one runs. `queued` is counted after the submission and taken back
@@ -25,8 +25,7 @@
 #include "cscheduler/lane.h"
 
 #include "scheduler_internal.h"
-
-enum { TURN = 64 };
+#include "tuning.h"
 
 typedef enum { WAITING, TAKEN, WITHDRAWN } node_state;
 
@@ -168,7 +167,7 @@ static void drain(void *context, void *extra, csched_disposition disposition)
             }
             // L3. To the scheduler whose worker this is: the lane's own, or the fallback of one that is
             // closed.
-            if (turn >= TURN && start(lane, worker->scheduler, NULL) == CSCHED_OK) {
+            if (turn >= CSCHED_TURN && start(lane, worker->scheduler, NULL) == CSCHED_OK) {
                 csched_store(&lane->running, false, seq_cst);
                 // What is left has that drain, unless it came too early and found this one still running.
                 if (csched_load(&lane->queued, seq_cst) > 0 || !begin(lane)) {

@@ -11,9 +11,9 @@
 //       completion.
 //   X3  Before every body: running = 1, a fence (that of pop, P2), then control. suspend: control, a fence,
 //       then running. So after suspend returned, a worker that does not show as running starts nothing. (P19)
-//   X4  Fairness: every fair_interval operations (about FAIR_NS, at most FAIR_MOST) a worker first takes the
-//       oldest it can find: from the inboxes, and every other time from the top of its own deque. So neither
-//       endless local work nor an operation that submits itself starves anything older.
+//   X4  Fairness: every fair_interval operations (about CSCHED_FAIR_NS, at most CSCHED_FAIR_MOST) a worker
+//       first takes the oldest it can find: from the inboxes, and every other time from the top of its own
+//       deque. So neither endless local work nor an operation that submits itself starves anything older.
 //   X5  Bodies run outside read sections, locks and state changes; what a body sees of its worker is
 //       consistent.
 //   X6  The last worker that falls asleep in a sealed scheduler ends it. After its announcement it sees
@@ -30,20 +30,8 @@
 #include "completion.h"
 #include "join.h"
 #include "scheduler_internal.h"
+#include "tuning.h"
 
-#ifndef CSCHED_FAIR_MOST
-#define CSCHED_FAIR_MOST 61
-#endif
-
-// How long older operations wait while newer ones run, roughly.
-#define FAIR_NS UINT64_C(200000)
-// A lone operation is left to its busy owner this long; then the sentry looks less and less often.
-#define SENTRY_FIRST_NS UINT64_C(50000)
-#define SENTRY_LAST_NS UINT64_C(1000000)
-// Leaves kept back, and enters in advance (X2). Both still count against CSCHED_COMPLETION_MAX.
-enum { DEBT_MOST = 1024, ADVANCE = 64 };
-// Looks before sleep: a wake-up costs more than a few of them.
-enum { LOOKS = 4 };
 // A wait on a worker may nest as long as this much stack is left; a join only if a wait in it may nest then.
 enum { STACK_RESERVE = 256 * 1024, STACK_OF_A_JOIN = 16 * 1024 };
 
@@ -87,7 +75,7 @@ csched_worker *csched_worker_create(csched_scheduler *scheduler, uint32_t index)
     worker->cursor = 0;
     worker->random = index * UINT64_C(0x9E3779B97F4A7C15) + 1;
     worker->fair_turn = false;
-    worker->sentry_ns = SENTRY_FIRST_NS;
+    worker->sentry_ns = CSCHED_SENTRY_FIRST_NS;
     worker->executed_seen = seen;
     worker->debt_counter = NULL;
     worker->debt = 0;
@@ -146,8 +134,8 @@ static void enter(csched_worker *worker, csched_completion *counter)
         return;
     }
     if (worker->debt == 0) {
-        csched_completion_enter(counter, ADVANCE);
-        worker->debt = ADVANCE;
+        csched_completion_enter(counter, CSCHED_ADVANCE);
+        worker->debt = CSCHED_ADVANCE;
     }
     worker->debt--;
 }
@@ -236,7 +224,7 @@ static void pay(csched_worker *worker) { csched_completion_conclude(pay_only(wor
 // Runs an operation, or puts it back because notifications come first: they may wait for it.
 static void run(csched_worker *worker, const csched_operation *operation, uint32_t control)
 {
-    if (worker->debt_counter != operation->counter || worker->debt >= DEBT_MOST) {
+    if (worker->debt_counter != operation->counter || worker->debt >= CSCHED_DEBT_MOST) {
         csched_conclusion conclusion = pay_only(worker);
         if (csched_unlikely(conclusion.notifications != NULL)) { // X1
             put_back(worker, operation);
@@ -364,7 +352,7 @@ static bool take_fairly(csched_worker *worker, csched_operation *operation)
 {
     uint64_t now = csched_now_ns();
     uint64_t each_ns = (now - worker->fair_since_ns) / worker->fair_interval + 1;
-    uint64_t interval = FAIR_NS / each_ns;
+    uint64_t interval = CSCHED_FAIR_NS / each_ns;
     worker->fair_interval = interval < 1                  ? 1
                             : interval > CSCHED_FAIR_MOST ? CSCHED_FAIR_MOST
                                                           : (uint32_t)interval;
@@ -485,7 +473,8 @@ static bool sleep_until_woken(csched_worker *worker, const reason *why)
     if (!sentry || woken) {
         return false;
     }
-    worker->sentry_ns = worker->sentry_ns * 2 < SENTRY_LAST_NS ? worker->sentry_ns * 2 : SENTRY_LAST_NS;
+    worker->sentry_ns =
+        worker->sentry_ns * 2 < CSCHED_SENTRY_LAST_NS ? worker->sentry_ns * 2 : CSCHED_SENTRY_LAST_NS;
     return true;
 }
 
@@ -500,7 +489,7 @@ static outcome search(csched_worker *worker, csched_operation *operation, const 
     csched_yield();
     csched_idle_search(&scheduler->idle);
     for (;;) {
-        for (int look = 0; look < LOOKS; look++) {
+        for (int look = 0; look < CSCHED_LOOKS; look++) {
             uint32_t control = csched_load(&scheduler->control, acquire);
             if (why == NULL && ((control & CSCHED_STOPPED) != 0 || csched_load(&worker->leaving, acquire))) {
                 stop_searching(worker);
@@ -516,11 +505,11 @@ static outcome search(csched_worker *worker, csched_operation *operation, const 
             // Kept back by a suspension, or pushed by a notification.
             if (csched_deque_pop(&worker->deque, operation)) {
                 stop_searching(worker);
-                worker->sentry_ns = SENTRY_FIRST_NS;
+                worker->sentry_ns = CSCHED_SENTRY_FIRST_NS;
                 return FOUND;
             }
             if (take_elsewhere(worker, operation, patient)) {
-                worker->sentry_ns = SENTRY_FIRST_NS;
+                worker->sentry_ns = CSCHED_SENTRY_FIRST_NS;
                 return FOUND;
             }
             csched_yield();

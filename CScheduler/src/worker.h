@@ -28,7 +28,7 @@ typedef struct csched_worker {
     csched_aligned_to_line csched_scheduler *scheduler;
     uint32_t index;
     uint32_t until_fair;    // operations until it looks at the others' first
-    uint32_t fair_interval; // adapted to about FAIR_NS
+    uint32_t fair_interval; // adapted to about CSCHED_FAIR_NS
     uint64_t fair_since_ns;
     bool fair_turn;                  // whose turn it is: inboxes or the own deque
     uint64_t cursor;                 // in the registry

@@ -20,6 +20,9 @@
 
 enum { STACK_SIZE = 128 * 1024, TLS_MOST = 512 };
 enum { TIME_OF_A_LOOK_NS = 1000 };
+// Where a thread is stopped for ever others may look again for ever, each time their time is over: after so many looks
+// they will see nothing new.
+enum { ALARMS_MOST = 12 };
 
 typedef enum { ABSENT, READY, WAITING, FROZEN, ENDED } thread_state;
 
@@ -34,7 +37,9 @@ typedef struct {
     uint64_t deadline_ns; // UINT64_MAX: waits for ever
     bool timed_out;
     bool yields;
-    uint32_t steps;
+    bool settles;
+    bool daemon;
+    uint32_t steps; // not calm
     unsigned char locals[TLS_MOST];
 } thread;
 
@@ -48,6 +53,8 @@ static struct {
     thread threads[EXPLORER_THREADS];
     int count;
     int self; // -1: outside
+    bool calm;
+    uint32_t alarms; // how often nobody could go on but by time
     uint64_t now_ns;
     engine_outcome outcome;
 } engine;
@@ -59,7 +66,7 @@ extern unsigned char end_of_locals[] __asm__("__stop_explorer_tls") __attribute_
 
 static size_t size_of_locals(void) { return (size_t)(end_of_locals - start_of_locals); }
 
-int engine_threads(void) { return engine.count; }
+int explorer_threads(void) { return engine.count; }
 int explorer_self(void) { return engine.self; }
 
 // MARK: The end of an execution
@@ -98,6 +105,8 @@ static _Noreturn void fail_at(const explorer_site *site, const char *what)
     explorer_fail("%s, at %s:%d, %s", what, file_name(site->file), site->line, site->what);
 }
 
+static void note(const explorer_site *site, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 // MARK: Whose turn it is
 
 static void change_to(int next)
@@ -117,26 +126,51 @@ static bool may_time_out(const thread *each)
     return each->state == WAITING && each->deadline_ns != UINT64_MAX;
 }
 
-// The threads in turn after the running one, itself last. Ready ones first; those that yield only when there is
-// no other; then those whose time may be over.
+// In the order in which they are preferred: a later kind is asked only when there is nobody of an earlier one, but
+// for those whose time may be over.
+typedef enum { GOES_ON, YIELDS, SETTLES, TIME_MAY_PASS, KINDS } kind;
+
+static bool is_of_kind(const thread *each, kind wanted)
+{
+    switch (wanted) {
+    case GOES_ON:
+        return each->state == READY && !each->yields && !each->settles;
+    case YIELDS:
+        return each->state == READY && each->yields;
+    case SETTLES:
+        return each->state == READY && each->settles;
+    case TIME_MAY_PASS:
+    case KINDS:
+        break;
+    }
+    return may_time_out(each);
+}
+
+// The threads in turn after the running one, itself last.
 static int candidates(uint8_t *numbers)
 {
     int count = 0;
-    int ready = 0;
-    for (int round = 0; round < 3; round++) {
-        for (int offset = 1; offset <= engine.count; offset++) {
+    for (kind wanted = GOES_ON; wanted < KINDS; wanted++) {
+        for (int offset = 1; offset <= engine.count && (count == 0 || wanted == GOES_ON || wanted == TIME_MAY_PASS);
+             offset++) {
             int number = (engine.self + offset + engine.count) % engine.count;
-            const thread *each = &engine.threads[number];
-            bool wanted = round == 0   ? each->state == READY && !each->yields
-                          : round == 1 ? each->state == READY && each->yields && ready == 0
-                                       : may_time_out(each);
-            if (wanted) {
+            if (is_of_kind(&engine.threads[number], wanted)) {
                 numbers[count++] = (uint8_t)number;
             }
         }
-        ready = round == 0 ? count : ready;
     }
     return count;
+}
+
+// A thread was stopped for ever, everybody else has ended or is a daemon that waits, and time alone changes nothing.
+static bool is_at_rest(int next)
+{
+    bool alarm = engine.threads[next].state == WAITING;
+    for (int number = 0; alarm && number < engine.count; number++) {
+        alarm = engine.threads[number].state != READY;
+    }
+    engine.alarms = alarm ? engine.alarms + 1 : engine.alarms;
+    return explorer_freezes() && engine.alarms > ALARMS_MOST;
 }
 
 // E1. -1: nobody can go on.
@@ -154,7 +188,10 @@ static int next_thread(void)
             numbers[0] = (uint8_t)engine.self;
         }
     }
-    int choice = count > 1 ? engine.choose('t', engine.outcome.steps, numbers, count) : 0;
+    int choice = count > 1 && !engine.calm ? engine.choose('t', engine.outcome.steps, numbers, count) : 0;
+    if (is_at_rest(numbers[choice])) {
+        return -1;
+    }
     thread *chosen = &engine.threads[numbers[choice]];
     if (chosen->state == WAITING) { // E2
         chosen->timed_out = true;
@@ -168,9 +205,10 @@ static _Noreturn void finish(void)
 {
     for (int number = 0; number < engine.count; number++) {
         const thread *each = &engine.threads[number];
-        if (each->state == WAITING) {
+        if (each->state == WAITING && !(explorer_freezes() && each->daemon)) {
             explorer_fail("%s: %s waits for ever, at %s:%d",
-                          engine.outcome.frozen ? "blocked by the frozen thread" : "deadlock or lost wake-up",
+                          engine.outcome.frozen ? "not lock-free (S2), a stopped thread is waited for"
+                                                : "a lost wake-up or a deadlock (S3)",
                           each->name, file_name(each->site->file), each->site->line);
         }
     }
@@ -187,6 +225,7 @@ static void hand_over(void)
         change_to(next);
     }
     engine.threads[engine.self].yields = false;
+    engine.threads[engine.self].settles = false;
 }
 
 // False: outside of all threads, where nothing is a step.
@@ -197,13 +236,14 @@ static bool step(const explorer_site *site)
     }
     thread *self = &engine.threads[engine.self];
     self->site = site;
-    self->steps++;
     if (++engine.outcome.steps > engine.options->steps_most) {
-        fail_at(site, "livelock: too many steps");
+        fail_at(site, "a livelock (S2)");
     }
-    if (engine.options->frozen == engine.self + 1 && engine.options->frozen_at == self->steps) {
+    const explorer_schedule *schedule = &engine.options->schedule;
+    if (!engine.calm && schedule->frozen == engine.self + 1 && schedule->frozen_at == ++self->steps) {
         self->state = FROZEN;
         engine.outcome.frozen = true;
+        note(site, "stops for ever");
     }
     hand_over();
     return true;
@@ -235,12 +275,11 @@ static int wake(const void *address, int count)
 static bool choose_failure(void)
 {
     static const uint8_t values[] = {0, 1};
-    return engine.choose('w', engine.outcome.steps, values, 2) != 0;
+    return !engine.calm && engine.choose('w', engine.outcome.steps, values, 2) != 0;
 }
 
 // MARK: The table of a schedule
 
-static void note(const explorer_site *site, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void note(const explorer_site *site, const char *format, ...)
 {
     if (engine.trace == NULL || engine.self < 0) {
@@ -261,7 +300,7 @@ static void note(const explorer_site *site, const char *format, ...)
 static void check_address(const explorer_site *site, const void *object, size_t size)
 {
     if (!heap_is_live(object)) {
-        fail_at(site, "an access to freed memory");
+        fail_at(site, "an access to freed memory (R3)");
     }
     const char *wrong = memory_is_known(engine.self, object, size);
     if (wrong != NULL) {
@@ -280,11 +319,14 @@ static uint64_t plain_load(const void *object, size_t size)
 static int choose_store(const void *object, size_t size, explorer_order order)
 {
     int count = memory_visible(engine.self, object, size, order);
+    if (count == 1 || engine.calm) {
+        return 0;
+    }
     uint8_t values[UINT8_MAX];
     for (int back = 0; back < count; back++) {
         values[back] = (uint8_t)back;
     }
-    return count > 1 ? engine.choose('r', engine.outcome.steps, values, count) : 0;
+    return engine.choose('r', engine.outcome.steps, values, count);
 }
 
 uint64_t explorer_load(const explorer_site *site, const void *object, size_t size, explorer_order order)
@@ -389,7 +431,7 @@ static void plain(const explorer_site *site, const void *object, bool writes)
         return;
     }
     if (!heap_is_live(object)) {
-        fail_at(site, "a plain access to freed memory");
+        fail_at(site, "a plain access to freed memory (R3)");
     }
     const char *wrong = memory_plain(engine.self, object, writes);
     if (wrong != NULL) {
@@ -409,7 +451,7 @@ bool explorer_futex_wait(const explorer_site *site, const void *word, uint32_t v
         explorer_fail("a wait outside of all threads, at %s:%d", file_name(site->file), site->line);
     }
     if (!heap_is_live(word)) {
-        fail_at(site, "a wait on freed memory");
+        fail_at(site, "a wait on freed memory (R3)");
     }
     if ((uint32_t)plain_load(word, sizeof value) != value) {
         note(site, "the value has changed");
@@ -446,6 +488,21 @@ void explorer_yield(const explorer_site *site)
         note(site, "%s", "");
     }
 }
+
+void explorer_settle(const explorer_site *site)
+{
+    if (engine.self >= 0) {
+        engine.threads[engine.self].settles = true;
+        (void)step(site);
+        note(site, "%s", "");
+    }
+}
+
+void explorer_calm(bool calm) { engine.calm = calm; }
+
+bool explorer_freezes(void) { return engine.options->schedule.frozen != 0; }
+
+void explorer_daemon(int number) { engine.threads[number].daemon = true; }
 
 uint64_t explorer_now_ns(void) { return engine.now_ns += TIME_OF_A_LOOK_NS; }
 
@@ -486,7 +543,7 @@ void *explorer_allocate(size_t size, size_t alignment)
 void explorer_free(void *memory)
 {
     if (memory != NULL && !heap_free(memory)) {
-        explorer_fail("freed twice, or never allocated");
+        explorer_fail("freed twice, or never allocated (R3)");
     }
 }
 
@@ -551,13 +608,19 @@ static void run_all(void)
         change_to(first); // comes back when all have ended, or one has failed
     }
     engine.self = -1;
-    if (engine.outcome.failed || engine.outcome.frozen) {
+    if (engine.outcome.failed) {
         return;
     }
     memset(start_of_locals, 0, size_of_locals());
-    engine.program->check();
+    if (explorer_freezes()) {
+        engine.program->check_frozen(engine.outcome.frozen ? engine.options->schedule.frozen - 1 : -1);
+        return;
+    }
+    if (engine.program->check != NULL) {
+        engine.program->check();
+    }
     if (heap_leaked() != 0) {
-        explorer_fail("%zu blocks were not freed", heap_leaked());
+        explorer_fail("%zu blocks were not freed (R1)", heap_leaked());
     }
 }
 
@@ -570,6 +633,8 @@ engine_outcome engine_execute(const explorer_program *program, const explorer_op
     engine.trace = trace;
     engine.count = 0;
     engine.self = -1;
+    engine.calm = false;
+    engine.alarms = 0;
     engine.now_ns = 0;
     engine.outcome = (engine_outcome){.failed = false};
     if (size_of_locals() > TLS_MOST) {

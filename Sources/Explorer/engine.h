@@ -19,7 +19,4 @@ typedef int engine_chooser(char kind, uint32_t step, const uint8_t *values, int 
 engine_outcome engine_execute(const explorer_program *program, const explorer_options *options,
                               engine_chooser *choose, FILE *trace);
 
-/// The number of threads that were spawned in the last execution.
-int engine_threads(void);
-
 #endif

@@ -31,14 +31,14 @@ typedef struct {
 typedef struct {
     const void *address;
     uint32_t execution;
-    uint32_t count; // stores since the beginning; the last HISTORY of them are kept
-    store history[HISTORY];
+    uint32_t count;                  // stores since the beginning; the last HISTORY of them are kept
     uint32_t seen[EXPLORER_THREADS]; // M1: index of the newest that the thread has seen
     int made_by;                     // who initialised it, and when
     uint32_t made_at;
     int written_by; // plain accesses
     uint32_t written_at;
     uint32_t read_at[EXPLORER_THREADS];
+    store history[HISTORY];
 } location;
 
 typedef struct {
@@ -107,7 +107,7 @@ static location *place_of(const void *object)
     for (;; index = (index + 1) % LOCATIONS) {
         location *candidate = &locations[index];
         if (candidate->execution != execution) {
-            memset(candidate, 0, sizeof *candidate);
+            memset(candidate, 0, offsetof(location, history));
             candidate->execution = execution;
             candidate->address = object;
             candidate->made_by = candidate->written_by = -1;
@@ -269,7 +269,7 @@ const char *memory_is_known(int thread, const void *object, size_t size)
     const location *place = location_of(object, size);
     bool known = place->made_by < 0 || threads[thread].happened.at[place->made_by] >= place->made_at;
     return known ? NULL
-                 : "a data race: the word was initialised by a thread, and this one does not know of it";
+                 : "a data race (R4): the word was initialised by a thread, and this one does not know of it";
 }
 
 const char *memory_plain(int thread, const void *object, bool writes)
@@ -277,12 +277,12 @@ const char *memory_plain(int thread, const void *object, bool writes)
     location *place = place_of(object);
     const vector_clock *happened = &threads[thread].happened;
     if (place->written_by >= 0 && happened->at[place->written_by] < place->written_at) {
-        return writes ? "a data race: two plain writes"
-                      : "a data race: a plain read of what is being written";
+        return writes ? "a data race (R4): two plain writes"
+                      : "a data race (R4): a plain read of what is being written";
     }
     for (int other = 0; writes && other < EXPLORER_THREADS; other++) {
         if (other != thread && happened->at[other] < place->read_at[other]) {
-            return "a data race: a plain write to what is being read";
+            return "a data race (R4): a plain write to what is being read";
         }
     }
     tick(thread);

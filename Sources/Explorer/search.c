@@ -33,7 +33,8 @@ static struct {
     int32_t priority[EXPLORER_THREADS];
     int32_t lowest;
     uint32_t change_at[CHANGES_MOST];
-    uint32_t length; // of the longest execution so far
+    uint32_t turns;      // decisions of kind t in this execution
+    uint32_t turns_most; // in any so far
 } search;
 
 static void take(char kind, uint32_t step, uint8_t value)
@@ -104,16 +105,16 @@ static void begin_random(uint64_t seed)
     }
     search.lowest = 0;
     for (int change = 0; change < CHANGES_MOST; change++) {
-        search.change_at[change] = (uint32_t)draw(search.length + 1);
+        search.change_at[change] = (uint32_t)draw(search.turns_most + 1);
     }
 }
 
-static int choose_thread_by_priority(uint32_t step, const uint8_t *values, int count)
+static int choose_thread_by_priority(const uint8_t *values, int count)
 {
     int self = explorer_self();
     for (uint32_t change = 0; self >= 0 && change < search.options->bound && change < CHANGES_MOST;
          change++) {
-        if (search.change_at[change] == step) {
+        if (search.change_at[change] == search.turns) {
             search.priority[self] = --search.lowest;
         }
     }
@@ -131,7 +132,8 @@ static int choose_randomly(char kind, uint32_t step, const uint8_t *values, int 
 {
     int choice = 0;
     if (kind == 't') {
-        choice = choose_thread_by_priority(step, values, count);
+        choice = choose_thread_by_priority(values, count);
+        search.turns++;
     } else if (draw(kind == 'r' ? 4 : 16) == 0) {
         choice = (int)draw((uint64_t)count);
     }
@@ -169,11 +171,14 @@ static engine_outcome run_once(const explorer_program *program, const explorer_o
     };
     search.options = options;
     search.taken.count = 0;
+    search.taken.frozen = options->schedule.frozen;
+    search.taken.frozen_at = options->schedule.frozen_at;
     search.too_long = false;
     search.departures[0] = search.departures[1] = 0;
     search.position = 0;
+    search.turns = 0;
     engine_outcome outcome = engine_execute(program, options, choosers[options->strategy], trace);
-    search.length = outcome.steps > search.length ? outcome.steps : search.length;
+    search.turns_most = search.turns > search.turns_most ? search.turns : search.turns_most;
     return outcome;
 }
 
@@ -193,7 +198,7 @@ explorer_result explorer_run(const explorer_program *program, const explorer_opt
         return result;
     }
     search.depth = 0;
-    search.length = 64;
+    search.turns_most = 64;
     bool more = true;
     while (more && !result.failed &&
            (options->executions_most == 0 || result.executions < options->executions_most)) {
@@ -205,6 +210,7 @@ explorer_result explorer_run(const explorer_program *program, const explorer_opt
         result.steps += outcome.steps;
         result.steps_longest = outcome.steps > result.steps_longest ? outcome.steps : result.steps_longest;
         result.frozen |= outcome.frozen;
+        result.threads = explorer_threads();
         result.failed = outcome.failed;
         memcpy(result.message, outcome.message, sizeof result.message);
         more = options->strategy == EXPLORER_PCT || (options->strategy == EXPLORER_EXHAUSTIVE && next_path());
@@ -213,6 +219,26 @@ explorer_result explorer_run(const explorer_program *program, const explorer_opt
     result.schedule = search.taken;
     free(search.path);
     return result;
+}
+
+explorer_result explorer_run_frozen(const explorer_program *program, const explorer_options *options)
+{
+    explorer_result sum = explorer_run(program, options); // tells how many threads there are
+    explorer_options each = *options;
+    for (int thread = 0; thread < sum.threads; thread++) {
+        explorer_result result = {.frozen = true};
+        each.schedule.frozen = thread + 1;
+        for (each.schedule.frozen_at = 1; result.frozen && !sum.failed; each.schedule.frozen_at++) {
+            result = explorer_run(program, &each);
+            sum.executions += result.executions;
+            sum.steps += result.steps;
+            sum.complete &= result.complete;
+            sum.failed = result.failed;
+            sum.schedule = result.schedule;
+            memcpy(sum.message, result.message, sizeof sum.message);
+        }
+    }
+    return sum;
 }
 
 // MARK: Shrinking
@@ -268,48 +294,4 @@ void explorer_print(FILE *file, const explorer_program *program, const explorer_
     replay.strategy = EXPLORER_REPLAY;
     replay.schedule = *schedule;
     (void)run_once(program, &replay, file);
-}
-
-// MARK: As text
-
-int explorer_schedule_write(const explorer_schedule *schedule, char *text, size_t size)
-{
-    if (schedule->count == 0) {
-        return snprintf(text, size, "-");
-    }
-    int length = 0;
-    for (uint32_t index = 0; index < schedule->count; index++) {
-        const explorer_deviation *each = &schedule->at[index];
-        size_t used = (size_t)length < size ? (size_t)length : size;
-        length += snprintf(text + used, size - used, "%s%c%u@%u", index > 0 ? "," : "", each->kind,
-                           (unsigned)each->value, each->step);
-    }
-    return length;
-}
-
-bool explorer_schedule_read(explorer_schedule *schedule, const char *text)
-{
-    schedule->count = 0;
-    if (strcmp(text, "-") == 0) {
-        return true;
-    }
-    for (;;) {
-        char kind = 0;
-        unsigned value = 0;
-        unsigned step = 0;
-        int length = 0;
-        if (sscanf(text, "%c%u@%u%n", &kind, &value, &step, &length) != 3 || strchr("trw", kind) == NULL ||
-            value > UINT8_MAX || schedule->count == EXPLORER_DEVIATIONS_MOST) {
-            return false;
-        }
-        schedule->at[schedule->count++] =
-            (explorer_deviation){.step = step, .kind = kind, .value = (uint8_t)value};
-        text += length;
-        if (*text == '\0') {
-            return true;
-        }
-        if (*text++ != ',') {
-            return false;
-        }
-    }
 }

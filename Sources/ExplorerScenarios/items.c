@@ -33,22 +33,23 @@ csched_operation item_put(int number)
     return item(number);
 }
 
-void item_taken(const csched_operation *operation)
+int item_taken(const csched_operation *operation)
 {
     uintptr_t word = (uintptr_t)operation->context;
     int number = (int)word - 1;
     if (word == 0 || word > ITEMS_MOST || operation->extra != (void *)(word << 8) ||
         operation->counter != (void *)(word << 16)) {
-        explorer_fail("an operation is torn, or none");
+        explorer_fail("an operation is torn, or none (Q6)");
     }
     explorer_plain_read(csched_site("payload"), &payload[number]);
     if (payload[number] != number + 1) {
-        explorer_fail("operation %d was taken and not put", number);
+        explorer_fail("operation %d was taken and not put (Q6)", number);
     }
     explorer_plain_write(csched_site("taken"), &taken[number]);
     if (taken[number]++ != 0) {
-        explorer_fail("operation %d was taken twice", number);
+        explorer_fail("operation %d was taken twice (Q2)", number);
     }
+    return number;
 }
 
 bool item_was_taken(int number) { return taken[number] != 0; }
@@ -57,7 +58,7 @@ void items_check(int count)
 {
     for (int number = 0; number < count; number++) {
         if (taken[number] == 0) {
-            explorer_fail("operation %d is lost", number);
+            explorer_fail("operation %d is lost (Q1)", number);
         }
     }
 }

@@ -5,8 +5,20 @@
 
 #include <explorer.h>
 
-#include "names.h"
 #include "pthread_model.h"
+
+// Small (tuning.h), so that queues grow, turns end and lists are swept within a few operations.
+#define CSCHED_BATCH 4
+#define CSCHED_DEQUE_CAPACITY 4
+#define CSCHED_OPEN_DISTANCE 1
+#define CSCHED_SEGMENT_FIRST 2
+#define CSCHED_SEGMENT_MOST 4
+#define CSCHED_FAIR_MOST 3
+#define CSCHED_LOOKS 1
+#define CSCHED_DEBT_MOST 3
+#define CSCHED_ADVANCE 2
+#define CSCHED_SWEEP_LEAST 2
+#define CSCHED_TURN 2
 
 #define csched_site(text)                                                                                    \
     (__extension__({                                                                                         \

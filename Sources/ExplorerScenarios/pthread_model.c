@@ -47,6 +47,8 @@ int pthread_model_create(pthread_t *thread, void *(*body)(void *), void *argumen
     int index = count++;
     started[index].body = body;
     started[index].argument = argument;
-    *thread = (pthread_t)explorer_spawn("worker", run, (void *)(uintptr_t)index);
+    int number = explorer_spawn("worker", run, (void *)(uintptr_t)index);
+    explorer_daemon(number);
+    *thread = (pthread_t)number;
     return 0;
 }

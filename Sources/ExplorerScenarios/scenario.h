@@ -1,4 +1,4 @@
-// scenario.h - what scenarios share.
+// scenario.h - what scenarios share: the core under the explorer's port, and operations that carry numbers.
 
 #ifndef SCENARIO_H
 #define SCENARIO_H
@@ -21,11 +21,18 @@ csched_operation item(int number);
 void items_begin(void);
 /// Before an item is pushed: writes its plain payload, which whoever takes it reads.
 csched_operation item_put(int number);
-/// Fails when it was torn, not put, or taken before.
-void item_taken(const csched_operation *operation);
+/// Fails when it was torn, not put, or taken before. Returns its number.
+int item_taken(const csched_operation *operation);
 /// Whether the item was taken.
 bool item_was_taken(int number);
 /// At the end: fails unless [0, count) were taken.
 void items_check(int count);
+
+// The setup of a scenario that is one thread at first, `test`_main.
+#define MAIN(test)                                                                                           \
+    static void test##_setup(void) { world_setup(test##_main); }
+// With its checks: .check at the end, .check_frozen where it goes on when any of its threads stops for ever.
+#define SCENARIO(part, test, of, what, ...)                                                                  \
+    {.name = part "-" #test, .sentence = what, .properties = of, .setup = test##_setup, __VA_ARGS__}
 
 #endif

@@ -73,6 +73,8 @@ bool explorer_futex_wait(const explorer_site *site, const void *word, uint32_t v
 void explorer_futex_wake(const explorer_site *site, const void *word, int count);
 /// Lets others go first.
 void explorer_yield(const explorer_site *site);
+/// Lets others go on until all of them wait: for a wake-up, or for time to pass.
+void explorer_settle(const explorer_site *site);
 /// Virtual: it passes when a wait times out, and a little with every call.
 uint64_t explorer_now_ns(void);
 
@@ -93,6 +95,16 @@ void explorer_join(const explorer_site *site, int thread);
 bool explorer_try_join(const explorer_site *site, int thread);
 /// The number of the running thread; -1 outside.
 int explorer_self(void);
+/// How many threads were started in this execution.
+int explorer_threads(void);
+
+/// Calm: from here on the default schedule, without a departure. For the way to the state that a program is about,
+/// and for what comes after it. Not calm at first.
+void explorer_calm(bool calm);
+/// Whether the execution stops a thread for ever, somewhere. A program that does must not wait for its threads then.
+bool explorer_freezes(void);
+/// Where threads are stopped for ever: the thread may wait for ever as well, as a worker without work does.
+void explorer_daemon(int thread);
 
 /// Ends the execution as a failure.
 _Noreturn void explorer_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -104,8 +116,13 @@ typedef struct {
     const char *sentence;
     /// Makes the shared objects and spawns the threads. Called before every execution.
     void (*setup)(void);
-    /// Looks at the end, when all threads have ended; calls explorer_fail.
+    /// The properties it can violate, by the names of the project's list.
+    const char *properties;
+    /// Looks at the end, when all threads have ended; calls explorer_fail. NULL: nothing to look at.
     void (*check)(void);
+    /// Looks at the end when one thread was stopped for ever and all others have ended, or are daemons that wait;
+    /// -1: it has ended before. NULL: the program does not claim that it goes on without any of its threads.
+    void (*check_frozen)(int frozen);
     /// Whether memory may run out.
     bool allocations_fail;
 } explorer_program;
@@ -126,6 +143,8 @@ enum { EXPLORER_DEVIATIONS_MOST = 256 };
 typedef struct {
     uint32_t count;
     explorer_deviation at[EXPLORER_DEVIATIONS_MOST];
+    int frozen;         // 1 + the thread that stops for ever before its step `frozen_at`; 0: none
+    uint32_t frozen_at; // counted from 1, without calm steps
 } explorer_schedule;
 
 typedef struct {
@@ -136,9 +155,7 @@ typedef struct {
     uint64_t seed;            // PCT
     uint32_t steps_most;      // more are a livelock
     bool sequentially_consistent;
-    int frozen; // a thread that stops for ever before its step `frozen_at`, counted from 1; 0: none, else 1 + thread
-    uint32_t frozen_at;
-    explorer_schedule schedule; // replay
+    explorer_schedule schedule; // replay; its frozen thread is one of every strategy
 } explorer_options;
 
 typedef struct {
@@ -148,12 +165,15 @@ typedef struct {
     bool complete; // exhaustive: every schedule within the bounds was run
     bool failed;
     bool frozen; // the frozen thread reached its step in some execution
+    int threads; // of the last execution
     char message[256];
     explorer_schedule schedule; // of the failure
 } explorer_result;
 
 explorer_options explorer_options_default(void);
 explorer_result explorer_run(const explorer_program *program, const explorer_options *options);
+/// Runs the program as often as it has steps, and with every thread stopped for ever before every one of its steps.
+explorer_result explorer_run_frozen(const explorer_program *program, const explorer_options *options);
 /// A failing schedule with as few departures as can be had by leaving some out (1-minimal).
 explorer_schedule explorer_shrink(const explorer_program *program, const explorer_options *options,
                                   const explorer_result *failure);
@@ -161,7 +181,8 @@ explorer_schedule explorer_shrink(const explorer_program *program, const explore
 void explorer_print(FILE *file, const explorer_program *program, const explorer_options *options,
                     const explorer_schedule *schedule);
 
-/// "t2@14,r1@20"; "-" when there is none. Returns the length that it would need, as snprintf.
+/// "f1@7,t2@14,r1@20": thread 1 stops for ever before its 7th step, thread 2 goes on before step 14 of all, the load
+/// of step 20 sees the last store but one. "-" when there is none. Returns the length that it would need, as snprintf.
 int explorer_schedule_write(const explorer_schedule *schedule, char *text, size_t size);
 /// False: the text is no schedule.
 bool explorer_schedule_read(explorer_schedule *schedule, const char *text);

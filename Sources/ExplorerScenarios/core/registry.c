@@ -1,1 +1,13 @@
 #include "../../../CScheduler/src/registry.c"
+
+#include "registry_model.h"
+
+void registry_model_fill(csched_registry *registry)
+{
+    csched_init(&registry->first->occupied, UINT64_MAX);
+}
+
+csched_submitter *registry_model_first(const csched_registry *registry)
+{
+    return csched_load(&registry->first->place[0], relaxed);
+}

@@ -1,0 +1,75 @@
+// tuning.h - the constants that trade one cost for another, and decide about nothing else.
+//
+// A port may set each of them: where the explorer runs this source they are small, so that what is rare here
+// is common there.
+
+#ifndef CSCHEDULER_TUNING_H
+#define CSCHEDULER_TUNING_H
+
+#include "port.h"
+
+/// The most operations that are taken at once, from a deque or an inbox.
+#ifndef CSCHED_BATCH
+#define CSCHED_BATCH 32
+#endif
+
+/// The operations that fit into a new deque; a power of two.
+#ifndef CSCHED_DEQUE_CAPACITY
+#define CSCHED_DEQUE_CAPACITY 256
+#endif
+
+/// How far from the bottom of a deque thieves may take many at once (D3). Near it the owner would have to
+/// close the deque often, and a close costs a cache miss, and the order of one operation.
+#ifndef CSCHED_OPEN_DISTANCE
+#define CSCHED_OPEN_DISTANCE 32
+#endif
+
+/// The operations that fit into the first segment of an inbox, and into the largest.
+#ifndef CSCHED_SEGMENT_FIRST
+#define CSCHED_SEGMENT_FIRST 32
+#endif
+#ifndef CSCHED_SEGMENT_MOST
+#define CSCHED_SEGMENT_MOST 512
+#endif
+
+/// The most operations that a worker runs before it looks at the oldest ones (X4).
+#ifndef CSCHED_FAIR_MOST
+#define CSCHED_FAIR_MOST 61
+#endif
+/// How long older operations wait while newer ones run, roughly.
+#ifndef CSCHED_FAIR_NS
+#define CSCHED_FAIR_NS UINT64_C(200000)
+#endif
+
+/// A lone operation is left to its busy owner this long; then the sentry looks less and less often (W5).
+#ifndef CSCHED_SENTRY_FIRST_NS
+#define CSCHED_SENTRY_FIRST_NS UINT64_C(50000)
+#endif
+#ifndef CSCHED_SENTRY_LAST_NS
+#define CSCHED_SENTRY_LAST_NS UINT64_C(1000000)
+#endif
+
+/// Looks before sleep: a wake-up costs more than a few of them.
+#ifndef CSCHED_LOOKS
+#define CSCHED_LOOKS 4
+#endif
+
+/// Leaves kept back, and enters in advance (X2). Both still count against CSCHED_COMPLETION_MAX.
+#ifndef CSCHED_DEBT_MOST
+#define CSCHED_DEBT_MOST 1024
+#endif
+#ifndef CSCHED_ADVANCE
+#define CSCHED_ADVANCE 64
+#endif
+
+/// The notifications of a counter before its list is swept for the first time (C7).
+#ifndef CSCHED_SWEEP_LEAST
+#define CSCHED_SWEEP_LEAST 64
+#endif
+
+/// The operations that a drain of a lane runs before it lets others have the worker (L3).
+#ifndef CSCHED_TURN
+#define CSCHED_TURN 64
+#endif
+
+#endif

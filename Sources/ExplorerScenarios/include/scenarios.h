@@ -1,0 +1,30 @@
+/// scenarios.h - all scenarios of the core, by part.
+
+#ifndef SCENARIOS_H
+#define SCENARIOS_H
+
+#include <explorer.h>
+
+extern const explorer_program deque_scenarios[];
+extern const size_t deque_scenario_count;
+extern const explorer_program inbox_scenarios[];
+extern const size_t inbox_scenario_count;
+extern const explorer_program registry_scenarios[];
+extern const size_t registry_scenario_count;
+extern const explorer_program completion_scenarios[];
+extern const size_t completion_scenario_count;
+extern const explorer_program capacity_scenarios[];
+extern const size_t capacity_scenario_count;
+extern const explorer_program parking_scenarios[];
+extern const size_t parking_scenario_count;
+extern const explorer_program life_scenarios[];
+extern const size_t life_scenario_count;
+extern const explorer_program lane_scenarios[];
+extern const size_t lane_scenario_count;
+extern const explorer_program join_scenarios[];
+extern const size_t join_scenario_count;
+
+/// All of them; NULL beyond the last.
+const explorer_program *scenario_at(size_t index);
+
+#endif

@@ -1,0 +1,252 @@
+// join_scenarios.c - forks and ranges: parts of a body that others may take.
+
+#include "world.h"
+
+#include "scenarios.h"
+
+static int branches[2]; // plain: written by the branches, read after the join
+static csched_status status;
+
+static void branch(void *context)
+{
+    int number = (int)(intptr_t)context;
+    explorer_plain_write(csched_site("branch"), &branches[number]);
+    branches[number]++;
+}
+
+static void expect_branches(void)
+{
+    for (int number = 0; number < 2; number++) {
+        explorer_plain_read(csched_site("branch"), &branches[number]);
+        if (branches[number] != 1) {
+            explorer_fail("branch %d was run %d times (S1)", number, branches[number]);
+        }
+    }
+}
+
+static csched_branch branch_of(void (*function)(void *), int number)
+{
+    return (csched_branch){.function = function, .context = (void *)(intptr_t)number};
+}
+
+static void joins_with(void (*first)(void *), void (*second)(void *))
+{
+    csched_check(csched_join(scheduler, branch_of(first, 0), branch_of(second, 1)) == CSCHED_OK, "join");
+    expect_branches();
+}
+
+static void begin(uint32_t workers)
+{
+    branches[0] = branches[1] = 0;
+    world_open_workers(workers);
+}
+
+static void run_joining(csched_function body)
+{
+    world_explore();
+    submit(operation_with(0, body));
+    wait_for_all();
+    expect_ran(1);
+    world_close();
+}
+
+// The second branch is taken back, or by the thief.
+static void joins(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    joins_with(branch, branch);
+    ran(number_of(context), disposition);
+}
+
+static void fork_main(void)
+{
+    begin(2);
+    run_joining(joins);
+}
+MAIN(fork)
+
+// The first branch waits for the second: somebody takes it.
+static void passes_gate(void *context)
+{
+    gate_pass(&gates[0]);
+    branch(context);
+}
+
+static void opens_gate(void *context)
+{
+    branch(context);
+    gate_open(&gates[0]);
+}
+
+static void joins_in_need(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    joins_with(passes_gate, opens_gate);
+    ran(number_of(context), disposition);
+}
+
+static void taken_main(void)
+{
+    begin(2);
+    run_joining(joins_in_need);
+}
+MAIN(taken)
+
+// The second branch is taken, and long: the joiner falls asleep, and is woken.
+static void tells_and_waits(void *context)
+{
+    gate_open(&gates[0]);
+    gate_pass(&gates[1]);
+    branch(context);
+}
+
+static void joins_a_long_one(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    joins_with(passes_gate, tells_and_waits);
+    ran(number_of(context), disposition);
+}
+
+static void long_main(void)
+{
+    begin(2);
+    submit(operation_with(0, joins_a_long_one));
+    gate_pass(&gates[0]);
+    explorer_settle(csched_site("settle"));
+    world_explore();
+    gate_open(&gates[1]);
+    wait_for_all();
+    expect_ran(1);
+    world_close();
+}
+MAIN(long)
+
+// The same, explored from before the joiner sleeps.
+static void long_awake_main(void)
+{
+    begin(2);
+    submit(operation_with(0, joins_a_long_one));
+    gate_pass(&gates[0]);
+    world_explore();
+    gate_open(&gates[1]);
+    wait_for_all();
+    expect_ran(1);
+    world_close();
+}
+MAIN(long_awake)
+
+// The first branch submits: the second lies below, and is dug out.
+static void submits(void *context)
+{
+    submit(operation(1));
+    submit(operation(2));
+    branch(context);
+}
+
+static void joins_below(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    joins_with(submits, branch);
+    ran(number_of(context), disposition);
+}
+
+static void below_main(void)
+{
+    begin(2);
+    world_explore();
+    submit(operation_with(0, joins_below));
+    wait_for_all();
+    expect_ran(3);
+    world_close();
+}
+MAIN(below)
+
+// From a thread that is no worker.
+static void outside_main(void)
+{
+    begin(1);
+    world_explore();
+    joins_with(branch, branch);
+    world_close();
+}
+MAIN(outside)
+
+// Beside a shutdown: both branches, or none.
+static void joins_outside(void)
+{
+    status = csched_join(scheduler, branch_of(branch, 0), branch_of(branch, 1));
+}
+
+static void closed_main(void)
+{
+    begin(1);
+    int other = thread_start("joiner", joins_outside);
+    world_explore();
+    csched_check(csched_scheduler_shutdown(scheduler, 0) == CSCHED_OK, "shutdown");
+    explorer_calm(true);
+    thread_join(other);
+    int wanted = status == CSCHED_OK;
+    if (branches[0] != wanted || branches[1] != wanted) {
+        explorer_fail("the join was %s, and the branches were run %d and %d times (S14)",
+                      wanted ? "accepted" : "refused", branches[0], branches[1]);
+    }
+    world_close();
+}
+MAIN(closed)
+
+// A range: each index once, `finally` once, after all of them.
+static int indices[4]; // plain
+static int finished;   // plain
+
+static void index_body(void *context, uint64_t index)
+{
+    (void)context;
+    explorer_plain_write(csched_site("index"), &indices[index]);
+    indices[index]++;
+}
+
+static void finally(void *context, bool complete)
+{
+    (void)context;
+    for (int index = 0; index < 4; index++) {
+        explorer_plain_read(csched_site("index"), &indices[index]);
+        if (indices[index] != 1) {
+            explorer_fail("index %d was called %d times (S1)", index, indices[index]);
+        }
+    }
+    finished += complete ? 1 : 100;
+}
+
+static void range_main(void)
+{
+    for (int index = 0; index < 4; index++) {
+        indices[index] = 0;
+    }
+    finished = 0;
+    begin(2);
+    world_explore();
+    csched_check(csched_submit_range(scheduler, 4, 1, index_body, finally, NULL, counter) == CSCHED_OK,
+                 "range");
+    wait_for_all();
+    world_close();
+}
+
+static void range_check(void)
+{
+    if (finished != 1) {
+        explorer_fail("the range ended %d times (S1)", finished);
+    }
+}
+MAIN(range)
+
+const explorer_program join_scenarios[] = {
+    SCENARIO("join", fork, "S1 S4", "the second branch is taken back, or stolen"),
+    SCENARIO("join", taken, "S1 S12", "the first branch waits for the second"),
+    SCENARIO("join", long, "S3 S16", "the joiner sleeps while the second branch is run"),
+    SCENARIO("join", long_awake, "S3 S16", "the joiner falls asleep while the second branch is run"),
+    SCENARIO("join", below, "S1 S16", "the second branch lies below others"),
+    SCENARIO("join", outside, "S1 S5", "a thread that is no worker joins"),
+    SCENARIO("join", closed, "S13 S14", "a join beside a shutdown that cancels"),
+    SCENARIO("join", range, "S1 S4", "a range in pieces", .check = range_check),
+};
+const size_t join_scenario_count = sizeof join_scenarios / sizeof join_scenarios[0];

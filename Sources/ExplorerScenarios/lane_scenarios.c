@@ -1,0 +1,172 @@
+// lane_scenarios.c - operations of a lane, one at a time and in order.
+
+#include "world.h"
+
+#include "scenarios.h"
+
+static csched_lane *lane;
+static csched_atomic(uint32_t) inside;
+static int last; // plain: S9, also the race check
+
+static void in_lane(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    if (csched_exchange(&inside, 1, relaxed) != 0) {
+        explorer_fail("two operations of a lane at once (S9)");
+    }
+    explorer_plain_write(csched_site("last"), &last);
+    if (number_of(context) % 4 != 0 && last != number_of(context) - 1 && last / 4 == number_of(context) / 4) {
+        explorer_fail("operation %d ran after %d (S9)", number_of(context), last);
+    }
+    last = number_of(context);
+    csched_store(&inside, 0, relaxed);
+    ran(number_of(context), disposition);
+}
+
+static void open_lane(uint32_t workers)
+{
+    world_open_workers(workers);
+    lane = csched_lane_create(scheduler);
+    csched_init(&inside, 0);
+    last = -1;
+}
+
+static csched_status submit_to_lane(int number)
+{
+    csched_operation what = operation_with(number, in_lane);
+    return csched_lane_submit(lane, &what);
+}
+
+static void must_submit(int number)
+{
+    csched_check(submit_to_lane(number) == CSCHED_OK, "a submission to the lane was not accepted");
+}
+
+static void submits_4(void) { must_submit(4); }
+
+// Two threads, two workers.
+static void two_main(void)
+{
+    open_lane(2);
+    csched_completion_enter(counter, 1);
+    int other = thread_start("submitter", submits_4);
+    world_explore();
+    must_submit(0);
+    must_submit(1);
+    thread_join(other);
+    csched_lane_release(lane);
+    (void)csched_completion_leave(counter, 1);
+    wait_for_all();
+    expect_ran(2);
+    world_close();
+}
+MAIN(two)
+
+// The drain is about to end when the next one comes.
+static void opens_gate(void *context, void *extra, csched_disposition disposition)
+{
+    in_lane(context, extra, disposition);
+    gate_open(&gates[0]);
+}
+
+static void end_main(void)
+{
+    open_lane(1);
+    csched_operation first = operation_with(0, opens_gate);
+    csched_check(csched_lane_submit(lane, &first) == CSCHED_OK, "submit");
+    gate_pass(&gates[0]);
+    world_explore();
+    must_submit(1);
+    csched_lane_release(lane);
+    wait_for_all();
+    expect_ran(2);
+    world_close();
+}
+MAIN(end)
+
+// More than a turn's worth: the drain queues itself again, beside a thread that submits.
+static void turn_main(void)
+{
+    open_lane(2);
+    csched_scheduler_suspend(scheduler);
+    must_submit(0);
+    must_submit(1);
+    must_submit(2);
+    csched_scheduler_resume(scheduler);
+    world_explore();
+    must_submit(3);
+    csched_lane_release(lane);
+    wait_for_all();
+    expect_ran(4);
+    world_close();
+}
+MAIN(turn)
+
+// The scheduler closes: what is accepted runs, what is refused does not.
+static csched_status status;
+
+static void submits_0(void) { status = submit_to_lane(0); }
+
+static void closed_main(void)
+{
+    open_lane(1);
+    int other = thread_start("submitter", submits_0);
+    world_explore();
+    csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
+    thread_join(other);
+    csched_lane_release(lane);
+    if (times_run(0) != (status == CSCHED_OK)) {
+        explorer_fail("the operation was %s, and ran %d times (S14)",
+                      status == CSCHED_OK ? "accepted" : "refused", times_run(0));
+    }
+    if (csched_completion_outstanding(counter) != 0) {
+        explorer_fail("an operation is still outstanding (S6)");
+    }
+    world_close();
+}
+MAIN(closed)
+
+// Threads stop for ever, before, in and after their submission.
+static void submits_0_freely(void) { must_submit(0); }
+
+static void free_main(void)
+{
+    open_lane(2);
+    (void)thread_start("submitter", submits_0_freely);
+    (void)thread_start("submitter", submits_4);
+    world_explore();
+    explorer_settle(csched_site("settle"));
+    must_submit(8);
+    gate_open(&gates[3]);
+    if (!explorer_freezes()) {
+        wait_for_all();
+        expect_ran(1);
+        csched_lane_release(lane);
+        world_close();
+    }
+}
+
+// A worker that stops keeps the lane it is in; a submitter keeps nothing.
+static void free_check_frozen(int frozen)
+{
+    bool is_worker = frozen == 1 || frozen == 2;
+    for (int number = 0; !is_worker && number < 2; number++) {
+        if (frozen != 3 + number && times_run(4 * number) != 1) {
+            explorer_fail("operation %d was run %d times, and no worker had stopped (S2)", 4 * number,
+                          times_run(4 * number));
+        }
+    }
+    if (!is_worker && gates[3].open != 0 && times_run(8) != 1) {
+        explorer_fail("what came after a thread had stopped was run %d times (S2)", times_run(8));
+    }
+}
+MAIN(free)
+
+const explorer_program lane_scenarios[] = {
+    SCENARIO("lane", two, "S1 S9", "two threads submit to a lane of two workers"),
+    SCENARIO("lane", end, "S3 S9", "a submission while the drain ends"),
+    SCENARIO("lane", turn, "S1 S9", "a drain lets others have the worker"),
+    SCENARIO("lane", closed, "S6 S14", "a submission while the scheduler closes"),
+    SCENARIO("lane", free, "S2 S9", "any thread stops for ever", .check_frozen = free_check_frozen),
+};
+const size_t lane_scenario_count = sizeof lane_scenarios / sizeof lane_scenarios[0];

@@ -1,0 +1,559 @@
+// life_scenarios.c - suspend, resume, resize, observe, shut down: beside operations that come and run.
+
+#include "world.h"
+
+#include "scenarios.h"
+
+static void end(int count)
+{
+    wait_for_all();
+    expect_ran(count);
+    world_close();
+}
+
+// MARK: Suspension
+
+static int quiet; // plain: written while no body may start
+
+// Bodies that look whether they may run.
+static void looks_around(int number, csched_disposition disposition)
+{
+    explorer_plain_read(csched_site("quiet"), &quiet);
+    if (quiet != 0) {
+        explorer_fail("operation %d started while suspended (S7)", number);
+    }
+    ran(number, disposition);
+}
+
+static void stays_quiet(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    looks_around(number_of(context), disposition);
+}
+
+// What suspend promises: when nothing runs, nothing starts.
+static void suspends_and_resumes(void)
+{
+    csched_scheduler_suspend(scheduler);
+    if (csched_scheduler_statistics(scheduler).running == 0) {
+        explorer_plain_write(csched_site("quiet"), &quiet);
+        quiet = 1;
+        csched_yield();
+        explorer_plain_write(csched_site("quiet"), &quiet);
+        quiet = 0;
+    }
+    csched_scheduler_resume(scheduler);
+}
+
+// Operations that come from outside.
+static void suspend_main(void)
+{
+    quiet = 0;
+    world_open_workers(1);
+    submit(operation_with(0, stays_quiet));
+    submit(operation_with(1, stays_quiet));
+    world_explore();
+    suspends_and_resumes();
+    end(2);
+}
+MAIN(suspend)
+
+// A chain: each operation submits the next, and is popped as the last one of the deque, or fairly.
+static void submits_the_next(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    int number = number_of(context);
+    looks_around(number, disposition);
+    if (number < 3) {
+        submit(operation_with(number + 1, submits_the_next));
+    }
+}
+
+static void suspend_chain_main(void)
+{
+    quiet = 0;
+    world_open_workers(1);
+    submit(operation_with(0, submits_the_next));
+    world_explore();
+    suspends_and_resumes();
+    end(4);
+}
+MAIN(suspend_chain)
+
+// A deep deque, which is popped below what is open.
+static void submits_many(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    looks_around(number_of(context), disposition);
+    csched_operation many[4];
+    for (int index = 0; index < 4; index++) {
+        many[index] = operation_with(index + 1, stays_quiet);
+    }
+    csched_check(csched_submit_bulk(scheduler, many, 4) == CSCHED_OK, "a submission was not accepted");
+}
+
+static void suspend_deep_main(void)
+{
+    quiet = 0;
+    world_open_workers(1);
+    submit(operation_with(0, submits_many));
+    world_explore();
+    suspends_and_resumes();
+    end(5);
+}
+MAIN(suspend_deep)
+
+// A second worker steals, and is suspended with what it has stolen.
+static void suspend_two_main(void)
+{
+    quiet = 0;
+    world_open_workers(2);
+    submit(operation_with(0, submits_many));
+    world_explore();
+    suspends_and_resumes();
+    end(5);
+}
+MAIN(suspend_two)
+
+// What came while suspended runs after resume, on all workers: 0 waits for 1.
+static void passes_gate(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_pass(&gates[0]);
+    ran(number_of(context), disposition);
+}
+
+static void opens_gate(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    ran(number_of(context), disposition);
+    gate_open(&gates[0]);
+}
+
+static void resume_main(void)
+{
+    world_open_workers(2);
+    csched_scheduler_suspend(scheduler);
+    csched_scheduler_suspend(scheduler);
+    submit(operation_with(0, passes_gate));
+    submit(operation_with(1, opens_gate));
+    csched_scheduler_resume(scheduler);
+    explorer_settle(csched_site("settle"));
+    world_explore();
+    csched_scheduler_resume(scheduler);
+    end(2);
+}
+MAIN(resume)
+
+// A submission beside the suspension and its end: one of the two wakes the worker.
+static void submits_0(void) { submit(operation(0)); }
+
+static void submit_suspended_main(void)
+{
+    world_open_workers(1);
+    csched_completion_enter(counter, 1);
+    int submitter = thread_start("submitter", submits_0);
+    world_explore();
+    csched_scheduler_suspend(scheduler);
+    csched_scheduler_resume(scheduler);
+    thread_join(submitter);
+    (void)csched_completion_leave(counter, 1);
+    end(1);
+}
+MAIN(submit_suspended)
+
+// MARK: The end
+
+static bool accepted[ITEMS_MOST];
+
+static void submits_0_and_1(void)
+{
+    for (int number = 0; number < 2; number++) {
+        csched_operation what = operation(number);
+        accepted[number] = csched_submit(scheduler, &what) == CSCHED_OK;
+    }
+}
+
+static void shut_down(uint64_t timeout_ns)
+{
+    csched_check(csched_scheduler_shutdown(scheduler, timeout_ns) == CSCHED_OK, "shutdown");
+    csched_operation late = operation(15);
+    late.counter = NULL;
+    csched_check(csched_submit(scheduler, &late) == CSCHED_CLOSED, "a submission after shutdown was accepted (S14)");
+}
+
+static void expect_accepted(int count, bool cancelling)
+{
+    for (int number = 0; number < count; number++) {
+        int settled = times_run(number) + times_cancelled(number);
+        if (settled != accepted[number] || (!cancelling && times_cancelled(number) != 0)) {
+            explorer_fail("operation %d was %s, run %d times and cancelled %d times (S13)", number,
+                          accepted[number] ? "accepted" : "refused", times_run(number), times_cancelled(number));
+        }
+    }
+    if (csched_completion_outstanding(counter) != 0) {
+        explorer_fail("%u operations are outstanding after the shutdown (S6)",
+                      csched_completion_outstanding(counter));
+    }
+}
+
+// A thread submits, for the first time, while another one shuts down.
+static void drain_main(void)
+{
+    world_open_workers(1);
+    int submitter = thread_start("submitter", submits_0_and_1);
+    world_explore();
+    shut_down(CSCHED_FOREVER);
+    explorer_calm(true);
+    thread_join(submitter);
+    expect_accepted(2, false);
+    world_close();
+}
+MAIN(drain)
+
+static void cancel_main(void)
+{
+    world_open_workers(1);
+    int submitter = thread_start("submitter", submits_0_and_1);
+    world_explore();
+    shut_down(0);
+    explorer_calm(true);
+    thread_join(submitter);
+    expect_accepted(2, true);
+    world_close();
+}
+MAIN(cancel)
+
+// Two workers, one of which still submits.
+static void submits_1(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    ran(number_of(context), disposition);
+    submit(operation(1));
+}
+
+static void drain_two_main(void)
+{
+    world_open_workers(2);
+    accepted[0] = accepted[1] = true;
+    submit(operation_with(0, submits_1));
+    world_explore();
+    shut_down(CSCHED_FOREVER);
+    explorer_calm(true);
+    expect_accepted(2, false);
+    world_close();
+}
+MAIN(drain_two)
+
+// A worker sleeps inside a body: it may still submit.
+static csched_completion *inner;
+
+static void waits_and_submits_1(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_open(&gates[0]);
+    csched_check(csched_completion_wait(inner, CSCHED_FOREVER) == CSCHED_WAIT_COMPLETED, "wait");
+    ran(number_of(context), disposition);
+    submit(operation(1));
+}
+
+static void leaves_inner(void) { (void)csched_completion_leave(inner, 1); }
+
+static void drain_nested_main(void)
+{
+    world_open_workers(2);
+    accepted[0] = accepted[1] = true;
+    inner = csched_completion_create();
+    csched_completion_enter(inner, 1);
+    submit(operation_with(0, waits_and_submits_1));
+    gate_pass(&gates[0]);
+    explorer_settle(csched_site("settle"));
+    int leaver = thread_start("leaver", leaves_inner);
+    world_explore();
+    shut_down(CSCHED_FOREVER);
+    explorer_calm(true);
+    thread_join(leaver);
+    expect_accepted(2, false);
+    csched_completion_release(inner);
+    world_close();
+}
+MAIN(drain_nested)
+
+// Suspended, with operations that wait, and then shut down: they run, or are told that they will not.
+static void drain_suspended_main(void)
+{
+    world_open_workers(1);
+    csched_scheduler_suspend(scheduler);
+    submits_0_and_1();
+    world_explore();
+    shut_down(CSCHED_FOREVER);
+    explorer_calm(true);
+    expect_accepted(2, false);
+    world_close();
+}
+MAIN(drain_suspended)
+
+static void cancel_suspended_main(void)
+{
+    world_open_workers(1);
+    csched_scheduler_suspend(scheduler);
+    submits_0_and_1();
+    world_explore();
+    shut_down(0);
+    explorer_calm(true);
+    expect_accepted(2, true);
+    for (int number = 0; number < 2; number++) {
+        if (times_run(number) != 0) {
+            explorer_fail("operation %d ran after the cancellation (C1)", number);
+        }
+    }
+    world_close();
+}
+MAIN(cancel_suspended)
+
+// A time limit: what has not started by then is cancelled.
+static void deadline_main(void)
+{
+    world_open_workers(1);
+    accepted[0] = accepted[1] = true;
+    submit(operation(0));
+    submit(operation(1));
+    world_explore();
+    shut_down(5000);
+    explorer_calm(true);
+    expect_accepted(2, true);
+    world_close();
+}
+MAIN(deadline)
+
+// Two shutdowns: the second waits for the first.
+static void shuts_down(void) { shut_down(CSCHED_FOREVER); }
+
+static void twice_main(void)
+{
+    world_open_workers(1);
+    accepted[0] = true;
+    submit(operation(0));
+    int other = thread_start("closer", shuts_down);
+    world_explore();
+    shut_down(CSCHED_FOREVER);
+    expect_accepted(1, false);
+    explorer_calm(true);
+    thread_join(other);
+    world_close();
+}
+MAIN(twice)
+
+// MARK: The number of workers
+
+// The worker that goes has operations in its deque, or is asleep.
+static void shrink_main(void)
+{
+    world_open_workers(2);
+    submit(operation_with(0, submits_many));
+    quiet = 0;
+    world_explore();
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    end(5);
+}
+MAIN(shrink)
+
+static void shrink_asleep_main(void)
+{
+    world_open_workers(2);
+    world_explore();
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    submit(operation(0));
+    end(1);
+}
+MAIN(shrink_asleep)
+
+// A worker comes while the only other one waits for what it can run.
+static void grow_main(void)
+{
+    world_open_workers(1);
+    submit(operation_with(0, passes_gate));
+    submit(operation_with(1, opens_gate));
+    explorer_settle(csched_site("settle"));
+    world_explore();
+    csched_check(csched_scheduler_resize(scheduler, 2) == CSCHED_OK, "resize");
+    end(2);
+}
+MAIN(grow)
+
+static void resizes(void) { csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize"); }
+
+// One goes, one comes, and operations are on their way.
+static void shrink_and_grow_main(void)
+{
+    world_open_workers(2);
+    csched_completion_enter(counter, 1);
+    int other = thread_start("resizer", resizes);
+    world_explore();
+    submit(operation(0));
+    csched_check(csched_scheduler_resize(scheduler, 2) == CSCHED_OK, "resize");
+    submit(operation(1));
+    thread_join(other);
+    (void)csched_completion_leave(counter, 1);
+    end(2);
+}
+MAIN(shrink_and_grow)
+
+// MARK: Capacity
+
+static void submits_operation_0(void) { submit(operation(0)); }
+static void submits_operation_1(void) { submit(operation(1)); }
+
+static void full_main(void)
+{
+    csched_configuration configuration = csched_configuration_default();
+    configuration.workers = 1;
+    configuration.capacity = 1;
+    world_open(configuration);
+    csched_completion_enter(counter, 1);
+    int one = thread_start("submitter", submits_operation_0);
+    int other = thread_start("submitter", submits_operation_1);
+    world_explore();
+    thread_join(one);
+    thread_join(other);
+    (void)csched_completion_leave(counter, 1);
+    end(2);
+}
+MAIN(full)
+
+// Closed while a submitter waits for room.
+static void full_and_closed_main(void)
+{
+    csched_configuration configuration = csched_configuration_default();
+    configuration.workers = 1;
+    configuration.capacity = 1;
+    world_open(configuration);
+    csched_scheduler_suspend(scheduler);
+    int submitter = thread_start("submitter", submits_0_and_1);
+    explorer_settle(csched_site("settle"));
+    world_explore();
+    shut_down(CSCHED_FOREVER);
+    explorer_calm(true);
+    thread_join(submitter);
+    expect_accepted(2, false);
+    world_close();
+}
+MAIN(full_and_closed)
+
+// MARK: Observers
+
+static int observed[2]; // plain: events of each observer
+static int released[2]; // plain
+
+static void observes(void *context, csched_event event, uint32_t worker)
+{
+    (void)event, (void)worker;
+    int number = (int)(intptr_t)context;
+    if (released[number] != 0) {
+        explorer_fail("observer %d was called after its release (R3)", number);
+    }
+    explorer_plain_read(csched_site("observer"), &released[number]);
+    csched_yield();
+    observed[number]++;
+}
+
+static void releases(void *context)
+{
+    int number = (int)(intptr_t)context;
+    if (explorer_self() >= 0) {
+        explorer_plain_write(csched_site("observer"), &released[number]);
+    }
+    released[number]++;
+}
+
+static void observe(int number)
+{
+    csched_observer observer = {
+        .notify = observes, .release = releases, .context = (void *)(intptr_t)number};
+    csched_check(csched_scheduler_observe(scheduler, &observer) == CSCHED_OK, "observe");
+}
+
+// An observer is replaced while a worker calls it.
+static void observe_main(void)
+{
+    observed[0] = observed[1] = released[0] = released[1] = 0;
+    world_open_workers(1);
+    observe(0);
+    submit(operation(0));
+    world_explore();
+    observe(1);
+    wait_for_all();
+    world_close();
+}
+
+static void observe_check(void)
+{
+    if (released[0] != 1 || released[1] != 1) {
+        explorer_fail("the observers were released %d and %d times (R1)", released[0], released[1]);
+    }
+}
+MAIN(observe)
+
+// MARK: Threads
+
+// A thread comes, submits and ends, over and over: its inbox is emptied, and goes.
+static void churn_main(void)
+{
+    world_open_workers(1);
+    csched_completion_enter(counter, 1);
+    int one = thread_start("submitter", submits_operation_0);
+    world_explore();
+    thread_join(one);
+    int other = thread_start("submitter", submits_operation_1);
+    thread_join(other);
+    (void)csched_completion_leave(counter, 1);
+    end(2);
+}
+MAIN(churn)
+
+// The scheduler is given up on its own worker.
+static void gives_up(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    ran(number_of(context), disposition);
+    csched_scheduler_destroy_later(scheduler);
+}
+
+static void destroy_later_main(void)
+{
+    world_open_workers(1);
+    world_explore();
+    submit(operation_with(0, gives_up));
+    wait_for_all();
+    expect_ran(1);
+    explorer_calm(true);
+    csched_completion_release(counter);
+}
+MAIN(destroy_later)
+
+const explorer_program life_scenarios[] = {
+    SCENARIO("life", suspend, "S7 S3", "suspended while operations come from outside"),
+    SCENARIO("life", suspend_chain, "S7 S3", "suspended while each operation submits the next"),
+    SCENARIO("life", suspend_deep, "S7 S3", "suspended while a deep deque is emptied"),
+    SCENARIO("life", suspend_two, "S7 S3", "suspended while a second worker steals"),
+    SCENARIO("life", resume, "S3 S7", "resumed with two operations that need a worker each"),
+    SCENARIO("life", submit_suspended, "S3 S7", "a submission beside a suspension"),
+    SCENARIO("life", drain, "S13 S14", "a thread's first submission beside a shutdown"),
+    SCENARIO("life", cancel, "C1 C4 S13", "a thread's first submission beside a shutdown that cancels"),
+    SCENARIO("life", drain_two, "S13", "a shutdown while one of two workers submits"),
+    SCENARIO("life", drain_nested, "S13 S16", "a shutdown while a worker waits inside a body"),
+    SCENARIO("life", drain_suspended, "S7 S13", "a shutdown ends a suspension"),
+    SCENARIO("life", cancel_suspended, "C1 S13", "a shutdown cancels what was suspended"),
+    SCENARIO("life", deadline, "S13", "a shutdown with a time limit"),
+    SCENARIO("life", twice, "S13", "two shutdowns"),
+    SCENARIO("life", shrink, "S1 S3 S8", "a worker goes that has operations in its deque"),
+    SCENARIO("life", shrink_asleep, "S3 S8", "a worker goes that sleeps"),
+    SCENARIO("life", grow, "S3 S12", "a worker comes"),
+    SCENARIO("life", shrink_and_grow, "S1 S3 R3", "a worker goes and one comes"),
+    SCENARIO("life", full, "K1 S3", "two threads want the one place of the scheduler"),
+    SCENARIO("life", full_and_closed, "S3 S13", "a shutdown while a thread waits for room"),
+    SCENARIO("life", observe, "R1 R3", "an observer is replaced under a call", .check = observe_check),
+    SCENARIO("life", churn, "R1 S1", "threads come, submit and end"),
+    SCENARIO("life", destroy_later, "R1 S13", "a scheduler is given up on its own worker"),
+};
+const size_t life_scenario_count = sizeof life_scenarios / sizeof life_scenarios[0];

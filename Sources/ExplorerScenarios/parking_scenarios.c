@@ -1,0 +1,281 @@
+// parking_scenarios.c - workers sleep and are woken: a submission always finds a worker, and a worker the submission.
+
+#include "world.h"
+
+#include "scenarios.h"
+
+static void end(int count)
+{
+    wait_for_all();
+    expect_ran(count);
+    world_close();
+}
+
+// Everybody sleeps.
+static void asleep_main(void)
+{
+    world_open_workers(2);
+    world_explore();
+    submit(operation(0));
+    end(1);
+}
+MAIN(asleep)
+
+// The only worker has just run something, looks around, and falls asleep.
+static void opens_gate_0(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    ran(number_of(context), disposition);
+    gate_open(&gates[0]);
+}
+
+static void falls_asleep_main(void)
+{
+    world_open_workers(1);
+    submit(operation_with(0, opens_gate_0));
+    gate_pass(&gates[0]);
+    world_explore();
+    submit(operation(1));
+    end(2);
+}
+MAIN(falls_asleep)
+
+// The same among two, of whom the other one sleeps.
+static void one_of_two_main(void)
+{
+    world_open_workers(2);
+    submit(operation_with(0, opens_gate_0));
+    gate_pass(&gates[0]);
+    world_explore();
+    submit(operation(1));
+    end(2);
+}
+MAIN(one_of_two)
+
+// Two threads submit at once, and each of their operations needs a worker: 0 waits for 1.
+static void passes_gate_0(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_pass(&gates[0]);
+    ran(number_of(context), disposition);
+}
+
+static void submits_the_waiting_one(void) { submit(operation_with(0, passes_gate_0)); }
+static void submits_the_awaited_one(void) { submit(operation_with(1, opens_gate_0)); }
+
+static void two_main(void)
+{
+    world_open_workers(2);
+    csched_completion_enter(counter, 1);
+    int one = thread_start("submitter", submits_the_waiting_one);
+    int other = thread_start("submitter", submits_the_awaited_one);
+    world_explore();
+    thread_join(one);
+    thread_join(other);
+    (void)csched_completion_leave(counter, 1);
+    end(2);
+}
+MAIN(two)
+
+// A body submits what it then waits for, without helping: somebody else has to come for it.
+static void submits_1_and_waits(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    ran(number_of(context), disposition);
+    submit(operation_with(1, opens_gate_0));
+    gate_pass(&gates[0]);
+}
+
+static void busy_main(void)
+{
+    world_open_workers(2);
+    world_explore();
+    submit(operation_with(0, submits_1_and_waits));
+    end(2);
+}
+MAIN(busy)
+
+// The other one is about to sleep when the body submits.
+static void busy_and_falling_asleep_main(void)
+{
+    world_open_workers(2);
+    submit(operation_with(2, opens_gate_0));
+    gate_pass(&gates[0]);
+    gates[0] = (gate){0};
+    world_explore();
+    submit(operation_with(0, submits_1_and_waits));
+    end(3);
+}
+MAIN(busy_and_falling_asleep)
+
+// A batch in one worker's hand, of which the first waits for the last.
+static void bulk_main(void)
+{
+    world_open_workers(2);
+    csched_operation batch[] = {operation_with(0, passes_gate_0), operation(1), operation_with(2, opens_gate_0)};
+    world_explore();
+    csched_check(csched_submit_bulk(scheduler, batch, 3) == CSCHED_OK, "a bulk submission was not accepted");
+    end(3);
+}
+MAIN(bulk)
+
+// A wait inside a body helps: with what it finds in its own deque, or, asleep, with what comes from outside.
+static csched_completion *inner;
+
+static void waits_for_inner(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_open(&gates[0]);
+    csched_check(csched_completion_wait(inner, CSCHED_FOREVER) == CSCHED_WAIT_COMPLETED, "wait");
+    expect_ran(1);
+    ran(number_of(context), disposition);
+}
+
+static csched_operation of_inner(void)
+{
+    csched_operation what = operation(0);
+    what.counter = inner;
+    return what;
+}
+
+static void end_inner(void)
+{
+    wait_for_all();
+    expect_ran(2);
+    explorer_calm(true);
+    csched_completion_release(inner);
+    world_close();
+}
+
+static void help_main(void)
+{
+    world_open_workers(1);
+    inner = csched_completion_create();
+    csched_completion_enter(inner, 1);
+    submit(operation_with(1, waits_for_inner));
+    gate_pass(&gates[0]);
+    world_explore();
+    submit(of_inner());
+    (void)csched_completion_leave(inner, 1);
+    end_inner();
+}
+MAIN(help)
+
+static void help_of_two_main(void)
+{
+    world_open_workers(2);
+    inner = csched_completion_create();
+    csched_completion_enter(inner, 1);
+    submit(operation_with(1, waits_for_inner));
+    gate_pass(&gates[0]);
+    explorer_settle(csched_site("settle"));
+    world_explore();
+    submit(of_inner());
+    (void)csched_completion_leave(inner, 1);
+    end_inner();
+}
+MAIN(help_of_two)
+
+// The counter that is waited for is left by a thread that is no worker: it wakes the worker in its wait.
+static void left_outside_main(void)
+{
+    world_open_workers(1);
+    inner = csched_completion_create();
+    csched_completion_enter(inner, 1);
+    submit(operation(0));
+    wait_for_all();
+    submit(operation_with(1, waits_for_inner));
+    gate_pass(&gates[0]);
+    world_explore();
+    (void)csched_completion_leave(inner, 1);
+    end_inner();
+}
+MAIN(left_outside)
+
+// Threads stop for ever: what others submit is run. A stopped worker keeps what it had in its hand, and the wake-up
+// that it was given: the submission after that one wakes another.
+enum { FIRST_WORKER = 1, LAST_WORKER = 2, FIRST_SUBMITTER = 3 };
+enum { LATE = 8, LATE_COUNT = 3 };
+
+static void submits_0(void) { submit(operation(0)); }
+static void submits_1(void) { submit(operation(1)); }
+
+// When nothing more comes of the others, a stopped one or not.
+static void submit_late(int count)
+{
+    for (int number = LATE; number < LATE + LATE_COUNT; number++) {
+        explorer_settle(csched_site("settle"));
+        submit(operation(number));
+    }
+    gate_open(&gates[3]);
+    if (!explorer_freezes()) {
+        wait_for_all();
+        expect_ran(count);
+        world_close();
+    }
+}
+
+static void free_check_frozen(int frozen)
+{
+    bool is_worker = frozen >= FIRST_WORKER && frozen <= LAST_WORKER;
+    for (int number = 0; number < 2; number++) {
+        if (!is_worker && frozen != FIRST_SUBMITTER + number && times_run(number) != 1) {
+            explorer_fail("operation %d was run %d times, and no worker had stopped (S2)", number,
+                          times_run(number));
+        }
+    }
+    int missing = 0;
+    for (int number = LATE; gates[3].open != 0 && number < LATE + LATE_COUNT; number++) {
+        missing += times_run(number) != 1;
+    }
+    if (missing > is_worker) {
+        explorer_fail("%d operations that came after a thread had stopped were not run (S2)", missing);
+    }
+}
+
+static void free_main(void)
+{
+    world_open_workers(2);
+    (void)thread_start("submitter", submits_0);
+    (void)thread_start("submitter", submits_1);
+    world_explore();
+    submit_late(2);
+}
+MAIN(free)
+
+// The same with a body that submits two more: a worker stops among its own operations, or among the other's.
+static void submits_children(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    ran(number_of(context), disposition);
+    submit(operation(2));
+    submit(operation(3));
+}
+
+static void submits_parent(void) { submit(operation_with(0, submits_children)); }
+
+static void free_children_main(void)
+{
+    world_open_workers(2);
+    (void)thread_start("submitter", submits_parent);
+    (void)thread_start("submitter", submits_1);
+    world_explore();
+    submit_late(4);
+}
+MAIN(free_children)
+
+const explorer_program parking_scenarios[] = {
+    SCENARIO("parking", asleep, "S1 S3 S5", "a submission while everybody sleeps"),
+    SCENARIO("parking", falls_asleep, "S1 S3", "a submission while the only worker falls asleep"),
+    SCENARIO("parking", one_of_two, "S1 S3", "a submission while one of two workers falls asleep"),
+    SCENARIO("parking", two, "S1 S3 S12", "two threads submit, and the operations need a worker each"),
+    SCENARIO("parking", busy, "S3 S12", "a body waits for what it has submitted"),
+    SCENARIO("parking", busy_and_falling_asleep, "S3 S12", "the same, and the other worker falls asleep"),
+    SCENARIO("parking", bulk, "S1 S3 S12", "one of a batch waits for another one"),
+    SCENARIO("parking", help, "S3 S16", "a worker waits inside a body, and runs what comes"),
+    SCENARIO("parking", help_of_two, "S3 S16", "the same with a second worker, asleep"),
+    SCENARIO("parking", left_outside, "S5 S16", "a thread wakes a worker that waits inside a body"),
+    SCENARIO("parking", free, "S1 S2 S12", "any thread stops for ever between submit and the end", .check_frozen = free_check_frozen),
+    SCENARIO("parking", free_children, "S1 S2 S12", "the same, with a body that submits", .check_frozen = free_check_frozen),
+};
+const size_t parking_scenario_count = sizeof parking_scenarios / sizeof parking_scenarios[0];

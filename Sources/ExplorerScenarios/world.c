@@ -1,0 +1,149 @@
+// world.c - one scheduler and its surroundings, for a scenario.
+
+#include "world.h"
+
+#include <string.h>
+
+csched_scheduler *scheduler;
+csched_completion *counter;
+gate gates[4];
+
+static int runs[ITEMS_MOST];    // plain: operations that depend on each other race on it if they are not ordered
+static int cancels[ITEMS_MOST]; // plain
+
+void world_begin(void)
+{
+    reclaim_model_begin();
+    scheduler_model_begin();
+    pthread_model_begin();
+    items_begin();
+    memset(runs, 0, sizeof runs);
+    memset(cancels, 0, sizeof cancels);
+    memset(gates, 0, sizeof gates);
+    scheduler = NULL;
+    counter = NULL;
+}
+
+void world_open(csched_configuration configuration)
+{
+    csched_check(csched_scheduler_create(&configuration, &scheduler) == CSCHED_OK, "create");
+    counter = csched_completion_create();
+    explorer_settle(csched_site("settle"));
+}
+
+void world_open_workers(uint32_t workers)
+{
+    csched_configuration configuration = csched_configuration_default();
+    configuration.workers = workers;
+    world_open(configuration);
+}
+
+void world_explore(void) { explorer_calm(false); }
+
+void world_close(void)
+{
+    explorer_calm(true);
+    if (!explorer_freezes()) {
+        csched_completion_release(counter);
+        csched_scheduler_destroy(scheduler);
+    }
+}
+
+csched_operation operation_with(int number, csched_function body)
+{
+    return (csched_operation){.run = body, .context = (void *)(intptr_t)(number + 1), .counter = counter};
+}
+
+int number_of(void *context) { return (int)(intptr_t)context - 1; }
+
+void ran(int number, csched_disposition disposition)
+{
+    explorer_plain_write(csched_site("ran"), &runs[number]);
+    if (disposition == CSCHED_RUN) {
+        runs[number]++;
+    } else {
+        cancels[number]++;
+    }
+}
+
+static void body(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    ran(number_of(context), disposition);
+}
+
+csched_operation operation(int number) { return operation_with(number, body); }
+
+void submit(csched_operation what)
+{
+    csched_check(csched_submit(scheduler, &what) == CSCHED_OK, "a submission was not accepted");
+}
+
+void wait_for_all(void)
+{
+    csched_check(csched_completion_wait(counter, CSCHED_FOREVER) == CSCHED_WAIT_COMPLETED, "wait");
+}
+
+void expect_ran(int count)
+{
+    for (int number = 0; number < count; number++) {
+        explorer_plain_read(csched_site("ran"), &runs[number]);
+        if (runs[number] != 1 || cancels[number] != 0) {
+            explorer_fail("operation %d was run %d times and cancelled %d times (S1)", number, runs[number],
+                          cancels[number]);
+        }
+    }
+}
+
+void expect_settled(int count)
+{
+    for (int number = 0; number < count; number++) {
+        explorer_plain_read(csched_site("ran"), &runs[number]);
+        if (runs[number] + cancels[number] != 1) {
+            explorer_fail("operation %d was run %d times and cancelled %d times (S13)", number, runs[number],
+                          cancels[number]);
+        }
+    }
+}
+
+int times_run(int number) { return runs[number]; }
+int times_cancelled(int number) { return cancels[number]; }
+
+void gate_open(gate *which)
+{
+    csched_store(&which->open, 1, seq_cst);
+    csched_futex_wake(&which->open, INT32_MAX);
+}
+
+void gate_pass(gate *which)
+{
+    while (csched_load(&which->open, seq_cst) == 0) {
+        (void)csched_futex_wait(&which->open, 0, UINT64_MAX);
+    }
+}
+
+bool gate_is_open(gate *which) { return csched_load(&which->open, seq_cst) != 0; }
+
+static void run_thread(void *argument)
+{
+    void (*body_of_thread)(void) = *(void (**)(void))argument;
+    body_of_thread();
+    pthread_model_thread_ends();
+}
+
+int thread_start(const char *name, void (*body_of_thread)(void))
+{
+    static void (*bodies[EXPLORER_THREADS])(void);
+    int place = explorer_threads();
+    bodies[place] = body_of_thread;
+    return explorer_spawn(name, run_thread, &bodies[place]);
+}
+
+void thread_join(int thread) { explorer_join(csched_site("join"), thread); }
+
+void world_setup(void (*main_body)(void))
+{
+    world_begin();
+    explorer_calm(true);
+    (void)thread_start("main", main_body);
+}

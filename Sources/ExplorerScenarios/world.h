@@ -1,0 +1,65 @@
+// world.h - what scenarios of the whole scheduler share: one scheduler, one counter, bodies that write down that they
+// ran, gates, and threads.
+
+#ifndef WORLD_H
+#define WORLD_H
+
+#include "scenario.h"
+
+#include "cscheduler/completion.h"
+#include "cscheduler/join.h"
+#include "cscheduler/lane.h"
+#include "cscheduler/scheduler.h"
+
+extern csched_scheduler *scheduler;
+extern csched_completion *counter;
+
+/// Forgets the world of the last execution. First of all in a setup.
+void world_begin(void);
+/// Calm: makes the scheduler and the counter; its workers have looked around, and sleep.
+void world_open(csched_configuration configuration);
+void world_open_workers(uint32_t workers);
+/// From here on the scenario is explored.
+void world_explore(void);
+/// Calm: shuts the scheduler down, and ends the calling thread's business with it. Where a thread is stopped for ever
+/// it only does the latter.
+void world_close(void);
+
+/// Operation `number`: its body writes down that it ran.
+csched_operation operation(int number);
+/// The same with another body, which is to call `ran`.
+csched_operation operation_with(int number, csched_function body);
+/// The number of the operation that a body belongs to.
+int number_of(void *context);
+/// Writes down that the operation was run, or cancelled.
+void ran(int number, csched_disposition disposition);
+
+/// Must be accepted.
+void submit(csched_operation what);
+/// Waits for the counter.
+void wait_for_all(void);
+
+/// Fails (S1) unless operations [0, count) were each run once. Plain reads: the thread has to know of it.
+void expect_ran(int count);
+/// Fails (S13) unless each of [0, count) was run once, or cancelled once.
+void expect_settled(int count);
+/// At the end of an execution, from outside of all threads: how often an operation was run.
+int times_run(int number);
+int times_cancelled(int number);
+
+/// A gate is closed at first. Who passes has seen what was written before it was opened.
+typedef struct {
+    csched_atomic(uint32_t) open;
+} gate;
+void gate_open(gate *which);
+void gate_pass(gate *which);
+bool gate_is_open(gate *which);
+extern gate gates[4];
+
+/// A thread of a scenario, whose inboxes go at its end.
+int thread_start(const char *name, void (*body)(void));
+void thread_join(int thread);
+/// The setup of nearly every scenario: one thread that runs `body`.
+void world_setup(void (*body)(void));
+
+#endif

@@ -1,0 +1,321 @@
+// main.c - the command: lists, runs, replays and shrinks scenarios of the core, and the explorer's own tests.
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <litmus.h>
+#include <scenarios.h>
+
+#include "json.h"
+#include "run.h"
+
+enum { PROGRAMS_MOST = 128 };
+enum { USAGE = 64 }; // sysexits.h
+
+static const char usage[] =
+    "explore: the scheduler's core under every schedule within bounds.\n"
+    "\n"
+    "  explore list                      the scenarios\n"
+    "  explore run [NAME...] [OPTIONS]   runs those whose names begin so, else all; exits with 1 after a violation\n"
+    "  explore replay NAME SCHEDULE      runs one schedule, and prints its steps\n"
+    "  explore shrink NAME SCHEDULE      leaves out of a failing schedule what it does not need\n"
+    "  explore litmus                    the explorer's own tests: what its memory model reaches\n"
+    "\n"
+    "  --bound N         changes of the running thread in a schedule (1)\n"
+    "  --stale N         stale loads, and failures without a reason, in a schedule (1)\n"
+    "  --frozen-bound N  changes beside a thread that stops for ever (0)\n"
+    "  --random N        random schedules beside those (0), by PCT\n"
+    "  --seed N          of the first of them (1)\n"
+    "  --limit N         schedules of a scenario at most, and then it is not complete (none)\n"
+    "  --steps N         steps of a schedule at most: more are a livelock (5000)\n"
+    "  --sequential      sequentially consistent memory\n"
+    "  --jobs N          processes (as many as there are processors)\n"
+    "  --json FILE       also writes what was found there\n"
+    "\n"
+    "A schedule is its departures from the default: t2@14, thread 2 goes on before step 14; r1@20, the load\n"
+    "of step 20 sees the last store but one; w1@30, something fails there without a reason; f1@7, thread 1\n"
+    "stops for ever before its 7th step. \"-\" is the default itself.\n";
+
+static _Noreturn void misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static _Noreturn void misuse(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    (void)fprintf(stderr, "explore: ");
+    (void)vfprintf(stderr, format, arguments);
+    (void)fprintf(stderr, " 'explore --help' says more.\n");
+    va_end(arguments);
+    exit(USAGE);
+}
+
+static uint64_t number_of(const char *option, const char *text, uint64_t most)
+{
+    char *end = NULL;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (errno != 0 || *text < '0' || *text > '9' || *end != '\0' || value > most) {
+        misuse("--%s needs a number up to %llu, and '%s' is none.", option, (unsigned long long)most, text);
+    }
+    return value;
+}
+
+// MARK: Run
+
+static uint64_t schedules;
+static int violations;
+
+static void print_search(const char *name, const search_report *search)
+{
+    const explorer_result *result = &search->result;
+    if (search->ran && search->signal == 0) {
+        (void)printf("  %s %llu%s in %.2f s", name, (unsigned long long)result->executions,
+                     result->complete || strcmp(name, "random") == 0 ? "" : " (not all)", search->seconds);
+        schedules += result->executions;
+    }
+}
+
+static void print_violation(const run_report *report, const search_report *search)
+{
+    if (search->signal != 0) {
+        (void)printf("    VIOLATION: the process was ended by signal %d\n", search->signal);
+    } else if (search->result.failed) {
+        char schedule[4096];
+        (void)explorer_schedule_write(&search->result.schedule, schedule, sizeof schedule);
+        (void)printf("    VIOLATION: %s\n    with %u departures: explore replay %s '%s'\n",
+                     search->result.message, search->departures, report->program->name, schedule);
+    }
+}
+
+static void print_report(const run_report *report)
+{
+    (void)printf("%-32s %-16s", report->program->name, report->program->properties);
+    print_search("schedules", &report->exhaustive);
+    print_search("random", &report->random);
+    print_search("with a stopped thread", &report->frozen);
+    (void)printf("%s\n", run_report_failed(report) ? "" : "  holds");
+    print_violation(report, &report->exhaustive);
+    print_violation(report, &report->random);
+    print_violation(report, &report->frozen);
+    (void)fflush(stdout);
+    violations += run_report_failed(report);
+}
+
+static size_t select_programs(char **names, int count, run_report *reports)
+{
+    size_t selected = 0;
+    bool used[PROGRAMS_MOST] = {false};
+    for (size_t index = 0; scenario_at(index) != NULL; index++) {
+        const explorer_program *program = scenario_at(index);
+        bool wanted = count == 0;
+        for (int name = 0; name < count; name++) {
+            bool matches = strncmp(program->name, names[name], strlen(names[name])) == 0;
+            wanted |= matches;
+            used[name] |= matches;
+        }
+        if (wanted && selected < PROGRAMS_MOST) {
+            reports[selected++].program = program;
+        }
+    }
+    for (int name = 0; name < count; name++) {
+        if (!used[name]) {
+            misuse("no scenario's name begins with '%s'.", names[name]);
+        }
+    }
+    return selected;
+}
+
+static void write_json(const char *path, const run_report *reports, size_t count)
+{
+    FILE *file = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
+    if (file == NULL) {
+        (void)fprintf(stderr, "explore: %s cannot be written: %s\n", path, strerror(errno));
+        exit(EXIT_FAILURE);
+    }
+    json_write(file, reports, count);
+    if (file != stdout) {
+        (void)fclose(file);
+    }
+}
+
+static int run(char **names, int count, const run_plan *plan, const char *json)
+{
+    static run_report reports[PROGRAMS_MOST];
+    if (count > PROGRAMS_MOST) {
+        misuse("more than %d names.", PROGRAMS_MOST);
+    }
+    size_t selected = select_programs(names, count, reports);
+    run_all(plan, reports, selected, print_report);
+    (void)printf("%zu scenarios, %llu schedules, %d violations\n", selected, (unsigned long long)schedules,
+                 violations);
+    if (json != NULL) {
+        write_json(json, reports, selected);
+    }
+    return violations == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// MARK: One schedule
+
+static const explorer_program *program_named(const char *name)
+{
+    for (size_t index = 0; scenario_at(index) != NULL; index++) {
+        if (strcmp(scenario_at(index)->name, name) == 0) {
+            return scenario_at(index);
+        }
+    }
+    misuse("there is no scenario '%s'.", name);
+}
+
+static void read_schedule(const explorer_program *program, const char *text, explorer_options *options)
+{
+    if (!explorer_schedule_read(&options->schedule, text)) {
+        misuse("'%s' is no schedule.", text);
+    }
+    if (options->schedule.frozen != 0 && program->check_frozen == NULL) {
+        misuse("%s does not claim that it goes on without a thread, so none can be stopped.", program->name);
+    }
+    options->strategy = EXPLORER_REPLAY;
+}
+
+static int replay(const char *name, const char *schedule, explorer_options options)
+{
+    const explorer_program *program = program_named(name);
+    read_schedule(program, schedule, &options);
+    explorer_print(stdout, program, &options, &options.schedule);
+    explorer_result result = explorer_run(program, &options);
+    (void)printf("%s, %llu steps: %s\n", name, (unsigned long long)result.steps,
+                 result.failed ? result.message : "holds");
+    return result.failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static int shrink(const char *name, const char *schedule, explorer_options options)
+{
+    const explorer_program *program = program_named(name);
+    read_schedule(program, schedule, &options);
+    options.executions_most = 1;
+    explorer_result result = explorer_run(program, &options);
+    if (!result.failed) {
+        (void)fprintf(stderr, "explore: %s holds under this schedule, so it cannot be shrunk.\n", name);
+        return EXIT_FAILURE;
+    }
+    explorer_schedule least = explorer_shrink(program, &options, &result);
+    char text[4096];
+    (void)explorer_schedule_write(&least, text, sizeof text);
+    (void)printf("%s\n", text);
+    return EXIT_SUCCESS;
+}
+
+// MARK: Others
+
+static int list(void)
+{
+    for (size_t index = 0; scenario_at(index) != NULL; index++) {
+        const explorer_program *program = scenario_at(index);
+        (void)printf("%-32s %-16s %s%s\n", program->name, program->properties, program->sentence,
+                     program->check_frozen != NULL ? "; any thread may stop for ever" : "");
+    }
+    return EXIT_SUCCESS;
+}
+
+static int litmus(explorer_options options)
+{
+    int wrong = 0;
+    options.bound = options.stale_bound = 9; // deep enough for every schedule of these programs
+    for (size_t index = 0; index < litmus_count; index++) {
+        const litmus_test *test = litmus_test_at(index);
+        explorer_result result = explorer_run(&test->program, &options);
+        bool right = result.failed == test->reachable && (result.failed || result.complete);
+        (void)printf("%-32s %-12s %-12s %s  %s\n", test->program.name, test->allowed ? "allowed" : "forbidden",
+                     result.failed ? "reached" : "not reached", right ? "as expected" : "WRONG",
+                     test->program.sentence);
+        wrong += !right;
+    }
+    (void)printf("litmus: %zu of %zu as expected\n", litmus_count - (size_t)wrong, litmus_count);
+    return wrong == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(int count, char **arguments)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    run_plan plan = {.options = explorer_options_default(), .jobs = processors > 0 ? (uint32_t)processors : 1};
+    plan.options.bound = 1;
+    plan.options.seed = 1;
+    const char *json = NULL;
+    enum { BOUND = 1, STALE, FROZEN, RANDOM, SEED, LIMIT, STEPS, SEQUENTIAL, JOBS, JSON, HELP };
+    const struct option options[] = {
+        {"bound", required_argument, NULL, BOUND},   {"stale", required_argument, NULL, STALE},
+        {"frozen-bound", required_argument, NULL, FROZEN}, {"random", required_argument, NULL, RANDOM},
+        {"seed", required_argument, NULL, SEED},     {"limit", required_argument, NULL, LIMIT},
+        {"steps", required_argument, NULL, STEPS},   {"sequential", no_argument, NULL, SEQUENTIAL},
+        {"jobs", required_argument, NULL, JOBS},     {"json", required_argument, NULL, JSON},
+        {"help", no_argument, NULL, HELP},           {NULL, 0, NULL, 0},
+    };
+    opterr = 0;
+    for (int which, index = 0; (which = getopt_long(count, arguments, "", options, &index)) != -1;) {
+        switch (which) {
+        case BOUND:
+            plan.options.bound = (uint32_t)number_of("bound", optarg, 100);
+            break;
+        case STALE:
+            plan.options.stale_bound = (uint32_t)number_of("stale", optarg, 100);
+            break;
+        case FROZEN:
+            plan.frozen_bound = (uint32_t)number_of("frozen-bound", optarg, 100);
+            break;
+        case RANDOM:
+            plan.random = number_of("random", optarg, UINT64_MAX);
+            break;
+        case SEED:
+            plan.options.seed = number_of("seed", optarg, UINT64_MAX);
+            break;
+        case LIMIT:
+            plan.options.executions_most = number_of("limit", optarg, UINT64_MAX);
+            break;
+        case STEPS:
+            plan.options.steps_most = (uint32_t)number_of("steps", optarg, UINT32_MAX);
+            break;
+        case SEQUENTIAL:
+            plan.options.sequentially_consistent = true;
+            break;
+        case JOBS:
+            plan.jobs = (uint32_t)number_of("jobs", optarg, 64);
+            if (plan.jobs == 0) {
+                misuse("--jobs needs at least 1.");
+            }
+            break;
+        case JSON:
+            json = optarg;
+            break;
+        case HELP:
+            (void)printf("%s", usage);
+            return EXIT_SUCCESS;
+        default:
+            misuse("'%s' is no option, or needs a value.", arguments[optind - 1]);
+        }
+    }
+    char **words = arguments + optind;
+    int left = count - optind;
+    if (left >= 1 && strcmp(words[0], "run") == 0) {
+        return run(words + 1, left - 1, &plan, json);
+    }
+    if (left == 1 && strcmp(words[0], "list") == 0) {
+        return list();
+    }
+    if (left == 1 && strcmp(words[0], "litmus") == 0) {
+        return litmus(plan.options);
+    }
+    if (left == 3 && strcmp(words[0], "replay") == 0) {
+        return replay(words[1], words[2], plan.options);
+    }
+    if (left == 3 && strcmp(words[0], "shrink") == 0) {
+        return shrink(words[1], words[2], plan.options);
+    }
+    if (left == 0) {
+        (void)fputs(usage, stderr);
+        return USAGE;
+    }
+    misuse("'%s' is no command, or it lacks something.", words[0]);
+}

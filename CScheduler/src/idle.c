@@ -2,7 +2,7 @@
 // be stopped.
 //
 //   W1  No lost wake-up from outside. A submitter publishes, then reads searching, sentry and sleepers. A
-//       worker sets its bit in sleepers and takes itself out of searching, then looks at every inbox. All of
+//       worker takes itself out of searching and sets its bit in sleepers, then looks at every inbox. All of
 //       it is seq_cst. In the one total order either the publication comes before the worker's look, which
 //       finds it, or the worker's steps come before the submitter's reads, which find the sleeper.
 //   W2  A submitter relies on lookers only if there are two (searching workers, the sentry): one stopped
@@ -11,10 +11,11 @@
 //       wake), KICKED (the futex call is done), each by a compare-exchange that names the sleep it means (the
 //       epoch). A submitter that finds NOTIFIED makes the futex call again, because whoever notified may be
 //       stopped in front of it; NOTIFIED and KICKED count as a looker each.
-//   W4  A worker is counted once or not at all, never twice: it clears its bit, then resets its state, then
-//       counts itself as searching. Too few lookers cost a needless wake-up, too many would lose one. The bit
-//       goes first, so that one that is stopped in between is not chosen again: a stopped worker keeps one
-//       wake-up, and the submission after that one wakes another.
+//   W4  A worker is counted once or not at all, never twice: it leaves searching before it sets its bit;
+//       later it clears its bit, then resets its state, then counts itself as searching. Too few lookers cost
+//       a needless wake-up, too many would lose one. The bit goes before the state, so that one that is
+//       stopped in between is not chosen again. So a stopped worker keeps one wake-up at most, and the
+//       submission after that one wakes another.
 //   W5  Somebody looks after a busy worker. A lone operation in a busy worker's deque is its own next step:
 //       waking a thief for it would only move it to another CPU. So a push of one operation wakes nobody
 //       while there is a looker; instead one sleeper, the sentry, sleeps with a timeout as long as any worker
@@ -28,7 +29,7 @@
 //
 // Orderings:
 //   P13  unpark: state (release) -> sleep: state (acquire). What the waker did before.
-//   P14  announce: sleepers, searching <-> after_submit: searching, sentry, sleepers. W1, seq_cst; partner
+//   P14  announce: searching, sleepers <-> after_submit: searching, sentry, sleepers. W1, seq_cst; partner
 //        P7.
 //   P15  found: searching, then sentry, awake, sleepers. W5; the pusher needs no fence, because this wakes
 //        whatever the pusher did.
@@ -159,8 +160,8 @@ uint32_t csched_idle_announce(csched_idle *idle, uint32_t worker, bool nested)
     if (nested) {
         csched_fetch_add(&idle->nested, 1, seq_cst); // before it is no longer awake: never uncounted
     }
+    csched_fetch_sub(&idle->searching, 1, seq_cst); // W4: before its bit, which may be kicked
     csched_fetch_or(&idle->sleepers[worker / 64], bit(worker), seq_cst); // P14
-    csched_fetch_sub(&idle->searching, 1, seq_cst);
     return csched_fetch_sub(&idle->awake, 1, seq_cst) - 1;
 }
 

@@ -23,6 +23,8 @@ let package = Package(
         .library(name: "PropertyTesting", targets: ["PropertyTesting"]),
         .library(name: "PropertyTestingSupport", targets: ["PropertyTestingSupport"]),
         .executable(name: "benchmarks", targets: ["benchmarks"]),
+        .executable(name: "explore", targets: ["explore"]),
+        .executable(name: "mutate", targets: ["mutate"]),
     ],
     targets: [
         .systemLibrary(name: "CURCU", pkgConfig: "liburcu-bp", providers: [.apt(["liburcu-dev"])]),
@@ -55,6 +57,19 @@ let package = Package(
         ),
         .target(name: "Explorer", cSettings: warnings),
         .target(name: "ExplorerLitmus", dependencies: ["Explorer"], cSettings: warnings),
+        .target(
+            name: "ExplorerScenarios", dependencies: ["Explorer"], exclude: ["torn.h"],
+            cSettings: warnings + [
+                .define("_GNU_SOURCE"), .define("CSCHED_PORT", to: "\"port_explorer.h\""),
+                .headerSearchPath("."), .headerSearchPath("../../CScheduler/src"),
+                .headerSearchPath("../../CScheduler/include"),
+            ]
+        ),
+        .executableTarget(
+            name: "explore", dependencies: ["Explorer", "ExplorerLitmus", "ExplorerScenarios"],
+            cSettings: warnings + [.define("_GNU_SOURCE")]
+        ),
+        .executableTarget(name: "mutate", swiftSettings: settings),
         .testTarget(
             name: "ExplorerTests", dependencies: ["Explorer", "ExplorerLitmus"], swiftSettings: settings
         ),

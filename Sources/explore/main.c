@@ -33,6 +33,7 @@ static const char usage[] =
     "  --limit N         schedules of a scenario at most, and then it is not complete (none)\n"
     "  --steps N         steps of a schedule at most: more are a livelock (5000)\n"
     "  --sequential      sequentially consistent memory\n"
+    "  --first           ends with the first violation\n"
     "  --jobs N          processes (as many as there are processors)\n"
     "  --json FILE       also writes what was found there\n"
     "\n"
@@ -104,25 +105,25 @@ static void print_report(const run_report *report)
     violations += run_report_failed(report);
 }
 
+// In the order of the names, each program once.
 static size_t select_programs(char **names, int count, run_report *reports)
 {
     size_t selected = 0;
-    bool used[PROGRAMS_MOST] = {false};
-    for (size_t index = 0; scenario_at(index) != NULL; index++) {
-        const explorer_program *program = scenario_at(index);
-        bool wanted = count == 0;
-        for (int name = 0; name < count; name++) {
-            bool matches = strncmp(program->name, names[name], strlen(names[name])) == 0;
-            wanted |= matches;
-            used[name] |= matches;
+    bool wanted[PROGRAMS_MOST] = {false};
+    char *everything[] = {""};
+    for (int name = 0; name < (count == 0 ? 1 : count); name++) {
+        const char *prefix = count == 0 ? everything[0] : names[name];
+        bool matches = false;
+        for (size_t index = 0; scenario_at(index) != NULL; index++) {
+            bool match = strncmp(scenario_at(index)->name, prefix, strlen(prefix)) == 0;
+            matches |= match;
+            if (match && !wanted[index]) {
+                wanted[index] = true;
+                reports[selected++].program = scenario_at(index);
+            }
         }
-        if (wanted && selected < PROGRAMS_MOST) {
-            reports[selected++].program = program;
-        }
-    }
-    for (int name = 0; name < count; name++) {
-        if (!used[name]) {
-            misuse("no scenario's name begins with '%s'.", names[name]);
+        if (!matches) {
+            misuse("no scenario's name begins with '%s'.", prefix);
         }
     }
     return selected;
@@ -144,11 +145,8 @@ static void write_json(const char *path, const run_report *reports, size_t count
 static int run(char **names, int count, const run_plan *plan, const char *json)
 {
     static run_report reports[PROGRAMS_MOST];
-    if (count > PROGRAMS_MOST) {
-        misuse("more than %d names.", PROGRAMS_MOST);
-    }
     size_t selected = select_programs(names, count, reports);
-    run_all(plan, reports, selected, print_report);
+    selected = run_all(plan, reports, selected, print_report);
     (void)printf("%zu scenarios, %llu schedules, %d violations\n", selected, (unsigned long long)schedules,
                  violations);
     if (json != NULL) {
@@ -244,13 +242,13 @@ int main(int count, char **arguments)
     plan.options.bound = 1;
     plan.options.seed = 1;
     const char *json = NULL;
-    enum { BOUND = 1, STALE, FROZEN, RANDOM, SEED, LIMIT, STEPS, SEQUENTIAL, JOBS, JSON, HELP };
+    enum { BOUND = 1, STALE, FROZEN, RANDOM, SEED, LIMIT, STEPS, SEQUENTIAL, FIRST, JOBS, JSON, HELP };
     const struct option options[] = {
         {"bound", required_argument, NULL, BOUND},   {"stale", required_argument, NULL, STALE},
         {"frozen-bound", required_argument, NULL, FROZEN}, {"random", required_argument, NULL, RANDOM},
         {"seed", required_argument, NULL, SEED},     {"limit", required_argument, NULL, LIMIT},
         {"steps", required_argument, NULL, STEPS},   {"sequential", no_argument, NULL, SEQUENTIAL},
-        {"jobs", required_argument, NULL, JOBS},     {"json", required_argument, NULL, JSON},
+        {"first", no_argument, NULL, FIRST}, {"jobs", required_argument, NULL, JOBS},     {"json", required_argument, NULL, JSON},
         {"help", no_argument, NULL, HELP},           {NULL, 0, NULL, 0},
     };
     opterr = 0;
@@ -279,6 +277,9 @@ int main(int count, char **arguments)
             break;
         case SEQUENTIAL:
             plan.options.sequentially_consistent = true;
+            break;
+        case FIRST:
+            plan.first = true;
             break;
         case JOBS:
             plan.jobs = (uint32_t)number_of("jobs", optarg, 64);

@@ -54,6 +54,8 @@ static void run_program(const run_plan *plan, run_report *report)
     }
 }
 
+enum { JOBS_MOST = 64 };
+
 typedef struct {
     pid_t process;
     int pipe;
@@ -99,10 +101,10 @@ static void finish(job *ended)
     ended->process = 0;
 }
 
-void run_all(const run_plan *plan, run_report *reports, size_t count, void (*ended)(const run_report *report))
+size_t run_all(const run_plan *plan, run_report *reports, size_t count, void (*ended)(const run_report *report))
 {
-    job jobs[64] = {{.process = 0}};
-    size_t most = plan->jobs < 64 ? plan->jobs : 64;
+    job jobs[JOBS_MOST] = {{.process = 0}};
+    size_t most = plan->jobs < JOBS_MOST ? plan->jobs : JOBS_MOST;
     size_t next = 0;
     for (size_t done = 0; done < count;) {
         for (size_t place = 0; place < most && next < count; place++) {
@@ -120,7 +122,9 @@ void run_all(const run_plan *plan, run_report *reports, size_t count, void (*end
                 finish(&jobs[place]);
                 ended(jobs[place].report);
                 done++;
+                count = plan->first && run_report_failed(jobs[place].report) ? next : count;
             }
         }
     }
+    return next;
 }

@@ -10,6 +10,7 @@ typedef struct {
     uint64_t random;          // executions of the random search (PCT)
     uint32_t frozen_bound;    // departures beside a thread that stops for ever
     uint32_t jobs;
+    bool first; // no further one is begun after a violation
 } run_plan;
 
 /// How one search over one program ended.
@@ -30,7 +31,8 @@ typedef struct {
 
 bool run_report_failed(const run_report *report);
 
-/// Fills `reports`, of which every one names its program, and calls `ended` for each as soon as it has ended.
-void run_all(const run_plan *plan, run_report *reports, size_t count, void (*ended)(const run_report *report));
+/// Fills `reports`, of which every one names its program, and calls `ended` for each as soon as it has ended. Returns
+/// how many of them, from the first on, were begun.
+size_t run_all(const run_plan *plan, run_report *reports, size_t count, void (*ended)(const run_report *report));
 
 #endif

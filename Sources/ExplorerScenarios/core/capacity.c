@@ -1,1 +1,1 @@
-#include "../../../CScheduler/src/capacity.c"
+#include <capacity.c>

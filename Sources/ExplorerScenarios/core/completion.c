@@ -1,1 +1,1 @@
-#include "../../../CScheduler/src/completion.c"
+#include <completion.c>

@@ -1,1 +1,1 @@
-#include "../../../CScheduler/src/deque.c"
+#include <deque.c>

@@ -1,1 +1,1 @@
-#include "../../../CScheduler/src/idle.c"
+#include <idle.c>

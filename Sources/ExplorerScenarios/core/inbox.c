@@ -1,1 +1,1 @@
-#include "../../../CScheduler/src/inbox.c"
+#include <inbox.c>

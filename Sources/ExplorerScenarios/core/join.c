@@ -1,1 +1,1 @@
-#include "../../../CScheduler/src/join.c"
+#include <join.c>

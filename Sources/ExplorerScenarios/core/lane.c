@@ -1,1 +1,1 @@
-#include "../../../CScheduler/src/lane.c"
+#include <lane.c>

@@ -1,1 +1,1 @@
-#include "../../../CScheduler/src/observer.c"
+#include <observer.c>

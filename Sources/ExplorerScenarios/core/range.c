@@ -1,1 +1,1 @@
-#include "../../../CScheduler/src/range.c"
+#include <range.c>

@@ -1,4 +1,4 @@
-#include "../../../CScheduler/src/registry.c"
+#include <registry.c>
 
 #include "registry_model.h"
 

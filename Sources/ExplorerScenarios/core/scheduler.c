@@ -1,4 +1,4 @@
-#include "../../../CScheduler/src/scheduler.c"
+#include <scheduler.c>
 
 #include "../scenario.h"
 

@@ -1,1 +1,1 @@
-#include "../../../CScheduler/src/sizing.c"
+#include <sizing.c>

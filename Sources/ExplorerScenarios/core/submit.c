@@ -1,1 +1,1 @@
-#include "../../../CScheduler/src/submit.c"
+#include <submit.c>

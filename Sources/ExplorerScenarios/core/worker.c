@@ -1,1 +1,1 @@
-#include "../../../CScheduler/src/worker.c"
+#include <worker.c>

@@ -1,0 +1,66 @@
+import Foundation
+
+/// A mutant that somebody thought of, and that no operator makes.
+///
+///     count after push
+///     submit.c
+///     - the text as it is, which occurs once
+///     + the text as it becomes
+struct HandWritten {
+    let name: String
+    let file: String
+    let old: String
+    let new: String
+
+    /// Reads entries that are separated by blank lines; `#` begins a comment.
+    static func read(_ path: String) throws -> [HandWritten] {
+        try entries(of: path).map { lines in
+            guard lines.count >= 4 else { throw Failure("\(path): '\(lines[0])' is no mutant: \(lines.count) lines.") }
+            let parts = ["- ", "+ "].map { mark in
+                lines.dropFirst(2).filter { $0.hasPrefix(mark) }.map { $0.dropFirst(2) }.joined(separator: "\n")
+            }
+            return HandWritten(name: lines[0], file: lines[1], old: parts[0], new: parts[1])
+        }
+    }
+
+    func mutant(of source: CSource) throws -> Mutant {
+        let text = source.string(source.text.indices)
+        let places = text.ranges(of: old)
+        guard places.count == 1 else {
+            throw Failure("the mutant '\(name)' replaces what occurs \(places.count) times in \(file), not once.")
+        }
+        return Mutant(
+            id: "\(file): by hand: \(name)", file: file, operation: "by hand",
+            text: text.replacingCharacters(in: places[0], with: new))
+    }
+}
+
+/// Mutants that change nothing that can be seen, and why.
+///
+///     idle.c:unpark: relaxed: csched_load(parker, seq_cst)
+///     because ...
+struct Equivalents {
+    private(set) var reasons: [String: String] = [:]
+
+    init(_ path: String) throws {
+        for lines in try entries(of: path) {
+            guard lines.count >= 2, lines[1].hasPrefix("because ") else {
+                throw Failure("\(path): '\(lines[0])' has no reason.")
+            }
+            reasons[lines[0]] = lines.dropFirst().joined(separator: " ")
+        }
+    }
+}
+
+private func entries(of path: String) throws -> [[String]] {
+    let text = try String(contentsOfFile: path, encoding: .utf8)
+    return text.split(separator: "\n", omittingEmptySubsequences: false)
+        .filter { !$0.hasPrefix("#") }
+        .split(whereSeparator: \.isEmpty)
+        .map { $0.map(String.init) }
+}
+
+struct Failure: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
+}

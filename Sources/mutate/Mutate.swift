@@ -1,0 +1,152 @@
+import Foundation
+
+// The gate of the checks: versions of the core with one defect each, every one of which a scenario has to find.
+
+private let usage = """
+    mutate: breaks the core in every way it knows, one at a time, and runs the explorer's scenarios against it.
+
+      mutate list                  the mutants
+      mutate run [OPTIONS]         exits with 1 when one survives that is not listed as equivalent
+
+      --only TEXT    those whose names contain it
+      --shard I/N    the I-th of N parts, counted from 0
+      --whole        all scenarios for each mutant, not only up to the first that finds it
+      --bound N      changes of the running thread in a schedule (1)
+      --random N     random schedules of a scenario beside those (200)
+      --limit N      schedules of a scenario at most (4000)
+      --seconds N    for one mutant; more count as found (300)
+      --jobs N       mutants at a time (as many as there are processors)
+      --state FILE   what was found is kept there, and not done again
+      --json FILE    the matrix
+      --table FILE   the matrix as Markdown
+    """
+
+private struct Options {
+    var only = ""
+    var shard = (index: 0, count: 1)
+    var effort = Effort(bound: 1, random: 200, limit: 4000, isWhole: false)
+    var seconds = 300
+    var jobs = ProcessInfo.processInfo.activeProcessorCount
+    var state: String?
+    var json: String?
+    var table: String?
+
+    init(_ words: [String]) throws {
+        var words = words[...]
+        func value(of option: String) throws -> String {
+            guard let value = words.popFirst() else { throw Failure("\(option) needs a value.") }
+            return value
+        }
+        func number(of option: String) throws -> Int {
+            let text = try value(of: option)
+            guard let number = Int(text), number >= 0 else { throw Failure("\(option) needs a number, and '\(text)' is none.") }
+            return number
+        }
+        while let option = words.popFirst() {
+            switch option {
+            case "--only": only = try value(of: option)
+            case "--whole": effort.isWhole = true
+            case "--bound": effort.bound = try number(of: option)
+            case "--random": effort.random = try number(of: option)
+            case "--limit": effort.limit = try number(of: option)
+            case "--seconds": seconds = try number(of: option)
+            case "--jobs": jobs = max(1, try number(of: option))
+            case "--state": state = try value(of: option)
+            case "--json": json = try value(of: option)
+            case "--table": table = try value(of: option)
+            case "--shard":
+                let text = try value(of: option)
+                let parts = text.split(separator: "/").compactMap { Int($0) }
+                guard parts.count == 2, parts[0] >= 0, parts[0] < parts[1] else {
+                    throw Failure("--shard needs I/N with I below N, and '\(text)' is none.")
+                }
+                shard = (parts[0], parts[1])
+            default: throw Failure("'\(option)' is no option.")
+            }
+        }
+    }
+
+    var isPart: Bool { !only.isEmpty || shard.count > 1 }
+}
+
+@main
+struct Mutate {
+    /// How many there were when the gate was last looked at: fewer are an error.
+    static let least = 120
+
+    static func main() {
+        do {
+            try main(Array(CommandLine.arguments.dropFirst()))
+        } catch {
+            FileHandle.standardError.write(Data("mutate: \(error)\n".utf8))
+            exit(error is Failure ? 64 : 1)
+        }
+    }
+
+    private static func main(_ words: [String]) throws {
+        let root = URL(fileURLWithPath: FileManager.default.currentDirectoryPath)
+        guard FileManager.default.fileExists(atPath: root.appending(path: "CScheduler/src").path) else {
+            throw Failure("run it in the package's folder.")
+        }
+        switch words.first {
+        case "list":
+            for mutant in try mutants(in: root) { print(mutant.id) }
+        case "run":
+            exit(try run(Options(Array(words.dropFirst())), in: root) ? 0 : 1)
+        case "--help":
+            print(usage)
+        default:
+            throw Failure("list or run? 'mutate --help' says more.")
+        }
+    }
+
+    private static func mutants(in root: URL) throws -> [Mutant] {
+        let folder = root.appending(path: "CScheduler/src")
+        // The rest is not in the explorer: it has its own port and grace periods.
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+            .filter { $0.hasSuffix(".c") && !["internals.c", "reclaim.c", "sizing.c"].contains($0) }.sorted()
+        let byHand = try HandWritten.read(root.appending(path: "Tests/Mutants/by-hand.txt").path)
+        let sources = try Dictionary(
+            uniqueKeysWithValues: names.map {
+                let text = try String(contentsOf: folder.appending(path: $0), encoding: .utf8)
+                return ($0, CSource(name: $0, text: text))
+            })
+        let generated = names.flatMap { name in MutationOperator.all.flatMap { $0.mutants(of: sources[name]!) } }
+        let written = try byHand.map { each in
+            guard let source = sources[each.file] else { throw Failure("there is no \(each.file) for '\(each.name)'.") }
+            return try each.mutant(of: source)
+        }
+        return (generated + written).numbered()
+    }
+
+    private static func run(_ options: Options, in root: URL) throws -> Bool {
+        let everything = try mutants(in: root)
+        let wanted = everything.enumerated()
+            .filter { $0.offset % options.shard.count == options.shard.index }.map(\.element)
+            .filter { options.only.isEmpty || $0.id.contains(options.only) }
+        let laboratory = Laboratory(root: root, scratch: root.appending(path: ".build/mutants"))
+        try laboratory.prepare()
+        let baseline = try laboratory.buildBaseline()
+        let scenarios = try check(baseline, in: laboratory, options)
+        let outcomes = try Trials(laboratory, options.effort, seconds: options.seconds, state: options.state)
+            .run(wanted, jobs: options.jobs)
+        let equivalents = try Equivalents(root.appending(path: "Tests/Mutants/equivalents.txt").path)
+        let matrix = Matrix(outcomes: outcomes, equivalents: equivalents, scenarios: scenarios)
+        if let path = options.json { try matrix.json.write(toFile: path, atomically: true, encoding: .utf8) }
+        if let path = options.table { try matrix.table.write(toFile: path, atomically: true, encoding: .utf8) }
+        print(matrix.summary)
+        let gate = Gate(matrix: matrix, least: options.isPart ? 0 : least, isPart: options.isPart)
+        let objections = gate.objections + (options.effort.isWhole && !options.isPart ? gate.idle : [])
+        for objection in objections { print("mutate: \(objection)") }
+        return objections.isEmpty
+    }
+
+    /// The core as it is must pass, or nothing can be said of its mutants.
+    private static func check(_ baseline: URL, in laboratory: Laboratory, _ options: Options) throws -> [String] {
+        let effort = options.effort.arguments.filter { $0 != "--first" }
+        let result = try laboratory.run(baseline.path, ["run"] + effort, seconds: 3600)
+        guard result.status == 0 else { throw Failure("the core as it is fails:\n\(result.output)") }
+        let list = try laboratory.run(baseline.path, ["list"], seconds: 60)
+        return list.output.split(separator: "\n").compactMap { $0.split(separator: " ").first.map(String.init) }
+    }
+}

@@ -161,7 +161,6 @@ static bool close_and_take_oldest(csched_deque *deque, int64_t bottom, csched_op
     while (top < opened) { // at or above it no thief that saw it open can succeed
         *operation = csched_slot_read(slot(buffer, top));
         if (csched_cas(&deque->top, &top, top + 1, seq_cst, acquire)) { // P4
-            csched_fence_after_rmw(seq_cst);                            // X3 counts on the fence of a pop
             open_half(deque, top + 1, bottom + 1);
             return true;
         }
@@ -174,11 +173,7 @@ static bool close_and_take_oldest(csched_deque *deque, int64_t bottom, csched_op
 static bool take_last(csched_deque *deque, csched_buffer *buffer, int64_t top, csched_operation *operation)
 {
     *operation = csched_slot_read(slot(buffer, top));
-    if (!csched_cas(&deque->top, &top, top + 1, seq_cst, relaxed)) {
-        return false;
-    }
-    csched_fence_after_rmw(seq_cst); // X3 counts on the fence of a pop
-    return true;
+    return csched_cas(&deque->top, &top, top + 1, seq_cst, relaxed);
 }
 
 bool csched_deque_pop(csched_deque *deque, csched_operation *operation)

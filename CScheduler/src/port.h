@@ -14,7 +14,6 @@
 //   csched_cas(object, expected *, desired, success, failure)        strong
 //   csched_cas_weak(object, expected *, desired, success, failure)
 //   csched_fence(order)                           seq_cst
-//   csched_fence_after_rmw(order)                 seq_cst; right after a read-modify-write, which may be one
 //   csched_futex_wait(word *, value, timeout_ns)  false: timed out
 //   csched_futex_wake(word *, count)              touches no memory of `word`
 //   csched_allocate(size, alignment), csched_free(pointer)

@@ -67,13 +67,6 @@ static inline void csched_fence_seq_cst(void)
 }
 #endif
 
-// A locked instruction of x86 is a full fence already; elsewhere a seq_cst read-modify-write orders less.
-#if defined(__x86_64__) && !defined(CSCHED_SANITIZE_THREAD)
-#define csched_fence_after_rmw(order) atomic_signal_fence(memory_order_##order)
-#else
-#define csched_fence_after_rmw(order) csched_fence(order)
-#endif
-
 #define csched_thread_local static _Thread_local
 
 static inline bool csched_futex_wait(const void *word, uint32_t value, uint64_t timeout_ns)

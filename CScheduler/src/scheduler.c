@@ -502,7 +502,6 @@ void csched_scheduler_suspend(csched_scheduler *scheduler)
         csched_check(before < UINT32_MAX - CSCHED_SUSPENSION, "suspended too often");
     } while (
         !csched_cas_weak(&scheduler->control, &before, before + CSCHED_SUSPENSION, seq_cst, seq_cst)); // P19
-    csched_fence(seq_cst); // P19: what the caller reads next (running) is read after control was set
 }
 
 void csched_scheduler_resume(csched_scheduler *scheduler)

@@ -9,8 +9,9 @@
 //       an operation of another counter, searches, or waits, and then names no counter. While it runs an
 //       operation of that counter, the counter could not have reached zero anyway; so a debt never delays a
 //       completion.
-//   X3  Before every body: running = 1, a fence (that of pop, P2), then control. suspend: control, a fence,
-//       then running. So after suspend returned, a worker that does not show as running starts nothing. (P19)
+//   X3  running goes from 0 to 1 before control is read for the first body, and stays there until no body
+//       follows. suspend changes control, then its caller reads running. So after suspend returned, a worker
+//       that does not show as running starts nothing. (P19)
 //   X4  Fairness: every fair_interval operations (about CSCHED_FAIR_NS, at most CSCHED_FAIR_MOST) a worker
 //       first takes the oldest it can find: from the inboxes, and every other time from the top of its own
 //       deque. So neither endless local work nor an operation that submits itself starves anything older.
@@ -20,6 +21,11 @@
 //       SEALED, then all inboxes empty, then nobody awake and nobody asleep inside a body: so all inboxes
 //       were closed and empty, every deque is empty because its owner sleeps, and no body runs that could
 //       submit. A worker that took the last operation in between is awake, and will be the last one later.
+//
+// Orderings:
+//   P19  show_running: running, a fence, then control <-> suspend: control, then running (statistics), both
+//        seq_cst. One fence is enough for a whole row of bodies: either it comes before the suspension, and
+//        running is seen, or control is. Back to 0 with release: who sees it sees what the bodies wrote.
 
 #include "worker.h"
 
@@ -378,11 +384,8 @@ static bool take_fairly(csched_worker *worker, csched_operation *operation)
 
 static bool take_own(csched_worker *worker, csched_operation *operation)
 {
-    if (csched_unlikely(--worker->until_fair == 0) && take_fairly(worker, operation)) {
-        csched_fence(seq_cst); // X3
-        return true;
-    }
-    return csched_deque_pop(&worker->deque, operation);
+    return (csched_unlikely(--worker->until_fair == 0) && take_fairly(worker, operation)) ||
+           csched_deque_pop(&worker->deque, operation);
 }
 
 // Whether a worker that is about to sleep has to stay awake. `control` was read after its announcement,
@@ -522,21 +525,30 @@ static outcome search(csched_worker *worker, csched_operation *operation, const 
     }
 }
 
+static void show_running(csched_worker *worker)
+{
+    if (csched_unlikely(csched_load(&worker->running, relaxed) == 0)) {
+        csched_store(&worker->running, 1, relaxed);
+        csched_fence(seq_cst); // P19
+    }
+}
+
 // X3: takes an operation and passes the gate with it.
 static outcome next(csched_worker *worker, csched_operation *operation, uint32_t *control, const reason *why)
 {
-    csched_store(&worker->running, 1, relaxed); // P19
+    show_running(worker);
     bool taken = take_own(worker, operation);
     for (;;) {
         if (csched_unlikely(!taken)) {
-            csched_store(&worker->running, why == NULL ? 0 : 1, release);
+            if (why == NULL) { // else a body is waiting
+                csched_store(&worker->running, 0, release);
+            }
             pay(worker); // X2
             outcome found = search(worker, operation, why);
             if (found != FOUND) {
                 return found;
             }
-            csched_store(&worker->running, 1, relaxed);
-            csched_fence(seq_cst); // P19
+            show_running(worker);
         }
         *control = csched_load(&worker->scheduler->control, acquire);
         if (csched_likely(!csched_is_suspended(*control))) {

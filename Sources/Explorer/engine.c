@@ -151,7 +151,8 @@ static int candidates(uint8_t *numbers)
 {
     int count = 0;
     for (kind wanted = GOES_ON; wanted < KINDS; wanted++) {
-        for (int offset = 1; offset <= engine.count && (count == 0 || wanted == GOES_ON || wanted == TIME_MAY_PASS);
+        for (int offset = 1;
+             offset <= engine.count && (count == 0 || wanted == GOES_ON || wanted == TIME_MAY_PASS);
              offset++) {
             int number = (engine.self + offset + engine.count) % engine.count;
             if (is_of_kind(&engine.threads[number], wanted)) {

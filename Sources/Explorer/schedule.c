@@ -10,9 +10,8 @@ int explorer_schedule_write(const explorer_schedule *schedule, char *text, size_
     if (schedule->count == 0 && schedule->frozen == 0) {
         return snprintf(text, size, "-");
     }
-    int length = schedule->frozen == 0
-                     ? 0
-                     : snprintf(text, size, "f%d@%u", schedule->frozen - 1, schedule->frozen_at);
+    int length =
+        schedule->frozen == 0 ? 0 : snprintf(text, size, "f%d@%u", schedule->frozen - 1, schedule->frozen_at);
     for (uint32_t index = 0; index < schedule->count; index++) {
         const explorer_deviation *each = &schedule->at[index];
         size_t used = (size_t)length < size ? (size_t)length : size;

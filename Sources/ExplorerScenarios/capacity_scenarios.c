@@ -97,7 +97,11 @@ static void closes(void *unused)
     csched_capacity_interrupt(&capacity);
 }
 
-static void close_check(void) { csched_capacity_leave(&capacity, 1); check(); }
+static void close_check(void)
+{
+    csched_capacity_leave(&capacity, 1);
+    check();
+}
 
 static void close_setup(void)
 {
@@ -122,11 +126,11 @@ static void exempt_setup(void)
     (void)explorer_spawn("exempt", comes_exempt, NULL);
 }
 
-
 const explorer_program capacity_scenarios[] = {
     SCENARIO("capacity", full, "K1 S3 S6", "three want the one place", .check = check),
     SCENARIO("capacity", bulk, "K1 S3 S6", "one wants all places at once", .check = check),
-    SCENARIO("capacity", close, "S3 S14", "the scheduler closes while one waits for room", .check = close_check),
+    SCENARIO("capacity", close, "S3 S14", "the scheduler closes while one waits for room",
+             .check = close_check),
     SCENARIO("capacity", exempt, "S3 S6", "one that may not be refused takes the room", .check = check),
 };
 const size_t capacity_scenario_count = sizeof capacity_scenarios / sizeof capacity_scenarios[0];

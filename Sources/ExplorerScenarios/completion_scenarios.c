@@ -68,7 +68,6 @@ static void wait_setup(void)
     (void)explorer_spawn("waiter", waits, NULL);
 }
 
-
 // A waiter sleeps when its generation ends and the next one begins, which ends only after the wait.
 static void leaves_and_enters_again(void *unused)
 {
@@ -305,17 +304,20 @@ static void instalments_setup(void)
     (void)explorer_spawn("waiter", waits, NULL);
 }
 
-
 const explorer_program completion_scenarios[] = {
     SCENARIO("completion", wait, "S4 S5", "waiters come early, late and in between", .check = check),
     SCENARIO("completion", generation, "S4 S5", "the next generation begins under a waiter", .check = check),
     SCENARIO("completion", timeout, "S4 S5", "one waiter gives up, another does not", .check = check),
     SCENARIO("completion", notify, "O3 S4", "notifications race with the last leave", .check = notify_check),
-    SCENARIO("completion", give_back, "O3", "another enters while the last leave holds the notifications", .check = give_back_check),
-    SCENARIO("completion", cancel, "C3 R1", "a notification is cancelled while it is called", .check = cancel_check),
-    SCENARIO("completion", release, "O3 R1 R3", "the counter is given up before the last leave", .check = release_check),
+    SCENARIO("completion", give_back, "O3", "another enters while the last leave holds the notifications",
+             .check = give_back_check),
+    SCENARIO("completion", cancel, "C3 R1", "a notification is cancelled while it is called",
+             .check = cancel_check),
+    SCENARIO("completion", release, "O3 R1 R3", "the counter is given up before the last leave",
+             .check = release_check),
     SCENARIO("completion", free, "R3 S4", "a waiter frees the counter when it is woken"),
-    SCENARIO("completion", sweep, "O3 R1", "the list is swept under the last leave", .check = give_back_check),
+    SCENARIO("completion", sweep, "O3 R1", "the list is swept under the last leave",
+             .check = give_back_check),
     SCENARIO("completion", instalments, "S4 S6", "leaves of many at once", .check = instalments_check),
 };
 const size_t completion_scenario_count = sizeof completion_scenarios / sizeof completion_scenarios[0];

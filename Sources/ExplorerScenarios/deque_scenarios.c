@@ -175,12 +175,16 @@ static void own_oldest_setup(void)
     (void)explorer_spawn("thief", steals_twice, (void *)4);
 }
 
-
 const explorer_program deque_scenarios[] = {
-    SCENARIO("deque", last, "Q1 Q2 Q6 R4", "owner and thieves want the last operation", .check = check, .check_frozen = check_frozen),
-    SCENARIO("deque", open, "Q1 Q2 Q6 R4", "thieves take many, and the owner pops below what is open", .check = check, .check_frozen = check_frozen),
-    SCENARIO("deque", reopen, "Q1 Q2 Q6 R4", "the deque is closed and opened again under a thief", .check = check, .check_frozen = check_frozen),
-    SCENARIO("deque", grow, "Q1 Q2 Q6 R3", "the buffer grows under a thief", .check = check, .check_frozen = check_frozen),
-    SCENARIO("deque", own_oldest, "Q1 Q2", "the owner takes its own oldest operation", .check = check, .check_frozen = check_frozen),
+    SCENARIO("deque", last, "Q1 Q2 Q6 R4", "owner and thieves want the last operation", .check = check,
+             .check_frozen = check_frozen),
+    SCENARIO("deque", open, "Q1 Q2 Q6 R4", "thieves take many, and the owner pops below what is open",
+             .check = check, .check_frozen = check_frozen),
+    SCENARIO("deque", reopen, "Q1 Q2 Q6 R4", "the deque is closed and opened again under a thief",
+             .check = check, .check_frozen = check_frozen),
+    SCENARIO("deque", grow, "Q1 Q2 Q6 R3", "the buffer grows under a thief", .check = check,
+             .check_frozen = check_frozen),
+    SCENARIO("deque", own_oldest, "Q1 Q2", "the owner takes its own oldest operation", .check = check,
+             .check_frozen = check_frozen),
 };
 const size_t deque_scenario_count = sizeof deque_scenarios / sizeof deque_scenarios[0];

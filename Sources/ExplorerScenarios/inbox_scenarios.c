@@ -146,10 +146,12 @@ static void close_setup(void)
     (void)explorer_spawn("worker", takes_twice, (void *)2);
 }
 
-
 const explorer_program inbox_scenarios[] = {
-    SCENARIO("inbox", take, "Q1 Q2 Q3 Q6", "two workers take what one thread appends", .check = check, .check_frozen = check_frozen),
-    SCENARIO("inbox", segments, "Q1 Q2 Q3 R3 Q8", "a segment is used up under a worker", .check = check, .check_frozen = check_frozen),
-    SCENARIO("inbox", close, "Q1 S14", "an append is accepted before a close, or refused", .check = check, .check_frozen = check_frozen),
+    SCENARIO("inbox", take, "Q1 Q2 Q3 Q6", "two workers take what one thread appends", .check = check,
+             .check_frozen = check_frozen),
+    SCENARIO("inbox", segments, "Q1 Q2 Q3 R3 Q8", "a segment is used up under a worker", .check = check,
+             .check_frozen = check_frozen),
+    SCENARIO("inbox", close, "Q1 S14", "an append is accepted before a close, or refused", .check = check,
+             .check_frozen = check_frozen),
 };
 const size_t inbox_scenario_count = sizeof inbox_scenarios / sizeof inbox_scenarios[0];

@@ -179,7 +179,8 @@ static void shut_down(uint64_t timeout_ns)
     csched_check(csched_scheduler_shutdown(scheduler, timeout_ns) == CSCHED_OK, "shutdown");
     csched_operation late = operation(15);
     late.counter = NULL;
-    csched_check(csched_submit(scheduler, &late) == CSCHED_CLOSED, "a submission after shutdown was accepted (S14)");
+    csched_check(csched_submit(scheduler, &late) == CSCHED_CLOSED,
+                 "a submission after shutdown was accepted (S14)");
 }
 
 static void expect_accepted(int count, bool cancelling)
@@ -188,7 +189,8 @@ static void expect_accepted(int count, bool cancelling)
         int settled = times_run(number) + times_cancelled(number);
         if (settled != accepted[number] || (!cancelling && times_cancelled(number) != 0)) {
             explorer_fail("operation %d was %s, run %d times and cancelled %d times (S13)", number,
-                          accepted[number] ? "accepted" : "refused", times_run(number), times_cancelled(number));
+                          accepted[number] ? "accepted" : "refused", times_run(number),
+                          times_cancelled(number));
         }
     }
     if (csched_completion_outstanding(counter) != 0) {
@@ -468,8 +470,7 @@ static void releases(void *context)
 
 static void observe(int number)
 {
-    csched_observer observer = {
-        .notify = observes, .release = releases, .context = (void *)(intptr_t)number};
+    csched_observer observer = {.notify = observes, .release = releases, .context = (void *)(intptr_t)number};
     csched_check(csched_scheduler_observe(scheduler, &observer) == CSCHED_OK, "observe");
 }
 

@@ -112,7 +112,8 @@ MAIN(busy_and_falling_asleep)
 static void bulk_main(void)
 {
     world_open_workers(2);
-    csched_operation batch[] = {operation_with(0, passes_gate_0), operation(1), operation_with(2, opens_gate_0)};
+    csched_operation batch[] = {operation_with(0, passes_gate_0), operation(1),
+                                operation_with(2, opens_gate_0)};
     world_explore();
     csched_check(csched_submit_bulk(scheduler, batch, 3) == CSCHED_OK, "a bulk submission was not accepted");
     end(3);
@@ -275,7 +276,9 @@ const explorer_program parking_scenarios[] = {
     SCENARIO("parking", help, "S3 S16", "a worker waits inside a body, and runs what comes"),
     SCENARIO("parking", help_of_two, "S3 S16", "the same with a second worker, asleep"),
     SCENARIO("parking", left_outside, "S5 S16", "a thread wakes a worker that waits inside a body"),
-    SCENARIO("parking", free, "S1 S2 S12", "any thread stops for ever between submit and the end", .check_frozen = free_check_frozen),
-    SCENARIO("parking", free_children, "S1 S2 S12", "the same, with a body that submits", .check_frozen = free_check_frozen),
+    SCENARIO("parking", free, "S1 S2 S12", "any thread stops for ever between submit and the end",
+             .check_frozen = free_check_frozen),
+    SCENARIO("parking", free_children, "S1 S2 S12", "the same, with a body that submits",
+             .check_frozen = free_check_frozen),
 };
 const size_t parking_scenario_count = sizeof parking_scenarios / sizeof parking_scenarios[0];

@@ -56,7 +56,6 @@
 #define csched_cas_weak(object, expected, desired, success, failure)                                         \
     csched_compare(object, expected, desired, success, failure, true)
 #define csched_fence(order) explorer_fence(csched_site("fence " #order), explorer_##order)
-#define csched_fence_after_rmw(order) csched_fence(order)
 
 #define csched_thread_local explorer_thread_local
 

@@ -142,7 +142,8 @@ static void closes(void *unused)
 static void close_check(void)
 {
     csched_submitter *each = registry_model_first(&registry);
-    if (each != NULL && csched_inbox_append(&each->inbox, &(csched_operation){.context = NULL}, 1) == CSCHED_APPENDED) {
+    if (each != NULL &&
+        csched_inbox_append(&each->inbox, &(csched_operation){.context = NULL}, 1) == CSCHED_APPENDED) {
         explorer_fail("an inbox is open after the close (S14)");
     }
     check();
@@ -164,10 +165,7 @@ static void destroys(void *unused)
 
 static void outlive_check(void) { csched_reclaim_destroy(domain); }
 
-static void submits_to_the_next(void)
-{
-    (void)csched_registry_find(ID + 1);
-}
+static void submits_to_the_next(void) { (void)csched_registry_find(ID + 1); }
 
 static void outlive_submitter(void)
 {
@@ -213,11 +211,13 @@ static void look_setup(void)
     (void)explorer_spawn("looker", looks, NULL);
 }
 
-
 const explorer_program registry_scenarios[] = {
-    SCENARIO("registry", leave, "Q1 R1 R3 S6", "a thread ends while workers look at its inbox", .check = check, .check_frozen = check_frozen),
-    SCENARIO("registry", come, "Q1 Q2", "two threads come at once", .check = check, .check_frozen = check_frozen),
-    SCENARIO("registry", chunk, "Q1 R1", "two threads come, and there is no place left", .check = check, .check_frozen = check_frozen),
+    SCENARIO("registry", leave, "Q1 R1 R3 S6", "a thread ends while workers look at its inbox",
+             .check = check, .check_frozen = check_frozen),
+    SCENARIO("registry", come, "Q1 Q2", "two threads come at once", .check = check,
+             .check_frozen = check_frozen),
+    SCENARIO("registry", chunk, "Q1 R1", "two threads come, and there is no place left", .check = check,
+             .check_frozen = check_frozen),
     SCENARIO("registry", close, "S14", "a thread comes while the scheduler closes", .check = close_check),
     SCENARIO("registry", outlive, "R1 R3", "a thread ends while the scheduler goes", .check = outlive_check),
     SCENARIO("registry", look, "Q5", "a look before sleep overlooks nothing", .check = check),

@@ -8,7 +8,7 @@ csched_scheduler *scheduler;
 csched_completion *counter;
 gate gates[4];
 
-static int runs[ITEMS_MOST];    // plain: operations that depend on each other race on it if they are not ordered
+static int runs[ITEMS_MOST]; // plain: operations that depend on each other race on it if they are not ordered
 static int cancels[ITEMS_MOST]; // plain
 
 void world_begin(void)

@@ -20,7 +20,8 @@ static const char usage[] =
     "explore: the scheduler's core under every schedule within bounds.\n"
     "\n"
     "  explore list                      the scenarios\n"
-    "  explore run [NAME...] [OPTIONS]   runs those whose names begin so, else all; exits with 1 after a violation\n"
+    "  explore run [NAME...] [OPTIONS]   runs those whose names begin so, else all; exits with 1 after a "
+    "violation\n"
     "  explore replay NAME SCHEDULE      runs one schedule, and prints its steps\n"
     "  explore shrink NAME SCHEDULE      leaves out of a failing schedule what it does not need\n"
     "  explore litmus                    the explorer's own tests: what its memory model reaches\n"
@@ -226,9 +227,9 @@ static int litmus(explorer_options options)
         const litmus_test *test = litmus_test_at(index);
         explorer_result result = explorer_run(&test->program, &options);
         bool right = result.failed == test->reachable && (result.failed || result.complete);
-        (void)printf("%-32s %-12s %-12s %s  %s\n", test->program.name, test->allowed ? "allowed" : "forbidden",
-                     result.failed ? "reached" : "not reached", right ? "as expected" : "WRONG",
-                     test->program.sentence);
+        (void)printf("%-32s %-12s %-12s %s  %s\n", test->program.name,
+                     test->allowed ? "allowed" : "forbidden", result.failed ? "reached" : "not reached",
+                     right ? "as expected" : "WRONG", test->program.sentence);
         wrong += !right;
     }
     (void)printf("litmus: %zu of %zu as expected\n", litmus_count - (size_t)wrong, litmus_count);
@@ -238,18 +239,26 @@ static int litmus(explorer_options options)
 int main(int count, char **arguments)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    run_plan plan = {.options = explorer_options_default(), .jobs = processors > 0 ? (uint32_t)processors : 1};
+    run_plan plan = {.options = explorer_options_default(),
+                     .jobs = processors > 0 ? (uint32_t)processors : 1};
     plan.options.bound = 1;
     plan.options.seed = 1;
     const char *json = NULL;
     enum { BOUND = 1, STALE, FROZEN, RANDOM, SEED, LIMIT, STEPS, SEQUENTIAL, FIRST, JOBS, JSON, HELP };
     const struct option options[] = {
-        {"bound", required_argument, NULL, BOUND},   {"stale", required_argument, NULL, STALE},
-        {"frozen-bound", required_argument, NULL, FROZEN}, {"random", required_argument, NULL, RANDOM},
-        {"seed", required_argument, NULL, SEED},     {"limit", required_argument, NULL, LIMIT},
-        {"steps", required_argument, NULL, STEPS},   {"sequential", no_argument, NULL, SEQUENTIAL},
-        {"first", no_argument, NULL, FIRST}, {"jobs", required_argument, NULL, JOBS},     {"json", required_argument, NULL, JSON},
-        {"help", no_argument, NULL, HELP},           {NULL, 0, NULL, 0},
+        {"bound", required_argument, NULL, BOUND},
+        {"stale", required_argument, NULL, STALE},
+        {"frozen-bound", required_argument, NULL, FROZEN},
+        {"random", required_argument, NULL, RANDOM},
+        {"seed", required_argument, NULL, SEED},
+        {"limit", required_argument, NULL, LIMIT},
+        {"steps", required_argument, NULL, STEPS},
+        {"sequential", no_argument, NULL, SEQUENTIAL},
+        {"first", no_argument, NULL, FIRST},
+        {"jobs", required_argument, NULL, JOBS},
+        {"json", required_argument, NULL, JSON},
+        {"help", no_argument, NULL, HELP},
+        {NULL, 0, NULL, 0},
     };
     opterr = 0;
     for (int which, index = 0; (which = getopt_long(count, arguments, "", options, &index)) != -1;) {

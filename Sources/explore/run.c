@@ -101,7 +101,8 @@ static void finish(job *ended)
     ended->process = 0;
 }
 
-size_t run_all(const run_plan *plan, run_report *reports, size_t count, void (*ended)(const run_report *report))
+size_t run_all(const run_plan *plan, run_report *reports, size_t count,
+               void (*ended)(const run_report *report))
 {
     job jobs[JOBS_MOST] = {{.process = 0}};
     size_t most = plan->jobs < JOBS_MOST ? plan->jobs : JOBS_MOST;

@@ -157,7 +157,9 @@ struct CSource {
         return low..<high
     }
 
-    private func isBlank(at index: Int) -> Bool { code[index] == UInt8(ascii: " ") || code[index] == UInt8(ascii: "\n") }
+    private func isBlank(at index: Int) -> Bool {
+        code[index] == UInt8(ascii: " ") || code[index] == UInt8(ascii: "\n")
+    }
 
     private func isWord(at index: Int) -> Bool {
         guard code.indices.contains(index) else { return false }
@@ -187,11 +189,15 @@ struct CSource {
                 blank(upTo: find(UInt8(ascii: "\n"), from: index))
             case UInt8(ascii: "#") where index == 0 || text[index - 1] == UInt8(ascii: "\n"):
                 var end = find(UInt8(ascii: "\n"), from: index)
-                while end < text.count, text[end - 1] == UInt8(ascii: "\\") { end = find(UInt8(ascii: "\n"), from: end + 1) }
+                while end < text.count, text[end - 1] == UInt8(ascii: "\\") {
+                    end = find(UInt8(ascii: "\n"), from: end + 1)
+                }
                 blank(upTo: end)
             case UInt8(ascii: "\""):
                 var end = index + 1
-                while end < text.count, text[end] != UInt8(ascii: "\"") { end += text[end] == UInt8(ascii: "\\") ? 2 : 1 }
+                while end < text.count, text[end] != UInt8(ascii: "\"") {
+                    end += text[end] == UInt8(ascii: "\\") ? 2 : 1
+                }
                 blank(upTo: end + 1)
             default:
                 index += 1

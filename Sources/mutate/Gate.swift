@@ -16,12 +16,15 @@ struct Gate {
             found.append("survived, and is not listed as equivalent: \(outcome.mutant)")
         }
         for outcome in valid where outcome.verdict == .killed && reasons[outcome.mutant] != nil {
-            found.append("is listed as equivalent, and \(outcome.kills[0].scenario) found it: \(outcome.mutant)")
+            found.append(
+                "is listed as equivalent, and \(outcome.kills[0].scenario) found it: \(outcome.mutant)")
         }
         for id in reasons.keys.sorted() where !isPart && !known.contains(id) {
             found.append("is listed as equivalent, and does not exist: \(id)")
         }
-        if valid.count < least { found.append("there are \(valid.count) mutants, and there were \(least) at least.") }
+        if valid.count < least {
+            found.append("there are \(valid.count) mutants, and there were \(least) at least.")
+        }
         return found
     }
 

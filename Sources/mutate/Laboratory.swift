@@ -6,15 +6,18 @@ struct Laboratory {
     let scratch: URL
 
     private static let flags = [
-        "-std=gnu17", "-O1", "-w", "-D_GNU_SOURCE", "-DCSCHED_PORT=\"port_explorer.h\"",
-        "-ISources/Explorer/include", "-ISources/ExplorerLitmus/include", "-ISources/ExplorerScenarios/include",
+        "-std=gnu17", "-O2", "-w", "-D_GNU_SOURCE", "-DCSCHED_PORT=\"port_explorer.h\"",
+        "-ISources/Explorer/include", "-ISources/ExplorerLitmus/include",
+        "-ISources/ExplorerScenarios/include",
         "-ISources/ExplorerScenarios", "-include", "Sources/ExplorerScenarios/torn.h",
     ]
 
     /// Compiles what no mutant changes, and the core as it is.
     func prepare() throws {
         try FileManager.default.createDirectory(at: scratch, withIntermediateDirectories: true)
-        let folders = ["Explorer", "ExplorerLitmus", "ExplorerScenarios", "ExplorerScenarios/core", "explore"]
+        let folders = [
+            "Explorer", "ExplorerLitmus", "ExplorerScenarios", "ExplorerScenarios/core", "explore",
+        ]
         for folder in folders {
             for file in try files(in: root.appending(path: "Sources/\(folder)")) {
                 try compile(file, to: object(of: file, in: scratch))
@@ -34,8 +37,11 @@ struct Laboratory {
 
     /// `mutated`: a folder that is searched for the core's sources first.
     private func compile(_ file: URL, mutated: URL? = nil, to object: URL) throws {
-        let search = [mutated?.path, "CScheduler/src", "CScheduler/include"].compactMap { $0 }.map { "-I\($0)" }
-        let result = try run("clang", Self.flags + search + ["-c", file.path, "-o", object.path], seconds: 120)
+        let search = [mutated?.path, "CScheduler/src", "CScheduler/include"].compactMap { $0 }.map {
+            "-I\($0)"
+        }
+        let result = try run(
+            "clang", Self.flags + search + ["-c", file.path, "-o", object.path], seconds: 120)
         guard result.status == 0 else { throw Failure(result.output) }
     }
 
@@ -79,7 +85,9 @@ struct Laboratory {
     }
 
     /// Runs a program. After `seconds` it is ended, and the status is nil.
-    func run(_ program: String, _ arguments: [String], seconds: Int) throws -> (status: Int32?, output: String) {
+    func run(_ program: String, _ arguments: [String], seconds: Int) throws -> (
+        status: Int32?, output: String
+    ) {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         process.arguments = ["timeout", "-k", "5", "-s", "KILL", "\(seconds)", program] + arguments

@@ -15,9 +15,12 @@ struct HandWritten {
     /// Reads entries that are separated by blank lines; `#` begins a comment.
     static func read(_ path: String) throws -> [HandWritten] {
         try entries(of: path).map { lines in
-            guard lines.count >= 4 else { throw Failure("\(path): '\(lines[0])' is no mutant: \(lines.count) lines.") }
+            guard lines.count >= 4 else {
+                throw Failure("\(path): '\(lines[0])' is no mutant: \(lines.count) lines.")
+            }
             let parts = ["- ", "+ "].map { mark in
-                lines.dropFirst(2).filter { $0.hasPrefix(mark) }.map { $0.dropFirst(2) }.joined(separator: "\n")
+                lines.dropFirst(2).filter { $0.hasPrefix(mark) }.map { $0.dropFirst(2) }.joined(
+                    separator: "\n")
             }
             return HandWritten(name: lines[0], file: lines[1], old: parts[0], new: parts[1])
         }
@@ -27,7 +30,8 @@ struct HandWritten {
         let text = source.string(source.text.indices)
         let places = text.ranges(of: old)
         guard places.count == 1 else {
-            throw Failure("the mutant '\(name)' replaces what occurs \(places.count) times in \(file), not once.")
+            throw Failure(
+                "the mutant '\(name)' replaces what occurs \(places.count) times in \(file), not once.")
         }
         return Mutant(
             id: "\(file): by hand: \(name)", file: file, operation: "by hand",

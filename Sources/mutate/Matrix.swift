@@ -12,7 +12,8 @@ struct Matrix {
         let killed = valid.filter { $0.verdict == .killed }.count
         let survivors = valid.filter { $0.verdict == .survived }
         let listed = survivors.filter { equivalents.reasons[$0.mutant] != nil }.count
-        return "\(valid.count) mutants: \(killed) killed, \(listed) equivalent, \(survivors.count - listed) survived; "
+        return
+            "\(valid.count) mutants: \(killed) killed, \(listed) equivalent, \(survivors.count - listed) survived; "
             + "\(outcomes.count - valid.count) are no C"
     }
 
@@ -27,7 +28,8 @@ struct Matrix {
         var text = "# Mutants of the core\n\n\(summary).\n\n## By file\n\n"
         let operators = Set(valid.map(Self.operation)).sorted()
         text += "Killed of all; equivalents count as not killed.\n\n"
-        text += "| file | \(operators.joined(separator: " | ")) |\n|---|\(operators.map { _ in "--:" }.joined(separator: "|"))|\n"
+        text +=
+            "| file | \(operators.joined(separator: " | ")) |\n|---|\(operators.map { _ in "--:" }.joined(separator: "|"))|\n"
         for file in Set(valid.map(Self.file)).sorted() {
             let cells = operators.map { operation in
                 let here = valid.filter { Self.file($0) == file && Self.operation($0) == operation }

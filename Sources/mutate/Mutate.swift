@@ -39,7 +39,9 @@ private struct Options {
         }
         func number(of option: String) throws -> Int {
             let text = try value(of: option)
-            guard let number = Int(text), number >= 0 else { throw Failure("\(option) needs a number, and '\(text)' is none.") }
+            guard let number = Int(text), number >= 0 else {
+                throw Failure("\(option) needs a number, and '\(text)' is none.")
+            }
             return number
         }
         while let option = words.popFirst() {
@@ -111,9 +113,13 @@ struct Mutate {
                 let text = try String(contentsOf: folder.appending(path: $0), encoding: .utf8)
                 return ($0, CSource(name: $0, text: text))
             })
-        let generated = names.flatMap { name in MutationOperator.all.flatMap { $0.mutants(of: sources[name]!) } }
+        let generated = names.flatMap { name in
+            MutationOperator.all.flatMap { $0.mutants(of: sources[name]!) }
+        }
         let written = try byHand.map { each in
-            guard let source = sources[each.file] else { throw Failure("there is no \(each.file) for '\(each.name)'.") }
+            guard let source = sources[each.file] else {
+                throw Failure("there is no \(each.file) for '\(each.name)'.")
+            }
             return try each.mutant(of: source)
         }
         return (generated + written).numbered()
@@ -133,7 +139,9 @@ struct Mutate {
         let equivalents = try Equivalents(root.appending(path: "Tests/Mutants/equivalents.txt").path)
         let matrix = Matrix(outcomes: outcomes, equivalents: equivalents, scenarios: scenarios)
         if let path = options.json { try matrix.json.write(toFile: path, atomically: true, encoding: .utf8) }
-        if let path = options.table { try matrix.table.write(toFile: path, atomically: true, encoding: .utf8) }
+        if let path = options.table {
+            try matrix.table.write(toFile: path, atomically: true, encoding: .utf8)
+        }
         print(matrix.summary)
         let gate = Gate(matrix: matrix, least: options.isPart ? 0 : least, isPart: options.isPart)
         let objections = gate.objections + (options.effort.isWhole && !options.isPart ? gate.idle : [])
@@ -142,11 +150,15 @@ struct Mutate {
     }
 
     /// The core as it is must pass, or nothing can be said of its mutants.
-    private static func check(_ baseline: URL, in laboratory: Laboratory, _ options: Options) throws -> [String] {
+    private static func check(_ baseline: URL, in laboratory: Laboratory, _ options: Options) throws
+        -> [String]
+    {
         let effort = options.effort.arguments.filter { $0 != "--first" }
         let result = try laboratory.run(baseline.path, ["run"] + effort, seconds: 3600)
         guard result.status == 0 else { throw Failure("the core as it is fails:\n\(result.output)") }
         let list = try laboratory.run(baseline.path, ["list"], seconds: 60)
-        return list.output.split(separator: "\n").compactMap { $0.split(separator: " ").first.map(String.init) }
+        return list.output.split(separator: "\n").compactMap {
+            $0.split(separator: " ").first.map(String.init)
+        }
     }
 }

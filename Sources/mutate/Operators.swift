@@ -26,12 +26,14 @@ struct MutationOperator: Sendable {
 
     private static let orders: Set = ["acquire", "release", "acq_rel", "seq_cst"]
     private static let atomics: Set = [
-        "csched_load", "csched_store", "csched_exchange", "csched_fetch_add", "csched_fetch_sub", "csched_fetch_or",
+        "csched_load", "csched_store", "csched_exchange", "csched_fetch_add", "csched_fetch_sub",
+        "csched_fetch_or",
         "csched_fetch_and", "csched_cas", "csched_cas_weak",
     ]
     private static let wakes: Set = [
         "csched_futex_wake", "csched_idle_wake_one", "csched_idle_wake", "csched_idle_wake_all",
-        "csched_idle_after_submit", "csched_idle_after_push", "csched_worker_interrupt", "csched_capacity_interrupt",
+        "csched_idle_after_submit", "csched_idle_after_push", "csched_worker_interrupt",
+        "csched_capacity_interrupt",
         "csched_capacity_leave", "unpark", "wake", "end_if_drained", "stop_searching", "give_places_back",
     ]
 
@@ -45,7 +47,7 @@ struct MutationOperator: Sendable {
 
     /// Every fence goes.
     static let unfence = MutationOperator(name: "no fence") { source in
-        source.calls { $0 == "csched_fence" || $0 == "csched_fence_after_rmw" }
+        source.calls { $0 == "csched_fence" }
             .compactMap { call in source.statement(of: call.range).map { ($0, call.range, ";") } }
     }
 
@@ -59,10 +61,15 @@ struct MutationOperator: Sendable {
     static let once = MutationOperator(name: "once") { source in
         source.words("while").compactMap { word in
             let open = source.skippingBlanks(from: word.upperBound)
-            guard source.function(at: word.lowerBound) != nil, let close = source.closing(open) else { return nil }
+            guard source.function(at: word.lowerBound) != nil, let close = source.closing(open) else {
+                return nil
+            }
             let next = source.code[source.skippingBlanks(from: close + 1)]
             return next == UInt8(ascii: ";")
-                ? (open..<close + 1, word.lowerBound..<close + 1, "(false && \(source.string(open..<close + 1)))")
+                ? (
+                    open..<close + 1, word.lowerBound..<close + 1,
+                    "(false && \(source.string(open..<close + 1)))"
+                )
                 : (word, word.lowerBound..<close + 1, "if")
         }
     }
@@ -77,7 +84,9 @@ struct MutationOperator: Sendable {
 
     /// Every read section and every mutex is left out, one end at a time being an error of its own.
     static let unlock = MutationOperator(name: "no section") { source in
-        let pairs = ["csched_reclaim_enter": "csched_reclaim_exit", "pthread_mutex_lock": "pthread_mutex_unlock"]
+        let pairs = [
+            "csched_reclaim_enter": "csched_reclaim_exit", "pthread_mutex_lock": "pthread_mutex_unlock",
+        ]
         let calls = source.calls { pairs.keys.contains($0) || pairs.values.contains($0) }
         return calls.indices.compactMap { index in
             let call = calls[index]
@@ -101,23 +110,30 @@ struct MutationOperator: Sendable {
 
     /// Every condition that looks at shared memory is never true.
     static let never = MutationOperator(name: "never") { source in
-        conditions(of: source).map { ($0.condition, $0.statement, "(\(source.string($0.condition)) && false)") }
+        conditions(of: source).map {
+            ($0.condition, $0.statement, "(\(source.string($0.condition)) && false)")
+        }
     }
 
     /// And is always true.
     static let always = MutationOperator(name: "always") { source in
-        conditions(of: source).map { ($0.condition, $0.statement, "(\(source.string($0.condition)) || true)") }
+        conditions(of: source).map {
+            ($0.condition, $0.statement, "(\(source.string($0.condition)) || true)")
+        }
     }
 
     private static func conditions(of source: CSource) -> [(condition: Range<Int>, statement: Range<Int>)] {
         let shared = [
-            "csched_load(", "csched_cas(", "csched_cas_weak(", "csched_exchange(", "csched_fetch_", "_is_empty(",
+            "csched_load(", "csched_cas(", "csched_cas_weak(", "csched_exchange(", "csched_fetch_",
+            "_is_empty(",
             "_is_quiet(", "csched_deque_depth(", "csched_is_", "done(", "outstanding(", "generation(",
             "csched_idle_found(", "control",
         ]
         return source.words("if").compactMap { word in
             let open = source.skippingBlanks(from: word.upperBound)
-            guard source.function(at: word.lowerBound) != nil, let close = source.closing(open) else { return nil }
+            guard source.function(at: word.lowerBound) != nil, let close = source.closing(open) else {
+                return nil
+            }
             let condition = source.string(open..<close + 1)
             guard shared.contains(where: condition.contains) else { return nil }
             return (open..<close + 1, word.lowerBound..<close + 1)

@@ -32,7 +32,10 @@ struct Effort: Codable, Equatable {
     var isWhole: Bool
 
     var arguments: [String] {
-        ["--jobs", "1", "--bound", "\(bound)", "--random", "\(random)", "--limit", "\(limit)", "--steps", "4000"]
+        [
+            "--jobs", "1", "--bound", "\(bound)", "--random", "\(random)", "--limit", "\(limit)", "--steps",
+            "4000",
+        ]
             + (isWhole ? [] : ["--first"])
     }
 }
@@ -59,7 +62,8 @@ extension Laboratory {
             return outcome(
                 .killed, [Kill(scenario: "any", violation: "it did not end", schedule: "-", departures: 0)])
         case 1: return outcome(.killed, try Self.kills(in: report))
-        case .some(let status): throw Failure("explore ended with \(status) for \(mutant.id):\n\(result.output)")
+        case .some(let status):
+            throw Failure("explore ended with \(status) for \(mutant.id):\n\(result.output)")
         }
     }
 
@@ -89,7 +93,8 @@ extension Laboratory {
     /// The order in which they are run: what is near the file first, and what is short before what is long.
     private static func scenarios(of laboratory: Laboratory, for file: String) throws -> [String] {
         let near = [
-            "deque.c": ["deque", "life-suspend", "join"], "inbox.c": ["inbox", "registry"], "registry.c": ["registry"],
+            "deque.c": ["deque", "life-suspend", "join"], "inbox.c": ["inbox", "registry"],
+            "registry.c": ["registry"],
             "completion.c": ["completion"], "capacity.c": ["capacity"], "idle.c": ["parking"],
             "worker.c": ["parking", "life"], "scheduler.c": ["life"], "submit.c": ["parking", "life"],
             "lane.c": ["lane"], "join.c": ["join"], "range.c": ["join-range"], "observer.c": ["life-observe"],

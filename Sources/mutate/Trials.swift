@@ -52,7 +52,8 @@ final class Trials: Sendable {
             }
             guard let index else { return }
             do {
-                let outcome = try laboratory.examine(mutants[index], as: index, effort: effort, seconds: seconds)
+                let outcome = try laboratory.examine(
+                    mutants[index], as: index, effort: effort, seconds: seconds)
                 try shared.withLock { shared in
                     shared.outcomes[index] = outcome
                     try keep(outcome, of: mutants[index])
@@ -73,15 +74,20 @@ final class Trials: Sendable {
 
     private func readState() throws -> [String: Outcome] {
         guard let state, let text = try? String(contentsOfFile: state, encoding: .utf8) else { return [:] }
-        let lines = text.split(separator: "\n").compactMap { try? JSONDecoder().decode(Line.self, from: Data($0.utf8)) }
+        let lines = text.split(separator: "\n").compactMap {
+            try? JSONDecoder().decode(Line.self, from: Data($0.utf8))
+        }
         return Dictionary(lines.map { ($0.key, $0.outcome) }, uniquingKeysWith: { $1 })
     }
 
     private func keep(_ outcome: Outcome, of mutant: Mutant) throws {
-        print("\(outcome.verdict.rawValue): \(outcome.mutant)\(outcome.kills.first.map { " (\($0.scenario))" } ?? "")")
+        print(
+            "\(outcome.verdict.rawValue): \(outcome.mutant)\(outcome.kills.first.map { " (\($0.scenario))" } ?? "")"
+        )
         guard let state, let file = FileHandle(forWritingAtPath: state) else { return }
         defer { try? file.close() }
         try file.seekToEnd()
-        try file.write(contentsOf: JSONEncoder().encode(Line(key: key(of: mutant), outcome: outcome)) + Data("\n".utf8))
+        try file.write(
+            contentsOf: JSONEncoder().encode(Line(key: key(of: mutant), outcome: outcome)) + Data("\n".utf8))
     }
 }

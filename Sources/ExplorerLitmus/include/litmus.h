@@ -16,4 +16,16 @@ typedef struct {
 extern const size_t litmus_count;
 const litmus_test *litmus_test_at(size_t index);
 
+/// Programs with one defect each, which the explorer has to find.
+typedef struct {
+    explorer_program program;
+    /// How the message begins.
+    const char *violation;
+    /// Whether it takes a thread that stops for ever.
+    bool frozen;
+} defect_test;
+
+extern const size_t defect_count;
+const defect_test *defect_test_at(size_t index);
+
 #endif

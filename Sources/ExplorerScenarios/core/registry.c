@@ -2,10 +2,7 @@
 
 #include "registry_model.h"
 
-void registry_model_fill(csched_registry *registry)
-{
-    csched_init(&registry->first->occupied, UINT64_MAX);
-}
+void registry_model_fill(csched_registry *registry) { csched_init(&registry->first->occupied, UINT64_MAX); }
 
 csched_submitter *registry_model_first(const csched_registry *registry)
 {

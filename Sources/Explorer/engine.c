@@ -126,8 +126,7 @@ static bool may_time_out(const thread *each)
     return each->state == WAITING && each->deadline_ns != UINT64_MAX;
 }
 
-// In the order in which they are preferred: a later kind is asked only when there is nobody of an earlier one, but
-// for those whose time may be over.
+// In the order in which they are preferred. One that settles goes on only when no other can, but by time.
 typedef enum { GOES_ON, YIELDS, SETTLES, TIME_MAY_PASS, KINDS } kind;
 
 static bool is_of_kind(const thread *each, kind wanted)
@@ -151,9 +150,7 @@ static int candidates(uint8_t *numbers)
 {
     int count = 0;
     for (kind wanted = GOES_ON; wanted < KINDS; wanted++) {
-        for (int offset = 1;
-             offset <= engine.count && (count == 0 || wanted == GOES_ON || wanted == TIME_MAY_PASS);
-             offset++) {
+        for (int offset = 1; offset <= engine.count && (wanted != SETTLES || count == 0); offset++) {
             int number = (engine.self + offset + engine.count) % engine.count;
             if (is_of_kind(&engine.threads[number], wanted)) {
                 numbers[count++] = (uint8_t)number;

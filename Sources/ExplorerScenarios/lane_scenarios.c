@@ -84,15 +84,26 @@ static void end_main(void)
 }
 MAIN(end)
 
-// More than a turn's worth: the drain queues itself again, beside a thread that submits.
+// More than a turn's worth: the drain queues itself again, and the other worker, which is the sentry then, runs that one
+// to its end meanwhile.
+static void opens_and_waits(void *context, void *extra, csched_disposition disposition)
+{
+    in_lane(context, extra, disposition);
+    gate_open(&gates[0]);
+    gate_pass(&gates[1]);
+}
+
 static void turn_main(void)
 {
     open_lane(2);
-    csched_scheduler_suspend(scheduler);
-    must_submit(0);
+    csched_operation first = operation_with(0, opens_and_waits);
+    csched_check(csched_lane_submit(lane, &first) == CSCHED_OK, "submit");
+    gate_pass(&gates[0]);
     must_submit(1);
     must_submit(2);
-    csched_scheduler_resume(scheduler);
+    submit(operation(8));
+    explorer_settle(csched_site("settle"));
+    gate_open(&gates[1]);
     world_explore();
     must_submit(3);
     csched_lane_release(lane);

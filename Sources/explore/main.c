@@ -183,6 +183,7 @@ static int replay(const char *name, const char *schedule, explorer_options optio
 {
     const explorer_program *program = program_named(name);
     read_schedule(program, schedule, &options);
+    catch_faults();
     explorer_print(stdout, program, &options, &options.schedule);
     explorer_result result = explorer_run(program, &options);
     (void)printf("%s, %llu steps: %s\n", name, (unsigned long long)result.steps,
@@ -195,6 +196,7 @@ static int shrink(const char *name, const char *schedule, explorer_options optio
     const explorer_program *program = program_named(name);
     read_schedule(program, schedule, &options);
     options.executions_most = 1;
+    catch_faults();
     explorer_result result = explorer_run(program, &options);
     if (!result.failed) {
         (void)fprintf(stderr, "explore: %s holds under this schedule, so it cannot be shrunk.\n", name);

@@ -2,6 +2,7 @@
 
 #include "run.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -19,6 +20,25 @@ bool run_report_failed(const run_report *report)
 {
     return report->exhaustive.result.failed || report->random.result.failed || report->frozen.result.failed ||
            report->exhaustive.signal != 0;
+}
+
+// A fault of the explored program is a violation like any other, with a schedule. It is raised on a stack of its own: the
+// fibre's may be the reason.
+static void fault(int number)
+{
+    explorer_fail("%s (R3)", number == SIGFPE ? "a division by zero" : "an access to memory that is none");
+}
+
+void catch_faults(void)
+{
+    static char stack[64 * 1024];
+    const stack_t own = {.ss_sp = stack, .ss_size = sizeof stack};
+    (void)sigaltstack(&own, NULL);
+    const struct sigaction action = {.sa_handler = fault, .sa_flags = SA_ONSTACK | SA_NODEFER};
+    const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+    for (size_t index = 0; index < sizeof faults / sizeof faults[0]; index++) {
+        (void)sigaction(faults[index], &action, NULL);
+    }
 }
 
 typedef explorer_result search(const explorer_program *program, const explorer_options *options);
@@ -70,6 +90,7 @@ static void start(const run_plan *plan, run_report *report, job *started)
         exit(EXIT_FAILURE);
     }
     if (started->process == 0) {
+        catch_faults();
         run_program(plan, report);
         bool written = write(ends[1], report, sizeof *report) == (ssize_t)sizeof *report;
         _exit(written ? EXIT_SUCCESS : EXIT_FAILURE);

@@ -23,6 +23,8 @@ enum { TIME_OF_A_LOOK_NS = 1000 };
 // Where a thread is stopped for ever others may look again for ever, each time their time is over: after so many looks
 // they will see nothing new.
 enum { ALARMS_MOST = 12 };
+// A thread that yields goes on all the same, so that it takes no departure to be faster than others; but not for ever.
+enum { YIELDS_MOST = 3 };
 
 typedef enum { ABSENT, READY, WAITING, FROZEN, ENDED } thread_state;
 
@@ -36,8 +38,9 @@ typedef struct {
     const explorer_site *site;
     uint64_t deadline_ns; // UINT64_MAX: waits for ever
     bool timed_out;
-    bool yields;
+    bool yields; // lets others go first
     bool settles;
+    uint32_t yielded; // since another thread ran
     bool daemon;
     uint32_t steps; // not calm
     unsigned char locals[TLS_MOST];
@@ -118,6 +121,7 @@ static void change_to(int next)
     fibre *from = engine.self >= 0 ? &engine.threads[engine.self].context : &engine.outside;
     memcpy(start_of_locals, to->locals, size_of_locals());
     engine.self = next;
+    to->yielded = 0;
     fibre_switch(from, to->context);
 }
 
@@ -481,7 +485,8 @@ void explorer_futex_wake(const explorer_site *site, const void *word, int count)
 void explorer_yield(const explorer_site *site)
 {
     if (engine.self >= 0) {
-        engine.threads[engine.self].yields = true;
+        thread *self = &engine.threads[engine.self];
+        self->yields = ++self->yielded >= YIELDS_MOST;
         (void)step(site);
         note(site, "%s", "");
     }

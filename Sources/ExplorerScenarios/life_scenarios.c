@@ -517,6 +517,7 @@ static void gives_up(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
     ran(number_of(context), disposition);
+    gate_pass(&gates[0]);
     csched_scheduler_destroy_later(scheduler);
 }
 
@@ -525,6 +526,7 @@ static void destroy_later_main(void)
     world_open_workers(1);
     world_explore();
     submit(operation_with(0, gives_up));
+    gate_open(&gates[0]); // nobody but the worker uses it any more
     wait_for_all();
     expect_ran(1);
     explorer_calm(true);

@@ -178,7 +178,7 @@ static void help_of_two_main(void)
 MAIN(help_of_two)
 
 // The counter that is waited for is left by a thread that is no worker: it wakes the worker in its wait.
-static void left_outside_main(void)
+static void wait_in_body(void)
 {
     world_open_workers(1);
     inner = csched_completion_create();
@@ -187,11 +187,26 @@ static void left_outside_main(void)
     wait_for_all();
     submit(operation_with(1, waits_for_inner));
     gate_pass(&gates[0]);
+}
+
+static void left_outside_main(void)
+{
+    wait_in_body();
+    explorer_settle(csched_site("settle"));
     world_explore();
     (void)csched_completion_leave(inner, 1);
     end_inner();
 }
 MAIN(left_outside)
+
+static void left_outside_awake_main(void)
+{
+    wait_in_body();
+    world_explore();
+    (void)csched_completion_leave(inner, 1);
+    end_inner();
+}
+MAIN(left_outside_awake)
 
 // Threads stop for ever: what others submit is run. A stopped worker keeps what it had in its hand, and the wake-up
 // that it was given: the submission after that one wakes another.
@@ -276,6 +291,7 @@ const explorer_program parking_scenarios[] = {
     SCENARIO("parking", help, "S3 S16", "a worker waits inside a body, and runs what comes"),
     SCENARIO("parking", help_of_two, "S3 S16", "the same with a second worker, asleep"),
     SCENARIO("parking", left_outside, "S5 S16", "a thread wakes a worker that waits inside a body"),
+    SCENARIO("parking", left_outside_awake, "S5 S16", "the same, and the worker falls asleep"),
     SCENARIO("parking", free, "S1 S2 S12", "any thread stops for ever between submit and the end",
              .check_frozen = free_check_frozen),
     SCENARIO("parking", free_children, "S1 S2 S12", "the same, with a body that submits",

@@ -57,6 +57,7 @@ static struct {
     int count;
     int self; // -1: outside
     bool calm;
+    bool timeless;
     uint32_t alarms; // how often nobody could go on but by time
     uint64_t now_ns;
     engine_outcome outcome;
@@ -127,7 +128,7 @@ static void change_to(int next)
 
 static bool may_time_out(const thread *each)
 {
-    return each->state == WAITING && each->deadline_ns != UINT64_MAX;
+    return each->state == WAITING && each->deadline_ns != UINT64_MAX && !engine.timeless;
 }
 
 // In the order in which they are preferred. One that settles goes on only when no other can, but by time.
@@ -308,6 +309,8 @@ static void check_address(const explorer_site *site, const void *object, size_t 
     if (wrong != NULL) {
         fail_at(site, wrong);
     }
+    memory_tick(engine.self);
+    heap_touch(object, engine.self, memory_known(engine.self));
 }
 
 static uint64_t plain_load(const void *object, size_t size)
@@ -503,6 +506,8 @@ void explorer_settle(const explorer_site *site)
 
 void explorer_calm(bool calm) { engine.calm = calm; }
 
+void explorer_stop_time(bool stopped) { engine.timeless = stopped; }
+
 bool explorer_freezes(void) { return engine.options->schedule.frozen != 0; }
 
 void explorer_daemon(int number) { engine.threads[number].daemon = true; }
@@ -545,7 +550,14 @@ void *explorer_allocate(size_t size, size_t alignment)
 
 void explorer_free(void *memory)
 {
-    if (memory != NULL && !heap_free(memory)) {
+    if (memory == NULL) {
+        return;
+    }
+    if (engine.self >= 0 && heap_is_in_use(memory, engine.self, memory_known(engine.self))) {
+        explorer_fail("memory is freed by %s while another thread may still use it (R3)",
+                      engine.threads[engine.self].name);
+    }
+    if (!heap_free(memory)) {
         explorer_fail("freed twice, or never allocated (R3)");
     }
 }
@@ -636,7 +648,7 @@ engine_outcome engine_execute(const explorer_program *program, const explorer_op
     engine.trace = trace;
     engine.count = 0;
     engine.self = -1;
-    engine.calm = false;
+    engine.calm = engine.timeless = false;
     engine.alarms = 0;
     engine.now_ns = 0;
     engine.outcome = (engine_outcome){.failed = false};

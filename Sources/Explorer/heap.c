@@ -10,12 +10,14 @@ enum { NEVER, FIRST, INSIDE, FREED };
 
 static _Alignas(256) unsigned char arena[GRANULES * GRANULE];
 static unsigned char state[GRANULES]; // of every granule
+static vector_clock touched[GRANULES]; // when each thread used it last
 static size_t used;                   // granules
 static size_t live;                   // blocks
 
 void heap_begin(void)
 {
     memset(state, NEVER, used);
+    memset(touched, 0, used * sizeof touched[0]);
     used = 0;
     live = 0;
 }
@@ -56,6 +58,27 @@ bool heap_free(void *memory)
 bool heap_is_live(const void *address)
 {
     return !is_inside(address) || state[granule(address)] == FIRST || state[granule(address)] == INSIDE;
+}
+
+void heap_touch(const void *address, int thread, const vector_clock *now)
+{
+    if (is_inside(address)) {
+        touched[granule(address)].at[thread] = now->at[thread];
+    }
+}
+
+bool heap_is_in_use(const void *memory, int thread, const vector_clock *known)
+{
+    size_t index = granule(memory);
+    do {
+        for (int other = 0; other < EXPLORER_THREADS; other++) {
+            if (other != thread && touched[index].at[other] > known->at[other]) {
+                return true;
+            }
+        }
+        index++;
+    } while (index < used && state[index] == INSIDE);
+    return false;
 }
 
 size_t heap_leaked(void) { return live; }

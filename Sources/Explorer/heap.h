@@ -3,8 +3,7 @@
 #ifndef EXPLORER_HEAP_H
 #define EXPLORER_HEAP_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "clock.h"
 
 /// Forgets all blocks, for a new execution: addresses are the same in every one.
 void heap_begin(void);
@@ -14,6 +13,10 @@ void *heap_allocate(size_t size, size_t alignment);
 bool heap_free(void *memory);
 /// Whether the address may be used: it lies in a live block, or outside the heap.
 bool heap_is_live(const void *address);
+/// Notes that the thread used the address at a time of its clock.
+void heap_touch(const void *address, int thread, const vector_clock *now);
+/// Whether somebody used the block, and who frees it does not know of that.
+bool heap_is_in_use(const void *memory, int thread, const vector_clock *known);
 /// How many blocks were not freed.
 size_t heap_leaked(void);
 

@@ -67,7 +67,7 @@ void memory_begin(bool sequentially_consistent)
     is_strong = sequentially_consistent;
 }
 
-static void tick(int thread)
+void memory_tick(int thread)
 {
     if (thread >= 0) {
         threads[thread].view.at[thread] = ++threads[thread].happened.at[thread];
@@ -79,11 +79,11 @@ static uint32_t now(int thread) { return thread >= 0 ? threads[thread].happened.
 void memory_spawn(int parent, int child)
 {
     if (parent >= 0) {
-        tick(parent);
+        memory_tick(parent);
         threads[child].happened = threads[parent].happened;
         threads[child].view = threads[parent].view;
     }
-    tick(child);
+    memory_tick(child);
 }
 
 void memory_join(int thread, int ended)
@@ -210,7 +210,7 @@ static void append(int thread, void *object, size_t size, uint64_t value, explor
 {
     location *place = location_of(object, size);
     knowledge *mine = &threads[thread];
-    tick(thread);
+    memory_tick(thread);
     store added = {.thread = thread, .at = now(thread)};
     added.sc = order == explorer_seq_cst ? ++sc_place : 0;
     added.released = releases(order) ? mine->happened : mine->lent;
@@ -241,7 +241,7 @@ uint64_t memory_modify(int thread, void *object, size_t size, uint64_t value, ex
 void memory_fence(int thread, explorer_order order)
 {
     knowledge *mine = &threads[thread];
-    tick(thread);
+    memory_tick(thread);
     if (acquires(order)) {
         clock_join(&mine->happened, &mine->kept);
         clock_join(&mine->view, &mine->kept_view);
@@ -260,9 +260,11 @@ void memory_fence(int thread, explorer_order order)
 void memory_init(int thread, void *object, size_t size, uint64_t value)
 {
     write_word(object, size, value);
-    tick(thread);
+    memory_tick(thread);
     begin_history(place_of(object), thread, read_word(object, size));
 }
+
+const vector_clock *memory_known(int thread) { return &threads[thread].happened; }
 
 const char *memory_is_known(int thread, const void *object, size_t size)
 {
@@ -285,7 +287,7 @@ const char *memory_plain(int thread, const void *object, bool writes)
             return "a data race (R4): a plain write to what is being read";
         }
     }
-    tick(thread);
+    memory_tick(thread);
     if (writes) {
         place->written_by = thread;
         place->written_at = now(thread);

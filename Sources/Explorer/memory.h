@@ -26,6 +26,11 @@ void memory_fence(int thread, explorer_order order);
 /// A new object in place of what was there. -1: before all threads.
 void memory_init(int thread, void *object, size_t size, uint64_t value);
 
+/// A step of the thread.
+void memory_tick(int thread);
+/// What a thread knows.
+const vector_clock *memory_known(int thread);
+
 /// NULL, or what is wrong with a plain access.
 const char *memory_plain(int thread, const void *object, bool writes);
 /// NULL, or what is wrong with an access to a shared word.

@@ -113,7 +113,7 @@ static void long_main(void)
     submit(operation_with(0, joins_a_long_one));
     gate_pass(&gates[0]);
     explorer_settle(csched_site("settle"));
-    world_explore();
+    world_explore_without_time();
     gate_open(&gates[1]);
     wait_for_all();
     expect_ran(1);
@@ -127,7 +127,7 @@ static void long_awake_main(void)
     begin(2);
     submit(operation_with(0, joins_a_long_one));
     gate_pass(&gates[0]);
-    world_explore();
+    world_explore_without_time();
     gate_open(&gates[1]);
     wait_for_all();
     expect_ran(1);
@@ -165,7 +165,7 @@ MAIN(below)
 static void outside_main(void)
 {
     begin(1);
-    world_explore();
+    world_explore_without_time();
     joins_with(branch, branch);
     world_close();
 }
@@ -181,7 +181,7 @@ static void closed_main(void)
 {
     begin(1);
     int other = thread_start("joiner", joins_outside);
-    world_explore();
+    world_explore_without_time();
     csched_check(csched_scheduler_shutdown(scheduler, 0) == CSCHED_OK, "shutdown");
     explorer_calm(true);
     thread_join(other);

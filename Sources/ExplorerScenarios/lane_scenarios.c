@@ -50,7 +50,7 @@ static void two_main(void)
     open_lane(2);
     csched_completion_enter(counter, 1);
     int other = thread_start("submitter", submits_4);
-    world_explore();
+    world_explore_without_time();
     must_submit(0);
     must_submit(1);
     thread_join(other);
@@ -75,7 +75,7 @@ static void end_main(void)
     csched_operation first = operation_with(0, opens_gate);
     csched_check(csched_lane_submit(lane, &first) == CSCHED_OK, "submit");
     gate_pass(&gates[0]);
-    world_explore();
+    world_explore_without_time();
     must_submit(1);
     csched_lane_release(lane);
     wait_for_all();
@@ -122,7 +122,7 @@ static void closed_main(void)
 {
     open_lane(1);
     int other = thread_start("submitter", submits_0);
-    world_explore();
+    world_explore_without_time();
     csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
     thread_join(other);
     csched_lane_release(lane);
@@ -143,8 +143,8 @@ static void submits_0_freely(void) { must_submit(0); }
 static void free_main(void)
 {
     open_lane(2);
-    (void)thread_start("submitter", submits_0_freely);
-    (void)thread_start("submitter", submits_4);
+    int one = thread_start("submitter", submits_0_freely);
+    int other = thread_start("submitter", submits_4);
     world_explore();
     explorer_settle(csched_site("settle"));
     must_submit(8);
@@ -152,6 +152,8 @@ static void free_main(void)
     if (!explorer_freezes()) {
         wait_for_all();
         expect_ran(1);
+        thread_join(one);
+        thread_join(other);
         csched_lane_release(lane);
         world_close();
     }

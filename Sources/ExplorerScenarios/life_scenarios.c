@@ -52,7 +52,7 @@ static void suspend_main(void)
     world_open_workers(1);
     submit(operation_with(0, stays_quiet));
     submit(operation_with(1, stays_quiet));
-    world_explore();
+    world_explore_without_time();
     suspends_and_resumes();
     end(2);
 }
@@ -74,7 +74,7 @@ static void suspend_chain_main(void)
     quiet = 0;
     world_open_workers(1);
     submit(operation_with(0, submits_the_next));
-    world_explore();
+    world_explore_without_time();
     suspends_and_resumes();
     end(4);
 }
@@ -97,7 +97,7 @@ static void suspend_deep_main(void)
     quiet = 0;
     world_open_workers(1);
     submit(operation_with(0, submits_many));
-    world_explore();
+    world_explore_without_time();
     suspends_and_resumes();
     end(5);
 }
@@ -153,7 +153,7 @@ static void submit_suspended_main(void)
     world_open_workers(1);
     csched_completion_enter(counter, 1);
     int submitter = thread_start("submitter", submits_0);
-    world_explore();
+    world_explore_without_time();
     csched_scheduler_suspend(scheduler);
     csched_scheduler_resume(scheduler);
     thread_join(submitter);
@@ -199,12 +199,26 @@ static void expect_accepted(int count, bool cancelling)
     }
 }
 
+static void opens_when_stopped(void *unused, csched_event event, uint32_t worker)
+{
+    (void)unused, (void)worker;
+    if (event == CSCHED_WORKER_STOPPED) {
+        gate_open(&gates[0]);
+    }
+}
+
+static void watch_the_end_of_a_worker(void)
+{
+    csched_observer observer = {.notify = opens_when_stopped};
+    csched_check(csched_scheduler_observe(scheduler, &observer) == CSCHED_OK, "observe");
+}
+
 // A thread submits, for the first time, while another one shuts down.
 static void drain_main(void)
 {
     world_open_workers(1);
     int submitter = thread_start("submitter", submits_0_and_1);
-    world_explore();
+    world_explore_without_time();
     shut_down(CSCHED_FOREVER);
     explorer_calm(true);
     thread_join(submitter);
@@ -217,7 +231,7 @@ static void cancel_main(void)
 {
     world_open_workers(1);
     int submitter = thread_start("submitter", submits_0_and_1);
-    world_explore();
+    world_explore_without_time();
     shut_down(0);
     explorer_calm(true);
     thread_join(submitter);
@@ -239,7 +253,7 @@ static void drain_two_main(void)
     world_open_workers(2);
     accepted[0] = accepted[1] = true;
     submit(operation_with(0, submits_1));
-    world_explore();
+    world_explore_without_time();
     shut_down(CSCHED_FOREVER);
     explorer_calm(true);
     expect_accepted(2, false);
@@ -271,7 +285,7 @@ static void drain_nested_main(void)
     gate_pass(&gates[0]);
     explorer_settle(csched_site("settle"));
     int leaver = thread_start("leaver", leaves_inner);
-    world_explore();
+    world_explore_without_time();
     shut_down(CSCHED_FOREVER);
     explorer_calm(true);
     thread_join(leaver);
@@ -287,7 +301,7 @@ static void drain_suspended_main(void)
     world_open_workers(1);
     csched_scheduler_suspend(scheduler);
     submits_0_and_1();
-    world_explore();
+    world_explore_without_time();
     shut_down(CSCHED_FOREVER);
     explorer_calm(true);
     expect_accepted(2, false);
@@ -300,7 +314,7 @@ static void cancel_suspended_main(void)
     world_open_workers(1);
     csched_scheduler_suspend(scheduler);
     submits_0_and_1();
-    world_explore();
+    world_explore_without_time();
     shut_down(0);
     explorer_calm(true);
     expect_accepted(2, true);
@@ -328,6 +342,73 @@ static void deadline_main(void)
 }
 MAIN(deadline)
 
+// Closed, and nothing more: the workers end by themselves, and a submitter that waits for room is refused.
+static void close_main(void)
+{
+    world_open_workers(1);
+    watch_the_end_of_a_worker();
+    world_explore_without_time();
+    csched_scheduler_close(scheduler);
+    gate_pass(&gates[0]);
+    world_close();
+}
+MAIN(close)
+
+static void close_full_main(void)
+{
+    csched_configuration configuration = csched_configuration_default();
+    configuration.workers = 1;
+    configuration.capacity = 1;
+    world_open(configuration);
+    csched_scheduler_suspend(scheduler);
+    int submitter = thread_start("submitter", submits_0_and_1);
+    explorer_settle(csched_site("settle"));
+    world_explore_without_time();
+    csched_scheduler_close(scheduler);
+    thread_join(submitter);
+    csched_scheduler_resume(scheduler);
+    shut_down(CSCHED_FOREVER);
+    expect_accepted(2, false);
+    world_close();
+}
+MAIN(close_full)
+
+// A worker goes while the scheduler ends: whoever is the last one sees it.
+static void shrinks(void)
+{
+    csched_status status = csched_scheduler_resize(scheduler, 1);
+    csched_check(status == CSCHED_OK || status == CSCHED_CLOSED, "resize");
+}
+
+static void shrink_and_drain_main(void)
+{
+    world_open_workers(2);
+    accepted[0] = true;
+    submit(operation(0));
+    int other = thread_start("resizer", shrinks);
+    world_explore_without_time();
+    shut_down(CSCHED_FOREVER);
+    expect_accepted(1, false);
+    explorer_calm(true);
+    thread_join(other);
+    world_close();
+}
+MAIN(shrink_and_drain)
+
+// The time limit is generous, and the end is told: nobody waits for the time to pass.
+static void deadline_told_main(void)
+{
+    world_open_workers(1);
+    accepted[0] = true;
+    submit(operation(0));
+    world_explore_without_time();
+    shut_down(1000000000);
+    explorer_calm(true);
+    expect_accepted(1, false);
+    world_close();
+}
+MAIN(deadline_told)
+
 // Two shutdowns: the second waits for the first.
 static void shuts_down(void) { shut_down(CSCHED_FOREVER); }
 
@@ -337,7 +418,7 @@ static void twice_main(void)
     accepted[0] = true;
     submit(operation(0));
     int other = thread_start("closer", shuts_down);
-    world_explore();
+    world_explore_without_time();
     shut_down(CSCHED_FOREVER);
     expect_accepted(1, false);
     explorer_calm(true);
@@ -363,8 +444,10 @@ MAIN(shrink)
 static void shrink_asleep_main(void)
 {
     world_open_workers(2);
-    world_explore();
+    watch_the_end_of_a_worker();
+    world_explore_without_time();
     csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    gate_pass(&gates[0]);
     submit(operation(0));
     end(1);
 }
@@ -391,7 +474,7 @@ static void shrink_and_grow_main(void)
     world_open_workers(2);
     csched_completion_enter(counter, 1);
     int other = thread_start("resizer", resizes);
-    world_explore();
+    world_explore_without_time();
     submit(operation(0));
     csched_check(csched_scheduler_resize(scheduler, 2) == CSCHED_OK, "resize");
     submit(operation(1));
@@ -415,7 +498,7 @@ static void full_main(void)
     csched_completion_enter(counter, 1);
     int one = thread_start("submitter", submits_operation_0);
     int other = thread_start("submitter", submits_operation_1);
-    world_explore();
+    world_explore_without_time();
     thread_join(one);
     thread_join(other);
     (void)csched_completion_leave(counter, 1);
@@ -433,7 +516,7 @@ static void full_and_closed_main(void)
     csched_scheduler_suspend(scheduler);
     int submitter = thread_start("submitter", submits_0_and_1);
     explorer_settle(csched_site("settle"));
-    world_explore();
+    world_explore_without_time();
     shut_down(CSCHED_FOREVER);
     explorer_calm(true);
     thread_join(submitter);
@@ -441,6 +524,88 @@ static void full_and_closed_main(void)
     world_close();
 }
 MAIN(full_and_closed)
+
+// Operations that submit themselves, without end: what comes from outside is run all the same, and room is made.
+static void goes_on_until_open(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra, (void)disposition;
+    if (!gate_is_open(&gates[0])) {
+        csched_yield(); // or the explorer would run nothing else
+        submit(operation_with(number_of(context), goes_on_until_open));
+    }
+}
+
+static void opens_gate_and_runs(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    ran(number_of(context), disposition);
+    gate_open(&gates[0]);
+}
+
+static void fair_main(void)
+{
+    csched_configuration configuration = csched_configuration_default();
+    configuration.workers = 1;
+    configuration.capacity = 1;
+    world_open(configuration);
+    submit(operation_with(8, goes_on_until_open));
+    world_explore_without_time();
+    submit(operation(0));
+    submit(operation_with(1, opens_gate_and_runs));
+    end(2);
+}
+MAIN(fair)
+
+// The same inside: an older operation of the worker's own deque.
+static void submits_the_gate_and_goes_on(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra, (void)disposition;
+    submit(operation_with(0, opens_gate_and_runs));
+    submit(operation_with(number_of(context), goes_on_until_open));
+}
+
+static void fair_inside_main(void)
+{
+    world_open_workers(1);
+    submit(operation_with(8, submits_the_gate_and_goes_on));
+    world_explore_without_time();
+    end(1);
+}
+MAIN(fair_inside)
+
+// Memory runs out somewhere: what was refused is not run, what was accepted is, and no place is lost.
+static bool was_accepted[2];
+
+static void submits_if_there_is_memory(int number)
+{
+    csched_operation what = operation(number);
+    csched_status status = csched_submit(scheduler, &what);
+    csched_check(status == CSCHED_OK || status == CSCHED_OUT_OF_MEMORY, "neither accepted nor out of memory");
+    was_accepted[number] = status == CSCHED_OK;
+}
+
+static void submits_1_if_there_is_memory(void) { submits_if_there_is_memory(1); }
+
+static void memory_main(void)
+{
+    csched_configuration configuration = csched_configuration_default();
+    configuration.workers = 1;
+    configuration.capacity = 1;
+    world_open(configuration);
+    int other = thread_start("submitter", submits_1_if_there_is_memory);
+    world_explore_without_time();
+    submits_if_there_is_memory(0);
+    thread_join(other);
+    wait_for_all();
+    for (int number = 0; number < 2; number++) {
+        if (times_run(number) != was_accepted[number]) {
+            explorer_fail("operation %d was %s, and run %d times (S1)", number,
+                          was_accepted[number] ? "accepted" : "refused", times_run(number));
+        }
+    }
+    world_close();
+}
+MAIN(memory)
 
 // MARK: Observers
 
@@ -503,7 +668,7 @@ static void churn_main(void)
     world_open_workers(1);
     csched_completion_enter(counter, 1);
     int one = thread_start("submitter", submits_operation_0);
-    world_explore();
+    world_explore_without_time();
     thread_join(one);
     int other = thread_start("submitter", submits_operation_1);
     thread_join(other);
@@ -555,6 +720,13 @@ const explorer_program life_scenarios[] = {
     SCENARIO("life", shrink_and_grow, "S1 S3 R3", "a worker goes and one comes"),
     SCENARIO("life", full, "K1 S3", "two threads want the one place of the scheduler"),
     SCENARIO("life", full_and_closed, "S3 S13", "a shutdown while a thread waits for room"),
+    SCENARIO("life", close, "S13", "closed, and nothing more: the workers end"),
+    SCENARIO("life", close_full, "S3 S14", "closed while a thread waits for room, and nothing more"),
+    SCENARIO("life", shrink_and_drain, "S13", "a worker goes while the scheduler ends"),
+    SCENARIO("life", deadline_told, "S13", "a shutdown with a time limit is told of the end"),
+    SCENARIO("life", fair, "S11 S3", "operations that submit themselves, and others from outside"),
+    SCENARIO("life", fair_inside, "S11", "operations that submit themselves, and an older one"),
+    SCENARIO("life", memory, "S1 S6", "memory runs out", .allocations_fail = true),
     SCENARIO("life", observe, "R1 R3", "an observer is replaced under a call", .check = observe_check),
     SCENARIO("life", churn, "R1 S1", "threads come, submit and end"),
     SCENARIO("life", destroy_later, "R1 S13", "a scheduler is given up on its own worker"),

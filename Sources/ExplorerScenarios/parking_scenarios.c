@@ -15,7 +15,7 @@ static void end(int count)
 static void asleep_main(void)
 {
     world_open_workers(2);
-    world_explore();
+    world_explore_without_time();
     submit(operation(0));
     end(1);
 }
@@ -34,7 +34,7 @@ static void falls_asleep_main(void)
     world_open_workers(1);
     submit(operation_with(0, opens_gate_0));
     gate_pass(&gates[0]);
-    world_explore();
+    world_explore_without_time();
     submit(operation(1));
     end(2);
 }
@@ -46,7 +46,7 @@ static void one_of_two_main(void)
     world_open_workers(2);
     submit(operation_with(0, opens_gate_0));
     gate_pass(&gates[0]);
-    world_explore();
+    world_explore_without_time();
     submit(operation(1));
     end(2);
 }
@@ -60,6 +60,7 @@ static void passes_gate_0(void *context, void *extra, csched_disposition disposi
     ran(number_of(context), disposition);
 }
 
+static void submits_the_waiting_one_2(void) { submit(operation_with(2, passes_gate_0)); }
 static void submits_the_waiting_one(void) { submit(operation_with(0, passes_gate_0)); }
 static void submits_the_awaited_one(void) { submit(operation_with(1, opens_gate_0)); }
 
@@ -69,7 +70,7 @@ static void two_main(void)
     csched_completion_enter(counter, 1);
     int one = thread_start("submitter", submits_the_waiting_one);
     int other = thread_start("submitter", submits_the_awaited_one);
-    world_explore();
+    world_explore_without_time();
     thread_join(one);
     thread_join(other);
     (void)csched_completion_leave(counter, 1);
@@ -114,11 +115,26 @@ static void bulk_main(void)
     world_open_workers(2);
     csched_operation batch[] = {operation_with(0, passes_gate_0), operation(1),
                                 operation_with(2, opens_gate_0)};
-    world_explore();
+    world_explore_without_time();
     csched_check(csched_submit_bulk(scheduler, batch, 3) == CSCHED_OK, "a bulk submission was not accepted");
     end(3);
 }
 MAIN(bulk)
+
+// A body submits what it waits for while another worker looks around, which then finds something else, and waits for the
+// same: a third one has to come.
+static void third_main(void)
+{
+    world_open_workers(3);
+    csched_completion_enter(counter, 1);
+    int other = thread_start("submitter", submits_the_waiting_one_2);
+    world_explore();
+    submit(operation_with(0, submits_1_and_waits));
+    thread_join(other);
+    (void)csched_completion_leave(counter, 1);
+    end(3);
+}
+MAIN(third)
 
 // A wait inside a body helps: with what it finds in its own deque, or, asleep, with what comes from outside.
 static csched_completion *inner;
@@ -155,7 +171,7 @@ static void help_main(void)
     csched_completion_enter(inner, 1);
     submit(operation_with(1, waits_for_inner));
     gate_pass(&gates[0]);
-    world_explore();
+    world_explore_without_time();
     submit(of_inner());
     (void)csched_completion_leave(inner, 1);
     end_inner();
@@ -170,12 +186,26 @@ static void help_of_two_main(void)
     submit(operation_with(1, waits_for_inner));
     gate_pass(&gates[0]);
     explorer_settle(csched_site("settle"));
-    world_explore();
+    world_explore_without_time();
     submit(of_inner());
     (void)csched_completion_leave(inner, 1);
     end_inner();
 }
 MAIN(help_of_two)
+
+static void help_of_two_awake_main(void)
+{
+    world_open_workers(2);
+    inner = csched_completion_create();
+    csched_completion_enter(inner, 1);
+    submit(operation_with(1, waits_for_inner));
+    gate_pass(&gates[0]);
+    world_explore();
+    submit(of_inner());
+    (void)csched_completion_leave(inner, 1);
+    end_inner();
+}
+MAIN(help_of_two_awake)
 
 // The counter that is waited for is left by a thread that is no worker: it wakes the worker in its wait.
 static void wait_in_body(void)
@@ -193,7 +223,7 @@ static void left_outside_main(void)
 {
     wait_in_body();
     explorer_settle(csched_site("settle"));
-    world_explore();
+    world_explore_without_time();
     (void)csched_completion_leave(inner, 1);
     end_inner();
 }
@@ -202,7 +232,7 @@ MAIN(left_outside)
 static void left_outside_awake_main(void)
 {
     wait_in_body();
-    world_explore();
+    world_explore_without_time();
     (void)csched_completion_leave(inner, 1);
     end_inner();
 }
@@ -290,6 +320,8 @@ const explorer_program parking_scenarios[] = {
     SCENARIO("parking", bulk, "S1 S3 S12", "one of a batch waits for another one"),
     SCENARIO("parking", help, "S3 S16", "a worker waits inside a body, and runs what comes"),
     SCENARIO("parking", help_of_two, "S3 S16", "the same with a second worker, asleep"),
+    SCENARIO("parking", help_of_two_awake, "S4 S16", "the same, and the worker falls asleep"),
+    SCENARIO("parking", third, "S3 S12", "two workers are busy, and a third one has to come"),
     SCENARIO("parking", left_outside, "S5 S16", "a thread wakes a worker that waits inside a body"),
     SCENARIO("parking", left_outside_awake, "S5 S16", "the same, and the worker falls asleep"),
     SCENARIO("parking", free, "S1 S2 S12", "any thread stops for ever between submit and the end",

@@ -70,6 +70,7 @@ static void free_now(csched_retired *object)
 {
     csched_reclaim *domain = object->domain;
     (void)csched_fetch_add(&ended, 0, acquire);
+    (void)csched_fetch_add(&begun, 0, acquire); // what the retiring thread knew
     domain->freed++;
     object->free(object);
 }
@@ -77,10 +78,15 @@ static void free_now(csched_retired *object)
 void csched_reclaim_exit(void)
 {
     int self = explorer_self();
-    if (self < 0 || --depth[self] != 0) {
+    if (self < 0) {
         return;
     }
-    (void)csched_fetch_add(&ended, 1, release);
+    if (depth[self] == 1) {
+        (void)csched_fetch_add(&ended, 1, release); // a step, and so before others see that it has ended
+    }
+    if (--depth[self] != 0) {
+        return;
+    }
     for (int index = 0; index < RETIRED_MOST; index++) {
         retirement *each = &retirements[index];
         uint32_t mine = UINT32_C(1) << self;

@@ -9,9 +9,13 @@
 
 #include "cscheduler/operation.h"
 
+struct csched_scheduler;
+
 /// Before every execution.
 void reclaim_model_begin(void);
 void scheduler_model_begin(void);
+/// NULL, or what is counted wrong in a scheduler whose workers all sleep, or have ended.
+const char *scheduler_model_at_rest(struct csched_scheduler *scheduler);
 
 enum { ITEMS_MOST = 16 };
 

@@ -40,10 +40,22 @@ void world_open_workers(uint32_t workers)
 
 void world_explore(void) { explorer_calm(false); }
 
+void world_explore_without_time(void)
+{
+    explorer_stop_time(true);
+    world_explore();
+}
+
 void world_close(void)
 {
     explorer_calm(true);
+    explorer_stop_time(false);
     if (!explorer_freezes()) {
+        explorer_settle(csched_site("settle"));
+        const char *wrong = scheduler_model_at_rest(scheduler);
+        if (wrong != NULL) {
+            explorer_fail("when nothing happens any more, %s", wrong);
+        }
         csched_completion_release(counter);
         csched_scheduler_destroy(scheduler);
     }

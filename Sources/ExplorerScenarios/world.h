@@ -21,8 +21,10 @@ void world_open(csched_configuration configuration);
 void world_open_workers(uint32_t workers);
 /// From here on the scenario is explored.
 void world_explore(void);
-/// Calm: shuts the scheduler down, and ends the calling thread's business with it. Where a thread is stopped for ever
-/// it only does the latter.
+/// The same, and time stands still: what has a wake-up does not wait for the sentry to look again.
+void world_explore_without_time(void);
+/// Calm: looks whether everything is counted as it should when nothing happens any more, and shuts the scheduler down;
+/// unless a thread is stopped for ever.
 void world_close(void);
 
 /// Operation `number`: its body writes down that it ran.

@@ -80,7 +80,8 @@ uint64_t explorer_now_ns(void);
 
 /// Poisoned. NULL, by a decision of the schedule, if the program allows it.
 void *explorer_allocate(size_t size, size_t alignment);
-/// Later accesses fail; the memory is not used again in this execution.
+/// Later accesses fail, and so does the call if there is an earlier one that does not happen before it; the memory is
+/// not used again in this execution.
 void explorer_free(void *memory);
 
 /// A mutex in a word that is zero at first.
@@ -101,6 +102,8 @@ int explorer_threads(void);
 /// Calm: from here on the default schedule, without a departure. For the way to the state that a program is about,
 /// and for what comes after it. Not calm at first.
 void explorer_calm(bool calm);
+/// While time stands still, a wait with a limit ends by a wake-up alone: for what must not lean on looking again.
+void explorer_stop_time(bool stopped);
 /// Whether the execution stops a thread for ever, somewhere. A program that does must not wait for its threads then.
 bool explorer_freezes(void);
 /// Where threads are stopped for ever: the thread may wait for ever as well, as a worker without work does.

@@ -7,3 +7,28 @@ void scheduler_model_begin(void)
     alive = NULL;
     pthread_mutex_init(&alive_mutex, NULL);
 }
+
+const char *scheduler_model_at_rest(csched_scheduler *scheduler)
+{
+    const csched_idle *idle = &scheduler->idle;
+    const csched_capacity *capacity = &scheduler->capacity;
+    csched_statistics sum = csched_scheduler_statistics(scheduler);
+    const struct {
+        bool holds;
+        const char *otherwise;
+    } expectations[] = {
+        {csched_load(&idle->searching, seq_cst) == 0, "workers are counted as looking (S17)"},
+        {csched_load(&idle->awake, seq_cst) == 0, "workers are counted as awake (S17)"},
+        {csched_load(&idle->nested, seq_cst) == 0, "workers are counted as asleep inside a body (S13)"},
+        {csched_load(&capacity->pending, seq_cst) == 0, "places are taken (S6)"},
+        {csched_load(&capacity->waiting, seq_cst) == 0, "submitters are counted as waiting (S6)"},
+        {sum.submitted == sum.executed + sum.cancelled, "the statistics do not add up (S6)"},
+        {sum.running == 0, "workers are counted as running (S6)"},
+    };
+    for (size_t index = 0; index < sizeof expectations / sizeof expectations[0]; index++) {
+        if (!expectations[index].holds) {
+            return expectations[index].otherwise;
+        }
+    }
+    return NULL;
+}

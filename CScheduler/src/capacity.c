@@ -4,8 +4,13 @@
 //       exempt counts as well, so that whoever takes an operation need not know which it was.
 //   K2  No lost wake-up: a sleeper reads room, announces itself in waiting, tries once more, then sleeps on
 //       the value of room it read. Who lowers pending looks at waiting afterwards, and changes room first
-//       when somebody waits. All of it seq_cst: either the second try sees the room, or the one who made it
-//       sees the sleeper. (P18, both halves)
+//       when somebody waits. Who closes changes room as well.
+//
+// Orderings:
+//   P18  enter: waiting, then pending <-> leave: pending, then waiting; all seq_cst. Either the second try
+//        sees the room, or the one who made it sees the sleeper.
+//   P27  leave, interrupt: room (release) -> enter: room (acquire). Who sleeps on the new value has seen why
+//        it changed: the places, and that the scheduler is closed.
 
 #include "capacity.h"
 
@@ -25,27 +30,28 @@ bool csched_capacity_try_enter(csched_capacity *capacity, uint64_t count)
         if (count > capacity->limit || pending > capacity->limit - count) {
             return false;
         }
-    } while (!csched_cas_weak(&capacity->pending, &pending, pending + count, seq_cst, seq_cst)); // K1
+        // relaxed: being counted publishes nothing, and P18 is about the load above.
+    } while (!csched_cas_weak(&capacity->pending, &pending, pending + count, relaxed, relaxed)); // K1
     return true;
 }
 
 void csched_capacity_enter_exempt(csched_capacity *capacity, uint64_t count)
 {
-    csched_fetch_add(&capacity->pending, count, seq_cst);
+    csched_fetch_add(&capacity->pending, count, relaxed);
 }
 
 bool csched_capacity_enter(csched_capacity *capacity, uint64_t count, const csched_atomic(uint32_t) *control,
                            uint32_t closed)
 {
     for (;;) {
-        uint32_t room = csched_load(&capacity->room, seq_cst);
-        csched_fetch_add(&capacity->waiting, 1, seq_cst); // K2
+        uint32_t room = csched_load(&capacity->room, acquire); // P27
+        csched_fetch_add(&capacity->waiting, 1, seq_cst);      // K2
         bool entered = csched_capacity_try_enter(capacity, count);
-        bool refused = !entered && (csched_load(control, seq_cst) & closed) != 0;
+        bool refused = !entered && (csched_load(control, relaxed) & closed) != 0; // P27
         if (!entered && !refused) {
             (void)csched_futex_wait(&capacity->room, room, UINT64_MAX);
         }
-        csched_fetch_sub(&capacity->waiting, 1, seq_cst);
+        csched_fetch_sub(&capacity->waiting, 1, relaxed);
         if (entered || refused) {
             return entered;
         }
@@ -56,7 +62,7 @@ void csched_capacity_leave(csched_capacity *capacity, uint64_t count)
 {
     csched_fetch_sub(&capacity->pending, count, seq_cst);
     if (csched_load(&capacity->waiting, seq_cst) != 0) { // K2
-        csched_fetch_add(&capacity->room, 1, seq_cst);
+        csched_fetch_add(&capacity->room, 1, release);   // P27
         // One more than there are places: one that is woken may be a thread that is stopped. One that wants
         // more places than there are sleeps again, and is woken in its turn at the latest when nothing waits.
         csched_futex_wake(&capacity->room, count < INT32_MAX ? (int)count + 1 : INT32_MAX);
@@ -65,6 +71,6 @@ void csched_capacity_leave(csched_capacity *capacity, uint64_t count)
 
 void csched_capacity_interrupt(csched_capacity *capacity)
 {
-    csched_fetch_add(&capacity->room, 1, seq_cst);
+    csched_fetch_add(&capacity->room, 1, release); // P27
     csched_futex_wake(&capacity->room, INT32_MAX);
 }

@@ -87,9 +87,10 @@ static void unreference(csched_notification *notification)
 static void call(csched_notification *notification)
 {
     uint32_t armed = ARMED;
-    if (csched_cas(&notification->state, &armed, CALLING, acq_rel, relaxed)) { // C5
+    // relaxed: it decides, and nothing else; what it decides about came with the list (P11).
+    if (csched_cas(&notification->state, &armed, CALLING, relaxed, relaxed)) { // C5
         notification->function(notification->context);
-        if (csched_exchange(&notification->state, CALLED, acq_rel) == AWAITED) { // C6
+        if (csched_exchange(&notification->state, CALLED, release) == AWAITED) { // C6
             csched_futex_wake(&notification->state, 1);
         }
     }
@@ -292,7 +293,7 @@ csched_notification *csched_completion_notify(csched_completion *counter, csched
 bool csched_notification_cancel(csched_notification *notification)
 {
     uint32_t armed = ARMED;
-    bool cancelled = csched_cas(&notification->state, &armed, CANCELLED, acq_rel, acquire);
+    bool cancelled = csched_cas(&notification->state, &armed, CANCELLED, relaxed, relaxed); // C5
     unreference(notification);
     return cancelled;
 }
@@ -303,9 +304,9 @@ void csched_notification_release(csched_notification *notification) { unreferenc
 static void settle(csched_notification *notification)
 {
     uint32_t seen = ARMED;
-    if (!csched_cas(&notification->state, &seen, CANCELLED, acq_rel, acquire)) {
+    if (!csched_cas(&notification->state, &seen, CANCELLED, relaxed, acquire)) {
         while (seen == CALLING || seen == AWAITED) {
-            if (seen == AWAITED || csched_cas(&notification->state, &seen, AWAITED, acq_rel, acquire)) {
+            if (seen == AWAITED || csched_cas(&notification->state, &seen, AWAITED, relaxed, acquire)) {
                 (void)csched_futex_wait(&notification->state, AWAITED, CSCHED_FOREVER);
                 seen = csched_load(&notification->state, acquire);
             }
@@ -356,7 +357,7 @@ csched_wait_result csched_completion_wait(csched_completion *counter, uint64_t t
     }
     while (generation(seen) == current && outstanding(seen) != 0) {
         if ((seen & WAITING) == 0 &&
-            !csched_cas_weak(&counter->state, &seen, seen | WAITING, acquire, acquire)) { // P12
+            !csched_cas_weak(&counter->state, &seen, seen | WAITING, relaxed, acquire)) { // P12
             continue;
         }
         uint64_t left = deadline;

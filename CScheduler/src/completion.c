@@ -357,7 +357,7 @@ csched_wait_result csched_completion_wait(csched_completion *counter, uint64_t t
     }
     while (generation(seen) == current && outstanding(seen) != 0) {
         if ((seen & WAITING) == 0 &&
-            !csched_cas_weak(&counter->state, &seen, seen | WAITING, relaxed, acquire)) { // P12
+            !csched_cas_weak(&counter->state, &seen, seen | WAITING, acquire, acquire)) { // P12
             continue;
         }
         uint64_t left = deadline;

@@ -29,7 +29,7 @@ static csched_append_result append(int count)
 // In the order of the appends: `newest` is what the thread took last.
 static bool take(size_t room, int *newest)
 {
-    csched_operation operations[CSCHED_SEGMENT_MAX];
+    csched_operation operations[CSCHED_SEGMENT_MOST];
     csched_reclaim_enter();
     size_t count = csched_inbox_take(&inbox, operations, room);
     csched_reclaim_exit();

@@ -175,6 +175,7 @@ static void drain(void *context, void *extra, csched_disposition disposition)
                     break;
                 }
                 turn = 0;
+                continue; // or it ran in between, to its end: then nothing is taken any more
             }
             run_first(lane, csched_is_cancelling(worker->scheduler) ? CSCHED_CANCEL : disposition);
         }

@@ -12,6 +12,9 @@ stress_warnings=(-Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes
 stress_sources=(main.c options.c ledger.c hogs.c watchdog.c load.c disturber.c shots.c shots_lane.c
     shots_counter.c shots_life.c mixed.c memory.c age_pipe.c)
 
+# What chooses the port that yields.
+stress_port=(-I"$stress_root/Tests/Stress" '-DCSCHED_PORT="port_yielding.h"')
+
 # The compiler that builds the package, if there is one: clang, which comes with Swift.
 stress_compiler() {
     local candidate
@@ -24,10 +27,15 @@ stress_compiler() {
     fail "there is no C compiler: neither clang nor cc is on the PATH."
 }
 
-# compile <folder> <compiler> <sources, in one word> <options...>: from within the folder, where objects go
+# stress_compile <folder of the objects> <compiler> <sources, in one word> <options...>: sources from the
+# repository's root, or with absolute paths
 stress_compile() {
-    local folder=$1 compiler=$2 sources=() cflags
-    read -ra sources <<<"$3"
+    local folder=$1 compiler=$2 sources=() names=() name cflags
+    read -ra names <<<"$3"
+    for name in "${names[@]}"; do
+        [[ $name == /* ]] || name=$stress_root/$name
+        sources+=("$name")
+    done
     shift 3
     mkdir -p "$folder"
     pkg-config --exists liburcu-bp || fail "pkg-config does not find liburcu-bp; ./bootstrap installs it."
@@ -36,7 +44,7 @@ stress_compile() {
         cd "$folder"
         "$compiler" -std=gnu17 -D_GNU_SOURCE -O2 -g -pthread "${stress_warnings[@]}" \
             -I"$stress_root/CScheduler/include" -I"$stress_root/Tests/Stress" "${cflags[@]}" "$@" -c \
-            "${sources[@]/#/$stress_root/}"
+            "${sources[@]}"
     ) || fail "the stress program does not compile (${*:-plain})."
 }
 
@@ -56,11 +64,11 @@ stress_program() { # stress_program <build> <compiler> <options...>
 # stress_yielding <build> <build of the shipping port> <compiler> <options...>: the same program on the port
 # that yields.
 stress_yielding() {
-    local build=$1 shipping=$2 compiler=$3 port='-DCSCHED_PORT="port_yielding.h"'
+    local build=$1 shipping=$2 compiler=$3
     shift 3
     cp -r "$shipping" "$build"
-    stress_core "$build" "$compiler" "$@" "$port"
-    stress_compile "$build/program" "$compiler" Tests/Stress/main.c "$@" "$port" # it prints which one it is
+    stress_core "$build" "$compiler" "$@" "${stress_port[@]}"
+    stress_compile "$build/program" "$compiler" Tests/Stress/main.c "$@" "${stress_port[@]}" # it prints which one it is
 }
 
 # stress_skipping <build> <build of the shipping port> <compiler> <options...>: the same program with a defect,

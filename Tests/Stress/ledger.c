@@ -13,7 +13,7 @@ static const char *const names[STRESS_KINDS] = {
     [STRESS_FAN] = "fan",       [STRESS_CHAIN] = "chain",     [STRESS_JOIN] = "join",
     [STRESS_RANGE] = "range",   [STRESS_LANE] = "lane",       [STRESS_WAITED] = "waited",
     [STRESS_HELPED] = "helped", [STRESS_VISITOR] = "visitor", [STRESS_NOTIFICATION] = "notification",
-    [STRESS_LIFE] = "life",
+    [STRESS_LIFE] = "life",     [STRESS_BURST] = "burst",     [STRESS_SUSPENDED] = "suspended",
 };
 
 _Static_assert(STRESS_KINDS <= 16, "a kind fits into the four lowest bits of a word");

@@ -63,7 +63,8 @@ static void destroy_producer(stress_producer *producer)
 void stress_load_create(stress_load *load, const stress_options *options, uint32_t producers,
                         uint32_t workers)
 {
-    *load = (stress_load){.options = options, .count = producers, .workers = workers};
+    *load = (stress_load){
+        .options = options, .count = producers, .workers = workers, .shots = stress_choose_shots(options)};
     pthread_mutex_init(&load->mutex, NULL);
     pthread_cond_init(&load->idle, NULL);
     csched_configuration configuration = csched_configuration_default();

@@ -59,6 +59,7 @@ struct stress_load {
     stress_producer *producers;
     uint32_t count; ///< of producers
     uint32_t workers;
+    uint32_t shots; ///< a bit for each one that is used
     uint32_t round; ///< operations in a round, about
     bool sparse;    ///< every round is, and nothing else touches the scheduler: who loses a wake-up, hangs
     _Atomic(uint64_t) left;   ///< operations that no producer has taken on
@@ -86,8 +87,11 @@ void stress_load_describe(const stress_load *load);
 // What shots use.
 
 /// One shot, of at most STRESS_SHOT operations.
-enum { STRESS_SHOT = 2048 };
+enum { STRESS_SHOT = 4096 };
 void stress_shoot(stress_producer *producer);
+
+/// A bit for each shot that the options allow. Exits with 64 and a sentence when there is none.
+uint32_t stress_choose_shots(const stress_options *options);
 
 /// Whether the producer is to make its next mistake now, if it is to make mistakes of this kind.
 bool stress_errs(stress_producer *producer, stress_injection injection);
@@ -129,6 +133,7 @@ void stress_shot_single(stress_producer *producer);
 void stress_shot_bulk(stress_producer *producer);
 void stress_shot_tree(stress_producer *producer);
 void stress_shot_fan(stress_producer *producer);
+void stress_shot_burst(stress_producer *producer);
 void stress_shot_chain(stress_producer *producer);
 void stress_shot_join(stress_producer *producer);
 void stress_shot_outside_join(stress_producer *producer);
@@ -136,6 +141,7 @@ void stress_shot_range(stress_producer *producer);
 void stress_shot_lane(stress_producer *producer);
 void stress_shot_wait(stress_producer *producer);
 void stress_shot_help(stress_producer *producer);
+void stress_shot_suspended(stress_producer *producer);
 void stress_shot_visitor(stress_producer *producer);
 void stress_shot_life(stress_producer *producer);
 

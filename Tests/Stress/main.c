@@ -42,12 +42,14 @@ void stress_report(const stress_tally *tally, const char *more, const char *verd
 #else
     const char *build = "shipping";
 #endif
-    printf("{\"workload\":\"%s\",\"build\":\"%s\",\"threads\":%u,\"workers\":%u,\"seed\":%llu,\"hogs\":%u,"
+    printf("{\"workload\":\"%s\",\"shots\":\"%s\",\"build\":\"%s\",\"threads\":%u,\"workers\":%u,\"seed\":%"
+           "llu,\"hogs\":%u,"
            "\"seconds\":%.1f,\"operations\":%llu,\"ran\":%llu,\"cancelled\":%llu,\"lost\":%llu,"
            "\"duplicated\":%llu,\"stale\":%llu,\"disordered\":%llu,\"wrong\":%llu,\"injected\":%llu%s,"
            "\"verdict\":\"%s\"}\n",
-           options.workload, build, options.threads, options.workers, (unsigned long long)options.seed,
-           options.hogs, (double)(stress_now_ns() - began_ns) / 1e9, (unsigned long long)tally->operations,
+           options.workload, options.only == NULL ? "all" : options.only, build, options.threads,
+           options.workers, (unsigned long long)options.seed, options.hogs,
+           (double)(stress_now_ns() - began_ns) / 1e9, (unsigned long long)tally->operations,
            (unsigned long long)tally->ran, (unsigned long long)tally->cancelled,
            (unsigned long long)tally->lost, (unsigned long long)tally->duplicated,
            (unsigned long long)tally->stale, (unsigned long long)tally->disordered,

@@ -19,7 +19,7 @@ enum { CYCLES = 40, WARM = CYCLES / 2, MEASURED = CYCLES - WARM };
 static const double resident_bound = 1024 * 1024;
 static const double allocated_bound = 64 * 1024;
 /// A slope is more than chance from so many standard errors on.
-static const double significance = 4;
+static const double significance = 3;
 static const uint64_t rest_ns = UINT64_C(5000000000);
 enum { LEAK_BYTES = 16, LEAK_INTERVAL = 1000 };
 

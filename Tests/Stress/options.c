@@ -10,7 +10,10 @@ enum { USAGE = 64, THREADS_MOST = 256 };
 
 static const char usage[] =
     "usage: stress <workload> [--operations N] [--threads T] [--workers W] [--seed S] [--hogs H]\n"
-    "              [--seconds S] [--patience S] [--inject DEFECT]\n"
+    "              [--seconds S] [--patience S] [--only SHOT] [--inject DEFECT]\n"
+    "shots:     single, bulk, tree, fan, burst, chain, join, outside-join, range, lane, wait, help, "
+    "suspended,\n"
+    "           visitor, life\n"
     "workloads: mixed, sparse, oversubscribed, memory, reclaim\n"
     "defects:   lost, duplicated, stale, early, disordered, cancelled, hang (mixed); leak (memory)\n";
 
@@ -67,6 +70,8 @@ static void take(stress_options *options, const char *name, const char *text)
         options->seconds = (uint32_t)number(text, 1, 1e6, "is not a number of seconds (1 ... 1e6)");
     } else if (strcmp(name, "--patience") == 0) {
         options->patience = (uint32_t)number(text, 1, 1e6, "is not a number of seconds (1 ... 1e6)");
+    } else if (strcmp(name, "--only") == 0) {
+        options->only = text;
     } else if (strcmp(name, "--inject") == 0) {
         options->injection = injection(text);
     } else {

@@ -28,6 +28,7 @@ typedef struct {
     uint32_t seconds;  ///< ends the load early; UINT32_MAX: no limit
     uint32_t patience; ///< seconds without progress that count as a hang
     stress_injection injection;
+    const char *only; ///< the one shot that is used, or NULL: all
 } stress_options;
 
 /// Exits with 64 and a sentence when something is not understood.

@@ -1,10 +1,13 @@
 // shots.c - which shot comes next; the ways to submit that need nothing but the scheduler and a counter.
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cscheduler/join.h"
 #include "load.h"
 
+enum { USAGE = 64, SUSPENDED_MOST_NS = 50000 };
 enum { BULK_MOST = 64, TREE_MOST = 127, CHAIN_MOST = 64, RANGE_MOST = 512 };
 
 void stress_run_leaf(void *context, void *extra, csched_disposition disposition)
@@ -99,6 +102,23 @@ void stress_shot_fan(stress_producer *producer)
 {
     uint32_t count = 1 + stress_below(&producer->random, BULK_MOST + 1); // 1: an empty bulk
     submit(producer, run_fan, stress_expect(&producer->ledger, STRESS_FAN, count), count);
+}
+
+// So much at once from one worker that its deque has to grow, while others take from it.
+static void run_burst(void *context, void *extra, csched_disposition disposition)
+{
+    uint32_t number = stress_number(extra);
+    uint32_t end = number + stress_span(extra);
+    stress_end(context, number, disposition);
+    for (number++; number < end; number++) {
+        submit(context, stress_run_leaf, number, 1);
+    }
+}
+
+void stress_shot_burst(stress_producer *producer)
+{
+    uint32_t count = 1 + stress_below(&producer->random, STRESS_SHOT);
+    submit(producer, run_burst, stress_expect(&producer->ledger, STRESS_BURST, count), count);
 }
 
 static void run_chain(void *context, void *extra, csched_disposition disposition)
@@ -233,26 +253,70 @@ void stress_shot_visitor(stress_producer *producer)
     pthread_join(thread, NULL);
 }
 
+// What is submitted after a suspension does not start before the resume; and the resume wakes somebody.
+void stress_shot_suspended(stress_producer *producer)
+{
+    uint32_t count = 1 + stress_below(&producer->random, BULK_MOST);
+    uint32_t first = stress_expect(&producer->ledger, STRESS_SUSPENDED, count);
+    csched_scheduler_suspend(producer->scheduler);
+    submit_bulk(producer, first, count);
+    stress_sleep_ns(stress_below(&producer->random, SUSPENDED_MOST_NS));
+    for (uint32_t number = first; number < first + count; number++) {
+        if (atomic_load_explicit(&producer->ledger.ends[number], memory_order_relaxed) != 0) {
+            stress_note(&producer->ledger.wrong);
+        }
+    }
+    csched_scheduler_resume(producer->scheduler);
+}
+
+static const struct {
+    const char *name;
+    void (*shot)(stress_producer *producer);
+    uint32_t weight; // of about 10,000
+} shots[] = {
+    {"single", stress_shot_single, 4000},
+    {"bulk", stress_shot_bulk, 1000},
+    {"tree", stress_shot_tree, 1000},
+    {"fan", stress_shot_fan, 1000},
+    {"burst", stress_shot_burst, 10},
+    {"chain", stress_shot_chain, 900},
+    {"join", stress_shot_join, 900},
+    {"outside-join", stress_shot_outside_join, 40},
+    {"range", stress_shot_range, 300},
+    {"lane", stress_shot_lane, 500},
+    {"wait", stress_shot_wait, 150},
+    {"help", stress_shot_help, 200},
+    {"suspended", stress_shot_suspended, 10},
+    {"visitor", stress_shot_visitor, 4},
+    {"life", stress_shot_life, 2},
+};
+enum { SHOTS = sizeof shots / sizeof shots[0] };
+
+uint32_t stress_choose_shots(const stress_options *options)
+{
+    if (options->only == NULL) {
+        return UINT32_MAX;
+    }
+    for (uint32_t index = 0; index < SHOTS; index++) {
+        if (strcmp(options->only, shots[index].name) == 0) {
+            return UINT32_C(1) << index;
+        }
+    }
+    fprintf(stderr, "stress: '%s' is not a shot.\n", options->only);
+    exit(USAGE);
+}
+
 void stress_shoot(stress_producer *producer)
 {
-    static const struct {
-        void (*shot)(stress_producer *producer);
-        uint32_t weight; // of about 10,000
-    } shots[] = {
-        {stress_shot_single, 4000}, {stress_shot_bulk, 1000}, {stress_shot_tree, 1000},
-        {stress_shot_fan, 1000},    {stress_shot_chain, 900}, {stress_shot_join, 900},
-        {stress_shot_range, 300},   {stress_shot_lane, 500},  {stress_shot_wait, 150},
-        {stress_shot_help, 200},    {stress_shot_visitor, 4}, {stress_shot_outside_join, 40},
-        {stress_shot_life, 2},
-    };
+    uint32_t allowed = producer->load->shots;
     uint32_t sum = 0;
-    for (size_t index = 0; index < sizeof shots / sizeof shots[0]; index++) {
-        sum += shots[index].weight;
+    for (uint32_t index = 0; index < SHOTS; index++) {
+        sum += (allowed >> index & 1) * shots[index].weight;
     }
     uint32_t choice = stress_below(&producer->random, sum);
-    size_t index = 0;
-    for (; choice >= shots[index].weight; index++) {
-        choice -= shots[index].weight;
+    uint32_t index = 0;
+    for (; (allowed >> index & 1) == 0 || choice >= shots[index].weight; index++) {
+        choice -= (allowed >> index & 1) * shots[index].weight;
     }
     shots[index].shot(producer);
 }

@@ -2,8 +2,10 @@
 //
 // After each of many cycles all is at rest: every operation has ended, all that was retired is reclaimed, and
 // the allocator has given back to the system what it held in reserve. What the process holds then must not
-// grow with the operations. Two readings: the resident pages, which is what counts, and the bytes that
-// malloc says are in use, which has less noise and so notices smaller leaks.
+// grow with the operations. It has one arena, because malloc does not give back what lies at the end of the
+// others: with sixteen, the resident pages grew from 7 to 20 MiB in 1e9 operations, while no more was in use.
+// Two readings: the resident pages, which is what counts, and the bytes that malloc says are in use, which
+// notices smaller leaks.
 
 #include <malloc.h>
 #include <math.h>
@@ -112,6 +114,7 @@ bool stress_memory(const stress_options *options)
     double residents[MEASURED], allocateds[MEASURED];
     stress_tally tally = {0};
     uint64_t each = options->operations / CYCLES;
+    (void)mallopt(M_ARENA_MAX, 1);
     stress_load_create(&load, options, options->threads, options->workers);
     stress_watch(&watched);
     for (int cycle = 0; cycle < CYCLES; cycle++) {

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The scheduler's tests under ThreadSanitizer, and under AddressSanitizer with its search for leaks.
+# The C core under each sanitizer, canaries first: they must be reported, or no report means nothing. Then the
+# scheduler's tests under ThreadSanitizer, and under AddressSanitizer with its search for leaks.
 set -euo pipefail
 # shellcheck source=.ci/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -8,6 +9,8 @@ temporary_folder
 readonly at_least=20
 # Iterations of the stress tests, as a part of their normal number: instrumented code is 5 to 15 times slower.
 export STRESS_SCALE=${STRESS_SCALE:-0.2}
+
+Scripts/sanitizers
 
 sanitize() { # sanitize <sanitizer> <scratch path> <name in the output>
     run_tests "$at_least" 400 --sanitize="$1" --scratch-path "$2" -- --filter SchedulingTests

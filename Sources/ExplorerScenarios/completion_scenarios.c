@@ -255,7 +255,8 @@ static void notifies_and_cancels(void *unused)
 {
     (void)unused;
     for (int index = 0; index < 3; index++) {
-        (void)csched_notification_cancel(csched_completion_notify(counter, give_back_calls, (void *)1));
+        (void)csched_notification_cancel(
+            csched_completion_notify(counter, give_back_calls, (void *)(intptr_t)(index + 1)));
     }
     csched_notification_release(csched_completion_notify(counter, give_back_calls, (void *)0));
 }

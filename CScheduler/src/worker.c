@@ -389,14 +389,12 @@ static bool take_own(csched_worker *worker, csched_operation *operation)
 }
 
 // Whether a worker that is about to sleep has to stay awake. `control` was read after its announcement,
-// seq_cst as all the looks here: W1.
+// seq_cst as all the looks here: W1. Not whether it is to leave, or what it waits for is done: whoever says so
+// wakes this very worker, asleep or not yet, and it does not sleep then.
 static bool anything_to_do(csched_worker *worker, uint32_t control, const reason *why)
 {
     csched_scheduler *scheduler = worker->scheduler;
-    if (why != NULL && why->done(why->context)) {
-        return true;
-    }
-    if (why == NULL && ((control & CSCHED_STOPPED) != 0 || csched_load(&worker->leaving, seq_cst))) {
+    if (why == NULL && (control & CSCHED_STOPPED) != 0) {
         return true;
     }
     if (csched_is_suspended(control)) {
@@ -658,7 +656,6 @@ csched_status csched_worker_start(csched_worker *worker)
 
 static csched_help_outcome help(csched_worker *worker, const reason *why)
 {
-    pay(worker); // X2: what is owed may be what is waited for
     for (;;) {
         if (why->done(why->context)) {
             return CSCHED_HELP_DONE;

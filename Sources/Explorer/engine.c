@@ -165,6 +165,8 @@ static int candidates(uint8_t *numbers)
     return count;
 }
 
+static bool daemons_stay(void) { return explorer_freezes() || engine.program->daemons; }
+
 // A thread was stopped for ever, everybody else has ended or is a daemon that waits, and time alone changes nothing.
 static bool is_at_rest(int next)
 {
@@ -173,7 +175,7 @@ static bool is_at_rest(int next)
         alarm = engine.threads[number].state != READY;
     }
     engine.alarms = alarm ? engine.alarms + 1 : engine.alarms;
-    return explorer_freezes() && engine.alarms > ALARMS_MOST;
+    return daemons_stay() && engine.alarms > ALARMS_MOST;
 }
 
 // E1. -1: nobody can go on.
@@ -208,7 +210,7 @@ static _Noreturn void finish(void)
 {
     for (int number = 0; number < engine.count; number++) {
         const thread *each = &engine.threads[number];
-        if (each->state == WAITING && !(explorer_freezes() && each->daemon)) {
+        if (each->state == WAITING && !(daemons_stay() && each->daemon)) {
             explorer_fail("%s: %s waits for ever, at %s:%d",
                           engine.outcome.frozen ? "not lock-free (S2), a stopped thread is waited for"
                                                 : "a lost wake-up or a deadlock (S3)",
@@ -627,7 +629,7 @@ static void run_all(void)
         return;
     }
     memset(start_of_locals, 0, size_of_locals());
-    if (explorer_freezes()) {
+    if (daemons_stay()) {
         engine.program->check_frozen(engine.outcome.frozen ? engine.options->schedule.frozen - 1 : -1);
         return;
     }

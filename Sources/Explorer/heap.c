@@ -9,10 +9,10 @@ enum { GRANULE = 16, GRANULES = 1 << 16, POISON = 0xA5 };
 enum { NEVER, FIRST, INSIDE, FREED };
 
 static _Alignas(256) unsigned char arena[GRANULES * GRANULE];
-static unsigned char state[GRANULES]; // of every granule
+static unsigned char state[GRANULES];  // of every granule
 static vector_clock touched[GRANULES]; // when each thread used it last
-static size_t used;                   // granules
-static size_t live;                   // blocks
+static size_t used;                    // granules
+static size_t live;                    // blocks
 
 void heap_begin(void)
 {

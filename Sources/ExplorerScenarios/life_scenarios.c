@@ -162,6 +162,22 @@ static void submit_suspended_main(void)
 }
 MAIN(submit_suspended)
 
+// The worker has put back what it had in its hand, and is about to sleep, when the suspension ends.
+static void resume_race_main(void)
+{
+    quiet = 0;
+    world_open_workers(1);
+    submit(operation_with(0, submits_the_next));
+    world_explore_without_time();
+    csched_scheduler_suspend(scheduler);
+    for (int turn = 0; turn < 3; turn++) {
+        csched_yield(); // the worker's turn
+    }
+    csched_scheduler_resume(scheduler);
+    end(4);
+}
+MAIN(resume_race)
+
 // MARK: The end
 
 static bool accepted[ITEMS_MOST];
@@ -453,6 +469,21 @@ static void shrink_asleep_main(void)
 }
 MAIN(shrink_asleep)
 
+// The worker has gone, and its memory goes: what was in its deque has not.
+static void shrink_twice_main(void)
+{
+    quiet = 0;
+    world_open_workers(2);
+    watch_the_end_of_a_worker();
+    submit(operation_with(0, submits_many));
+    world_explore();
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    gate_pass(&gates[0]);
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    end(5);
+}
+MAIN(shrink_twice)
+
 // A worker comes while the only other one waits for what it can run.
 static void grow_main(void)
 {
@@ -706,6 +737,7 @@ const explorer_program life_scenarios[] = {
     SCENARIO("life", suspend_two, "S7 S3", "suspended while a second worker steals"),
     SCENARIO("life", resume, "S3 S7", "resumed with two operations that need a worker each"),
     SCENARIO("life", submit_suspended, "S3 S7", "a submission beside a suspension"),
+    SCENARIO("life", resume_race, "S3 S7", "a worker falls asleep suspended, and is resumed"),
     SCENARIO("life", drain, "S13 S14", "a thread's first submission beside a shutdown"),
     SCENARIO("life", cancel, "C1 C4 S13", "a thread's first submission beside a shutdown that cancels"),
     SCENARIO("life", drain_two, "S13", "a shutdown while one of two workers submits"),
@@ -716,6 +748,7 @@ const explorer_program life_scenarios[] = {
     SCENARIO("life", twice, "S13", "two shutdowns"),
     SCENARIO("life", shrink, "S1 S3 S8", "a worker goes that has operations in its deque"),
     SCENARIO("life", shrink_asleep, "S3 S8", "a worker goes that sleeps"),
+    SCENARIO("life", shrink_twice, "S1 R3", "a worker that has gone is taken apart"),
     SCENARIO("life", grow, "S3 S12", "a worker comes"),
     SCENARIO("life", shrink_and_grow, "S1 S3 R3", "a worker goes and one comes"),
     SCENARIO("life", full, "K1 S3", "two threads want the one place of the scheduler"),

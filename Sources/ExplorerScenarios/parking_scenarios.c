@@ -4,6 +4,8 @@
 
 #include "scenarios.h"
 
+static csched_completion *inner; // a second counter
+
 static void end(int count)
 {
     wait_for_all();
@@ -121,6 +123,56 @@ static void bulk_main(void)
 }
 MAIN(bulk)
 
+// A body submits three at once, and waits for the oldest: no time has to pass until somebody comes for it.
+static void submits_three_and_waits(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    ran(number_of(context), disposition);
+    csched_operation batch[] = {operation_with(1, opens_gate_0), operation(2), operation(3)};
+    csched_check(csched_submit_bulk(scheduler, batch, 3) == CSCHED_OK, "a bulk submission was not accepted");
+    gate_pass(&gates[0]);
+}
+
+static void burst_main(void)
+{
+    world_open_workers(2);
+    world_explore_without_time();
+    submit(operation_with(0, submits_three_and_waits));
+    end(4);
+}
+MAIN(burst)
+
+static void burst_and_falling_asleep_main(void)
+{
+    world_open_workers(2);
+    submit(operation_with(4, opens_gate_0));
+    gate_pass(&gates[0]);
+    gates[0] = (gate){0};
+    world_explore_without_time();
+    submit(operation_with(0, submits_three_and_waits));
+    end(5);
+}
+MAIN(burst_and_falling_asleep)
+
+// Operations of two counters in one row.
+static void counters_main(void)
+{
+    world_open_workers(1);
+    inner = csched_completion_create();
+    csched_operation row[] = {operation(0), operation(1), operation(2)};
+    row[0].counter = inner;
+    row[2].counter = inner;
+    world_explore_without_time();
+    csched_check(csched_submit_bulk(scheduler, row, 3) == CSCHED_OK, "a bulk submission was not accepted");
+    csched_check(csched_completion_wait(inner, CSCHED_FOREVER) == CSCHED_WAIT_COMPLETED, "wait");
+    wait_for_all();
+    expect_ran(3);
+    explorer_calm(true);
+    csched_completion_release(inner);
+    world_close();
+}
+MAIN(counters)
+
 // A body submits what it waits for while another worker looks around, which then finds something else, and waits for the
 // same: a third one has to come.
 static void third_main(void)
@@ -137,8 +189,6 @@ static void third_main(void)
 MAIN(third)
 
 // A wait inside a body helps: with what it finds in its own deque, or, asleep, with what comes from outside.
-static csched_completion *inner;
-
 static void waits_for_inner(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -318,6 +368,9 @@ const explorer_program parking_scenarios[] = {
     SCENARIO("parking", busy, "S3 S12", "a body waits for what it has submitted"),
     SCENARIO("parking", busy_and_falling_asleep, "S3 S12", "the same, and the other worker falls asleep"),
     SCENARIO("parking", bulk, "S1 S3 S12", "one of a batch waits for another one"),
+    SCENARIO("parking", burst, "S3 S12", "a body waits for the oldest of three that it has submitted"),
+    SCENARIO("parking", burst_and_falling_asleep, "S3 S12", "the same, and the other worker falls asleep"),
+    SCENARIO("parking", counters, "S5 S6", "operations of two counters in one row"),
     SCENARIO("parking", help, "S3 S16", "a worker waits inside a body, and runs what comes"),
     SCENARIO("parking", help_of_two, "S3 S16", "the same with a second worker, asleep"),
     SCENARIO("parking", help_of_two_awake, "S4 S16", "the same, and the worker falls asleep"),

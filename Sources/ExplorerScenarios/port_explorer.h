@@ -10,7 +10,7 @@
 // Small (tuning.h), so that queues grow, turns end and lists are swept within a few operations.
 #define CSCHED_BATCH 4
 #define CSCHED_DEQUE_CAPACITY 4
-#define CSCHED_OPEN_DISTANCE 1
+#define CSCHED_OPEN_DISTANCE 2
 #define CSCHED_SEGMENT_FIRST 2
 #define CSCHED_SEGMENT_MOST 4
 #define CSCHED_FAIR_MOST 3

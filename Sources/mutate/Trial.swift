@@ -95,11 +95,11 @@ extension Laboratory {
         let near = [
             "deque.c": ["deque", "life-suspend", "join"], "inbox.c": ["inbox", "registry"],
             "registry.c": ["registry"],
-            "completion.c": ["completion"], "capacity.c": ["capacity"], "idle.c": ["parking"],
+            "completion.c": ["completion"], "capacity.c": ["capacity"], "idle.c": ["idle", "parking"],
             "worker.c": ["parking", "life"], "scheduler.c": ["life"], "submit.c": ["parking", "life"],
             "lane.c": ["lane"], "join.c": ["join"], "range.c": ["join-range"], "observer.c": ["life-observe"],
         ]
-        let all = ["deque", "inbox", "registry", "completion", "capacity", "lane", "join", "life", "parking"]
+        let all = ["deque", "inbox", "registry", "completion", "capacity", "idle", "lane", "join", "life", "parking"]
         let first = near[file] ?? []
         return first + all.filter { !first.contains($0) }
     }

@@ -106,7 +106,7 @@ void explorer_calm(bool calm);
 void explorer_stop_time(bool stopped);
 /// Whether the execution stops a thread for ever, somewhere. A program that does must not wait for its threads then.
 bool explorer_freezes(void);
-/// Where threads are stopped for ever: the thread may wait for ever as well, as a worker without work does.
+/// The thread may wait for ever, as a worker without work does, where a thread is stopped for ever or daemons stay.
 void explorer_daemon(int thread);
 
 /// Ends the execution as a failure.
@@ -126,6 +126,8 @@ typedef struct {
     /// Looks at the end when one thread was stopped for ever and all others have ended, or are daemons that wait;
     /// -1: it has ended before. NULL: the program does not claim that it goes on without any of its threads.
     void (*check_frozen)(int frozen);
+    /// Whether its daemons wait for ever in every execution: then check_frozen looks at every end, and `check` at none.
+    bool daemons;
     /// Whether memory may run out.
     bool allocations_fail;
 } explorer_program;

@@ -15,6 +15,8 @@ extern const explorer_program completion_scenarios[];
 extern const size_t completion_scenario_count;
 extern const explorer_program capacity_scenarios[];
 extern const size_t capacity_scenario_count;
+extern const explorer_program idle_scenarios[];
+extern const size_t idle_scenario_count;
 extern const explorer_program parking_scenarios[];
 extern const size_t parking_scenario_count;
 extern const explorer_program life_scenarios[];

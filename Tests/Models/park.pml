@@ -53,12 +53,12 @@ byte state[WORKERS];
 byte means[WORKERS];
 bool asleep[WORKERS];    /* in the kernel's queue of the parker's word */
 
-bool stopped;            /* somebody is: at most one in a run */
+bool one_stopped;        /* somebody is: at most one in a run */
 bool one_returned;       /* a submission that came after the stop */
 
 #define over (finished == SUBMITTERS && owed == 0)
 
-#define stop_or_not if :: !stopped -> stopped = true; goto stops :: true -> skip fi
+#define stop_or_not if :: !one_stopped -> one_stopped = true; goto stops :: true -> skip fi
 #ifdef SUBMITTER_STOPS
 #define submitter_may_stop stop_or_not
 #else
@@ -93,8 +93,8 @@ next:
         left--;
         inboxes = inboxes | BIT(me * OPERATIONS + left);
 #ifdef WORKER_STOPS
-        late = stopped;
-        before[me] = (!stopped || one_returned -> inboxes : 0);
+        late = one_stopped;
+        before[me] = (!one_stopped || one_returned -> inboxes : 0);
 #else
         before[me] = inboxes;
 #endif

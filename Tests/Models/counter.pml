@@ -1,8 +1,8 @@
 /* counter.pml - the completion counter: generation, outstanding, the three flags, the list: completion.c.
  *
  * Two operations are outstanding from the beginning; one of them enters a third, then leaves twice. The owner
- * registers a notification, perhaps waits, perhaps begins a second generation, releases the counter, and gives
- * the notification back, which may cancel it. A user waits, or registers a second notification, or does
+ * registers a notification, perhaps waits, perhaps begins a second generation, releases the counter, and
+ * gives the notification back, which may cancel it. A user waits, or registers a second notification, or does
  * neither. Each compare-exchange is one step, and every access to the counter or to a notification asserts
  * that it is not freed. `touch` stands for an access.
  *

@@ -24,14 +24,14 @@
  * Mutants: name | run | what falls | what is changed
  *   mutant control_late        | pair    | assertion violated | flags are read after the look at inboxes (X6)
  *   mutant sealed_before_sweep | pair    | assertion violated | SEALED is set, then the inboxes closed (S2)
- *   mutant closing_after_sweep | pair    | assertion violated | the inboxes are closed, then CLOSING set (P16)
+ *   mutant closing_after_sweep | pair    | assertion violated | inboxes are closed, then CLOSING set (P16)
  *   mutant no_look_at_closing  | pair    | assertion violated | a new inbox is not closed by its thread (U3)
  *   mutant close_by_store      | pair    | assertion violated | an append looks at CLOSED, then appends (B1)
  *   mutant seal_silent         | pair    | invalid end state  | the close wakes nobody
  *   mutant stop_silent         | pair    | invalid end state  | who sets STOPPED wakes nobody (X6)
  *   mutant nested_forgotten    | nested  | assertion violated | who sleeps inside a body is not busy (X6)
  *   mutant two_words           | nested  | assertion violated | reads `awake`, then `nested` (X6)
- *   mutant interrupt_forgotten | nested  | invalid end state  | the gate opens, and nobody wakes who waits for it
+ *   mutant interrupt_forgotten | nested  | invalid end state  | the gate opens, and wakes nobody
  *   mutant leave_silent        | leaving | invalid end state  | a worker that leaves wakes nobody (X6)
  *   mutant deque_dropped       | leaving | assertion violated | a worker that leaves hands nothing over
  */

@@ -2,15 +2,15 @@
  * registry.c.
  *
  * One thread appends to its inbox, an operation to a segment, lets go of it, and is gone. Two workers look at
- * the inbox in read sections: they take (B2), swing `head` on and retire the segment (B4), and unlist an inbox
- * that its thread has left empty (R2, R3). The scheduler may be destroyed at any time, then it lets go in
+ * the inbox in read sections: they take (B2), swing `head` on and retire the segment (B4), and unlist an
+ * inbox that its thread has left empty (R2, R3). The scheduler may be destroyed at any time, then it lets go in
  * place of a worker. The grace period is the law and not liburcu's algorithm: what is retired is freed when
  * every section has ended that was open when it was collected.
  *
  * Objects are the segments and, the last one, the inbox. `touch` stands for an access.
  *
- * Properties. Nothing freed is touched, retired or freed again; a segment that is used up has a next one (B3);
- * each operation is taken once (B2), and at least once unless the scheduler was destroyed before.
+ * Properties. Nothing freed is touched, retired or freed again; a segment that is used up has a next one
+ * (B3); each operation is taken once (B2), and at least once unless the scheduler was destroyed before.
  *   freed   in the end every object is freed
  *
  * Runs: name | macros | checks
@@ -30,7 +30,7 @@
  *   mutant taken_by_store       | two | runs | taken is compared, then stored (B2)
  *   mutant unlisted_unasked     | two | gone | unlisted though its thread has not let go (R3)
  *   mutant unlisted_by_store    | two | retired | the place is compared, then emptied (R2)
- *   mutant empty_before_asked   | two | runs[ | looks whether it is empty, then whether its thread let go (P17)
+ *   mutant empty_before_asked   | two | runs[ | is it empty, then: has its thread let go (P17)
  *   mutant let_go_by_store      | two | invalid end state | holders is loaded, then stored (R2)
  */
 

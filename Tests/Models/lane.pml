@@ -7,8 +7,8 @@
  *   STOPS   A submitter may stop for ever, anywhere behind its push.
  *   CLOSES  From some moment on the scheduler refuses drains, and a submitter takes back what it pushed (L7).
  *
- * Properties. Bodies do not overlap (L1). Nothing of a freed lane is touched (L4). No operation runs twice, or
- * runs though its submission was refused (L7). What was pushed before a submission that returned, or, if the
+ * Properties. Bodies do not overlap (L1). Nothing of a freed lane is touched (L4). No operation runs twice,
+ * or runs though its submission was refused (L7). What was pushed before a submission that returned, or, if the
  * scheduler closes, by it, runs in the end: else it is an invalid end state.
  *   drained  in the end, all that is owed has run
  *
@@ -22,11 +22,11 @@
  *   mutant counted_long    | stops  | invalid end state | `queued` is taken back when the drain ends (L5)
  *   mutant looked_early    | stops  | invalid end state | a submitter looks, then pushes (P22)
  *   mutant no_second_look  | stops  | invalid end state | no look at the list behind `running` (L6)
- *   mutant given_back_late | stops  | invalid end state | the list is looked at, then `running` given back (L6)
+ *   mutant given_back_late | stops  | invalid end state | looks, then gives `running` back (L6)
  *   mutant turn_ends_blind | stops  | invalid end state | a turn ends, whatever became of the next drain (L3)
  *   mutant two_drains      | stops  | in_body | a drain does not take `running` (L1)
  *   mutant unreferenced    | stops  | !(freed) | a queued drain has no reference (L4)
- *   mutant withdrawn_blind | closes | withdrawn&begun | a refused submitter does not ask whether it was taken (L7)
+ *   mutant withdrawn_blind | closes | withdrawn&begun | does not ask whether it was taken (L7)
  *   mutant taken_blind     | closes | withdrawn&ran | a drain does not ask whether it was withdrawn (L7)
  */
 

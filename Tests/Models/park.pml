@@ -1,8 +1,8 @@
 /* park.pml - submitters from outside, and workers that look, announce, look again and sleep: idle.c, W1-W4.
  *
  * A submitter publishes to its inbox, then reads `searching`, then the sleepers' bits, then their states
- * (P7, P14), and wakes one sleeper unless two workers look already. A worker leaves `searching`, sets its bit,
- * looks at every inbox again, sleeps. One thread may stop for ever: a submitter, anywhere behind its
+ * (P7, P14), and wakes one sleeper unless two workers look already. A worker leaves `searching`, sets its
+ * bit, looks at every inbox again, sleeps. One thread may stop for ever: a submitter, anywhere behind its
  * publication, or a worker, wherever it has just changed what others read.
  *
  * Epochs (W3) are not numbers here, which would make the states endless: `means[w]` is the set of submitters
@@ -10,8 +10,8 @@
  * succeeds as long as they are in it.
  *
  * Properties. An end in which a worker sleeps and something owed is in an inbox is an invalid end state: the
- * lost wake-up. Owed is, once a submission has returned, all that was published before it, also what a stopped
- * submitter had published (W3). If a worker stops, then what it was woken for may lie there until the next
+ * lost wake-up. Owed is, once a submission has returned, all that was published before it, also what a
+ * stopped submitter had published (W3). If a worker stops, then what it was woken for may lie there until the next
  * submission: owed is then what was published before the second of two submissions that came after the stop,
  * one after the other.
  *   taken   in the end, all that is owed is taken
@@ -24,13 +24,13 @@
  * Mutants: name | run | what falls | what is changed
  *   mutant no_recheck    | submitter_stops | invalid end state | no look after the announcement (W1)
  *   mutant bit_late      | submitter_stops | invalid end state | the bit is set after the look (W1)
- *   mutant early_read    | submitter_stops | invalid end state | sleepers are read before the publication (P14)
+ *   mutant early_read    | submitter_stops | invalid end state | sleepers are read, then it publishes (P14)
  *   mutant no_help       | submitter_stops | invalid end state | NOTIFIED counts as woken, no futex call (W3)
  *   mutant no_epoch      | submitter_stops | invalid end state | a waker may mark a later sleep as woken (W3)
  *   mutant state_unseen  | submitter_stops | invalid end state | a worker sleeps though it was notified (P13)
  *   mutant one_looker    | worker_stops    | invalid end state | one looker is enough (W2)
- *   mutant leave_late    | worker_stops    | invalid end state | it leaves `searching` after its look (W1, W2)
- *   mutant bit_first     | worker_stops    | invalid end state | the bit is set before `searching` is left (W4)
+ *   mutant leave_late    | worker_stops    | invalid end state | leaves `searching` after its look (W1, W2)
+ *   mutant bit_first     | worker_stops    | invalid end state | the bit is set, then `searching` left (W4)
  *   mutant counted_twice | worker_stops    | invalid end state | it searches before its state is reset (W4)
  */
 

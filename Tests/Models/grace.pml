@@ -3,9 +3,9 @@
  *
  * One thread appends to its inbox, an operation to a segment, lets go of it, and is gone. Two workers look at
  * the inbox in read sections: they take (B2), swing `head` on and retire the segment (B4), and unlist an
- * inbox that its thread has left empty (R2, R3). The scheduler may be destroyed at any time, then it lets go in
- * place of a worker. The grace period is the law and not liburcu's algorithm: what is retired is freed when
- * every section has ended that was open when it was collected.
+ * inbox that its thread has left empty (R2, R3). The scheduler may be destroyed at any time, then it lets go
+ * in place of a worker. The grace period is the law and not liburcu's algorithm: what is retired is freed
+ * when every section has ended that was open when it was collected.
  *
  * Objects are the segments and, the last one, the inbox. `touch` stands for an access.
  *

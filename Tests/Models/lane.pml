@@ -8,8 +8,8 @@
  *   CLOSES  From some moment on the scheduler refuses drains, and a submitter takes back what it pushed (L7).
  *
  * Properties. Bodies do not overlap (L1). Nothing of a freed lane is touched (L4). No operation runs twice,
- * or runs though its submission was refused (L7). What was pushed before a submission that returned, or, if the
- * scheduler closes, by it, runs in the end: else it is an invalid end state.
+ * or runs though its submission was refused (L7). What was pushed before a submission that returned, or, if
+ * the scheduler closes, by it, runs in the end: else it is an invalid end state.
  *   drained  in the end, all that is owed has run
  *
  * Runs: name | macros | checks

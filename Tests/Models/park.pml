@@ -11,9 +11,9 @@
  *
  * Properties. An end in which a worker sleeps and something owed is in an inbox is an invalid end state: the
  * lost wake-up. Owed is, once a submission has returned, all that was published before it, also what a
- * stopped submitter had published (W3). If a worker stops, then what it was woken for may lie there until the next
- * submission: owed is then what was published before the second of two submissions that came after the stop,
- * one after the other.
+ * stopped submitter had published (W3). If a worker stops, then what it was woken for may lie there until the
+ * next submission: owed is then what was published before the second of two submissions that came after the
+ * stop, one after the other.
  *   taken   in the end, all that is owed is taken
  *
  * Runs: name | macros | checks

@@ -10,7 +10,6 @@ enum { SUBMISSIONS_MOST = 4 };
 static csched_idle idle;
 static csched_atomic(uint32_t) published;
 static csched_atomic(uint32_t) taken;
-static uint32_t submissions;
 static int
     submitter_of[SUBMISSIONS_MOST]; // plain: by the number that was published; -1: nobody has come back yet
 
@@ -20,7 +19,6 @@ static void begin(void)
     csched_idle_init(&idle);
     csched_init(&published, 0);
     csched_init(&taken, 0);
-    submissions = 0;
     for (int number = 0; number < SUBMISSIONS_MOST; number++) {
         submitter_of[number] = -1;
     }
@@ -31,7 +29,6 @@ static void submit_one(void)
     uint32_t number = csched_fetch_add(&published, 1, seq_cst);
     csched_idle_after_submit(&idle);
     submitter_of[number] = explorer_self();
-    submissions++;
 }
 
 static bool take_one(void)
@@ -152,7 +149,8 @@ static void epochs_setup(void)
 {
     begin();
     start_worker(first_worker_and_gate);
-    (void)explorer_spawn("submitter", submits_behind_the_gate, NULL);
+    explorer_daemon(
+        explorer_spawn("submitter", submits_behind_the_gate, NULL)); // the worker may stop before it
     (void)explorer_spawn("submitter", submits_two, NULL);
 }
 

@@ -277,8 +277,15 @@ static void drain_two_main(void)
 }
 MAIN(drain_two)
 
-// A worker sleeps inside a body: it may still submit.
+// A worker sleeps inside a body: it may still submit, and need the other worker for it.
 static csched_completion *inner;
+
+static void opens_gate_2(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    ran(number_of(context), disposition);
+    gate_open(&gates[2]);
+}
 
 static void waits_and_submits_1(void *context, void *extra, csched_disposition disposition)
 {
@@ -286,7 +293,8 @@ static void waits_and_submits_1(void *context, void *extra, csched_disposition d
     gate_open(&gates[0]);
     csched_check(csched_completion_wait(inner, CSCHED_FOREVER) == CSCHED_WAIT_COMPLETED, "wait");
     ran(number_of(context), disposition);
-    submit(operation(1));
+    submit(operation_with(1, opens_gate_2));
+    gate_pass(&gates[2]);
 }
 
 static void leaves_inner(void) { (void)csched_completion_leave(inner, 1); }
@@ -301,7 +309,7 @@ static void drain_nested_main(void)
     gate_pass(&gates[0]);
     explorer_settle(csched_site("settle"));
     int leaver = thread_start("leaver", leaves_inner);
-    world_explore_without_time();
+    world_explore();
     shut_down(CSCHED_FOREVER);
     explorer_calm(true);
     thread_join(leaver);

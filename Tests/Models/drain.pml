@@ -1,0 +1,419 @@
+/* drain.pml - the end of a scheduler: close, and the last worker that falls asleep: worker.c X6, scheduler.c
+ * S2, submit.c U3, idle.c.
+ *
+ * A submitter lists its inbox, looks at CLOSING, and appends one operation. The closer sets CLOSING, closes
+ * what is listed, sets SEALED, and wakes all. Workers run operations, announce, read the flags, look at
+ * everything again, and sleep; the last one sets STOPPED.
+ *   NESTED   The first operation waits inside its body until a gate opens from outside: its worker helps, or
+ *            sleeps inside the body. Then the body submits two more.
+ *   LEAVING  The first operation submits two more, and one worker is told to leave: it hands its deque over.
+ * How a sleeper is woken is park.pml's matter: here a wake-up is one step, and is not lost.
+ *
+ * `busy` counts the workers that are awake or asleep inside a body. The mutant two_words has two counters in
+ * its place, and reads one after the other.
+ *
+ * Properties. At the step that sets STOPPED nothing is in an inbox or a deque, and no body is in progress;
+ * after it nothing is accepted, and no body begins. A shutdown that does not end is an invalid end state.
+ *   ends    every worker gets to its end
+ *
+ * Runs: name | macros | checks
+ *   run pair    | -DSUBMITTERS=2 | safety ends
+ *   run nested  | -DSUBMITTERS=1 -DNESTED | safety ends
+ *   run leaving | -DSUBMITTERS=1 -DLEAVING | safety ends
+ *
+ * Mutants: name | run | what falls | what is changed
+ *   mutant control_late        | pair    | assertion violated | flags are read after the look at inboxes (X6)
+ *   mutant sealed_before_sweep | pair    | assertion violated | SEALED is set, then the inboxes closed (S2)
+ *   mutant closing_after_sweep | pair    | assertion violated | inboxes are closed, then CLOSING set (P16)
+ *   mutant no_look_at_closing  | pair    | assertion violated | a new inbox is not closed by its thread (U3)
+ *   mutant close_by_store      | pair    | assertion violated | an append looks at CLOSED, then appends (B1)
+ *   mutant seal_silent         | pair    | invalid end state  | the close wakes nobody
+ *   mutant stop_silent         | pair    | invalid end state  | who sets STOPPED wakes nobody (X6)
+ *   mutant nested_forgotten    | nested  | assertion violated | who sleeps inside a body is not busy (X6)
+ *   mutant two_words           | nested  | assertion violated | reads `awake`, then `nested` (X6)
+ *   mutant interrupt_forgotten | nested  | invalid end state  | the gate opens, and wakes nobody
+ *   mutant leave_silent        | leaving | invalid end state  | a worker that leaves wakes nobody (X6)
+ *   mutant deque_dropped       | leaving | assertion violated | a worker that leaves hands nothing over
+ */
+
+#define WORKERS 2
+#define INBOXES (SUBMITTERS + 1) /* the last one is that of the worker that leaves */
+#define BIT(i)  (1 << (i))
+
+#if defined NESTED || defined LEAVING
+#define PARENT BIT(0)
+#else
+#define PARENT 255
+#endif
+#define CHILDREN     (BIT(2) | BIT(3))
+#define LOWEST(set)  ((set) & -(set))
+#define SEVERAL(set) (((set) & ((set) - 1)) != 0)
+
+#define NOBODY 255
+
+bool closing, sealed, is_stopped; /* control */
+
+byte inbox[INBOXES];              /* sets of operations */
+bool listed[INBOXES];
+bool closed[INBOXES];
+byte deque[WORKERS];
+byte bodies;                      /* in progress, and waiting or about to submit */
+
+byte sleepers;
+bool woken[WORKERS];
+#ifdef MUTANT_two_words
+byte awake = WORKERS, nested;
+#else
+byte busy = WORKERS;
+#endif
+
+#ifdef NESTED
+bool gate;
+byte waiter = NOBODY;
+#endif
+#ifdef LEAVING
+bool leaving;
+#endif
+byte ended;
+
+inline wake_one()
+{
+    atomic {
+        if
+        :: (sleepers & BIT(0)) != 0 && !woken[0] -> woken[0] = true
+        :: (sleepers & BIT(0)) == 0 || woken[0] ->
+            woken[1] = woken[1] || (sleepers & BIT(1)) != 0
+        fi
+    }
+}
+
+inline wake_all()
+{
+    atomic {
+        woken[0] = woken[0] || (sleepers & BIT(0)) != 0;
+        woken[1] = woken[1] || (sleepers & BIT(1)) != 0
+    }
+}
+
+inline append(i, operation)
+{
+    if
+    :: !listed[i] ->
+        listed[i] = true; /* P16 */
+#ifndef MUTANT_no_look_at_closing
+        if /* U3 */
+        :: closing -> closed[i] = true
+        :: else
+        fi
+#endif
+    :: else
+    fi;
+#ifdef MUTANT_close_by_store
+    accepted = !closed[i];
+    atomic {
+        if
+        :: accepted -> assert(!is_stopped); inbox[i] = inbox[i] | operation
+        :: else
+        fi
+    }
+#else
+    atomic { /* B1 */
+        if
+        :: closed[i] -> accepted = false
+        :: else -> assert(!is_stopped); inbox[i] = inbox[i] | operation; accepted = true
+        fi
+    }
+#endif
+    if
+    :: accepted -> wake_one()
+    :: else
+    fi
+}
+
+proctype submitter(byte me)
+{
+    bool accepted;
+
+    append(me, BIT(me))
+}
+
+#ifdef NESTED
+proctype opener()
+{
+    gate = true;
+    atomic { /* csched_worker_interrupt */
+        if
+#ifndef MUTANT_interrupt_forgotten
+        :: waiter != NOBODY -> woken[waiter] = true
+#endif
+        :: else
+        fi
+    }
+}
+#endif
+
+proctype closer()
+{
+    byte i;
+
+#ifdef LEAVING
+    if
+    :: true -> atomic { leaving = true; woken[1] = true }
+    :: true -> skip
+    fi;
+#endif
+#ifdef MUTANT_sealed_before_sweep
+    sealed = true;
+#endif
+#ifndef MUTANT_closing_after_sweep
+    closing = true; /* P16 */
+#endif
+    do
+    :: atomic {
+        i < INBOXES ->
+        if
+        :: listed[i] -> closed[i] = true /* B1 */
+        :: else
+        fi;
+        i++
+       }
+    :: else -> break
+    od;
+#ifdef MUTANT_closing_after_sweep
+    closing = true;
+#endif
+    sealed = true; /* S2 */
+#ifndef MUTANT_seal_silent
+    wake_all()
+#endif
+}
+
+proctype worker(byte me)
+{
+    byte operation, i;
+    bool waits; /* inside the body of PARENT, for the gate */
+    bool saw_sealed, saw_stopped, quiet, accepted;
+
+look:
+#ifdef NESTED
+    if
+    :: atomic { waits && gate -> waits = false; waiter = NOBODY; goto go_on }
+    :: else
+    fi;
+#endif
+#ifdef LEAVING
+    if
+    :: atomic { leaving && me == 1 -> goto go }
+    :: else
+    fi;
+#endif
+    atomic {
+        if
+        :: deque[me] != 0 -> operation = LOWEST(deque[me]); deque[me] = deque[me] & ~operation; goto body
+        :: else
+        fi
+    }
+    atomic {
+        if
+        :: is_stopped && !waits -> goto go
+        :: else
+        fi
+    }
+    do
+    :: atomic {
+        i < INBOXES ->
+        if
+        :: inbox[i] != 0 -> operation = LOWEST(inbox[i]); inbox[i] = inbox[i] & ~operation; i = 0; goto body
+        :: else -> i++
+        fi
+       }
+    :: atomic { else -> i = 0; break }
+    od;
+    if /* a thief may leave what another worker will run itself */
+    :: atomic {
+        deque[1 - me] != 0 ->
+        operation = LOWEST(deque[1 - me]); deque[1 - me] = deque[1 - me] & ~operation; goto body
+       }
+    :: true -> skip
+    fi;
+
+    /* announce */
+#ifdef MUTANT_two_words
+    if
+    :: waits -> nested++
+    :: else
+    fi;
+    sleepers = sleepers | BIT(me);
+    awake--;
+#else
+    sleepers = sleepers | BIT(me);
+    if
+#ifdef MUTANT_nested_forgotten
+    :: true -> busy--
+#else
+    :: !waits -> busy--
+#endif
+    :: else
+    fi;
+#endif
+#ifdef MUTANT_control_late
+    saw_stopped = is_stopped;
+#else
+    atomic { saw_sealed = sealed; saw_stopped = is_stopped }
+#endif
+    /* anything_to_do */
+#ifdef NESTED
+    if
+    :: waits && gate -> goto rise
+    :: else
+    fi;
+#endif
+#ifdef LEAVING
+    if
+    :: leaving && me == 1 -> goto rise
+    :: else
+    fi;
+#endif
+    if
+    :: saw_stopped && !waits -> goto rise
+    :: else
+    fi;
+    do
+    :: atomic {
+        i < INBOXES ->
+        if
+        :: inbox[i] != 0 -> i = 0; goto rise
+        :: else -> i++
+        fi
+       }
+    :: atomic { else -> i = 0; break }
+    od;
+    if
+    :: SEVERAL(deque[1 - me]) -> goto rise
+    :: else
+    fi;
+#ifdef MUTANT_control_late
+    saw_sealed = sealed;
+#endif
+    /* end_if_drained: X6 */
+    if
+    :: saw_sealed && !saw_stopped ->
+#ifdef MUTANT_two_words
+        quiet = awake == 0;
+        quiet = quiet && nested == 0;
+#else
+        quiet = busy == 0;
+#endif
+        if
+        :: quiet ->
+            atomic {
+                is_stopped = true; quiet = false;
+                assert(bodies == 0);
+                do
+                :: i < INBOXES -> assert(inbox[i] == 0); i++
+                :: else -> i = 0; break
+                od;
+                assert(deque[0] == 0 && deque[1] == 0)
+            }
+#ifndef MUTANT_stop_silent
+            wake_all()
+#endif
+        :: else
+        fi
+    :: else
+    fi;
+    woken[me]; /* sleeps */
+
+rise:
+    atomic { saw_sealed = false; saw_stopped = false; woken[me] = false; sleepers = sleepers & ~BIT(me) }
+#ifdef MUTANT_two_words
+    awake++;
+    if
+    :: waits -> nested--
+    :: else
+    fi;
+    goto look;
+#else
+    if
+#ifdef MUTANT_nested_forgotten
+    :: true -> busy++
+#else
+    :: !waits -> busy++
+#endif
+    :: else
+    fi;
+    goto look;
+#endif
+
+body:
+    atomic {
+        assert(!is_stopped);
+        if
+#ifdef NESTED
+        :: operation == PARENT -> operation = 0; bodies++; waits = true; waiter = me; goto look
+#elif defined LEAVING
+        :: operation == PARENT -> operation = 0; bodies++
+#endif
+        :: else -> operation = 0; goto look
+        fi
+    }
+#if defined NESTED || defined LEAVING
+go_on:
+    deque[me] = deque[me] | CHILDREN;
+    wake_one();
+    atomic { bodies--; goto look }
+#endif
+
+go: /* thread_main, behind work: hand_over, leave */
+#ifdef LEAVING
+#ifndef MUTANT_deque_dropped
+    do
+    :: atomic {
+        deque[me] != 0 -> operation = LOWEST(deque[me]); deque[me] = deque[me] & ~operation
+       }
+        append(SUBMITTERS, operation);
+        if
+        :: atomic { accepted -> operation = 0; accepted = false }
+        :: atomic {
+            else ->
+            deque[me] = deque[me] | operation; operation = 0; leaving = false; goto look /* CSCHED_CLOSED */
+           }
+        fi
+    :: else -> break
+    od;
+#endif
+#endif
+#ifdef MUTANT_two_words
+    awake--;
+#else
+    busy--;
+#endif
+#ifndef MUTANT_leave_silent
+    wake_one();
+#endif
+    ended++
+}
+
+init {
+    byte i;
+    atomic {
+        run worker(0); run worker(1); run closer();
+        do
+        :: i < SUBMITTERS -> run submitter(i); i++
+        :: else -> i = 0; break
+        od;
+#ifdef NESTED
+        run opener()
+#endif
+    }
+    atomic {
+        _nr_pr == 1;
+        assert(is_stopped && deque[0] == 0 && deque[1] == 0);
+        do
+        :: i < INBOXES -> assert(inbox[i] == 0); i++
+        :: else -> i = 0; break
+        od
+    }
+}
+
+ltl ends { <> (ended == WORKERS) }

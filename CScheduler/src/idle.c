@@ -51,7 +51,7 @@ void csched_idle_init(csched_idle *idle)
     }
     csched_init(&idle->searching, 0);
     csched_init(&idle->awake, 0);
-    csched_init(&idle->nested, 0);
+    csched_init(&idle->busy, 0);
     csched_init(&idle->sentry, 0);
     csched_init(&idle->woken, 0);
     for (uint32_t worker = 0; worker < CSCHED_WORKERS_MAX; worker++) {
@@ -136,9 +136,17 @@ void csched_idle_after_push(csched_idle *idle, int64_t depth, bool stuck)
     }
 }
 
-void csched_idle_join(csched_idle *idle) { csched_fetch_add(&idle->awake, 1, seq_cst); }
+void csched_idle_join(csched_idle *idle)
+{
+    csched_fetch_add(&idle->busy, 1, seq_cst);
+    csched_fetch_add(&idle->awake, 1, seq_cst);
+}
 
-void csched_idle_leave(csched_idle *idle) { csched_fetch_sub(&idle->awake, 1, seq_cst); }
+void csched_idle_leave(csched_idle *idle)
+{
+    csched_fetch_sub(&idle->awake, 1, seq_cst);
+    csched_fetch_sub(&idle->busy, 1, seq_cst);
+}
 
 void csched_idle_search(csched_idle *idle) { csched_fetch_add(&idle->searching, 1, seq_cst); }
 
@@ -157,18 +165,17 @@ bool csched_idle_found(csched_idle *idle)
 
 uint32_t csched_idle_announce(csched_idle *idle, uint32_t worker, bool nested)
 {
-    if (nested) {
-        csched_fetch_add(&idle->nested, 1, seq_cst); // before it is no longer awake: never uncounted
-    }
     csched_fetch_sub(&idle->searching, 1, seq_cst); // W4: before its bit, which may be kicked
     csched_fetch_or(&idle->sleepers[worker / 64], bit(worker), seq_cst); // P14
+    if (!nested) {
+        csched_fetch_sub(&idle->busy, 1, seq_cst);
+    }
     return csched_fetch_sub(&idle->awake, 1, seq_cst) - 1;
 }
 
-bool csched_idle_is_quiet(const csched_idle *idle)
-{
-    return csched_load(&idle->awake, seq_cst) == 0 && csched_load(&idle->nested, seq_cst) == 0;
-}
+// One word: of two, read one after the other, each may be zero in its turn while a worker goes from one to the
+// other.
+bool csched_idle_is_quiet(const csched_idle *idle) { return csched_load(&idle->busy, seq_cst) == 0; }
 
 bool csched_idle_become_sentry(csched_idle *idle, uint32_t worker)
 {
@@ -207,8 +214,8 @@ bool csched_idle_rise(csched_idle *idle, uint32_t worker, bool nested)
     (void)csched_cas(&idle->sentry, &sentry, 0, seq_cst, relaxed);
     csched_fetch_add(&idle->searching, 1, seq_cst); // W4
     csched_fetch_add(&idle->awake, 1, seq_cst);
-    if (nested) {
-        csched_fetch_sub(&idle->nested, 1, seq_cst);
+    if (!nested) {
+        csched_fetch_add(&idle->busy, 1, seq_cst);
     }
     return state % CODES == NOTIFIED || state % CODES == KICKED;
 }

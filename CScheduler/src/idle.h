@@ -19,7 +19,7 @@ typedef struct {
     csched_aligned_to_line csched_atomic(uint64_t) sleepers[CSCHED_SLEEPER_WORDS];
     csched_atomic(uint32_t) searching; // workers that look for work
     csched_atomic(uint32_t) awake;     // workers that do not sleep
-    csched_atomic(uint32_t) nested;    // workers that sleep inside a body
+    csched_atomic(uint32_t) busy;      // workers that do not sleep, or sleep inside a body (X6)
     csched_atomic(uint32_t) sentry;    // 1 + the index of the sleeper that looks again by itself; 0: none
     csched_aligned_to_line csched_atomic(uint64_t) woken; // wake-ups sent, for the statistics
     csched_parker parkers[CSCHED_WORKERS_MAX];

@@ -18,9 +18,10 @@
 //   X5  Bodies run outside read sections, locks and state changes; what a body sees of its worker is
 //       consistent.
 //   X6  The last worker that falls asleep in a sealed scheduler ends it. After its announcement it sees
-//       SEALED, then all inboxes empty, then nobody awake and nobody asleep inside a body: so all inboxes
-//       were closed and empty, every deque is empty because its owner sleeps, and no body runs that could
-//       submit. A worker that took the last operation in between is awake, and will be the last one later.
+//       SEALED, then all inboxes empty, then nobody busy, which is who is awake or sleeps inside a body: so
+//       all inboxes were closed and empty, every deque is empty because its owner sleeps, and no body runs
+//       that could submit. A worker that took the last operation in between is busy, and will be the last one
+//       later.
 //
 // Orderings:
 //   P19  show_running: running, a fence, then control <-> suspend: control, then running (statistics), both
@@ -389,8 +390,8 @@ static bool take_own(csched_worker *worker, csched_operation *operation)
 }
 
 // Whether a worker that is about to sleep has to stay awake. `control` was read after its announcement,
-// seq_cst as all the looks here: W1. Not whether it is to leave, or what it waits for is done: whoever says so
-// wakes this very worker, asleep or not yet, and it does not sleep then.
+// seq_cst as all the looks here: W1. Not whether it is to leave, or what it waits for is done: whoever says
+// so wakes this very worker, asleep or not yet, and it does not sleep then.
 static bool anything_to_do(csched_worker *worker, uint32_t control, const reason *why)
 {
     csched_scheduler *scheduler = worker->scheduler;

@@ -36,7 +36,7 @@ static void check(void)
 {
     items_check(items);
     csched_check(csched_load(&idle.searching, relaxed) == 0, "somebody counts as searching still");
-    csched_check(csched_load(&idle.nested, relaxed) == 0, "somebody counts as nested still");
+    csched_check(csched_load(&idle.busy, relaxed) == 0, "somebody counts as busy still");
     csched_check(csched_load(&idle.sleepers[0], relaxed) == 0, "somebody counts as asleep still");
     for (int index = 0; index < submitters; index++) {
         csched_inbox_destroy(&inboxes[index]);

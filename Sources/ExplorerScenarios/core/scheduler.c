@@ -19,7 +19,7 @@ const char *scheduler_model_at_rest(csched_scheduler *scheduler)
     } expectations[] = {
         {csched_load(&idle->searching, seq_cst) == 0, "workers are counted as looking (S17)"},
         {csched_load(&idle->awake, seq_cst) == 0, "workers are counted as awake (S17)"},
-        {csched_load(&idle->nested, seq_cst) == 0, "workers are counted as asleep inside a body (S13)"},
+        {csched_load(&idle->busy, seq_cst) == 0, "workers are counted as inside a body (S13)"},
         {csched_load(&capacity->pending, seq_cst) == 0, "places are taken (S6)"},
         {csched_load(&capacity->waiting, seq_cst) == 0, "submitters are counted as waiting (S6)"},
         {sum.submitted == sum.executed + sum.cancelled, "the statistics do not add up (S6)"},

@@ -173,8 +173,8 @@ uint32_t csched_idle_announce(csched_idle *idle, uint32_t worker, bool nested)
     return csched_fetch_sub(&idle->awake, 1, seq_cst) - 1;
 }
 
-// One word: of two, read one after the other, each may be zero in its turn while a worker goes from one to the
-// other.
+// One word: of two, read one after the other, each may be zero in its turn while a worker goes from one to
+// the other.
 bool csched_idle_is_quiet(const csched_idle *idle) { return csched_load(&idle->busy, seq_cst) == 0; }
 
 bool csched_idle_become_sentry(csched_idle *idle, uint32_t worker)

@@ -1,9 +1,10 @@
 // engine.c - one execution: fibres take turns, one step at a time, as the chooser says.
 //
-//   E1  Before every step the chooser is asked who goes on. So between two steps of a thread any steps of others
-//       may lie, and nothing else.
-//   E2  A waiting thread goes on only after a wake-up that named its address, when its time is over, or without a
-//       reason by a choice. When nobody can go on and not all have ended, a wake-up was lost, or there is a cycle.
+//   E1  Before every step the chooser is asked who goes on. So between two steps of a thread any steps of
+//       others may lie, and nothing else.
+//   E2  A waiting thread goes on only after a wake-up that named its address, when its time is over, or
+//       without a reason by a choice. When nobody can go on and not all have ended, a wake-up was lost, or
+//       there is a cycle.
 //   E3  The program's memory is the heap's, its thread-local variables change with the fibre, its clock is
 //       virtual: the same choices give the same execution, to the last address.
 
@@ -20,10 +21,11 @@
 
 enum { STACK_SIZE = 128 * 1024, TLS_MOST = 512 };
 enum { TIME_OF_A_LOOK_NS = 1000 };
-// Where a thread is stopped for ever others may look again for ever, each time their time is over: after so many looks
-// they will see nothing new.
+// Where a thread is stopped for ever others may look again for ever, each time their time is over: after so
+// many looks they will see nothing new.
 enum { ALARMS_MOST = 12 };
-// A thread that yields goes on all the same, so that it takes no departure to be faster than others; but not for ever.
+// A thread that yields goes on all the same, so that it takes no departure to be faster than others; but not
+// for ever.
 enum { YIELDS_MOST = 3 };
 
 typedef enum { ABSENT, READY, WAITING, FROZEN, ENDED } thread_state;
@@ -167,7 +169,8 @@ static int candidates(uint8_t *numbers)
 
 static bool daemons_stay(void) { return explorer_freezes() || engine.program->daemons; }
 
-// A thread was stopped for ever, everybody else has ended or is a daemon that waits, and time alone changes nothing.
+// A thread was stopped for ever, everybody else has ended or is a daemon that waits, and time alone changes
+// nothing.
 static bool is_at_rest(int next)
 {
     bool alarm = engine.threads[next].state == WAITING;
@@ -659,7 +662,7 @@ engine_outcome engine_execute(const explorer_program *program, const explorer_op
     }
     memset(start_of_locals, 0, size_of_locals());
     heap_begin();
-    memory_begin(options->sequentially_consistent);
+    memory_begin(options->sequentially_consistent || program->sequential);
     if (setjmp(engine.given_up) == 0) {
         run_all();
     }

@@ -6,10 +6,11 @@
 //       has seen or made. A read-modify-write sees the newest.
 //   M2  An acquire that sees a store learns what its release knew; a relaxed load keeps that until the next
 //       acquire fence. A release fence lends what it knew to the relaxed stores that follow.
-//   M3  Only read-modify-writes continue a release sequence (C++20; C++11 let the same thread's stores do so).
+//   M3  Only read-modify-writes continue a release sequence (C++20; C++11 let the same thread's stores do
+//       so).
 //   M4  seq_cst operations and fences have one order, that of their execution. A seq_cst load sees no store
-//       older than the last seq_cst one, or than what was known before the last fence of anybody; a load after
-//       a seq_cst fence sees no store older than a seq_cst one before that fence.
+//       older than the last seq_cst one, or than what was known before the last fence of anybody; a load
+//       after a seq_cst fence sees no store older than a seq_cst one before that fence.
 //
 // Happens-before decides about races; the view, which also has what M4 adds, decides about visibility.
 

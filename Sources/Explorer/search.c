@@ -4,8 +4,8 @@
 //       departure that is left out leaves a schedule, and shrinking is leaving out.
 //   F2  The exhaustive search is depth first over the decisions, in the order in which they are asked for. A
 //       decision whose departures the bounds forbid is none.
-//   F3  PCT: every thread has a random priority, the highest one runs; at random steps the running one falls below
-//       all others, and so does one that yields.
+//   F3  PCT: every thread has a random priority, the highest one runs; at random steps the running one falls
+//       below all others, and so does one that yields.
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-// litmus.c - store buffering, message passing, coherence, independent reads, release sequences, load buffering.
+// litmus.c - store buffering, message passing, coherence, independent reads, release sequences, load
+// buffering.
 //
 // Names as in the literature: Alglave, Maranget, Tautschnig: Herding Cats (2014).
 

@@ -151,7 +151,8 @@ static void notify_setup(void)
     (void)explorer_spawn("notifier", notifies, NULL);
 }
 
-// The notifications are in the leaver's hand while another enters: they are given back, and none is left behind.
+// The notifications are in the leaver's hand while another enters: they are given back, and none is left
+// behind.
 static void enters_and_leaves(void *unused)
 {
     (void)unused;
@@ -210,7 +211,8 @@ static void cancel_setup(void)
     (void)explorer_spawn("canceller", cancels, NULL);
 }
 
-// The counter is given up while operations are outstanding: the last leave frees it, and nobody touches it then.
+// The counter is given up while operations are outstanding: the last leave frees it, and nobody touches it
+// then.
 static void releases(void *unused)
 {
     (void)unused;
@@ -269,6 +271,50 @@ static void sweep_setup(void)
     (void)explorer_spawn("notifier", notifies_and_cancels, NULL);
 }
 
+// Two threads add notifications, and either may sweep what the other has just added.
+static void notifies_0_and_cancels(void *unused)
+{
+    (void)unused;
+    (void)csched_notification_cancel(csched_completion_notify(counter, give_back_calls, (void *)1));
+    csched_notification_release(csched_completion_notify(counter, give_back_calls, (void *)0));
+}
+
+static void notifies_2_and_cancels(void *unused)
+{
+    (void)unused;
+    csched_notification_release(csched_completion_notify(counter, give_back_calls, (void *)2));
+    (void)csched_notification_cancel(csched_completion_notify(counter, give_back_calls, (void *)3));
+}
+
+static void two_sweeps_check(void)
+{
+    if (called[0] != 1 || called[2] != 1) {
+        explorer_fail("the notifications were called %d and %d times (O3)", called[0], called[2]);
+    }
+    check();
+}
+
+static void leaves_when_told(void *unused)
+{
+    gate_pass(&gates[0]);
+    leaves_0(unused);
+}
+
+static void notifies_2_and_tells(void *unused)
+{
+    notifies_2_and_cancels(unused);
+    gate_open(&gates[0]);
+}
+
+static void two_sweeps_setup(void)
+{
+    begin();
+    csched_completion_enter(counter, 1);
+    (void)explorer_spawn("notifier", notifies_0_and_cancels, NULL);
+    (void)explorer_spawn("notifier", notifies_2_and_tells, NULL);
+    (void)explorer_spawn("leaver", leaves_when_told, NULL);
+}
+
 // Leaves in one step and in instalments: the generation ends once, with the last.
 static void leaves_two(void *unused)
 {
@@ -319,6 +365,7 @@ const explorer_program completion_scenarios[] = {
     SCENARIO("completion", free, "R3 S4", "a waiter frees the counter when it is woken"),
     SCENARIO("completion", sweep, "O3 R1", "the list is swept under the last leave",
              .check = give_back_check),
+    SCENARIO("completion", two_sweeps, "O3 R1 R4", "two threads add, and sweep", .check = two_sweeps_check),
     SCENARIO("completion", instalments, "S4 S6", "leaves of many at once", .check = instalments_check),
 };
 const size_t completion_scenario_count = sizeof completion_scenarios / sizeof completion_scenarios[0];

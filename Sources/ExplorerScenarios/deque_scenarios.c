@@ -109,6 +109,29 @@ static void last_setup(void)
     (void)explorer_spawn("thief", steals_twice, (void *)1);
 }
 
+// Two operations: one thief has looked, the owner pops the newer one, the first thief takes the older one;
+// the second thief must not see the new top with the old bottom.
+static void steals_once(void *unused)
+{
+    (void)unused;
+    steal(1);
+}
+
+static void pops_once(void *unused)
+{
+    (void)unused;
+    (void)pop();
+}
+
+static void stale_setup(void)
+{
+    begin();
+    push(2);
+    (void)explorer_spawn("thief", steals_once, NULL);
+    (void)explorer_spawn("thief", steals_once, NULL);
+    (void)explorer_spawn("owner", pops_once, NULL);
+}
+
 // Open: thieves take many, and the owner pops below `open`.
 static void open_setup(void)
 {
@@ -178,6 +201,7 @@ static void own_oldest_setup(void)
 const explorer_program deque_scenarios[] = {
     SCENARIO("deque", last, "Q1 Q2 Q6 R4", "owner and thieves want the last operation", .check = check,
              .check_frozen = check_frozen),
+    SCENARIO("deque", stale, "Q2", "a thief sees a new top and an old bottom", .check = check),
     SCENARIO("deque", open, "Q1 Q2 Q6 R4", "thieves take many, and the owner pops below what is open",
              .check = check, .check_frozen = check_frozen),
     SCENARIO("deque", reopen, "Q1 Q2 Q6 R4", "the deque is closed and opened again under a thief",

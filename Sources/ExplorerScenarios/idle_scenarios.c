@@ -1,4 +1,5 @@
-// idle_scenarios.c - who sleeps and who wakes, without the rest of the scheduler: a number is published, workers take it.
+// idle_scenarios.c - who sleeps and who wakes, without the rest of the scheduler: a number is published,
+// workers take it.
 
 #include "world.h"
 
@@ -155,10 +156,11 @@ static void epochs_setup(void)
 }
 
 const explorer_program idle_scenarios[] = {
-    SCENARIO("idle", one, "S2 S3", "one worker, two submitters", .daemons = true, .check_frozen = one_check),
-    SCENARIO("idle", two, "S2 S3", "two workers, three submissions", .daemons = true,
+    SCENARIO("idle", one, "S2 S3", "one worker, two submitters", .daemons = true, .frozen_bound = 1,
+             .check_frozen = one_check),
+    SCENARIO("idle", two, "S2 S3", "two workers, three submissions", .daemons = true, .frozen_bound = 1,
              .check_frozen = two_check),
     SCENARIO("idle", epochs, "S2 S3", "a slow waker finishes in a later sleep", .daemons = true,
-             .check_frozen = one_check),
+             .frozen_bound = 1, .check_frozen = one_check),
 };
 const size_t idle_scenario_count = sizeof idle_scenarios / sizeof idle_scenarios[0];

@@ -1,5 +1,5 @@
-// items.c - operations that carry numbers: nothing lost, nothing twice, nothing torn, and what was written before the
-// push is seen after the take.
+// items.c - operations that carry numbers: nothing lost, nothing twice, nothing torn, and what was written
+// before the push is seen after the take.
 
 #include "scenario.h"
 

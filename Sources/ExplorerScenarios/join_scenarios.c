@@ -161,6 +161,43 @@ static void below_main(void)
 }
 MAIN(below)
 
+// A join inside the first branch of another one: its second branch is taken, and the outer one's is not its
+// own.
+static int outer_branch; // plain
+
+static void writes_outer(void *context)
+{
+    (void)context;
+    explorer_plain_write(csched_site("branch"), &outer_branch);
+    outer_branch++;
+}
+
+static void joins_inside(void *context)
+{
+    (void)context;
+    joins_with(passes_gate, opens_gate);
+}
+
+static void joins_around(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    csched_check(csched_join(scheduler, branch_of(joins_inside, 0), branch_of(writes_outer, 1)) == CSCHED_OK,
+                 "join");
+    explorer_plain_read(csched_site("branch"), &outer_branch);
+    if (outer_branch != 1) {
+        explorer_fail("the outer branch was run %d times (S1)", outer_branch);
+    }
+    ran(number_of(context), disposition);
+}
+
+static void nested_main(void)
+{
+    outer_branch = 0;
+    begin(2);
+    run_joining(joins_around);
+}
+MAIN(nested)
+
 // From a thread that is no worker.
 static void outside_main(void)
 {
@@ -245,6 +282,7 @@ const explorer_program join_scenarios[] = {
     SCENARIO("join", long, "S3 S16", "the joiner sleeps while the second branch is run"),
     SCENARIO("join", long_awake, "S3 S16", "the joiner falls asleep while the second branch is run"),
     SCENARIO("join", below, "S1 S16", "the second branch lies below others"),
+    SCENARIO("join", nested, "S1 S16", "a join inside the first branch of another one"),
     SCENARIO("join", outside, "S1 S5", "a thread that is no worker joins"),
     SCENARIO("join", closed, "S13 S14", "a join beside a shutdown that cancels"),
     SCENARIO("join", range, "S1 S4", "a range in pieces", .check = range_check),

@@ -84,8 +84,8 @@ static void end_main(void)
 }
 MAIN(end)
 
-// More than a turn's worth: the drain queues itself again, and the other worker, which is the sentry then, runs that one
-// to its end meanwhile.
+// More than a turn's worth: the drain queues itself again, and the other worker, which is the sentry then,
+// runs that one to its end meanwhile.
 static void opens_and_waits(void *context, void *extra, csched_disposition disposition)
 {
     in_lane(context, extra, disposition);
@@ -137,6 +137,35 @@ static void closed_main(void)
 }
 MAIN(closed)
 
+// Refused, and withdrawn, while a body may still submit to the lane: what it submits runs, what was withdrawn
+// does not.
+static void waits_and_submits_4(void *context, void *extra, csched_disposition disposition)
+{
+    (void)context, (void)extra, (void)disposition;
+    gate_pass(&gates[0]);
+    must_submit(4);
+}
+
+static void withdrawn_main(void)
+{
+    open_lane(1);
+    submit(operation_with(8, waits_and_submits_4));
+    explorer_settle(csched_site("settle"));
+    int other = thread_start("submitter", submits_0);
+    world_explore_without_time();
+    csched_scheduler_close(scheduler);
+    thread_join(other);
+    gate_open(&gates[0]);
+    csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
+    csched_lane_release(lane);
+    if (times_run(0) != (status == CSCHED_OK) || times_run(4) != 1) {
+        explorer_fail("the operation was %s, and ran %d times, the body's ran %d times (S14)",
+                      status == CSCHED_OK ? "accepted" : "refused", times_run(0), times_run(4));
+    }
+    world_close();
+}
+MAIN(withdrawn)
+
 // Threads stop for ever, before, in and after their submission.
 static void submits_0_freely(void) { must_submit(0); }
 
@@ -180,6 +209,7 @@ const explorer_program lane_scenarios[] = {
     SCENARIO("lane", end, "S3 S9", "a submission while the drain ends"),
     SCENARIO("lane", turn, "S1 S9", "a drain lets others have the worker"),
     SCENARIO("lane", closed, "S6 S14", "a submission while the scheduler closes"),
+    SCENARIO("lane", withdrawn, "S6 S14", "a submission is withdrawn, and the lane goes on"),
     SCENARIO("lane", free, "S2 S9", "any thread stops for ever", .check_frozen = free_check_frozen),
 };
 const size_t lane_scenario_count = sizeof lane_scenarios / sizeof lane_scenarios[0];

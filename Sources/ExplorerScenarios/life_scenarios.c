@@ -163,18 +163,28 @@ static void submit_suspended_main(void)
 MAIN(submit_suspended)
 
 // The worker has put back what it had in its hand, and is about to sleep, when the suspension ends.
+static void tells_waits_and_submits(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_open(&gates[0]);
+    gate_pass(&gates[1]);
+    ran(number_of(context), disposition);
+    submit(operation(1));
+}
+
 static void resume_race_main(void)
 {
-    quiet = 0;
     world_open_workers(1);
-    submit(operation_with(0, submits_the_next));
-    world_explore_without_time();
+    submit(operation_with(0, tells_waits_and_submits));
+    gate_pass(&gates[0]);
     csched_scheduler_suspend(scheduler);
+    gate_open(&gates[1]);
+    world_explore_without_time();
     for (int turn = 0; turn < 3; turn++) {
         csched_yield(); // the worker's turn
     }
     csched_scheduler_resume(scheduler);
-    end(4);
+    end(2);
 }
 MAIN(resume_race)
 
@@ -255,6 +265,33 @@ static void cancel_main(void)
     world_close();
 }
 MAIN(cancel)
+
+// A thread that has submitted before submits again while the scheduler is closed under a worker that has just
+// run dry.
+static void submits_0_and_later_1(void)
+{
+    accepted[0] = true;
+    submit(operation(0));
+    gate_pass(&gates[0]);
+    csched_operation what = operation(1);
+    accepted[1] = csched_submit(scheduler, &what) == CSCHED_OK;
+}
+
+static void drain_again_main(void)
+{
+    world_open_workers(1);
+    int submitter = thread_start("submitter", submits_0_and_later_1);
+    explorer_settle(csched_site("settle"));
+    submit(operation(8));
+    world_explore_without_time();
+    gate_open(&gates[0]);
+    shut_down(CSCHED_FOREVER);
+    explorer_calm(true);
+    thread_join(submitter);
+    expect_accepted(2, false);
+    world_close();
+}
+MAIN(drain_again)
 
 // Two workers, one of which still submits.
 static void submits_1(void *context, void *extra, csched_disposition disposition)
@@ -397,24 +434,17 @@ static void close_full_main(void)
 }
 MAIN(close_full)
 
-// A worker goes while the scheduler ends: whoever is the last one sees it.
-static void shrinks(void)
-{
-    csched_status status = csched_scheduler_resize(scheduler, 1);
-    csched_check(status == CSCHED_OK || status == CSCHED_CLOSED, "resize");
-}
-
+// A worker is on its way out when the scheduler ends, and the other one has nothing to do: whoever is the
+// last sees it.
 static void shrink_and_drain_main(void)
 {
     world_open_workers(2);
-    accepted[0] = true;
-    submit(operation(0));
-    int other = thread_start("resizer", shrinks);
     world_explore_without_time();
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    for (int turn = 0; turn < 3; turn++) {
+        csched_yield(); // the turn of the worker that goes
+    }
     shut_down(CSCHED_FOREVER);
-    expect_accepted(1, false);
-    explorer_calm(true);
-    thread_join(other);
     world_close();
 }
 MAIN(shrink_and_drain)
@@ -453,6 +483,15 @@ MAIN(twice)
 
 // MARK: The number of workers
 
+static void tells_and_waits(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    submit(operation(5));
+    gate_open(&gates[2]);
+    gate_pass(&gates[3]);
+    ran(number_of(context), disposition);
+}
+
 // The worker that goes has operations in its deque, or is asleep.
 static void shrink_main(void)
 {
@@ -477,18 +516,30 @@ static void shrink_asleep_main(void)
 }
 MAIN(shrink_asleep)
 
-// The worker has gone, and its memory goes: what was in its deque has not.
+// A worker goes with an operation in its deque, and its memory goes: the operation does not.
+static void submits_children_and_waits(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    csched_operation children[] = {operation_with(1, tells_and_waits), operation(2), operation(3),
+                                   operation(4)};
+    csched_check(csched_submit_bulk(scheduler, children, 4) == CSCHED_OK, "a submission was not accepted");
+    gate_pass(&gates[1]);
+    ran(number_of(context), disposition);
+}
+
 static void shrink_twice_main(void)
 {
-    quiet = 0;
     world_open_workers(2);
     watch_the_end_of_a_worker();
-    submit(operation_with(0, submits_many));
-    world_explore();
+    submit(operation_with(0, submits_children_and_waits));
+    gate_pass(&gates[2]);
     csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    gate_open(&gates[3]);
+    world_explore();
     gate_pass(&gates[0]);
     csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
-    end(5);
+    gate_open(&gates[1]);
+    end(6);
 }
 MAIN(shrink_twice)
 
@@ -564,7 +615,8 @@ static void full_and_closed_main(void)
 }
 MAIN(full_and_closed)
 
-// Operations that submit themselves, without end: what comes from outside is run all the same, and room is made.
+// Operations that submit themselves, without end: what comes from outside is run all the same, and room is
+// made.
 static void goes_on_until_open(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra, (void)disposition;
@@ -747,6 +799,7 @@ const explorer_program life_scenarios[] = {
     SCENARIO("life", submit_suspended, "S3 S7", "a submission beside a suspension"),
     SCENARIO("life", resume_race, "S3 S7", "a worker falls asleep suspended, and is resumed"),
     SCENARIO("life", drain, "S13 S14", "a thread's first submission beside a shutdown"),
+    SCENARIO("life", drain_again, "S13 S14", "a thread's later submission beside a shutdown"),
     SCENARIO("life", cancel, "C1 C4 S13", "a thread's first submission beside a shutdown that cancels"),
     SCENARIO("life", drain_two, "S13", "a shutdown while one of two workers submits"),
     SCENARIO("life", drain_nested, "S13 S16", "a shutdown while a worker waits inside a body"),

@@ -1,4 +1,5 @@
-// parking_scenarios.c - workers sleep and are woken: a submission always finds a worker, and a worker the submission.
+// parking_scenarios.c - workers sleep and are woken: a submission always finds a worker, and a worker the
+// submission.
 
 #include "world.h"
 
@@ -80,6 +81,36 @@ static void two_main(void)
 }
 MAIN(two)
 
+// The only looker finds the first of two submissions, which had both counted on it and on the sentry; the
+// first waits for the second. The sentry is woken before its time.
+static void passes_gate_1(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_pass(&gates[1]);
+    ran(number_of(context), disposition);
+}
+
+static void sentry_main(void)
+{
+    world_open_workers(2);
+    csched_completion_enter(counter, 1);
+    submit(operation_with(2, passes_gate_1));
+    explorer_settle(csched_site("settle"));
+    submit(operation(3));
+    explorer_settle(csched_site("settle"));
+    gate_open(&gates[1]);
+    int other = thread_start("submitter", submits_the_awaited_one);
+    world_explore_without_time();
+    for (int turn = 0; turn < 3; turn++) {
+        csched_yield(); // the turn of the worker in its body, which looks around then
+    }
+    submit(operation_with(0, passes_gate_0));
+    thread_join(other);
+    (void)csched_completion_leave(counter, 1);
+    end(4);
+}
+MAIN(sentry)
+
 // A body submits what it then waits for, without helping: somebody else has to come for it.
 static void submits_1_and_waits(void *context, void *extra, csched_disposition disposition)
 {
@@ -142,14 +173,29 @@ static void burst_main(void)
 }
 MAIN(burst)
 
+// The other worker looks around when the three come: they wake nobody then, and it must see them before it
+// sleeps. (With weak memory the sentry is needed: a push may see a looker that is none any more, and has no
+// fence.)
+static void passes_gate_and_submits_three(void *context, void *extra, csched_disposition disposition)
+{
+    gate_pass(&gates[1]);
+    submits_three_and_waits(context, extra, disposition);
+}
+
+static void opens_gate_1(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    ran(number_of(context), disposition);
+    gate_open(&gates[1]);
+}
+
 static void burst_and_falling_asleep_main(void)
 {
     world_open_workers(2);
-    submit(operation_with(4, opens_gate_0));
-    gate_pass(&gates[0]);
-    gates[0] = (gate){0};
+    submit(operation_with(0, passes_gate_and_submits_three));
+    explorer_settle(csched_site("settle"));
     world_explore_without_time();
-    submit(operation_with(0, submits_three_and_waits));
+    submit(operation_with(4, opens_gate_1));
     end(5);
 }
 MAIN(burst_and_falling_asleep)
@@ -173,8 +219,8 @@ static void counters_main(void)
 }
 MAIN(counters)
 
-// A body submits what it waits for while another worker looks around, which then finds something else, and waits for the
-// same: a third one has to come.
+// A body submits what it waits for while another worker looks around, which then finds something else, and
+// waits for the same: a third one has to come.
 static void third_main(void)
 {
     world_open_workers(3);
@@ -288,8 +334,8 @@ static void left_outside_awake_main(void)
 }
 MAIN(left_outside_awake)
 
-// Threads stop for ever: what others submit is run. A stopped worker keeps what it had in its hand, and the wake-up
-// that it was given: the submission after that one wakes another.
+// Threads stop for ever: what others submit is run. A stopped worker keeps what it had in its hand, and the
+// wake-up that it was given: the submission after that one wakes another.
 enum { FIRST_WORKER = 1, LAST_WORKER = 2, FIRST_SUBMITTER = 3 };
 enum { LATE = 8, LATE_COUNT = 3 };
 
@@ -365,11 +411,13 @@ const explorer_program parking_scenarios[] = {
     SCENARIO("parking", falls_asleep, "S1 S3", "a submission while the only worker falls asleep"),
     SCENARIO("parking", one_of_two, "S1 S3", "a submission while one of two workers falls asleep"),
     SCENARIO("parking", two, "S1 S3 S12", "two threads submit, and the operations need a worker each"),
+    SCENARIO("parking", sentry, "S3 S12", "two submissions count on one worker and on the sentry"),
     SCENARIO("parking", busy, "S3 S12", "a body waits for what it has submitted"),
     SCENARIO("parking", busy_and_falling_asleep, "S3 S12", "the same, and the other worker falls asleep"),
     SCENARIO("parking", bulk, "S1 S3 S12", "one of a batch waits for another one"),
     SCENARIO("parking", burst, "S3 S12", "a body waits for the oldest of three that it has submitted"),
-    SCENARIO("parking", burst_and_falling_asleep, "S3 S12", "the same, and the other worker falls asleep"),
+    SCENARIO("parking", burst_and_falling_asleep, "S3 S12", "the same, and the other worker falls asleep",
+             .sequential = true),
     SCENARIO("parking", counters, "S5 S6", "operations of two counters in one row"),
     SCENARIO("parking", help, "S3 S16", "a worker waits inside a body, and runs what comes"),
     SCENARIO("parking", help_of_two, "S3 S16", "the same with a second worker, asleep"),

@@ -1,13 +1,13 @@
 // reclaim_model.c - grace periods as a model of their law, in place of liburcu.
 //
-// What is retired is freed as early as any grace period may end: by the last exit of the sections that had begun, or at
-// once. So a reader that is late is found, and nothing of liburcu's own steps is explored.
+// What is retired is freed as early as any grace period may end: by the last exit of the sections that had
+// begun, or at once. So a reader that is late is found, and nothing of liburcu's own steps is explored.
 //
 //   Law  Of a section and a grace period, either the section's end happens before the end of the grace period
 //        (`ended`), or the begin of the grace period happens before the section's (`begun`).
 //
-// Source: McKenney, Boyd-Wickizer, Walpole: RCU Usage In the Linux Kernel (2013); the law as in the memory model of
-// Linux.
+// Source: McKenney, Boyd-Wickizer, Walpole: RCU Usage In the Linux Kernel (2013); the law as in the memory
+// model of Linux.
 
 #include "port_explorer.h"
 

@@ -1,5 +1,5 @@
-// world.h - what scenarios of the whole scheduler share: one scheduler, one counter, bodies that write down that they
-// ran, gates, and threads.
+// world.h - what scenarios of the whole scheduler share: one scheduler, one counter, bodies that write down
+// that they ran, gates, and threads.
 
 #ifndef WORLD_H
 #define WORLD_H
@@ -23,8 +23,8 @@ void world_open_workers(uint32_t workers);
 void world_explore(void);
 /// The same, and time stands still: what has a wake-up does not wait for the sentry to look again.
 void world_explore_without_time(void);
-/// Calm: looks whether everything is counted as it should when nothing happens any more, and shuts the scheduler down;
-/// unless a thread is stopped for ever.
+/// Calm: looks whether everything is counted as it should when nothing happens any more, and shuts the
+/// scheduler down; unless a thread is stopped for ever.
 void world_close(void);
 
 /// Operation `number`: its body writes down that it ran.

@@ -22,8 +22,8 @@ bool run_report_failed(const run_report *report)
            report->exhaustive.signal != 0;
 }
 
-// A fault of the explored program is a violation like any other, with a schedule. It is raised on a stack of its own: the
-// fibre's may be the reason.
+// A fault of the explored program is a violation like any other, with a schedule. It is raised on a stack of
+// its own: the fibre's may be the reason.
 static void fault(int number)
 {
     explorer_fail("%s (R3)", number == SIGFPE ? "a division by zero" : "an access to memory that is none");
@@ -68,7 +68,8 @@ static void run_program(const run_plan *plan, run_report *report)
     }
     if (report->program->check_frozen != NULL && !run_report_failed(report)) {
         explorer_options frozen = plan->options;
-        frozen.bound = plan->frozen_bound;
+        uint32_t least = report->program->frozen_bound;
+        frozen.bound = plan->frozen_bound > least ? plan->frozen_bound : least;
         frozen.stale_bound = 0;
         run_one(&report->frozen, report->program, &frozen, explorer_run_frozen);
     }

@@ -34,8 +34,8 @@ bool run_report_failed(const run_report *report);
 /// Makes a fault of the explored program a violation.
 void catch_faults(void);
 
-/// Fills `reports`, of which every one names its program, and calls `ended` for each as soon as it has ended. Returns
-/// how many of them, from the first on, were begun.
+/// Fills `reports`, of which every one names its program, and calls `ended` for each as soon as it has ended.
+/// Returns how many of them, from the first on, were begun.
 size_t run_all(const run_plan *plan, run_report *reports, size_t count,
                void (*ended)(const run_report *report));
 

@@ -99,7 +99,9 @@ extension Laboratory {
             "worker.c": ["parking", "life"], "scheduler.c": ["life"], "submit.c": ["parking", "life"],
             "lane.c": ["lane"], "join.c": ["join"], "range.c": ["join-range"], "observer.c": ["life-observe"],
         ]
-        let all = ["deque", "inbox", "registry", "completion", "capacity", "idle", "lane", "join", "life", "parking"]
+        let all = [
+            "deque", "inbox", "registry", "completion", "capacity", "idle", "lane", "join", "life", "parking",
+        ]
         let first = near[file] ?? []
         return first + all.filter { !first.contains($0) }
     }

@@ -3,13 +3,13 @@
 /// A program's threads are fibres. Every access to a shared word is a step; before each step the explorer may
 /// let another thread go on, and a load may return any value that the C++20 memory model allows, but for two
 /// things: stores take effect in the order of the program, and a load never sees a store that comes later (no
-/// load buffering). So what holds under all schedules here was checked against stale reads, missing fences and
-/// missing wake-ups, and not proved.
+/// load buffering). So what holds under all schedules here was checked against stale reads, missing fences
+/// and missing wake-ups, and not proved.
 ///
 /// Sources: loom and CHESS for the search, Burckhardt, Kothari, Musuvathi, Nagarakatte: A Randomized
-/// Scheduler with Probabilistic Guarantees of Finding Bugs (2010) for PCT, Kang, Hur, Lahav, Vafeiadis, Dreyer:
-/// A Promising Semantics for Relaxed-Memory Concurrency (2017) for views, Zeller: Yesterday, My Program Worked
-/// (1999) for shrinking.
+/// Scheduler with Probabilistic Guarantees of Finding Bugs (2010) for PCT, Kang, Hur, Lahav, Vafeiadis,
+/// Dreyer: A Promising Semantics for Relaxed-Memory Concurrency (2017) for views, Zeller: Yesterday, My
+/// Program Worked (1999) for shrinking.
 
 #ifndef EXPLORER_H
 #define EXPLORER_H
@@ -80,8 +80,8 @@ uint64_t explorer_now_ns(void);
 
 /// Poisoned. NULL, by a decision of the schedule, if the program allows it.
 void *explorer_allocate(size_t size, size_t alignment);
-/// Later accesses fail, and so does the call if there is an earlier one that does not happen before it; the memory is
-/// not used again in this execution.
+/// Later accesses fail, and so does the call if there is an earlier one that does not happen before it; the
+/// memory is not used again in this execution.
 void explorer_free(void *memory);
 
 /// A mutex in a word that is zero at first.
@@ -99,14 +99,17 @@ int explorer_self(void);
 /// How many threads were started in this execution.
 int explorer_threads(void);
 
-/// Calm: from here on the default schedule, without a departure. For the way to the state that a program is about,
-/// and for what comes after it. Not calm at first.
+/// Calm: from here on the default schedule, without a departure. For the way to the state that a program is
+/// about, and for what comes after it. Not calm at first.
 void explorer_calm(bool calm);
-/// While time stands still, a wait with a limit ends by a wake-up alone: for what must not lean on looking again.
+/// While time stands still, a wait with a limit ends by a wake-up alone: for what must not lean on looking
+/// again.
 void explorer_stop_time(bool stopped);
-/// Whether the execution stops a thread for ever, somewhere. A program that does must not wait for its threads then.
+/// Whether the execution stops a thread for ever, somewhere. A program that does must not wait for its
+/// threads then.
 bool explorer_freezes(void);
-/// The thread may wait for ever, as a worker without work does, where a thread is stopped for ever or daemons stay.
+/// The thread may wait for ever, as a worker without work does, where a thread is stopped for ever or daemons
+/// stay.
 void explorer_daemon(int thread);
 
 /// Ends the execution as a failure.
@@ -123,11 +126,17 @@ typedef struct {
     const char *properties;
     /// Looks at the end, when all threads have ended; calls explorer_fail. NULL: nothing to look at.
     void (*check)(void);
-    /// Looks at the end when one thread was stopped for ever and all others have ended, or are daemons that wait;
-    /// -1: it has ended before. NULL: the program does not claim that it goes on without any of its threads.
+    /// Looks at the end when one thread was stopped for ever and all others have ended, or are daemons that
+    /// wait; -1: it has ended before. NULL: the program does not claim that it goes on without any of its
+    /// threads.
     void (*check_frozen)(int frozen);
-    /// Whether its daemons wait for ever in every execution: then check_frozen looks at every end, and `check` at none.
+    /// The departures beside a stopped thread that are worth trying in any case, because they are few.
+    uint32_t frozen_bound;
+    /// Whether its daemons wait for ever in every execution: then check_frozen looks at every end, and
+    /// `check` at none.
     bool daemons;
+    /// Whether memory is sequentially consistent.
+    bool sequential;
     /// Whether memory may run out.
     bool allocations_fail;
 } explorer_program;
@@ -177,7 +186,8 @@ typedef struct {
 
 explorer_options explorer_options_default(void);
 explorer_result explorer_run(const explorer_program *program, const explorer_options *options);
-/// Runs the program as often as it has steps, and with every thread stopped for ever before every one of its steps.
+/// Runs the program as often as it has steps, and with every thread stopped for ever before every one of its
+/// steps.
 explorer_result explorer_run_frozen(const explorer_program *program, const explorer_options *options);
 /// A failing schedule with as few departures as can be had by leaving some out (1-minimal).
 explorer_schedule explorer_shrink(const explorer_program *program, const explorer_options *options,
@@ -186,8 +196,9 @@ explorer_schedule explorer_shrink(const explorer_program *program, const explore
 void explorer_print(FILE *file, const explorer_program *program, const explorer_options *options,
                     const explorer_schedule *schedule);
 
-/// "f1@7,t2@14,r1@20": thread 1 stops for ever before its 7th step, thread 2 goes on before step 14 of all, the load
-/// of step 20 sees the last store but one. "-" when there is none. Returns the length that it would need, as snprintf.
+/// "f1@7,t2@14,r1@20": thread 1 stops for ever before its 7th step, thread 2 goes on before step 14 of all,
+/// the load of step 20 sees the last store but one. "-" when there is none. Returns the length that it would
+/// need, as snprintf.
 int explorer_schedule_write(const explorer_schedule *schedule, char *text, size_t size);
 /// False: the text is no schedule.
 bool explorer_schedule_read(explorer_schedule *schedule, const char *text);

@@ -257,7 +257,8 @@ def claim_of(about, units):
         idle = [name for name in finding if name not in numbers["finds"]]
         sentences.append(
             f"Of {numbers['mutants']} injected bugs {numbers['killed']} were found, "
-            f"{numbers['equivalent']} are listed as equivalent with a reason, {len(numbers['survived'])} survived. "
+            f"{numbers['equivalent']} are listed as equivalent with a reason, and "
+            f"{len(numbers['survived'])} survived. "
             f"{len(finding) - len(idle)} of {len(finding)} scenarios found one"
             + (f"; none was found by {', '.join(idle)}." if idle else ".")
         )

@@ -26,6 +26,7 @@ static const char usage[] =
     "  explore shrink NAME SCHEDULE      leaves out of a failing schedule what it does not need\n"
     "  explore litmus                    the explorer's own tests: what its memory model reaches\n"
     "\n"
+    "  --exact           the names are whole names\n"
     "  --bound N         changes of the running thread in a schedule (1)\n"
     "  --stale N         stale loads, and failures without a reason, in a schedule (1)\n"
     "  --frozen-bound N  changes beside a thread that stops for ever (0)\n"
@@ -107,7 +108,7 @@ static void print_report(const run_report *report)
 }
 
 // In the order of the names, each program once.
-static size_t select_programs(char **names, int count, run_report *reports)
+static size_t select_programs(char **names, int count, bool exact, run_report *reports)
 {
     size_t selected = 0;
     bool wanted[PROGRAMS_MOST] = {false};
@@ -116,7 +117,7 @@ static size_t select_programs(char **names, int count, run_report *reports)
         const char *prefix = count == 0 ? everything[0] : names[name];
         bool matches = false;
         for (size_t index = 0; scenario_at(index) != NULL; index++) {
-            bool match = strncmp(scenario_at(index)->name, prefix, strlen(prefix)) == 0;
+            bool match = strncmp(scenario_at(index)->name, prefix, strlen(prefix) + (exact ? 1 : 0)) == 0;
             matches |= match;
             if (match && !wanted[index]) {
                 wanted[index] = true;
@@ -124,7 +125,7 @@ static size_t select_programs(char **names, int count, run_report *reports)
             }
         }
         if (!matches) {
-            misuse("no scenario's name begins with '%s'.", prefix);
+            misuse(exact ? "no scenario's name is '%s'." : "no scenario's name begins with '%s'.", prefix);
         }
     }
     return selected;
@@ -143,10 +144,10 @@ static void write_json(const char *path, const run_report *reports, size_t count
     }
 }
 
-static int run(char **names, int count, const run_plan *plan, const char *json)
+static int run(char **names, int count, bool exact, const run_plan *plan, const char *json)
 {
     static run_report reports[PROGRAMS_MOST];
-    size_t selected = select_programs(names, count, reports);
+    size_t selected = select_programs(names, count, exact && count > 0, reports);
     selected = run_all(plan, reports, selected, print_report);
     (void)printf("%zu scenarios, %llu schedules, %d violations\n", selected, (unsigned long long)schedules,
                  violations);
@@ -246,8 +247,10 @@ int main(int count, char **arguments)
     plan.options.bound = 1;
     plan.options.seed = 1;
     const char *json = NULL;
-    enum { BOUND = 1, STALE, FROZEN, RANDOM, SEED, LIMIT, STEPS, SEQUENTIAL, FIRST, JOBS, JSON, HELP };
+    bool exact = false;
+    enum { EXACT = 1, BOUND, STALE, FROZEN, RANDOM, SEED, LIMIT, STEPS, SEQUENTIAL, FIRST, JOBS, JSON, HELP };
     const struct option options[] = {
+        {"exact", no_argument, NULL, EXACT},
         {"bound", required_argument, NULL, BOUND},
         {"stale", required_argument, NULL, STALE},
         {"frozen-bound", required_argument, NULL, FROZEN},
@@ -265,6 +268,9 @@ int main(int count, char **arguments)
     opterr = 0;
     for (int which, index = 0; (which = getopt_long(count, arguments, "", options, &index)) != -1;) {
         switch (which) {
+        case EXACT:
+            exact = true;
+            break;
         case BOUND:
             plan.options.bound = (uint32_t)number_of("bound", optarg, 100);
             break;
@@ -311,7 +317,7 @@ int main(int count, char **arguments)
     char **words = arguments + optind;
     int left = count - optind;
     if (left >= 1 && strcmp(words[0], "run") == 0) {
-        return run(words + 1, left - 1, &plan, json);
+        return run(words + 1, left - 1, exact, &plan, json);
     }
     if (left == 1 && strcmp(words[0], "list") == 0) {
         return list();

@@ -17,6 +17,7 @@ private let usage = """
       --seconds N    for one mutant; more count as found (300)
       --jobs N       mutants at a time (as many as there are processors)
       --state FILE   what was found is kept there, and not done again
+      --scratch DIR  where they are built (.build/mutants); two runs at a time need one each
       --json FILE    the matrix
       --table FILE   the matrix as Markdown
     """
@@ -28,6 +29,7 @@ private struct Options {
     var seconds = 300
     var jobs = ProcessInfo.processInfo.activeProcessorCount
     var state: String?
+    var scratch = ".build/mutants"
     var json: String?
     var table: String?
 
@@ -54,6 +56,7 @@ private struct Options {
             case "--seconds": seconds = try number(of: option)
             case "--jobs": jobs = max(1, try number(of: option))
             case "--state": state = try value(of: option)
+            case "--scratch": scratch = try value(of: option)
             case "--json": json = try value(of: option)
             case "--table": table = try value(of: option)
             case "--shard":
@@ -130,7 +133,8 @@ struct Mutate {
         let wanted = everything.enumerated()
             .filter { $0.offset % options.shard.count == options.shard.index }.map(\.element)
             .filter { options.only.isEmpty || $0.id.contains(options.only) }
-        let laboratory = Laboratory(root: root, scratch: root.appending(path: ".build/mutants"))
+        let scratch = URL(fileURLWithPath: options.scratch, relativeTo: root)
+        let laboratory = Laboratory(root: root, scratch: scratch)
         try laboratory.prepare()
         let baseline = try laboratory.buildBaseline()
         let scenarios = try check(baseline, in: laboratory, options)

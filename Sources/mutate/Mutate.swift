@@ -8,7 +8,7 @@ private let usage = """
       mutate list                  the mutants
       mutate run [OPTIONS]         exits with 1 when one survives that is not listed as equivalent
 
-      --only TEXT    those whose names contain it
+      --only TEXT    those whose names contain it; more than one are added up
       --shard I/N    the I-th of N parts, counted from 0
       --whole        all scenarios for each mutant, not only up to the first that finds it
       --bound N      changes of the running thread in a schedule (1)
@@ -23,7 +23,7 @@ private let usage = """
     """
 
 private struct Options {
-    var only = ""
+    var only: [String] = []
     var shard = (index: 0, count: 1)
     var effort = Effort(bound: 1, random: 200, limit: 4000, isWhole: false)
     var seconds = 300
@@ -48,7 +48,7 @@ private struct Options {
         }
         while let option = words.popFirst() {
             switch option {
-            case "--only": only = try value(of: option)
+            case "--only": only.append(try value(of: option))
             case "--whole": effort.isWhole = true
             case "--bound": effort.bound = try number(of: option)
             case "--random": effort.random = try number(of: option)
@@ -132,7 +132,7 @@ struct Mutate {
         let everything = try mutants(in: root)
         let wanted = everything.enumerated()
             .filter { $0.offset % options.shard.count == options.shard.index }.map(\.element)
-            .filter { options.only.isEmpty || $0.id.contains(options.only) }
+            .filter { mutant in options.only.isEmpty || options.only.contains { mutant.id.contains($0) } }
         let scratch = URL(fileURLWithPath: options.scratch, relativeTo: root)
         let laboratory = Laboratory(root: root, scratch: scratch)
         try laboratory.prepare()
@@ -157,8 +157,11 @@ struct Mutate {
     private static func check(_ baseline: URL, in laboratory: Laboratory, _ options: Options) throws
         -> [String]
     {
-        let effort = options.effort.arguments.filter { $0 != "--first" }
-        let result = try laboratory.run(baseline.path, ["run"] + effort, seconds: 3600)
+        let effort = Effort(
+            bound: options.effort.bound, random: options.effort.random, limit: options.effort.limit,
+            isWhole: true)
+        let result = try laboratory.run(
+            baseline.path, ["run"] + effort.arguments(jobs: options.jobs), seconds: 3600)
         guard result.status == 0 else { throw Failure("the core as it is fails:\n\(result.output)") }
         let list = try laboratory.run(baseline.path, ["list"], seconds: 60)
         return list.output.split(separator: "\n").compactMap {

@@ -31,9 +31,11 @@ struct Effort: Codable, Equatable {
     /// Whether all scenarios are run, or none after the first one that finds the mutant.
     var isWhole: Bool
 
-    var arguments: [String] {
+    /// What the explorer is called with.
+    func arguments(jobs: Int) -> [String] {
         [
-            "--jobs", "1", "--bound", "\(bound)", "--random", "\(random)", "--limit", "\(limit)", "--steps",
+            "--jobs", "\(jobs)", "--bound", "\(bound)", "--random", "\(random)", "--limit", "\(limit)",
+            "--steps",
             "4000",
         ]
             + (isWhole ? [] : ["--first"])
@@ -55,7 +57,8 @@ extension Laboratory {
         defer { try? FileManager.default.removeItem(at: report) }
         let names = try Self.scenarios(of: self, for: mutant.file)
         let result = try run(
-            program.path, ["run"] + names + effort.arguments + ["--json", report.path], seconds: seconds)
+            program.path, ["run"] + names + effort.arguments(jobs: 1) + ["--json", report.path],
+            seconds: seconds)
         switch result.status {
         case 0: return outcome(.survived)
         case nil:

@@ -69,7 +69,7 @@ final class Trials: Sendable {
     private func key(of mutant: Mutant) -> String {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325  // FNV-1a
         for byte in mutant.text.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
-        return "\(mutant.id) \(String(hash, radix: 16)) \(effort.arguments.joined(separator: " "))"
+        return "\(mutant.id) \(String(hash, radix: 16)) \(effort.arguments(jobs: 1).joined(separator: " "))"
     }
 
     private func readState() throws -> [String: Outcome] {

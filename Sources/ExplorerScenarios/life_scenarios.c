@@ -31,14 +31,23 @@ static void stays_quiet(void *context, void *extra, csched_disposition dispositi
     looks_around(number_of(context), disposition);
 }
 
+// So that no departure is spent on it: all others go on until they wait, or one of them is kept.
+static void give_way(void)
+{
+    for (int turn = 0; turn < 3; turn++) {
+        csched_yield();
+    }
+}
+
 // What suspend promises: when nothing runs, nothing starts.
 static void suspends_and_resumes(void)
 {
+    give_way();
     csched_scheduler_suspend(scheduler);
     if (csched_scheduler_statistics(scheduler).running == 0) {
         explorer_plain_write(csched_site("quiet"), &quiet);
         quiet = 1;
-        csched_yield();
+        give_way();
         explorer_plain_write(csched_site("quiet"), &quiet);
         quiet = 0;
     }
@@ -180,9 +189,7 @@ static void resume_race_main(void)
     csched_scheduler_suspend(scheduler);
     gate_open(&gates[1]);
     world_explore_without_time();
-    for (int turn = 0; turn < 3; turn++) {
-        csched_yield(); // the worker's turn
-    }
+    give_way();
     csched_scheduler_resume(scheduler);
     end(2);
 }
@@ -441,9 +448,7 @@ static void shrink_and_drain_main(void)
     world_open_workers(2);
     world_explore_without_time();
     csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
-    for (int turn = 0; turn < 3; turn++) {
-        csched_yield(); // the turn of the worker that goes
-    }
+    give_way();
     shut_down(CSCHED_FOREVER);
     world_close();
 }

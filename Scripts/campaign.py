@@ -238,8 +238,8 @@ def claim_of(about, units):
         sentences.append(
             f"Every schedule with at most k = {bound} preemptions and s = {stale} stale reads of "
             f"{len(whole)} of {len(explored)} scenarios, and with k = {again} and s = {stale} of "
-            f"{len(smaller)}, satisfies the properties that are named beside them, under a C++20-like model without load "
-            "buffering and without store reordering."
+            f"{len(smaller)}, satisfies the properties that are named beside them, under a C++20-like "
+            "model without load buffering and without store reordering."
         )
         sentences.append(
             f"Of the other {len(held) - len(whole)} the first {limit:,} schedules within k = {bound} were "

@@ -483,6 +483,7 @@ def page(json_path, html_path, folders):
     about = dict(abouts[0])
     parts = [each["shard"] for each in abouts if each["shard"] != "merged"]
     about["parts"] = ", ".join(parts)
+    about["seed"] = ", ".join(dict.fromkeys(each["seed"] for each in abouts))
     results = {"schema": 1, "about": about, "claim": claim_of(about, units), "units": units}
     write(json_path, json.dumps(results, indent=1) + "\n")
     write(html_path, page_of(results))

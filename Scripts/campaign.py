@@ -214,6 +214,7 @@ def units_of(folder):
             "verdict": ended["verdict"],
             "seconds": int(ended.get("seconds", 0)),
             "reproduce": ended.get("reproduce") or None,
+            "last_line": (last_run(folder, unit) or [""])[-1],
             "log": str(folder / "logs" / f"{unit}.log"),
             "numbers": NUMBERS[step](folder, unit) if ended["verdict"] != "left" else {},
         }
@@ -235,14 +236,14 @@ def claim_of(about, units):
     sentences = []
     if held:
         sentences.append(
-            f"Every schedule with at most {bound} preemptions and {stale} stale reads of {len(whole)} of "
-            f"{len(explored)} scenarios, and every one with at most {again} and {stale} of {len(smaller)}, "
-            "satisfies the properties that are named beside them, under a C++20-like model without load "
-            "buffering and without store reordering."
+            f"Every schedule with at most k = {bound} preemptions and s = {stale} stale reads of "
+            f"{len(whole)} of {len(explored)} scenarios, and with k = {again} and s = {stale} of "
+            f"{len(smaller)}, satisfies the properties that are named beside them, under a C++20-like "
+            "model without load buffering and without store reordering."
         )
         sentences.append(
-            f"Of the other {len(held) - len(whole)} the first {limit:,} schedules with up to {bound} "
-            f"preemptions were run, and {random:,} random schedules of all: {together:,} schedules together."
+            f"Of the other {len(held) - len(whole)} the first {limit:,} schedules within k = {bound} were "
+            f"run, and {random:,} random schedules of all: {together:,} schedules together."
         )
     if len(held) < len(explored):
         failed = sum(unit["verdict"] == "failed" for unit in explored)
@@ -374,24 +375,37 @@ def section_of_sanitizers(units):
 
 
 def section_of_stress(units):
+    keys = ["operations", "lost", "duplicated", "stale", "disordered", "wrong"]
+    lines = {}
+    for unit in units:
+        for line in unit["numbers"].get("configurations", []):
+            lines.setdefault(line["configuration"], []).append(line)
     rows = []
     for unit in units:
         numbers = unit["numbers"]
-        keys = ["operations", "lost", "duplicated", "stale", "disordered", "wrong"]
-        together = [f"all of part {unit['shard']}", *[numbers.get(key) for key in keys], None, None]
-        rows.append(together + ending(unit))
-        for line in numbers.get("configurations", []):
-            growth, errors = line.get("resident_growth"), line.get("resident_errors")
-            slope = None if growth is None else f"{growth / 1024:+.0f} KiB"
-            if slope is not None and errors is not None:
-                slope += f" ({errors:+.1f} standard errors)"
-            old = line.get("ages")
-            rows.append(
-                [line["configuration"], *[line.get(key) for key in keys], slope]
-                + [None if old is None else sum(old[2:]), None, line["verdict"]]
-            )
+        rows.append([f"part {unit['shard']}", *[numbers.get(key) for key in keys], None, None, *ending(unit)])
+    for configuration, each in lines.items():  # of all parts
+        rising = max((line for line in each if "resident_errors" in line), key=rise_of, default=None)
+        ages = [sum(line["ages"][2:]) for line in each if "ages" in line]
+        verdicts = sorted({line["verdict"] for line in each})
+        rows.append(
+            [configuration, *[sum(line.get(key, 0) for line in each) for key in keys]]
+            + [slope_of(rising) if rising else None, sum(ages) if ages else None, None, ", ".join(verdicts)]
+        )
     heads = ["configuration", "operations", "lost", "duplicated", "stale", "disordered", "wrong"]
-    return table(heads + ["growth of memory", "ages beyond 1", "s", "verdict"], rows)
+    return table(heads + ["memory", "ages beyond 1", "s", "verdict"], rows)
+
+
+def rise_of(line):
+    return line["resident_errors"]
+
+
+def slope_of(line):
+    return (
+        f"{line['resident_bytes'] / 2**20:.1f} MiB, "
+        f"{line['resident_slope_per_million']:+.0f} bytes a million operations "
+        f"({line['resident_errors']:+.1f} standard errors)"
+    )
 
 
 def section_of_mutants(units):
@@ -420,9 +434,11 @@ SECTIONS = {
 
 
 def details(unit):
+    """What it says of its failure; else the last line that it printed."""
     numbers = unit["numbers"]
     found = [numbers["violation"]] if numbers.get("violation") else []
-    return found + numbers.get("unexpected", []) + numbers.get("objections", [])
+    found += numbers.get("unexpected", []) + numbers.get("objections", [])
+    return found or [unit["last_line"]]
 
 
 def page_of(results):
@@ -461,10 +477,13 @@ def write(path, text):
 def page(json_path, html_path, folders):
     abouts = [words(folder / "about.txt") for folder in folders]
     units = [unit for folder in folders for unit in units_of(folder)]
+    if any(unit["step"] == "mutants" and unit["shard"] == "merged" for unit in units):
+        units = [unit for unit in units if unit["step"] != "mutants" or unit["shard"] == "merged"]
     units.sort(key=lambda unit: STEPS.index(unit["step"]))
     about = dict(abouts[0])
     parts = [each["shard"] for each in abouts if each["shard"] != "merged"]
     about["parts"] = ", ".join(parts)
+    about["seed"] = ", ".join(dict.fromkeys(each["seed"] for each in abouts))
     results = {"schema": 1, "about": about, "claim": claim_of(about, units), "units": units}
     write(json_path, json.dumps(results, indent=1) + "\n")
     write(html_path, page_of(results))

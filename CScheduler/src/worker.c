@@ -391,7 +391,7 @@ static bool take_own(csched_worker *worker, csched_operation *operation)
 
 // Whether a worker that is about to sleep has to stay awake. `control` was read after its announcement,
 // seq_cst as all the looks here: W1. Not whether it is to leave, or what it waits for is done: whoever says
-// so wakes this very worker, asleep or not yet, and it does not sleep then.
+// so wakes this very worker, asleep or not yet, and it does not sleep then, but looks for that again (P26).
 static bool anything_to_do(csched_worker *worker, uint32_t control, const reason *why)
 {
     csched_scheduler *scheduler = worker->scheduler;
@@ -493,7 +493,8 @@ static outcome search(csched_worker *worker, csched_operation *operation, const 
     for (;;) {
         for (int look = 0; look < CSCHED_LOOKS; look++) {
             uint32_t control = csched_load(&scheduler->control, acquire);
-            if (why == NULL && ((control & CSCHED_STOPPED) != 0 || csched_load(&worker->leaving, acquire))) {
+            // seq_cst: P26, whoever told it to leave may have found it woken already, by one who came before.
+            if (why == NULL && ((control & CSCHED_STOPPED) != 0 || csched_load(&worker->leaving, seq_cst))) {
                 stop_searching(worker);
                 return ENDED;
             }

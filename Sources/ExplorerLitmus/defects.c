@@ -130,6 +130,29 @@ static void freed_setup(void)
     two(frees, reads_freed);
 }
 
+// Used by one who knows that it is freed.
+static void frees_and_tells(void *unused)
+{
+    (void)unused;
+    explorer_free(memory);
+    STORE(word, 1, release);
+}
+
+static void hears_and_uses(void *unused)
+{
+    (void)unused;
+    if (LOAD(word, acquire) == 1) {
+        (void)LOAD(*(int *)memory, relaxed);
+    }
+}
+
+static void late_setup(void)
+{
+    memory = explorer_allocate(4, 0);
+    explorer_init(memory, 4, 0);
+    two(frees_and_tells, hears_and_uses);
+}
+
 static void frees_if_first(void *unused)
 {
     (void)unused;
@@ -171,7 +194,8 @@ static const defect_test tests[] = {
     DEFECT(livelock, "a loop that nothing ends", "a livelock"),
     DEFECT(race, "plain data beside a relaxed flag", "a data race"),
     DEFECT(publish, "a new object behind a relaxed flag", "a data race"),
-    DEFECT(freed, "memory that is freed under a reader", "an access to freed memory"),
+    DEFECT(freed, "memory that is freed under a reader", "memory is freed by P0 while another"),
+    DEFECT(late, "memory that is used after it was freed", "an access to freed memory"),
     DEFECT(twice, "memory that two threads free", "freed twice"),
     DEFECT(leak, "memory that nobody frees", "1 blocks were not freed"),
     {.program = {.name = "mutex",

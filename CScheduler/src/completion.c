@@ -304,9 +304,9 @@ void csched_notification_release(csched_notification *notification) { unreferenc
 static void settle(csched_notification *notification)
 {
     uint32_t seen = ARMED;
-    if (!csched_cas(&notification->state, &seen, CANCELLED, relaxed, acquire)) {
+    if (!csched_cas(&notification->state, &seen, CANCELLED, acquire, acquire)) {
         while (seen == CALLING || seen == AWAITED) {
-            if (seen == AWAITED || csched_cas(&notification->state, &seen, AWAITED, relaxed, acquire)) {
+            if (seen == AWAITED || csched_cas(&notification->state, &seen, AWAITED, acquire, acquire)) {
                 (void)csched_futex_wait(&notification->state, AWAITED, CSCHED_FOREVER);
                 seen = csched_load(&notification->state, acquire);
             }

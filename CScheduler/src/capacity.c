@@ -9,8 +9,9 @@
 // Orderings:
 //   P18  enter: waiting, then pending <-> leave: pending, then waiting; all seq_cst. Either the second try
 //        sees the room, or the one who made it sees the sleeper.
-//   P27  leave, interrupt: room (release) -> enter: room (acquire). Who sleeps on the new value has seen why
-//        it changed: the places, and that the scheduler is closed.
+//   P27  interrupt: room (release) -> enter: room (acquire). Who sleeps on the new value has seen why it
+//        changed: the scheduler is closed. A leave needs no release: who reads its new value before it counts
+//        itself in waiting is not the one that the leave saw waiting, and then P18 shows it the place.
 
 #include "capacity.h"
 
@@ -62,7 +63,7 @@ void csched_capacity_leave(csched_capacity *capacity, uint64_t count)
 {
     csched_fetch_sub(&capacity->pending, count, seq_cst);
     if (csched_load(&capacity->waiting, seq_cst) != 0) { // K2
-        csched_fetch_add(&capacity->room, 1, release);   // P27
+        csched_fetch_add(&capacity->room, 1, relaxed);   // P18 has told the sleeper of the place already
         // One more than there are places: one that is woken may be a thread that is stopped. One that wants
         // more places than there are sleeps again, and is woken in its turn at the latest when nothing waits.
         csched_futex_wake(&capacity->room, count < INT32_MAX ? (int)count + 1 : INT32_MAX);

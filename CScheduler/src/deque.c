@@ -157,10 +157,10 @@ static bool close_and_take_oldest(csched_deque *deque, int64_t bottom, csched_op
     csched_buffer *buffer = csched_load(&deque->buffer, relaxed);
     csched_store(&deque->open, 0, relaxed); // P4 by the compare-exchange below
     deque->opened = 0;
-    int64_t top = csched_load(&deque->top, acquire);
+    int64_t top = csched_load(&deque->top, relaxed);
     while (top < opened) { // at or above it no thief that saw it open can succeed
         *operation = csched_slot_read(slot(buffer, top));
-        if (csched_cas(&deque->top, &top, top + 1, seq_cst, acquire)) { // P4
+        if (csched_cas(&deque->top, &top, top + 1, seq_cst, relaxed)) { // P4
             open_half(deque, top + 1, bottom + 1);
             return true;
         }
@@ -199,7 +199,7 @@ bool csched_deque_pop(csched_deque *deque, csched_operation *operation)
         *operation = csched_slot_read(slot(buffer, bottom));
         taken = csched_cas(&deque->top, &top, top + 1, seq_cst, relaxed);
     }
-    csched_store(&deque->bottom, bottom + 1, release); // P1
+    csched_store(&deque->bottom, bottom + 1, relaxed); // empty: who sees it finds nothing there
     return taken;
 }
 
@@ -207,7 +207,7 @@ void csched_deque_trim(csched_deque *deque)
 {
     int64_t bottom = csched_load(&deque->bottom, relaxed);
     csched_buffer *buffer = csched_load(&deque->buffer, relaxed);
-    if (buffer->capacity > 16 * CSCHED_DEQUE_CAPACITY && csched_load(&deque->top, acquire) == bottom) {
+    if (buffer->capacity > 16 * CSCHED_DEQUE_CAPACITY && csched_load(&deque->top, relaxed) == bottom) {
         (void)replace(deque, bottom, bottom, CSCHED_DEQUE_CAPACITY); // out of memory: keep the large one
     }
 }

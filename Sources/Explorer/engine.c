@@ -62,6 +62,7 @@ static struct {
     bool timeless;
     uint32_t alarms; // how often nobody could go on but by time
     uint64_t now_ns;
+    uint64_t progress;
     engine_outcome outcome;
 } engine;
 
@@ -74,6 +75,8 @@ static size_t size_of_locals(void) { return (size_t)(end_of_locals - start_of_lo
 
 int explorer_threads(void) { return engine.count; }
 int explorer_self(void) { return engine.self; }
+size_t explorer_allocated(void) { return heap_live(); }
+uint64_t explorer_progress(void) { return engine.progress; }
 
 // MARK: The end of an execution
 
@@ -244,6 +247,7 @@ static bool step(const explorer_site *site)
     }
     thread *self = &engine.threads[engine.self];
     self->site = site;
+    engine.progress++;
     if (++engine.outcome.steps > engine.options->steps_most) {
         fail_at(site, "a livelock (S2)");
     }
@@ -639,8 +643,8 @@ static void run_all(void)
     if (engine.program->check != NULL) {
         engine.program->check();
     }
-    if (heap_leaked() != 0) {
-        explorer_fail("%zu blocks were not freed (R1)", heap_leaked());
+    if (heap_live() != 0) {
+        explorer_fail("%zu blocks were not freed (R1)", heap_live());
     }
 }
 

@@ -81,4 +81,4 @@ bool heap_is_in_use(const void *memory, int thread, const vector_clock *known)
     return false;
 }
 
-size_t heap_leaked(void) { return live; }
+size_t heap_live(void) { return live; }

@@ -18,6 +18,6 @@ void heap_touch(const void *address, int thread, const vector_clock *now);
 /// Whether somebody used the block, and who frees it does not know of that.
 bool heap_is_in_use(const void *memory, int thread, const vector_clock *known);
 /// How many blocks were not freed.
-size_t heap_leaked(void);
+size_t heap_live(void);
 
 #endif

@@ -315,6 +315,107 @@ static void two_sweeps_setup(void)
     (void)explorer_spawn("leaver", leaves_when_told, NULL);
 }
 
+// The notifications are concatenated: one comes while the last leave has the others in its hand.
+static void notifies_3(void *unused)
+{
+    (void)unused;
+    csched_notification_release(csched_completion_notify(counter, give_back_calls, (void *)3));
+}
+
+static void concatenate_check(void)
+{
+    for (int index = 0; index < 4; index++) {
+        if (called[index] != 1) {
+            explorer_fail("notification %d was called %d times (O3)", index, called[index]);
+        }
+    }
+    check();
+}
+
+static void concatenate_setup(void)
+{
+    begin();
+    csched_completion_enter(counter, 1);
+    for (int index = 0; index < 3; index++) {
+        csched_notification_release(
+            csched_completion_notify(counter, give_back_calls, (void *)(intptr_t)index));
+    }
+    (void)explorer_spawn("leaver", leaves_0, NULL);
+    (void)explorer_spawn("notifier", notifies_3, NULL);
+}
+
+// While the notifications are given back, those who made it necessary leave.
+static void enters_and_tells(void *unused)
+{
+    (void)unused;
+    csched_completion_enter(counter, 1);
+    gate_open(&gates[0]);
+}
+
+static void leaves_1_when_told(void *unused)
+{
+    gate_pass(&gates[0]);
+    leaves_1(unused);
+}
+
+static void reopened_setup(void)
+{
+    begin();
+    csched_completion_enter(counter, 1);
+    csched_notification_release(csched_completion_notify(counter, give_back_calls, (void *)0));
+    (void)explorer_spawn("leaver", leaves_0, NULL);
+    (void)explorer_spawn("enterer", enters_and_tells, NULL);
+    (void)explorer_spawn("leaver", leaves_1_when_told, NULL);
+}
+
+// Cancelled and called notifications do not pile up, whether anything is outstanding or not.
+static void notifies_for_ever(void *unused)
+{
+    (void)unused;
+    size_t least = explorer_allocated();
+    for (int turn = 0; turn < 4 * CSCHED_SWEEP_LEAST; turn++) {
+        (void)csched_notification_cancel(csched_completion_notify(counter, give_back_calls, (void *)1));
+        if (explorer_allocated() - least > 2 * CSCHED_SWEEP_LEAST) {
+            explorer_fail("%zu notifications of which none is alive (R2)", explorer_allocated() - least);
+        }
+    }
+    leaves_0(NULL);
+    least = explorer_allocated();
+    for (int turn = 0; turn < 2 * CSCHED_SWEEP_LEAST; turn++) {
+        csched_notification_release(csched_completion_notify(counter, give_back_calls, (void *)0));
+    }
+    if (explorer_allocated() != least || called[0] != 2 * CSCHED_SWEEP_LEAST || called[1] != 0) {
+        explorer_fail("a notification of what is complete was not called at once, or was kept (R2, O3)");
+    }
+}
+
+static void bounded_setup(void)
+{
+    begin();
+    csched_completion_enter(counter, 1);
+    (void)explorer_spawn("notifier", notifies_for_ever, NULL);
+}
+
+// As many as there can be, and a list to sweep: which enters, as a rule.
+static void enters_most(void *unused)
+{
+    (void)unused;
+    csched_completion_enter(counter, CSCHED_COMPLETION_MAX);
+    for (int index = 0; index <= CSCHED_SWEEP_LEAST; index++) {
+        csched_notification_release(csched_completion_notify(counter, give_back_calls, (void *)0));
+    }
+    (void)csched_completion_leave(counter, CSCHED_COMPLETION_MAX);
+    if (called[0] != CSCHED_SWEEP_LEAST + 1) {
+        explorer_fail("%d notifications were called (O3)", called[0]);
+    }
+}
+
+static void most_setup(void)
+{
+    begin();
+    (void)explorer_spawn("enterer", enters_most, NULL);
+}
+
 // Leaves in one step and in instalments: the generation ends once, with the last.
 static void leaves_two(void *unused)
 {
@@ -366,6 +467,11 @@ const explorer_program completion_scenarios[] = {
     SCENARIO("completion", sweep, "O3 R1", "the list is swept under the last leave",
              .check = give_back_check),
     SCENARIO("completion", two_sweeps, "O3 R1 R4", "two threads add, and sweep", .check = two_sweeps_check),
+    SCENARIO("completion", concatenate, "O3", "a notification comes while the last leave holds others",
+             .check = concatenate_check),
+    SCENARIO("completion", reopened, "O3 S6", "another enters, and a third leaves", .check = give_back_check),
+    SCENARIO("completion", bounded, "R2 O3", "notifications come and are cancelled", .check = check),
+    SCENARIO("completion", most, "S4 O3", "2^29 - 1 operations", .check = check),
     SCENARIO("completion", instalments, "S4 S6", "leaves of many at once", .check = instalments_check),
 };
 const size_t completion_scenario_count = sizeof completion_scenarios / sizeof completion_scenarios[0];

@@ -179,6 +179,21 @@ static void grow_setup(void)
     (void)explorer_spawn("thief", steals_twice, (void *)2);
 }
 
+// Opened while thieves take what was pushed a moment ago: they need not look at bottom, and have seen it all.
+static void pushes_eight(void *unused)
+{
+    (void)unused;
+    push(4);
+    push(4);
+}
+
+static void open_late_setup(void)
+{
+    begin();
+    (void)explorer_spawn("owner", pushes_eight, NULL);
+    (void)explorer_spawn("thief", steals_twice, (void *)4);
+}
+
 // The owner takes the oldest of its own, as fairness wants.
 static void takes_its_oldest(void *unused)
 {
@@ -207,6 +222,8 @@ const explorer_program deque_scenarios[] = {
     SCENARIO("deque", reopen, "Q1 Q2 Q6 R4", "the deque is closed and opened again under a thief",
              .check = check, .check_frozen = check_frozen),
     SCENARIO("deque", grow, "Q1 Q2 Q6 R3", "the buffer grows under a thief", .check = check,
+             .check_frozen = check_frozen),
+    SCENARIO("deque", open_late, "Q1 Q2 R4", "the deque is opened under a thief", .check = check,
              .check_frozen = check_frozen),
     SCENARIO("deque", own_oldest, "Q1 Q2", "the owner takes its own oldest operation", .check = check,
              .check_frozen = check_frozen),

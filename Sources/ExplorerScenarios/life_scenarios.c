@@ -195,6 +195,31 @@ static void resume_race_main(void)
 }
 MAIN(resume_race)
 
+// The same, and the scheduler is shut down then: what was put back is not forgotten.
+static void tells_and_submits(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    submit(operation(1));
+    gate_open(&gates[0]);
+    gate_pass(&gates[1]);
+    ran(number_of(context), disposition);
+    gate_open(&gates[2]);
+}
+
+static void suspend_and_drain_main(void)
+{
+    world_open_workers(1);
+    submit(operation_with(0, tells_and_submits));
+    gate_pass(&gates[0]);
+    csched_scheduler_suspend(scheduler);
+    world_explore_without_time();
+    gate_open(&gates[1]);
+    gate_pass(&gates[2]);
+    csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
+    end(2);
+}
+MAIN(suspend_and_drain)
+
 // MARK: The end
 
 static bool accepted[ITEMS_MOST];
@@ -362,6 +387,52 @@ static void drain_nested_main(void)
     world_close();
 }
 MAIN(drain_nested)
+
+// A wait inside a body lends the worker to whoever completes it: nobody uses it after the wait, and the
+// scheduler can go.
+static void waits_inside(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_open(&gates[0]);
+    csched_check(csched_completion_wait(inner, CSCHED_FOREVER) == CSCHED_WAIT_COMPLETED, "wait");
+    ran(number_of(context), disposition);
+}
+
+static void lend_main(void)
+{
+    world_open_workers(1);
+    inner = csched_completion_create();
+    csched_completion_enter(inner, 1);
+    submit(operation_with(0, waits_inside));
+    gate_pass(&gates[0]);
+    explorer_settle(csched_site("settle"));
+    world_explore_without_time();
+    int leaver = thread_start("leaver", leaves_inner);
+    wait_for_all();
+    world_close();
+    thread_join(leaver);
+    csched_completion_release(inner);
+}
+MAIN(lend)
+
+// A wait inside a body for nothing.
+static void waits_for_nothing(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    csched_check(csched_completion_wait(inner, CSCHED_FOREVER) == CSCHED_WAIT_COMPLETED, "wait");
+    ran(number_of(context), disposition);
+}
+
+static void wait_for_nothing_main(void)
+{
+    world_open_workers(1);
+    inner = csched_completion_create();
+    world_explore_without_time();
+    submit(operation_with(0, waits_for_nothing));
+    end(1);
+    csched_completion_release(inner);
+}
+MAIN(wait_for_nothing)
 
 // Suspended, with operations that wait, and then shut down: they run, or are told that they will not.
 static void drain_suspended_main(void)
@@ -756,6 +827,42 @@ static void observe_check(void)
 }
 MAIN(observe)
 
+// An observer that is told that its worker falls asleep submits an operation, while another worker is the
+// sentry: it is run without waiting for the sentry to look.
+static void submits_once_parked(void *context, csched_event event, uint32_t worker)
+{
+    (void)context;
+    if (event == CSCHED_WORKER_PARKED && worker == 0 && gate_is_open(&gates[1]) && times_run(2) == 0) {
+        submit(operation_with(2, opens_gate_2));
+    }
+}
+
+static void tells_and_waits_for_1(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_open(&gates[0]);
+    gate_pass(&gates[1]);
+    ran(number_of(context), disposition);
+}
+
+static void observer_submits_main(void)
+{
+    world_open_workers(2);
+    csched_completion_enter(counter, 1);
+    submit(operation_with(0, tells_and_waits_for_1));
+    gate_pass(&gates[0]);
+    submit(operation(1));
+    explorer_settle(csched_site("settle"));
+    csched_observer observer = {.notify = submits_once_parked};
+    csched_check(csched_scheduler_observe(scheduler, &observer) == CSCHED_OK, "observe");
+    world_explore_without_time();
+    gate_open(&gates[1]);
+    gate_pass(&gates[2]);
+    (void)csched_completion_leave(counter, 1);
+    end(3);
+}
+MAIN(observer_submits)
+
 // MARK: Threads
 
 // A thread comes, submits and ends, over and over: its inbox is emptied, and goes.
@@ -803,11 +910,14 @@ const explorer_program life_scenarios[] = {
     SCENARIO("life", resume, "S3 S7", "resumed with two operations that need a worker each"),
     SCENARIO("life", submit_suspended, "S3 S7", "a submission beside a suspension"),
     SCENARIO("life", resume_race, "S3 S7", "a worker falls asleep suspended, and is resumed"),
+    SCENARIO("life", suspend_and_drain, "S13 S7", "a worker falls asleep suspended, and is shut down"),
     SCENARIO("life", drain, "S13 S14", "a thread's first submission beside a shutdown"),
     SCENARIO("life", drain_again, "S13 S14", "a thread's later submission beside a shutdown"),
     SCENARIO("life", cancel, "C1 C4 S13", "a thread's first submission beside a shutdown that cancels"),
     SCENARIO("life", drain_two, "S13", "a shutdown while one of two workers submits"),
     SCENARIO("life", drain_nested, "S13 S16", "a shutdown while a worker waits inside a body"),
+    SCENARIO("life", lend, "R3 S5", "a scheduler goes after a wait inside a body"),
+    SCENARIO("life", wait_for_nothing, "S5", "a wait inside a body for nothing"),
     SCENARIO("life", drain_suspended, "S7 S13", "a shutdown ends a suspension"),
     SCENARIO("life", cancel_suspended, "C1 S13", "a shutdown cancels what was suspended"),
     SCENARIO("life", deadline, "S13", "a shutdown with a time limit"),
@@ -827,6 +937,7 @@ const explorer_program life_scenarios[] = {
     SCENARIO("life", fair_inside, "S11", "operations that submit themselves, and an older one"),
     SCENARIO("life", memory, "S1 S6", "memory runs out", .allocations_fail = true),
     SCENARIO("life", observe, "R1 R3", "an observer is replaced under a call", .check = observe_check),
+    SCENARIO("life", observer_submits, "S3", "an observer submits as its worker falls asleep"),
     SCENARIO("life", churn, "R1 S1", "threads come, submit and end"),
     SCENARIO("life", destroy_later, "R1 S13", "a scheduler is given up on its own worker"),
 };

@@ -30,6 +30,7 @@ static const char usage[] =
     "  --bound N         changes of the running thread in a schedule (1)\n"
     "  --stale N         stale loads, and failures without a reason, in a schedule (1)\n"
     "  --frozen-bound N  changes beside a thread that stops for ever (0)\n"
+    "  --no-frozen       no thread is stopped for ever\n"
     "  --random N        random schedules beside those (0), by PCT\n"
     "  --seed N          of the first of them (1)\n"
     "  --limit N         schedules of a scenario at most, and then it is not complete (none)\n"
@@ -248,12 +249,13 @@ int main(int count, char **arguments)
     plan.options.seed = 1;
     const char *json = NULL;
     bool exact = false;
-    enum { EXACT = 1, BOUND, STALE, FROZEN, RANDOM, SEED, LIMIT, STEPS, SEQUENTIAL, FIRST, JOBS, JSON, HELP };
+    enum { EXACT = 1, BOUND, STALE, FROZEN, NO_FROZEN, RANDOM, SEED, LIMIT, STEPS, SEQUENTIAL, FIRST, JOBS, JSON, HELP };
     const struct option options[] = {
         {"exact", no_argument, NULL, EXACT},
         {"bound", required_argument, NULL, BOUND},
         {"stale", required_argument, NULL, STALE},
         {"frozen-bound", required_argument, NULL, FROZEN},
+        {"no-frozen", no_argument, NULL, NO_FROZEN},
         {"random", required_argument, NULL, RANDOM},
         {"seed", required_argument, NULL, SEED},
         {"limit", required_argument, NULL, LIMIT},
@@ -279,6 +281,9 @@ int main(int count, char **arguments)
             break;
         case FROZEN:
             plan.frozen_bound = (uint32_t)number_of("frozen-bound", optarg, 100);
+            break;
+        case NO_FROZEN:
+            plan.without_frozen = true;
             break;
         case RANDOM:
             plan.random = number_of("random", optarg, UINT64_MAX);

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,6 +30,17 @@ static void fault(int number)
     explorer_fail("%s (R3)", number == SIGFPE ? "a division by zero" : "an access to memory that is none");
 }
 
+// Code that runs on and never comes to a step.
+static void watch(int number)
+{
+    (void)number;
+    static uint64_t seen = UINT64_MAX;
+    if (explorer_progress() == seen) {
+        explorer_fail("an endless loop without a step (S2)");
+    }
+    seen = explorer_progress();
+}
+
 void catch_faults(void)
 {
     static char stack[64 * 1024];
@@ -39,6 +51,10 @@ void catch_faults(void)
     for (size_t index = 0; index < sizeof faults / sizeof faults[0]; index++) {
         (void)sigaction(faults[index], &action, NULL);
     }
+    const struct sigaction tick = {.sa_handler = watch, .sa_flags = SA_ONSTACK | SA_NODEFER | SA_RESTART};
+    const struct itimerval second = {.it_interval = {.tv_sec = 1}, .it_value = {.tv_sec = 1}};
+    (void)sigaction(SIGVTALRM, &tick, NULL);
+    (void)setitimer(ITIMER_VIRTUAL, &second, NULL); // of the processor: a stopped process is not stuck
 }
 
 typedef explorer_result search(const explorer_program *program, const explorer_options *options);
@@ -66,7 +82,7 @@ static void run_program(const run_plan *plan, run_report *report)
         random.executions_most = plan->random;
         run_one(&report->random, report->program, &random, explorer_run);
     }
-    if (report->program->check_frozen != NULL && !run_report_failed(report)) {
+    if (!plan->without_frozen && report->program->check_frozen != NULL && !run_report_failed(report)) {
         explorer_options frozen = plan->options;
         uint32_t least = report->program->frozen_bound;
         frozen.bound = plan->frozen_bound > least ? plan->frozen_bound : least;

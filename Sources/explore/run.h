@@ -9,6 +9,7 @@ typedef struct {
     explorer_options options; // of the exhaustive search; the others differ from it as the fields below say
     uint64_t random;          // executions of the random search (PCT)
     uint32_t frozen_bound;    // departures beside a thread that stops for ever
+    bool without_frozen;
     uint32_t jobs;
     bool first; // no further one is begun after a violation
 } run_plan;

@@ -56,6 +56,39 @@ struct Equivalents {
     }
 }
 
+/// How mutants were found before, which is tried first: a schedule costs a millisecond, a search seconds.
+///
+///     inbox-growth t1@14,r1@20 inbox.c:publish: relaxed: csched_store(...)
+///
+/// Nothing is believed of it: a schedule that finds nothing any more is searched for again.
+struct KnownKills {
+    private(set) var kills: [String: Kill] = [:]
+
+    init(_ path: String) throws {
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        for line in text.split(separator: "\n") where !line.hasPrefix("#") {
+            let words = line.split(separator: " ", maxSplits: 2).map(String.init)
+            guard words.count == 3 else { throw Failure("\(path): '\(line)' is no kill.") }
+            kills[words[2]] = Kill(scenario: words[0], violation: "", schedule: words[1], departures: 0)
+        }
+    }
+
+    /// Adds what was found, and forgets mutants that are no more.
+    mutating func update(with outcomes: [Outcome], of everything: [Mutant]) {
+        for outcome in outcomes {
+            kills[outcome.mutant] = outcome.kills.min { $0.departures < $1.departures }
+        }
+        let ids = Set(everything.map(\.id))
+        kills = kills.filter { ids.contains($0.key) }
+    }
+
+    var text: String {
+        "# How each mutant was found: scenario, schedule, mutant. Written by `mutate run --keep`.\n"
+            + kills.sorted { $0.key < $1.key }
+            .map { "\($0.value.scenario) \($0.value.schedule) \($0.key)\n" }.joined()
+    }
+}
+
 private func entries(of path: String) throws -> [[String]] {
     let text = try String(contentsOfFile: path, encoding: .utf8)
     return text.split(separator: "\n", omittingEmptySubsequences: false)

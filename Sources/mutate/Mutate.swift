@@ -10,11 +10,14 @@ private let usage = """
 
       --only TEXT    those whose names contain it; more than one are added up
       --shard I/N    the I-th of N parts, counted from 0
+      --search       without trying first how each was found before (Tests/Mutants/kills.txt)
+      --keep         writes there how each was found
+      --near         only the scenarios of the mutant's own part
       --whole        all scenarios for each mutant, not only up to the first that finds it
       --bound N      changes of the running thread in a schedule (1)
       --random N     random schedules of a scenario beside those (200)
-      --limit N      schedules of a scenario at most (4000)
-      --seconds N    for one mutant; more count as found (300)
+      --limit N      schedules of a scenario at most (4000); 0 for no limit
+      --seconds N    for one mutant; more is a failure (1800)
       --jobs N       mutants at a time (as many as there are processors)
       --state FILE   what was found is kept there, and not done again
       --scratch DIR  where they are built (.build/mutants); two runs at a time need one each
@@ -26,7 +29,9 @@ private struct Options {
     var only: [String] = []
     var shard = (index: 0, count: 1)
     var effort = Effort(bound: 1, random: 200, limit: 4000, isWhole: false)
-    var seconds = 300
+    var seconds = 1800
+    var searches = false
+    var keeps = false
     var jobs = ProcessInfo.processInfo.activeProcessorCount
     var state: String?
     var scratch = ".build/mutants"
@@ -49,6 +54,9 @@ private struct Options {
         while let option = words.popFirst() {
             switch option {
             case "--only": only.append(try value(of: option))
+            case "--search": searches = true
+            case "--keep": keeps = true
+            case "--near": effort.isNear = true
             case "--whole": effort.isWhole = true
             case "--bound": effort.bound = try number(of: option)
             case "--random": effort.random = try number(of: option)
@@ -138,8 +146,16 @@ struct Mutate {
         try laboratory.prepare()
         let baseline = try laboratory.buildBaseline()
         let scenarios = try check(baseline, in: laboratory, options)
-        let outcomes = try Trials(laboratory, options.effort, seconds: options.seconds, state: options.state)
-            .run(wanted, jobs: options.jobs)
+        let list = root.appending(path: "Tests/Mutants/kills.txt").path
+        var known = try KnownKills(list)
+        let outcomes = try Trials(
+            laboratory, known: options.searches ? nil : known, options.effort, seconds: options.seconds,
+            state: options.state
+        ).run(wanted, jobs: options.jobs)
+        if options.keeps {
+            known.update(with: outcomes, of: everything)
+            try known.text.write(toFile: list, atomically: true, encoding: .utf8)
+        }
         let equivalents = try Equivalents(root.appending(path: "Tests/Mutants/equivalents.txt").path)
         let matrix = Matrix(outcomes: outcomes, equivalents: equivalents, scenarios: scenarios)
         if let path = options.json { try matrix.json.write(toFile: path, atomically: true, encoding: .utf8) }
@@ -153,13 +169,13 @@ struct Mutate {
         return objections.isEmpty
     }
 
-    /// The core as it is must pass, or nothing can be said of its mutants.
+    /// The core as it is must pass, or nothing can be said of its mutants. A short look: deeper ones have a command
+    /// of their own.
     private static func check(_ baseline: URL, in laboratory: Laboratory, _ options: Options) throws
         -> [String]
     {
-        let effort = Effort(
-            bound: options.effort.bound, random: options.effort.random, limit: options.effort.limit,
-            isWhole: true)
+        var effort = options.effort.rounds[0]
+        effort.isWhole = true
         let result = try laboratory.run(
             baseline.path, ["run"] + effort.arguments(jobs: options.jobs), seconds: 3600)
         guard result.status == 0 else { throw Failure("the core as it is fails:\n\(result.output)") }

@@ -37,11 +37,19 @@ struct MutationOperator: Sendable {
         "csched_capacity_leave", "unpark", "wake", "end_if_drained", "stop_searching", "give_places_back",
     ]
 
-    /// Every memory order becomes relaxed.
+    /// Every memory order becomes relaxed; that of a success becomes that of the failure, which C11 does not let be
+    /// stronger.
     static let relax = MutationOperator(name: "relaxed") { source in
         source.calls(where: atomics.contains).flatMap { call in
-            source.arguments(of: call.range).filter { orders.contains(source.string($0)) }
-                .map { ($0, call.range, "relaxed") }
+            let arguments = source.arguments(of: call.range)
+            let isExchange = ["csched_cas", "csched_cas_weak"].contains(call.name)
+            return arguments.indices.filter { orders.contains(source.string(arguments[$0])) }.compactMap {
+                index in
+                let isSuccess = isExchange && index + 1 < arguments.endIndex
+                let weakest = isSuccess ? source.string(arguments[index + 1]) : "relaxed"
+                return weakest == source.string(arguments[index])
+                    ? nil : (arguments[index], call.range, weakest)
+            }
         }
     }
 

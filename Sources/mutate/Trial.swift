@@ -27,24 +27,38 @@ struct Kill: Codable {
 struct Effort: Codable, Equatable {
     var bound: Int
     var random: Int
+    /// Schedules of a scenario at most; 0 for no limit.
     var limit: Int
     /// Whether all scenarios are run, or none after the first one that finds the mutant.
     var isWhole: Bool
+    /// Whether only the scenarios of the mutant's own part are run.
+    var isNear = false
+    /// Whether no thread is stopped for ever: a round that is to be short leaves that out.
+    var isShort = false
 
     /// What the explorer is called with.
     func arguments(jobs: Int) -> [String] {
         [
             "--jobs", "\(jobs)", "--bound", "\(bound)", "--random", "\(random)", "--limit", "\(limit)",
-            "--steps",
-            "4000",
         ]
-            + (isWhole ? [] : ["--first"])
+            + (isWhole ? [] : ["--first"]) + (isShort ? ["--no-frozen"] : [])
+    }
+
+    /// A short look at every scenario before the long one: most mutants are found by it.
+    var rounds: [Effort] {
+        var short = self
+        short.limit = 150
+        short.random = min(random, 20)
+        short.isShort = true
+        return isWhole || (1...short.limit).contains(limit) ? [self] : [short, self]
     }
 }
 
 extension Laboratory {
-    /// Runs the scenarios against the mutant, those of its own part first.
-    func examine(_ mutant: Mutant, as number: Int, effort: Effort, seconds: Int) throws -> Outcome {
+    /// Runs what found the mutant before, and if that holds, the scenarios, those of its own part first.
+    func examine(_ mutant: Mutant, as number: Int, known: Kill?, effort: Effort, seconds: Int) throws
+        -> Outcome
+    {
         let began = Date()
         func outcome(_ verdict: Outcome.Verdict, _ kills: [Kill] = []) -> Outcome {
             Outcome(
@@ -53,18 +67,40 @@ extension Laboratory {
         }
         defer { discard(number) }
         guard let program = try build(mutant, as: number) else { return outcome(.invalid) }
-        let report = scratch.appending(path: "report-\(number).json")
+        if let known, !effort.isWhole, let kill = try replay(known, in: program) {
+            return outcome(.killed, [kill])
+        }
+        for round in effort.rounds {
+            let kills = try search(
+                program, for: mutant, round, report: "report-\(number).json", seconds: seconds)
+            if !kills.isEmpty { return outcome(.killed, kills) }
+        }
+        return outcome(.survived)
+    }
+
+    private func replay(_ known: Kill, in program: URL) throws -> Kill? {
+        let result = try run(program.path, ["replay", known.scenario, known.schedule], seconds: 20)
+        guard result.status == 1, let last = result.output.split(separator: "\n").last else { return nil }
+        return Kill(
+            scenario: known.scenario, violation: String(last.drop { $0 != ":" }.dropFirst(2)),
+            schedule: known.schedule,
+            departures: known.schedule == "-" ? 0 : known.schedule.split(separator: ",").count)
+    }
+
+    private func search(
+        _ program: URL, for mutant: Mutant, _ effort: Effort, report: String, seconds: Int
+    ) throws -> [Kill] {
+        let report = scratch.appending(path: report)
         defer { try? FileManager.default.removeItem(at: report) }
-        let names = try Self.scenarios(of: self, for: mutant.file)
+        let names = Self.scenarios(for: mutant.file, onlyNear: effort.isNear)
         let result = try run(
             program.path, ["run"] + names + effort.arguments(jobs: 1) + ["--json", report.path],
             seconds: seconds)
         switch result.status {
-        case 0: return outcome(.survived)
+        case 0: return []
+        case 1: return try Self.kills(in: report)
         case nil:
-            return outcome(
-                .killed, [Kill(scenario: "any", violation: "it did not end", schedule: "-", departures: 0)])
-        case 1: return outcome(.killed, try Self.kills(in: report))
+            throw Failure("\(mutant.id): the search took more than \(seconds) s.")
         case .some(let status):
             throw Failure("explore ended with \(status) for \(mutant.id):\n\(result.output)")
         }
@@ -94,7 +130,7 @@ extension Laboratory {
     }
 
     /// The order in which they are run: what is near the file first, and what is short before what is long.
-    private static func scenarios(of laboratory: Laboratory, for file: String) throws -> [String] {
+    private static func scenarios(for file: String, onlyNear: Bool) -> [String] {
         let near = [
             "deque.c": ["deque", "life-suspend", "join"], "inbox.c": ["inbox", "registry"],
             "registry.c": ["registry"],
@@ -106,6 +142,6 @@ extension Laboratory {
             "deque", "inbox", "registry", "completion", "capacity", "idle", "lane", "join", "life", "parking",
         ]
         let first = near[file] ?? []
-        return first + all.filter { !first.contains($0) }
+        return onlyNear ? first : first + all.filter { !first.contains($0) }
     }
 }

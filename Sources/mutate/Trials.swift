@@ -5,6 +5,7 @@ import Synchronization
 /// Examines many mutants, several at a time, and keeps what it finds.
 final class Trials: Sendable {
     private let laboratory: Laboratory
+    private let known: KnownKills?
     private let effort: Effort
     private let seconds: Int
     private let state: String?
@@ -15,14 +16,23 @@ final class Trials: Sendable {
         var failure: (any Error)?
     }
 
-    /// A line of the state file.
+    /// A line of the state file. Who was killed is dead under any effort; who survived is tried again under
+    /// another one.
     private struct Line: Codable {
         var key: String
+        var effort: Effort
         var outcome: Outcome
+
+        func outcome(under effort: Effort) -> Outcome? {
+            let isWholeEnough = self.effort.isWhole || !effort.isWhole
+            let stands = outcome.verdict == .survived ? self.effort == effort : isWholeEnough
+            return stands ? outcome : nil
+        }
     }
 
-    init(_ laboratory: Laboratory, _ effort: Effort, seconds: Int, state: String?) {
+    init(_ laboratory: Laboratory, known: KnownKills?, _ effort: Effort, seconds: Int, state: String?) {
         self.laboratory = laboratory
+        self.known = known
         self.effort = effort
         self.seconds = seconds
         self.state = state
@@ -30,11 +40,11 @@ final class Trials: Sendable {
 
     /// - Throws: the first failure of an examination, when those that had begun have ended.
     func run(_ mutants: [Mutant], jobs: Int) throws -> [Outcome] {
-        let known = try readState()
+        let known = readState()
         if let state, !FileManager.default.fileExists(atPath: state) {
             try Data().write(to: URL(fileURLWithPath: state))
         }
-        let shared = Mutex(Shared(outcomes: mutants.map { known[key(of: $0)] }))
+        let shared = Mutex(Shared(outcomes: mutants.map { known[key(of: $0)]?.outcome(under: effort) }))
         DispatchQueue.concurrentPerform(iterations: jobs) { _ in work(on: mutants, shared) }
         return try shared.withLock { shared in
             if let failure = shared.failure { throw failure }
@@ -52,11 +62,12 @@ final class Trials: Sendable {
             }
             guard let index else { return }
             do {
+                let mutant = mutants[index]
                 let outcome = try laboratory.examine(
-                    mutants[index], as: index, effort: effort, seconds: seconds)
+                    mutant, as: index, known: known?.kills[mutant.id], effort: effort, seconds: seconds)
                 try shared.withLock { shared in
                     shared.outcomes[index] = outcome
-                    try keep(outcome, of: mutants[index])
+                    try keep(outcome, of: mutant)
                 }
             } catch {
                 shared.withLock { $0.failure = error }
@@ -64,20 +75,20 @@ final class Trials: Sendable {
         }
     }
 
-    /// Another text of the core or of the mutant, or another effort, is another trial. The scenarios are not in it: a
-    /// state file does not outlive a change of theirs.
+    /// Another text of the core or of the mutant is another trial. The scenarios are not in it: a state file does
+    /// not outlive a change of theirs.
     private func key(of mutant: Mutant) -> String {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325  // FNV-1a
         for byte in mutant.text.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
-        return "\(mutant.id) \(String(hash, radix: 16)) \(effort.arguments(jobs: 1).joined(separator: " "))"
+        return "\(mutant.id) \(String(hash, radix: 16))"
     }
 
-    private func readState() throws -> [String: Outcome] {
+    private func readState() -> [String: Line] {
         guard let state, let text = try? String(contentsOfFile: state, encoding: .utf8) else { return [:] }
         let lines = text.split(separator: "\n").compactMap {
             try? JSONDecoder().decode(Line.self, from: Data($0.utf8))
         }
-        return Dictionary(lines.map { ($0.key, $0.outcome) }, uniquingKeysWith: { $1 })
+        return Dictionary(lines.map { ($0.key, $0) }, uniquingKeysWith: { $1 })
     }
 
     private func keep(_ outcome: Outcome, of mutant: Mutant) throws {
@@ -88,6 +99,7 @@ final class Trials: Sendable {
         defer { try? file.close() }
         try file.seekToEnd()
         try file.write(
-            contentsOf: JSONEncoder().encode(Line(key: key(of: mutant), outcome: outcome)) + Data("\n".utf8))
+            contentsOf: JSONEncoder().encode(Line(key: key(of: mutant), effort: effort, outcome: outcome))
+                + Data("\n".utf8))
     }
 }

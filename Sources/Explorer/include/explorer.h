@@ -83,6 +83,8 @@ void *explorer_allocate(size_t size, size_t alignment);
 /// Later accesses fail, and so does the call if there is an earlier one that does not happen before it; the
 /// memory is not used again in this execution.
 void explorer_free(void *memory);
+/// How many pieces of memory are allocated.
+size_t explorer_allocated(void);
 
 /// A mutex in a word that is zero at first.
 void explorer_lock(const explorer_site *site, void *word);
@@ -185,6 +187,8 @@ typedef struct {
 } explorer_result;
 
 explorer_options explorer_options_default(void);
+/// Grows with every step of every execution: for a watchdog, which may call `explorer_fail` from a signal.
+uint64_t explorer_progress(void);
 explorer_result explorer_run(const explorer_program *program, const explorer_options *options);
 /// Runs the program as often as it has steps, and with every thread stopped for ever before every one of its
 /// steps.

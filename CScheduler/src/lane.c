@@ -106,7 +106,8 @@ static void run_first(csched_lane *lane, csched_disposition disposition)
     lane->taken = first->next;
     csched_operation operation = first->operation;
     uint32_t waiting = WAITING;
-    bool taken = csched_cas(&first->state, &waiting, TAKEN, acq_rel, relaxed); // L7
+    // relaxed, here and where it is withdrawn: it decides, and nothing else.
+    bool taken = csched_cas(&first->state, &waiting, TAKEN, relaxed, relaxed); // L7
     unreference(first);
     if (taken) {
         operation.run(operation.context, operation.extra, disposition);
@@ -203,7 +204,7 @@ static csched_status submit(csched_lane *lane, const csched_operation *operation
     if (csched_load(&lane->queued, seq_cst) <= 0 && !csched_load(&lane->running, seq_cst)) { // L5
         status = start(lane, lane->scheduler, fallback);
         uint32_t waiting = WAITING;
-        if (status != CSCHED_OK && !csched_cas(&added->state, &waiting, WITHDRAWN, acq_rel, relaxed)) {
+        if (status != CSCHED_OK && !csched_cas(&added->state, &waiting, WITHDRAWN, relaxed, relaxed)) {
             status = CSCHED_OK; // L7
         }
         if (status != CSCHED_OK && operation->counter != NULL) {

@@ -111,6 +111,41 @@ static void close_setup(void)
     (void)explorer_spawn("closer", closes, NULL);
 }
 
+// The scheduler closes while a place is given back, and taken by another one, who keeps it.
+static void leaves_one(void *unused)
+{
+    (void)unused;
+    go(1);
+}
+
+static void stays(void *unused)
+{
+    (void)unused;
+    if (csched_capacity_try_enter(&capacity, 1)) {
+        come(1);
+    }
+}
+
+static void close_full_check(void)
+{
+    uint32_t left = csched_load(&inside, seq_cst);
+    if (left != 0) {
+        go(left);
+    }
+    check();
+}
+
+static void close_full_setup(void)
+{
+    begin(1);
+    csched_check(csched_capacity_try_enter(&capacity, 1), "no room");
+    come(1);
+    (void)explorer_spawn("submitter", enters_one, NULL);
+    (void)explorer_spawn("closer", closes, NULL);
+    (void)explorer_spawn("leaver", leaves_one, NULL);
+    (void)explorer_spawn("other", stays, NULL);
+}
+
 // The room that one of the exempt takes is given back as any other.
 static void comes_exempt(void *unused)
 {
@@ -131,6 +166,8 @@ const explorer_program capacity_scenarios[] = {
     SCENARIO("capacity", bulk, "K1 S3 S6", "one wants all places at once", .check = check),
     SCENARIO("capacity", close, "S3 S14", "the scheduler closes while one waits for room",
              .check = close_check),
+    SCENARIO("capacity", close_full, "S3 S14", "the scheduler closes while another one comes first",
+             .check = close_full_check),
     SCENARIO("capacity", exempt, "S3 S6", "one that may not be refused takes the room", .check = check),
 };
 const size_t capacity_scenario_count = sizeof capacity_scenarios / sizeof capacity_scenarios[0];

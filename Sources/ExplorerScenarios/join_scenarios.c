@@ -231,6 +231,37 @@ static void closed_main(void)
 }
 MAIN(closed)
 
+// A worker joins on another scheduler, and its own goes as soon as the join is over: whoever ran the branches is
+// still about to wake it.
+static csched_scheduler *elsewhere;
+
+static void joins_elsewhere(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    csched_check(csched_join(elsewhere, branch_of(branch, 0), branch_of(branch, 1)) == CSCHED_OK, "join");
+    expect_branches();
+    ran(number_of(context), disposition);
+}
+
+static void elsewhere_main(void)
+{
+    begin(1);
+    csched_configuration configuration = csched_configuration_default();
+    configuration.workers = 1;
+    csched_check(csched_scheduler_create(&configuration, &elsewhere) == CSCHED_OK, "create");
+    explorer_settle(csched_site("settle"));
+    world_explore_without_time();
+    submit(operation_with(0, joins_elsewhere));
+    submit(operation(1));
+    wait_for_all();
+    expect_ran(2);
+    csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
+    explorer_calm(true);
+    csched_scheduler_destroy(elsewhere);
+    world_close();
+}
+MAIN(elsewhere)
+
 // A range: each index once, `finally` once, after all of them.
 static int indices[4]; // plain
 static int finished;   // plain
@@ -285,6 +316,7 @@ const explorer_program join_scenarios[] = {
     SCENARIO("join", nested, "S1 S16", "a join inside the first branch of another one"),
     SCENARIO("join", outside, "S1 S5", "a thread that is no worker joins"),
     SCENARIO("join", closed, "S13 S14", "a join beside a shutdown that cancels"),
+    SCENARIO("join", elsewhere, "R3 S4", "a worker joins on another scheduler, and goes"),
     SCENARIO("join", range, "S1 S4", "a range in pieces", .check = range_check),
 };
 const size_t join_scenario_count = sizeof join_scenarios / sizeof join_scenarios[0];

@@ -84,6 +84,80 @@ static void end_main(void)
 }
 MAIN(end)
 
+// One after the other: each has a drain of its own.
+static void again_main(void)
+{
+    open_lane(1);
+    world_explore_without_time();
+    must_submit(0);
+    wait_for_all();
+    must_submit(1);
+    wait_for_all();
+    csched_lane_release(lane);
+    expect_ran(2);
+    world_close();
+}
+MAIN(again)
+
+// A lane that never runs dry lets others have the worker.
+static void goes_on_in_lane(void *context, void *extra, csched_disposition disposition)
+{
+    if (gate_is_open(&gates[0])) {
+        in_lane(context, extra, disposition);
+    } else {
+        csched_yield(); // or the explorer would run nothing else
+        csched_operation again = operation_with(number_of(context), goes_on_in_lane);
+        csched_check(csched_lane_submit(lane, &again) == CSCHED_OK, "submit");
+    }
+}
+
+static void opens(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    ran(number_of(context), disposition);
+    gate_open(&gates[0]);
+}
+
+static void fair_main(void)
+{
+    open_lane(1);
+    csched_operation first = operation_with(0, goes_on_in_lane);
+    csched_check(csched_lane_submit(lane, &first) == CSCHED_OK, "submit");
+    world_explore_without_time();
+    submit(operation_with(1, opens));
+    wait_for_all();
+    csched_lane_release(lane);
+    expect_ran(2);
+    world_close();
+}
+MAIN(fair)
+
+// What was refused leaves nothing behind, at the latest when the lane goes.
+static void refused_main(void)
+{
+    open_lane(1);
+    submit(operation(1)); // now the thread has its inbox
+    csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
+    csched_operation what = operation(0);
+    size_t before = explorer_allocated();
+    csched_check(csched_lane_submit(lane, &what) == CSCHED_CLOSED, "accepted after the end");
+    if (explorer_allocated() != before) {
+        explorer_fail("what was refused stays in the lane (R2)");
+    }
+    for (int turn = 0; turn < 3; turn++) {
+        csched_check(csched_lane_submit_surely(lane, &what, scheduler) == CSCHED_CLOSED, "accepted");
+    }
+    if (csched_completion_outstanding(counter) != 0) {
+        explorer_fail("what was refused is outstanding (S6)");
+    }
+    csched_lane_release(lane);
+    if (explorer_allocated() >= before) {
+        explorer_fail("the lane was not freed (R1)");
+    }
+    world_close();
+}
+MAIN(refused)
+
 // More than a turn's worth: the drain queues itself again, and the other worker, which is the sentry then,
 // runs that one to its end meanwhile.
 static void opens_and_waits(void *context, void *extra, csched_disposition disposition)
@@ -207,6 +281,9 @@ MAIN(free)
 const explorer_program lane_scenarios[] = {
     SCENARIO("lane", two, "S1 S9", "two threads submit to a lane of two workers"),
     SCENARIO("lane", end, "S3 S9", "a submission while the drain ends"),
+    SCENARIO("lane", again, "S3 S9", "one submission after the other"),
+    SCENARIO("lane", fair, "S11", "a lane that never runs dry lets others have the worker"),
+    SCENARIO("lane", refused, "R2 S14", "submissions after the end"),
     SCENARIO("lane", turn, "S1 S9", "a drain lets others have the worker"),
     SCENARIO("lane", closed, "S6 S14", "a submission while the scheduler closes"),
     SCENARIO("lane", withdrawn, "S6 S14", "a submission is withdrawn, and the lane goes on"),

@@ -2,6 +2,8 @@
 
 #include "world.h"
 
+#include <string.h>
+
 #include "scenarios.h"
 
 static void end(int count)
@@ -650,6 +652,247 @@ static void shrink_and_grow_main(void)
 }
 MAIN(shrink_and_grow)
 
+// A worker comes while the scheduler ends.
+static void grows(void)
+{
+    csched_status status = csched_scheduler_resize(scheduler, 2);
+    csched_check(status == CSCHED_OK || status == CSCHED_CLOSED, "resize");
+}
+
+static void grow_and_shut_down_main(void)
+{
+    world_open_workers(1);
+    int other = thread_start("resizer", grows);
+    world_explore_without_time();
+    csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
+    if (csched_scheduler_workers(scheduler) != 0) {
+        explorer_fail("%u workers are left after the shutdown (S13)", csched_scheduler_workers(scheduler));
+    }
+    thread_join(other);
+    world_close();
+}
+MAIN(grow_and_shut_down)
+
+// Somebody counts while workers go, are taken out, and their memory goes.
+static void counts(void)
+{
+    csched_statistics sum = csched_scheduler_statistics(scheduler);
+    if (sum.executed != 1 || sum.submitted != 1) {
+        explorer_fail("%llu operations of one were executed (S6)", (unsigned long long)sum.executed);
+    }
+}
+
+static void statistics_main(void)
+{
+    world_open_workers(2);
+    submit(operation(0));
+    wait_for_all();
+    explorer_settle(csched_site("settle"));
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    explorer_settle(csched_site("settle"));
+    int other = thread_start("counter", counts);
+    world_explore_without_time();
+    csched_check(csched_scheduler_resize(scheduler, 2) == CSCHED_OK, "resize");
+    csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
+    thread_join(other);
+    end(1);
+}
+MAIN(statistics)
+
+// Two resizes at once, each of which takes out those that have gone.
+static void resizes_to_two(void)
+{
+    csched_check(csched_scheduler_resize(scheduler, 2) == CSCHED_OK, "resize");
+}
+
+static void resize_twice_main(void)
+{
+    world_open_workers(2);
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    explorer_settle(csched_site("settle"));
+    int other = thread_start("resizer", resizes_to_two);
+    world_explore_without_time();
+    csched_check(csched_scheduler_resize(scheduler, 2) == CSCHED_OK, "resize");
+    thread_join(other);
+    if (csched_scheduler_workers(scheduler) != 2) {
+        explorer_fail("there are %u workers instead of 2 (S8)", csched_scheduler_workers(scheduler));
+    }
+    world_close();
+}
+MAIN(resize_twice)
+
+// MARK: Several at once
+
+// Resumed while it is shut down: whichever comes first, it ends.
+static void resume_and_shut_down_main(void)
+{
+    world_open_workers(1);
+    csched_scheduler_suspend(scheduler);
+    submits_0_and_1();
+    int other = thread_start("closer", shuts_down);
+    world_explore_without_time();
+    csched_scheduler_resume(scheduler);
+    thread_join(other);
+    explorer_calm(true);
+    expect_accepted(2, false);
+    world_close();
+}
+MAIN(resume_and_shut_down)
+
+// A shutdown that cancels beside one that does not, under a suspension: nothing runs.
+static void closes(void) { csched_scheduler_close(scheduler); }
+
+static void cancel_and_close_main(void)
+{
+    world_open_workers(1);
+    csched_scheduler_suspend(scheduler);
+    submits_0_and_1();
+    int other = thread_start("closer", closes);
+    world_explore_without_time();
+    shut_down(0);
+    thread_join(other);
+    explorer_calm(true);
+    expect_accepted(2, true);
+    if (times_run(0) + times_run(1) != 0) {
+        explorer_fail("operations ran after the cancellation (C1)");
+    }
+    world_close();
+}
+MAIN(cancel_and_close)
+
+static void cancel_twice_main(void)
+{
+    world_open_workers(1);
+    accepted[0] = true;
+    submit(operation(0));
+    int other = thread_start("closer", shuts_down);
+    world_explore_without_time();
+    shut_down(0);
+    explorer_calm(true);
+    thread_join(other);
+    expect_accepted(1, true);
+    world_close();
+}
+MAIN(cancel_twice)
+
+// Suspended beside a close: who was suspended in time starts nothing until the resume.
+static void suspend_and_close_main(void)
+{
+    quiet = 0;
+    world_open_workers(1);
+    submit(operation_with(0, stays_quiet));
+    int other = thread_start("closer", closes);
+    world_explore_without_time();
+    csched_scheduler_suspend(scheduler);
+    if (scheduler_model_is_suspended(scheduler) && csched_scheduler_statistics(scheduler).running == 0) {
+        explorer_plain_write(csched_site("quiet"), &quiet);
+        quiet = 1;
+        thread_join(other);
+        give_way();
+        if (!scheduler_model_is_suspended(scheduler)) {
+            explorer_fail("a close has ended a suspension (S7)");
+        }
+        explorer_plain_write(csched_site("quiet"), &quiet);
+        quiet = 0;
+        csched_scheduler_resume(scheduler);
+    } else {
+        thread_join(other);
+        csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
+    }
+    end(1);
+}
+MAIN(suspend_and_close)
+
+// Two schedulers come and go at once, each with a thread of its own that submits.
+static void uses_one(int number)
+{
+    csched_configuration configuration = csched_configuration_default();
+    configuration.workers = 1;
+    csched_scheduler *own = NULL;
+    csched_check(csched_scheduler_create(&configuration, &own) == CSCHED_OK, "create");
+    csched_operation what = operation(number);
+    what.counter = NULL;
+    csched_check(csched_submit(own, &what) == CSCHED_OK, "a submission was not accepted");
+    csched_scheduler_destroy(own);
+    if (times_run(number) != 1) {
+        explorer_fail("operation %d was run %d times (S1)", number, times_run(number));
+    }
+}
+
+static void uses_a_first(void) { uses_one(0); }
+static void uses_a_second(void) { uses_one(1); }
+
+static void two_schedulers_main(void)
+{
+    int other = thread_start("other", uses_a_second);
+    explorer_stop_time(true);
+    world_explore();
+    uses_a_first();
+    explorer_calm(true);
+    thread_join(other);
+}
+MAIN(two_schedulers)
+
+// A thread has inboxes of two schedulers, and one of them has gone.
+static void submits_to_both(void)
+{
+    csched_configuration configuration = csched_configuration_default();
+    configuration.workers = 1;
+    csched_scheduler *other = NULL;
+    csched_check(csched_scheduler_create(&configuration, &other) == CSCHED_OK, "create");
+    csched_operation what = operation(3);
+    what.counter = NULL;
+    csched_check(csched_submit(other, &what) == CSCHED_OK, "a submission was not accepted");
+    submit(operation(0));
+    csched_check(csched_submit(other, &what) == CSCHED_OK, "a submission was not accepted");
+    size_t before = explorer_allocated();
+    csched_scheduler_destroy(other);
+    size_t with_its_inbox = explorer_allocated();
+    gate_open(&gates[0]);
+    submit(operation(1));
+    csched_check(csched_scheduler_create(&configuration, &other) == CSCHED_OK, "create");
+    csched_check(csched_submit(other, &what) == CSCHED_OK, "a submission was not accepted");
+    if (before <= with_its_inbox || explorer_allocated() > before) {
+        explorer_fail("the inbox of a scheduler that is gone is kept (R2)");
+    }
+    csched_scheduler_destroy(other);
+}
+
+static void two_inboxes_main(void)
+{
+    world_open_workers(1);
+    int other = thread_start("submitter", submits_to_both);
+    thread_join(other);
+    end(2);
+}
+MAIN(two_inboxes)
+
+// An owner is set by one thread, and read by another.
+static int owned; // plain
+
+static void gives_it_back(void *owner) { (void)owner; }
+
+static void reads_owner(void)
+{
+    int *owner;
+    while ((owner = csched_scheduler_owner(scheduler)) == NULL) {
+        csched_yield();
+    }
+    explorer_plain_read(csched_site("owned"), owner);
+}
+
+static void owner_main(void)
+{
+    world_open_workers(1);
+    int other = thread_start("reader", reads_owner);
+    world_explore_without_time();
+    explorer_plain_write(csched_site("owned"), &owned);
+    csched_scheduler_set_owner(scheduler, &owned, gives_it_back);
+    thread_join(other);
+    world_close();
+}
+MAIN(owner)
+
 // MARK: Capacity
 
 static void submits_operation_0(void) { submit(operation(0)); }
@@ -776,8 +1019,14 @@ MAIN(memory)
 
 // MARK: Observers
 
-static int observed[2]; // plain: events of each observer
-static int released[2]; // plain
+static int observed[3]; // plain: events of each observer
+static int released[3]; // plain
+
+static void forget_observers(void)
+{
+    memset(observed, 0, sizeof observed);
+    memset(released, 0, sizeof released);
+}
 
 static void observes(void *context, csched_event event, uint32_t worker)
 {
@@ -809,7 +1058,7 @@ static void observe(int number)
 // An observer is replaced while a worker calls it.
 static void observe_main(void)
 {
-    observed[0] = observed[1] = released[0] = released[1] = 0;
+    forget_observers();
     world_open_workers(1);
     observe(0);
     submit(operation(0));
@@ -826,6 +1075,14 @@ static void observe_check(void)
     }
 }
 MAIN(observe)
+
+static void observe_twice_check(void)
+{
+    observe_check();
+    if (released[2] != 1) {
+        explorer_fail("the last observer was released %d times (R1)", released[2]);
+    }
+}
 
 // An observer that is told that its worker falls asleep submits an operation, while another worker is the
 // sentry: it is run without waiting for the sentry to look.
@@ -863,9 +1120,42 @@ static void observer_submits_main(void)
 }
 MAIN(observer_submits)
 
+// Two observers come at once, while two workers call the one before.
+static void observes_1(void) { observe(1); }
+
+static void observe_twice_main(void)
+{
+    forget_observers();
+    world_open_workers(2);
+    observe(0);
+    submit(operation(0));
+    submit(operation(1));
+    int other = thread_start("observer", observes_1);
+    world_explore();
+    observe(2);
+    thread_join(other);
+    wait_for_all();
+    world_close();
+}
+MAIN(observe_twice)
+
 // MARK: Threads
 
 // A thread comes, submits and ends, over and over: its inbox is emptied, and goes.
+// A thread that has submitted has ended: its inbox is taken out while another thread shuts down.
+static void churn_and_close_main(void)
+{
+    world_open_workers(1);
+    csched_scheduler_suspend(scheduler);
+    int one = thread_start("submitter", submits_operation_0);
+    thread_join(one);
+    world_explore_without_time();
+    csched_scheduler_resume(scheduler);
+    csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
+    end(1);
+}
+MAIN(churn_and_close)
+
 static void churn_main(void)
 {
     world_open_workers(1);
@@ -927,6 +1217,16 @@ const explorer_program life_scenarios[] = {
     SCENARIO("life", shrink_twice, "S1 R3", "a worker that has gone is taken apart"),
     SCENARIO("life", grow, "S3 S12", "a worker comes"),
     SCENARIO("life", shrink_and_grow, "S1 S3 R3", "a worker goes and one comes"),
+    SCENARIO("life", grow_and_shut_down, "S8 S13", "a worker comes while the scheduler ends"),
+    SCENARIO("life", statistics, "R3 S6", "statistics while workers come and go"),
+    SCENARIO("life", resize_twice, "S8 R3", "two threads resize"),
+    SCENARIO("life", resume_and_shut_down, "S7 S13", "resumed while it is shut down"),
+    SCENARIO("life", cancel_and_close, "C1 S13", "a shutdown that cancels beside a close"),
+    SCENARIO("life", cancel_twice, "S13", "a shutdown that cancels beside one that does not"),
+    SCENARIO("life", suspend_and_close, "S7 S13", "suspended beside a close"),
+    SCENARIO("life", two_schedulers, "S1 R1", "two schedulers come and go"),
+    SCENARIO("life", two_inboxes, "R2 S1", "a thread has inboxes of two schedulers"),
+    SCENARIO("life", owner, "R4", "an owner is set by one thread, and read by another"),
     SCENARIO("life", full, "K1 S3", "two threads want the one place of the scheduler"),
     SCENARIO("life", full_and_closed, "S3 S13", "a shutdown while a thread waits for room"),
     SCENARIO("life", close, "S13", "closed, and nothing more: the workers end"),
@@ -938,6 +1238,10 @@ const explorer_program life_scenarios[] = {
     SCENARIO("life", memory, "S1 S6", "memory runs out", .allocations_fail = true),
     SCENARIO("life", observe, "R1 R3", "an observer is replaced under a call", .check = observe_check),
     SCENARIO("life", observer_submits, "S3", "an observer submits as its worker falls asleep"),
+    SCENARIO("life", observe_twice, "R1 R3", "observers are replaced by two threads",
+             .check = observe_twice_check),
+    SCENARIO("life", churn_and_close, "R3 S13",
+             "a thread that has submitted has ended, and the scheduler ends"),
     SCENARIO("life", churn, "R1 S1", "threads come, submit and end"),
     SCENARIO("life", destroy_later, "R1 S13", "a scheduler is given up on its own worker"),
 };

@@ -334,6 +334,31 @@ static void left_outside_awake_main(void)
 }
 MAIN(left_outside_awake)
 
+// The worker that waits was woken by something else, and has seen that its wait is not over; who ends it then
+// must not take the old wake-up for one that is still to come (P26).
+static void leaves_inner_when_told(void)
+{
+    gate_pass(&gates[1]);
+    (void)csched_completion_leave(inner, 1);
+}
+
+static void woken_twice_main(void)
+{
+    wait_in_body();
+    explorer_settle(csched_site("settle"));
+    int leaver = thread_start("leaver", leaves_inner_when_told);
+    world_explore_without_time();
+    submit(operation(2));
+    gate_open(&gates[1]);
+    wait_for_all();
+    thread_join(leaver);
+    expect_ran(3);
+    explorer_calm(true);
+    csched_completion_release(inner);
+    world_close();
+}
+MAIN(woken_twice)
+
 // Threads stop for ever: what others submit is run. A stopped worker keeps what it had in its hand, and the
 // wake-up that it was given: the submission after that one wakes another.
 enum { FIRST_WORKER = 1, LAST_WORKER = 2, FIRST_SUBMITTER = 3 };
@@ -425,6 +450,7 @@ const explorer_program parking_scenarios[] = {
     SCENARIO("parking", third, "S3 S12", "two workers are busy, and a third one has to come"),
     SCENARIO("parking", left_outside, "S5 S16", "a thread wakes a worker that waits inside a body"),
     SCENARIO("parking", left_outside_awake, "S5 S16", "the same, and the worker falls asleep"),
+    SCENARIO("parking", woken_twice, "S3 S5", "a worker in a wait is woken, and then its wait is over"),
     SCENARIO("parking", free, "S1 S2 S12", "any thread stops for ever between submit and the end",
              .check_frozen = free_check_frozen),
     SCENARIO("parking", free_children, "S1 S2 S12", "the same, with a body that submits",

@@ -2,6 +2,8 @@
 
 #include "port_explorer.h"
 
+#include <errno.h>
+
 static struct {
     void *(*body)(void *);
     void *argument;
@@ -12,6 +14,27 @@ static void (*destructor)(void *);
 explorer_thread_local void *specific;
 
 void pthread_model_begin(void) { count = 0; }
+
+static void (*fork_prepare)(void);
+static void (*fork_parent)(void);
+static void (*fork_child)(void);
+
+void pthread_model_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void))
+{
+    fork_prepare = prepare;
+    fork_parent = parent;
+    fork_child = child;
+}
+
+void pthread_model_fork(bool as_child)
+{
+    fork_prepare();
+    if (as_child) {
+        fork_child();
+    } else {
+        fork_parent();
+    }
+}
 
 int pthread_model_key_create(pthread_key_t *key, void (*at_end)(void *))
 {
@@ -44,6 +67,9 @@ static void run(void *argument)
 
 int pthread_model_create(pthread_t *thread, void *(*body)(void *), void *argument)
 {
+    if (explorer_threads() == EXPLORER_THREADS) {
+        return EAGAIN;
+    }
     int index = count++;
     started[index].body = body;
     started[index].argument = argument;

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 
 int pthread_model_create(pthread_t *thread, void *(*body)(void *), void *argument);
 int pthread_model_key_create(pthread_key_t *key, void (*destructor)(void *));
@@ -13,6 +14,9 @@ int pthread_model_setspecific(void *value);
 void pthread_model_thread_ends(void);
 /// Before every execution.
 void pthread_model_begin(void);
+void pthread_model_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
+/// Calls what a fork calls; goes on as the child, or as the parent.
+void pthread_model_fork(bool as_child);
 
 #define pthread_create(thread, attributes, body, argument) pthread_model_create((thread), (body), (argument))
 #define pthread_join(thread, result) (explorer_join(csched_site("join"), (int)(thread)), 0)
@@ -25,7 +29,7 @@ void pthread_model_begin(void);
 #define pthread_getattr_np(thread, attributes) ((void)(thread), (void)(attributes), 1)
 #define pthread_attr_getstack(attributes, low, size) ((void)(attributes), (void)(low), (void)(size), 1)
 #define pthread_attr_destroy(attributes) ((void)(attributes), 0)
-#define pthread_atfork(prepare, parent, child) ((void)(prepare), (void)(parent), (void)(child), 0)
+#define pthread_atfork(prepare, parent, child) (pthread_model_at_fork((prepare), (parent), (child)), 0)
 // Whoever comes first has done it: nothing that the core does once is seen by another thread before.
 #define pthread_once(once, function) ((void)(once), (function)(), 0)
 #define pthread_key_create(key, destructor) pthread_model_key_create((key), (destructor))

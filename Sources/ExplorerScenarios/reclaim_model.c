@@ -51,7 +51,11 @@ csched_reclaim *csched_reclaim_create(void)
 
 void csched_reclaim_destroy(csched_reclaim *domain)
 {
-    csched_check(domain->retired == domain->freed, "a reader is left when the domain is destroyed");
+    // The barrier: readers of other schedulers may be what it waits for.
+    while (domain->retired != domain->freed) {
+        (void)csched_futex_wait(&ended, csched_load(&ended, acquire), UINT64_MAX);
+    }
+    (void)csched_fetch_add(&ended, 0, acquire);
     csched_free(domain);
 }
 
@@ -96,6 +100,7 @@ void csched_reclaim_exit(void)
             free_now(object);
         }
     }
+    csched_futex_wake(&ended, INT32_MAX);
 }
 
 static uint32_t readers(void)

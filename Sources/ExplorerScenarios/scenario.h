@@ -17,6 +17,11 @@ void scheduler_model_begin(void);
 /// NULL, or what is counted wrong in a scheduler whose workers all sleep, or have ended.
 const char *scheduler_model_at_rest(struct csched_scheduler *scheduler);
 
+const char *scheduler_model_name(const struct csched_scheduler *scheduler);
+bool scheduler_model_is_suspended(struct csched_scheduler *scheduler);
+/// As if it were suspended once less than as often as it can be.
+void scheduler_model_suspend_often(struct csched_scheduler *scheduler);
+
 enum { ITEMS_MOST = 16 };
 
 /// Operations that carry numbers, in words that belong together.

@@ -13,6 +13,7 @@ const explorer_program *scenario_at(size_t index)
         {capacity_scenarios, capacity_scenario_count}, {idle_scenarios, idle_scenario_count},
         {parking_scenarios, parking_scenario_count},   {life_scenarios, life_scenario_count},
         {lane_scenarios, lane_scenario_count},         {join_scenarios, join_scenario_count},
+        {call_scenarios, call_scenario_count},
     };
     for (size_t part = 0; part < sizeof parts / sizeof parts[0]; part++) {
         if (index < parts[part].count) {

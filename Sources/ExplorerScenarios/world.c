@@ -2,6 +2,7 @@
 
 #include "world.h"
 
+#include <setjmp.h>
 #include <string.h>
 
 csched_scheduler *scheduler;
@@ -10,6 +11,9 @@ gate gates[4];
 
 static int runs[ITEMS_MOST]; // plain: operations that depend on each other race on it if they are not ordered
 static int cancels[ITEMS_MOST]; // plain
+
+static jmp_buf stopped;
+static const char *expected; // the sentence, while `stops` calls
 
 void world_begin(void)
 {
@@ -22,6 +26,7 @@ void world_begin(void)
     memset(gates, 0, sizeof gates);
     scheduler = NULL;
     counter = NULL;
+    expected = NULL;
 }
 
 void world_open(csched_configuration configuration)
@@ -135,6 +140,26 @@ void gate_pass(gate *which)
 }
 
 bool gate_is_open(gate *which) { return csched_load(&which->open, seq_cst) != 0; }
+
+void port_fatal(const char *function, const char *sentence)
+{
+    if (expected != NULL && strcmp(sentence, expected) == 0) {
+        longjmp(stopped, 1);
+    }
+    explorer_fail("stopped: %s: %s", function, sentence);
+}
+
+bool stops(const char *sentence, void (*call)(void))
+{
+    bool happened = true;
+    if (setjmp(stopped) == 0) {
+        expected = sentence;
+        call();
+        happened = false;
+    }
+    expected = NULL;
+    return happened;
+}
 
 static void run_thread(void *argument)
 {

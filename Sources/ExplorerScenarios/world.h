@@ -49,6 +49,9 @@ void expect_settled(int count);
 int times_run(int number);
 int times_cancelled(int number);
 
+/// Whether `call` stops the process, with this sentence. Another sentence is a failure.
+bool stops(const char *sentence, void (*call)(void));
+
 /// A gate is closed at first. Who passes has seen what was written before it was opened.
 typedef struct {
     csched_atomic(uint32_t) open;

@@ -13,7 +13,7 @@
 #include "json.h"
 #include "run.h"
 
-enum { PROGRAMS_MOST = 128 };
+enum { PROGRAMS_MOST = 256 };
 enum { USAGE = 64 }; // sysexits.h
 
 static const char usage[] =
@@ -113,6 +113,10 @@ static size_t select_programs(char **names, int count, bool exact, run_report *r
 {
     size_t selected = 0;
     bool wanted[PROGRAMS_MOST] = {false};
+    if (scenario_at(PROGRAMS_MOST) != NULL) {
+        (void)fprintf(stderr, "explore: there are more than %d scenarios.\n", PROGRAMS_MOST);
+        exit(EXIT_FAILURE);
+    }
     char *everything[] = {""};
     for (int name = 0; name < (count == 0 ? 1 : count); name++) {
         const char *prefix = count == 0 ? everything[0] : names[name];

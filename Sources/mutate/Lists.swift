@@ -39,7 +39,7 @@ struct HandWritten {
     }
 }
 
-/// Mutants that change nothing that can be seen, and why.
+/// Mutants that change nothing that a scenario could see, and why: one or more, and a reason for all of them.
 ///
 ///     idle.c:unpark: relaxed: csched_load(parker, seq_cst)
 ///     because ...
@@ -48,10 +48,13 @@ struct Equivalents {
 
     init(_ path: String) throws {
         for lines in try entries(of: path) {
-            guard lines.count >= 2, lines[1].hasPrefix("because ") else {
+            guard let reason = lines.firstIndex(where: { $0.hasPrefix("because ") }), reason > 0 else {
                 throw Failure("\(path): '\(lines[0])' has no reason.")
             }
-            reasons[lines[0]] = lines.dropFirst().joined(separator: " ")
+            for id in lines[..<reason] {
+                guard reasons[id] == nil else { throw Failure("\(path): '\(id)' stands there twice.") }
+                reasons[id] = lines[reason...].joined(separator: " ")
+            }
         }
     }
 }

@@ -132,14 +132,23 @@ extension Laboratory {
     /// The order in which they are run: what is near the file first, and what is short before what is long.
     private static func scenarios(for file: String, onlyNear: Bool) -> [String] {
         let near = [
-            "deque.c": ["deque", "life-suspend", "join"], "inbox.c": ["inbox", "registry"],
-            "registry.c": ["registry"],
-            "completion.c": ["completion"], "capacity.c": ["capacity"], "idle.c": ["idle", "parking"],
-            "worker.c": ["parking", "life"], "scheduler.c": ["life"], "submit.c": ["parking", "life"],
-            "lane.c": ["lane"], "join.c": ["join"], "range.c": ["join-range"], "observer.c": ["life-observe"],
+            "capacity.c": ["capacity"],
+            "completion.c": ["completion", "life-lend", "life-wait", "life-drain_nested"],
+            "deque.c": ["deque"],
+            "idle.c": ["idle", "parking"],
+            "inbox.c": ["inbox", "registry"],
+            "join.c": ["join"],
+            "lane.c": ["lane"],
+            "observer.c": ["life-observe"],
+            "range.c": ["call-ranges", "call-cut_short", "join-range"],
+            "registry.c": ["registry", "life-two", "life-churn"],
+            "scheduler.c": ["call", "life"],
+            "submit.c": ["call", "parking", "life"],
+            "worker.c": ["call", "parking", "life"],
         ]
         let all = [
-            "deque", "inbox", "registry", "completion", "capacity", "idle", "lane", "join", "life", "parking",
+            "call", "deque", "inbox", "registry", "completion", "capacity", "idle", "lane", "join", "life",
+            "parking",
         ]
         let first = near[file] ?? []
         return onlyNear ? first : first + all.filter { !first.contains($0) }

@@ -141,6 +141,8 @@ typedef struct {
     bool sequential;
     /// Whether memory may run out.
     bool allocations_fail;
+    /// Whether memory may be left at the end.
+    bool leaks;
 } explorer_program;
 
 typedef enum { EXPLORER_EXHAUSTIVE, EXPLORER_PCT, EXPLORER_REPLAY } explorer_strategy;

@@ -8,6 +8,22 @@ void scheduler_model_begin(void)
     pthread_mutex_init(&alive_mutex, NULL);
 }
 
+const char *scheduler_model_name(const csched_scheduler *scheduler)
+{
+    return memchr(scheduler->name, '\0', sizeof scheduler->name) != NULL ? scheduler->name
+                                                                         : "a name without an end";
+}
+
+bool scheduler_model_is_suspended(csched_scheduler *scheduler)
+{
+    return csched_is_suspended(csched_load(&scheduler->control, seq_cst));
+}
+
+void scheduler_model_suspend_often(csched_scheduler *scheduler)
+{
+    csched_fetch_add(&scheduler->control, (UINT32_MAX / CSCHED_SUSPENSION - 1) * CSCHED_SUSPENSION, seq_cst);
+}
+
 const char *scheduler_model_at_rest(csched_scheduler *scheduler)
 {
     const csched_idle *idle = &scheduler->idle;

@@ -17,8 +17,6 @@
 //       submitter wrote.
 //   P7  append: published, then the idle words <-> park: idle words, then published; all seq_cst. See idle.c,
 //       W1.
-//   P8  take: taken (release) -> the next take: taken (acquire). Order along one inbox; nothing else leans on
-//       it.
 //
 // Nothing here waits for another thread: a submitter stopped anywhere has either published all of its append
 // or none.
@@ -69,9 +67,9 @@ bool csched_inbox_init(csched_inbox *inbox, csched_reclaim *domain)
 
 void csched_inbox_destroy(csched_inbox *inbox)
 {
-    for (csched_segment *segment = csched_load(&inbox->head, acquire), *next; segment != NULL;
+    for (csched_segment *segment = csched_load(&inbox->head, relaxed), *next; segment != NULL;
          segment = next) {
-        next = csched_load(&segment->next, acquire);
+        next = csched_load(&segment->next, relaxed);
         csched_free(segment);
     }
 }
@@ -90,7 +88,7 @@ static bool reserve(csched_inbox *inbox, uint64_t published, size_t count)
         if (segment == NULL) {
             return false;
         }
-        csched_store(&last->next, segment, release); // P6 publishes it
+        csched_store(&last->next, segment, relaxed); // P6 publishes it
         last = segment;
     }
     return true;
@@ -121,19 +119,20 @@ csched_append_result csched_inbox_append(csched_inbox *inbox, const csched_opera
     return CSCHED_APPENDED;
 }
 
-void csched_inbox_close(csched_inbox *inbox) { csched_fetch_or(&inbox->published, CLOSED, seq_cst); } // B1
+// relaxed: of an append and a close, the word itself decides (B1).
+void csched_inbox_close(csched_inbox *inbox) { csched_fetch_or(&inbox->published, CLOSED, relaxed); }
 
 size_t csched_inbox_take(csched_inbox *inbox, csched_operation *operations, size_t room)
 {
     csched_segment *segment = csched_load(&inbox->head, acquire);
     for (;;) {
-        uint64_t taken = csched_load(&segment->taken, acquire);                 // P8
+        uint64_t taken = csched_load(&segment->taken, relaxed);                 // B2: the exchange tells
         uint64_t published = csched_load(&inbox->published, acquire) & ~CLOSED; // P6
         if (taken >= published) {
             return 0;
         }
-        if (taken == end(segment)) { // used up, and more is published: B3
-            csched_segment *next = csched_load(&segment->next, acquire);
+        if (taken == end(segment)) {                                     // used up, and more is published: B3
+            csched_segment *next = csched_load(&segment->next, relaxed); // P6
             csched_segment *seen = segment;
             if (csched_cas(&inbox->head, &seen, next, acq_rel, acquire)) {
                 csched_reclaim_retire(inbox->domain, &segment->retired, free_segment); // B4
@@ -148,7 +147,7 @@ size_t csched_inbox_take(csched_inbox *inbox, csched_operation *operations, size
         for (uint64_t offset = 0; offset < count; offset++) {
             operations[offset] = csched_slot_read(&segment->slots[taken + offset - segment->base]);
         }
-        return csched_cas(&segment->taken, &taken, taken + count, acq_rel, relaxed) ? (size_t)count : 0; // B2
+        return csched_cas(&segment->taken, &taken, taken + count, relaxed, relaxed) ? (size_t)count : 0; // B2
     }
 }
 
@@ -157,10 +156,10 @@ bool csched_inbox_is_empty(const csched_inbox *inbox)
     uint64_t published = csched_load(&inbox->published, seq_cst) & ~CLOSED; // P7
     const csched_segment *segment = csched_load(&inbox->head, acquire);
     // taken may lie behind when head has just swung: the segments after head hold only what nobody has taken.
-    return csched_load(&segment->taken, acquire) >= published;
+    return csched_load(&segment->taken, relaxed) >= published;
 }
 
 uint64_t csched_inbox_appended(const csched_inbox *inbox)
 {
-    return csched_load(&inbox->published, acquire) & ~CLOSED;
+    return csched_load(&inbox->published, relaxed) & ~CLOSED;
 }

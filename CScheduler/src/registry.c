@@ -88,13 +88,13 @@ void csched_registry_destroy(csched_registry *registry)
 {
     for (csched_registry_chunk *chunk = registry->first, *next; chunk != NULL; chunk = next) {
         for (int place = 0; place < PLACES; place++) {
-            csched_submitter *submitter = csched_load(&chunk->place[place], acquire);
+            csched_submitter *submitter = csched_load(&chunk->place[place], relaxed);
             if (submitter != NULL &&
                 csched_fetch_and(&submitter->holders, ~(uint32_t)SCHEDULER, acq_rel) == SCHEDULER) {
                 free_submitter(&submitter->retired); // R2: its thread went first, and no worker is left
             }
         }
-        next = csched_load(&chunk->next, acquire);
+        next = csched_load(&chunk->next, relaxed);
         csched_free(chunk);
     }
 }
@@ -111,7 +111,7 @@ static csched_submitter *find_slowly(uint64_t scheduler_id)
             mine = submitter;
             return submitter;
         }
-        if ((csched_load(&submitter->holders, acquire) & SCHEDULER) == 0) {
+        if ((csched_load(&submitter->holders, relaxed) & SCHEDULER) == 0) { // letting go acquires
             *link = submitter->next;
             let_go(submitter);
         } else {
@@ -190,7 +190,7 @@ static void unlist_if_left(csched_registry *registry, csched_registry_chunk *chu
         return;
     }
     csched_submitter *expected = submitter;
-    if (csched_cas(&chunk->place[place], &expected, NULL, seq_cst, relaxed)) {
+    if (csched_cas(&chunk->place[place], &expected, NULL, relaxed, relaxed)) { // it decides, and nothing else
         csched_fetch_add(&registry->departed, csched_inbox_appended(&submitter->inbox), relaxed);
         csched_fetch_and(&chunk->occupied, ~(UINT64_C(1) << place), release);
         csched_reclaim_retire(registry->domain, &submitter->retired, free_submitter); // R2
@@ -221,7 +221,7 @@ size_t csched_registry_take(csched_registry *registry, uint64_t *cursor, csched_
         uint64_t base = 0;
         for (csched_registry_chunk *chunk = registry->first; chunk != NULL;
              chunk = csched_load(&chunk->next, acquire), base += PLACES) {
-            uint64_t occupied = csched_load(&chunk->occupied, acquire);
+            uint64_t occupied = csched_load(&chunk->occupied, relaxed); // a hint; the places acquire
             if (from > base) {
                 occupied &= from - base < PLACES ? ~UINT64_C(0) << (from - base) : 0;
             }

@@ -436,6 +436,9 @@ void explorer_fence(const explorer_site *site, explorer_order order)
 
 void explorer_init(void *object, size_t size, uint64_t value)
 {
+    if (!heap_is_live(object)) {
+        explorer_fail("memory that is none is initialised (R3)");
+    }
     memory_init(engine.self, object, size, value);
 }
 

@@ -26,7 +26,7 @@ void *heap_allocate(size_t size, size_t alignment)
 {
     size_t step = alignment > GRANULE ? alignment / GRANULE : 1;
     size_t first = (used + step) / step * step; // at least one granule lies between two blocks
-    size_t count = size / GRANULE + 1;
+    size_t count = size == 0 ? 1 : (size + GRANULE - 1) / GRANULE;
     if (first + count > GRANULES) {
         return NULL;
     }

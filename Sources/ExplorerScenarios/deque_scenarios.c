@@ -40,10 +40,14 @@ static bool pop(void)
 
 static void steal(size_t room)
 {
-    csched_operation operations[CSCHED_BATCH];
+    csched_operation operations[CSCHED_BATCH + 1];
+    operations[room].run = NULL;
     csched_reclaim_enter();
     size_t count = csched_deque_steal(&deque, operations, room);
     csched_reclaim_exit();
+    if (count > room || operations[room].run != NULL) {
+        explorer_fail("a thief writes more than there is room for (R3)");
+    }
     for (size_t index = 0; index < count; index++) {
         (void)item_taken(&operations[index]);
     }
@@ -194,6 +198,20 @@ static void open_late_setup(void)
     (void)explorer_spawn("thief", steals_twice, (void *)4);
 }
 
+// More at once than two buffers hold.
+static void pushes_twelve(void *unused)
+{
+    (void)unused;
+    push(12);
+}
+
+static void bulk_setup(void)
+{
+    begin();
+    (void)explorer_spawn("owner", pushes_twelve, NULL);
+    (void)explorer_spawn("thief", steals_twice, (void *)4);
+}
+
 // The owner takes the oldest of its own, as fairness wants.
 static void takes_its_oldest(void *unused)
 {
@@ -224,6 +242,8 @@ const explorer_program deque_scenarios[] = {
     SCENARIO("deque", grow, "Q1 Q2 Q6 R3", "the buffer grows under a thief", .check = check,
              .check_frozen = check_frozen),
     SCENARIO("deque", open_late, "Q1 Q2 R4", "the deque is opened under a thief", .check = check,
+             .check_frozen = check_frozen),
+    SCENARIO("deque", bulk, "Q1 Q2", "twelve are pushed at once", .check = check,
              .check_frozen = check_frozen),
     SCENARIO("deque", own_oldest, "Q1 Q2", "the owner takes its own oldest operation", .check = check,
              .check_frozen = check_frozen),

@@ -27,7 +27,7 @@ static void begin(void)
 // Accepted ones are counted; after the first refusal nothing is accepted.
 static void append(int count)
 {
-    csched_operation operations[CSCHED_BATCH];
+    csched_operation operations[ITEMS_MOST];
     for (int index = 0; index < count; index++) {
         operations[index] = item_put(appended + index);
     }
@@ -44,10 +44,14 @@ static void append(int count)
 
 static size_t take(size_t room)
 {
-    csched_operation operations[CSCHED_BATCH];
+    csched_operation operations[CSCHED_BATCH + 1];
+    operations[room].run = NULL;
     csched_reclaim_enter();
     size_t count = csched_inbox_take(&inbox, operations, room);
     csched_reclaim_exit();
+    if (count > room || operations[room].run != NULL) {
+        explorer_fail("a worker takes more than there is room for (R3)");
+    }
     int *last = &last_taken[explorer_self() + 1];
     for (size_t index = 0; index < count; index++) {
         int number = item_taken(&operations[index]);
@@ -146,10 +150,51 @@ static void close_setup(void)
     (void)explorer_spawn("worker", takes_twice, (void *)2);
 }
 
+// Many at once, for which more than one segment is missing.
+static void appends_twelve(void *unused)
+{
+    (void)unused;
+    append(1);
+    append(11);
+}
+
+static void bulk_setup(void)
+{
+    begin();
+    (void)explorer_spawn("owner", appends_twelve, NULL);
+    (void)explorer_spawn("worker", takes_twice, (void *)4);
+}
+
+// Three segments, and workers that are behind: who finds the head elsewhere finds what is there.
+static void appends_nine(void *unused)
+{
+    (void)unused;
+    append(6);
+    append(3);
+}
+
+static void takes_often(void *unused)
+{
+    for (int turn = 0; turn < 4; turn++) {
+        takes_twice(unused);
+    }
+}
+
+static void behind_setup(void)
+{
+    begin();
+    (void)explorer_spawn("owner", appends_nine, NULL);
+    (void)explorer_spawn("worker", takes_often, (void *)2);
+    (void)explorer_spawn("worker", takes_often, (void *)2);
+}
+
 const explorer_program inbox_scenarios[] = {
     SCENARIO("inbox", take, "Q1 Q2 Q3 Q6", "two workers take what one thread appends", .check = check,
              .check_frozen = check_frozen),
     SCENARIO("inbox", segments, "Q1 Q2 Q3 R3 Q8", "a segment is used up under a worker", .check = check,
+             .check_frozen = check_frozen),
+    SCENARIO("inbox", bulk, "Q1 Q3", "twelve are appended", .check = check, .check_frozen = check_frozen),
+    SCENARIO("inbox", behind, "Q1 Q2 R3 R4", "segments are used up under two workers", .check = check,
              .check_frozen = check_frozen),
     SCENARIO("inbox", close, "Q1 S14", "an append is accepted before a close, or refused", .check = check,
              .check_frozen = check_frozen),

@@ -10,6 +10,7 @@ static csched_registry registry;
 static csched_reclaim *domain;
 static csched_atomic(uint32_t) closing;
 static int put;
+static int places_taken; // when everything was taken
 static bool accepted[ITEMS_MOST];
 
 enum { ID = 7 };
@@ -68,6 +69,7 @@ static void check(void)
     if (!is_empty()) {
         explorer_fail("an empty registry says that it is not (Q5)");
     }
+    places_taken = registry_model_places_taken(&registry);
     uint64_t count = 0;
     for (int number = 0; number < ITEMS_MOST; number++) {
         count += accepted[number];
@@ -108,6 +110,66 @@ static void leave_setup(void)
     (void)thread_start("submitter", submits_0);
     (void)explorer_spawn("worker", works, NULL);
     (void)explorer_spawn("worker", works, NULL);
+}
+
+// Two threads have ended, and their inboxes are taken out at once: both are counted, and their places are free.
+static void leave_two_check(void)
+{
+    check();
+    if (places_taken != 0) {
+        explorer_fail("%d places of threads that have ended are not free (R2)", places_taken);
+    }
+}
+
+static void starts_workers(void)
+{
+    thread_join(thread_start("submitter", submits_0));
+    thread_join(thread_start("submitter", submits_1_2));
+    explorer_calm(false);
+    (void)explorer_spawn("worker", works, NULL);
+    (void)explorer_spawn("worker", works, NULL);
+}
+
+static void leave_two_setup(void)
+{
+    begin();
+    explorer_calm(true);
+    (void)thread_start("main", starts_workers);
+}
+
+// Two inboxes that are never empty are taken from in turn.
+static void submits_three(void)
+{
+    for (int index = 0; index < 3; index++) {
+        append(put++);
+    }
+    gate_pass(&gates[0]);
+}
+
+static void takes_in_turn(void)
+{
+    (void)thread_start("submitter", submits_three);
+    explorer_settle(csched_site("settle"));
+    (void)thread_start("submitter", submits_three);
+    explorer_settle(csched_site("settle"));
+    uint64_t cursor = 0;
+    for (int index = 0; index < 6; index++) {
+        csched_operation operation;
+        csched_reclaim_enter();
+        csched_check(csched_registry_take(&registry, &cursor, &operation, 1) == 1, "nothing");
+        csched_reclaim_exit();
+        if (item_taken(&operation) / 3 != index % 2) {
+            explorer_fail("one of two threads waits while the other's are taken (S11)");
+        }
+    }
+    gate_open(&gates[0]);
+}
+
+static void turn_setup(void)
+{
+    begin();
+    explorer_calm(true);
+    (void)thread_start("worker", takes_in_turn);
 }
 
 // Two threads come at once.
@@ -214,6 +276,8 @@ static void look_setup(void)
 const explorer_program registry_scenarios[] = {
     SCENARIO("registry", leave, "Q1 R1 R3 S6", "a thread ends while workers look at its inbox",
              .check = check, .check_frozen = check_frozen),
+    SCENARIO("registry", leave_two, "R2 S6", "two inboxes go at once", .check = leave_two_check),
+    SCENARIO("registry", turn, "S11", "two threads are taken from in turn", .check = check),
     SCENARIO("registry", come, "Q1 Q2", "two threads come at once", .check = check,
              .check_frozen = check_frozen),
     SCENARIO("registry", chunk, "Q1 R1", "two threads come, and there is no place left", .check = check,

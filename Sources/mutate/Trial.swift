@@ -141,7 +141,7 @@ extension Laboratory {
             "lane.c": ["lane"],
             "observer.c": ["life-observe"],
             "range.c": ["call-ranges", "call-cut_short", "join-range"],
-            "registry.c": ["registry", "life-two", "life-churn"],
+            "registry.c": ["registry"],
             "scheduler.c": ["call", "life"],
             "submit.c": ["call", "parking", "life"],
             "worker.c": ["call", "parking", "life"],

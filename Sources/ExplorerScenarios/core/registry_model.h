@@ -7,6 +7,8 @@
 
 /// Claims every place of the first chunk.
 void registry_model_fill(csched_registry *registry);
+/// How many places of the first chunk are claimed.
+int registry_model_places_taken(const csched_registry *registry);
 /// What is in the first place.
 csched_submitter *registry_model_first(const csched_registry *registry);
 

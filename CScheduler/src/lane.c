@@ -217,7 +217,7 @@ static csched_status submit(csched_lane *lane, const csched_operation *operation
 
 csched_status csched_lane_submit(csched_lane *lane, const csched_operation *operation)
 {
-    if (csched_unlikely((csched_load(&lane->scheduler->control, acquire) & CSCHED_CLOSING) != 0) &&
+    if (csched_unlikely((csched_load(&lane->scheduler->control, relaxed) & CSCHED_CLOSING) != 0) &&
         csched_scheduler_current() != lane->scheduler) {
         return CSCHED_CLOSED; // what L7 withdraws would stay in the lane until it is released
     }

@@ -97,7 +97,7 @@ csched_status csched_submit_range(csched_scheduler *scheduler, uint64_t count, u
                                   csched_completion *counter)
 {
     if (count == 0) {
-        if ((csched_load(&scheduler->control, acquire) & CSCHED_CLOSING) != 0) {
+        if ((csched_load(&scheduler->control, relaxed) & CSCHED_CLOSING) != 0) {
             return CSCHED_CLOSED;
         }
         if (finally != NULL) {

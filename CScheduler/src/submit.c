@@ -58,7 +58,7 @@ static csched_status make_room(csched_scheduler *scheduler, const csched_operati
                                bool *ran)
 {
     csched_capacity *capacity = &scheduler->capacity;
-    if ((csched_load(&scheduler->control, acquire) & CSCHED_CLOSING) != 0) {
+    if ((csched_load(&scheduler->control, relaxed) & CSCHED_CLOSING) != 0) { // else its inbox is closed
         return CSCHED_CLOSED;
     }
     if (csched_capacity_try_enter(capacity, count)) {
@@ -66,7 +66,7 @@ static csched_status make_room(csched_scheduler *scheduler, const csched_operati
     }
     switch (capacity->when_full) {
     case CSCHED_WHEN_FULL_RUN_IN_CALLER:
-        if (csched_is_suspended(csched_load(&scheduler->control, seq_cst))) {
+        if (csched_is_suspended(csched_load(&scheduler->control, relaxed))) {
             return CSCHED_FULL; // no body may start, here neither
         }
         run_here(scheduler, operations, count);
@@ -185,7 +185,7 @@ csched_status csched_submit_bulk(csched_scheduler *scheduler, const csched_opera
                                  size_t count)
 {
     if (count == 0) {
-        return (csched_load(&scheduler->control, acquire) & CSCHED_CLOSING) != 0 ? CSCHED_CLOSED : CSCHED_OK;
+        return (csched_load(&scheduler->control, relaxed) & CSCHED_CLOSING) != 0 ? CSCHED_CLOSED : CSCHED_OK;
     }
     enter_counters(operations, count);
     csched_worker *worker = worker_of(scheduler);

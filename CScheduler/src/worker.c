@@ -492,7 +492,7 @@ static outcome search(csched_worker *worker, csched_operation *operation, const 
     csched_idle_search(&scheduler->idle);
     for (;;) {
         for (int look = 0; look < CSCHED_LOOKS; look++) {
-            uint32_t control = csched_load(&scheduler->control, acquire);
+            uint32_t control = csched_load(&scheduler->control, relaxed); // `next` looks again
             // seq_cst: P26, whoever told it to leave may have found it woken already, by one who came before.
             if (why == NULL && ((control & CSCHED_STOPPED) != 0 || csched_load(&worker->leaving, seq_cst))) {
                 stop_searching(worker);
@@ -560,6 +560,12 @@ static outcome next(csched_worker *worker, csched_operation *operation, uint32_t
     }
 }
 
+static void stop_running(csched_worker *worker)
+{
+    csched_store(&worker->running, 0, release);
+    pay(worker);
+}
+
 static void work(csched_worker *worker)
 {
     csched_operation operation;
@@ -570,8 +576,7 @@ static void work(csched_worker *worker)
             break;
         }
     }
-    csched_store(&worker->running, 0, release);
-    pay(worker);
+    stop_running(worker);
 }
 
 // What waits in the deque of a worker that leaves goes to others, by way of its thread's inbox. When the
@@ -597,7 +602,7 @@ static void hand_over(csched_worker *worker)
         if (next(worker, &operation, &control, NULL) == FOUND) {
             run(worker, &operation, control);
         }
-        pay(worker);
+        stop_running(worker);
         csched_store(&worker->leaving, true, relaxed);
     }
 }

@@ -47,10 +47,12 @@ bool heap_free(void *memory)
     if (!is_inside(memory) || state[granule(memory)] != FIRST) {
         return false;
     }
-    size_t index = granule(memory);
+    size_t first = granule(memory);
+    size_t index = first;
     do {
         state[index++] = FREED;
     } while (index < used && state[index] == INSIDE);
+    memset(memory, POISON, (index - first) * GRANULE); // who still reads it finds no sense in it
     live--;
     return true;
 }

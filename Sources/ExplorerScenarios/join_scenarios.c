@@ -161,6 +161,43 @@ static void below_main(void)
 }
 MAIN(below)
 
+// Below more than it is worth digging for, and below a few.
+static void submits_three(void *context)
+{
+    for (int number = 1; number <= 3; number++) {
+        submit(operation(number));
+    }
+    branch(context);
+}
+
+static void submits_six(void *context)
+{
+    for (int number = 4; number <= 9; number++) {
+        submit(operation(number));
+    }
+    branch(context);
+}
+
+static void joins_deep_below(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    joins_with(submits_three, branch);
+    branches[0] = branches[1] = 0;
+    joins_with(submits_six, branch);
+    ran(number_of(context), disposition);
+}
+
+static void deep_below_main(void)
+{
+    begin(1);
+    world_explore();
+    submit(operation_with(0, joins_deep_below));
+    wait_for_all();
+    expect_ran(10);
+    world_close();
+}
+MAIN(deep_below)
+
 // A join inside the first branch of another one: its second branch is taken, and the outer one's is not its
 // own.
 static int outer_branch; // plain
@@ -313,6 +350,7 @@ const explorer_program join_scenarios[] = {
     SCENARIO("join", long, "S3 S16", "the joiner sleeps while the second branch is run"),
     SCENARIO("join", long_awake, "S3 S16", "the joiner falls asleep while the second branch is run"),
     SCENARIO("join", below, "S1 S16", "the second branch lies below others"),
+    SCENARIO("join", deep_below, "S1 S16", "the second branch lies below many"),
     SCENARIO("join", nested, "S1 S16", "a join inside the first branch of another one"),
     SCENARIO("join", outside, "S1 S5", "a thread that is no worker joins"),
     SCENARIO("join", closed, "S13 S14", "a join beside a shutdown that cancels"),

@@ -197,6 +197,14 @@ static void resume_race_main(void)
 }
 MAIN(resume_race)
 
+static void tells_and_waits_for_gate_1(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_open(&gates[0]);
+    gate_pass(&gates[1]);
+    ran(number_of(context), disposition);
+}
+
 // The same, and the scheduler is shut down then: what was put back is not forgotten.
 static void tells_and_submits(void *context, void *extra, csched_disposition disposition)
 {
@@ -221,6 +229,49 @@ static void suspend_and_drain_main(void)
     end(2);
 }
 MAIN(suspend_and_drain)
+
+// A suspended worker sleeps, and does not look at what it has put back over and over.
+static void suspended_sleeps_main(void)
+{
+    world_open_workers(1);
+    submit(operation_with(0, tells_and_submits));
+    gate_pass(&gates[0]);
+    csched_scheduler_suspend(scheduler);
+    gate_open(&gates[1]);
+    explorer_settle(csched_site("settle"));
+    world_explore_without_time();
+    csched_scheduler_resume(scheduler);
+    end(2);
+}
+MAIN(suspended_sleeps)
+
+// A notification that waits, on a worker that runs no body: the worker shows as running while it helps, and not
+// afterwards.
+static csched_completion *second;
+
+static void waits_for_second(void *unused)
+{
+    (void)unused;
+    submit((csched_operation){.run = stays_quiet, .context = (void *)(intptr_t)2, .counter = second});
+    csched_check(csched_completion_wait(second, CSCHED_FOREVER) == CSCHED_WAIT_COMPLETED, "wait");
+    gate_open(&gates[2]);
+}
+
+static void notification_waits_main(void)
+{
+    quiet = 0;
+    world_open_workers(1);
+    second = csched_completion_create();
+    submit(operation_with(0, tells_and_waits_for_gate_1));
+    gate_pass(&gates[0]);
+    csched_notification_release(csched_completion_notify(counter, waits_for_second, NULL));
+    world_explore_without_time();
+    gate_open(&gates[1]);
+    gate_pass(&gates[2]);
+    end(2);
+    csched_completion_release(second);
+}
+MAIN(notification_waits)
 
 // MARK: The end
 
@@ -570,6 +621,21 @@ static void tells_and_waits(void *context, void *extra, csched_disposition dispo
     ran(number_of(context), disposition);
 }
 
+static void passes_gate_1(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_open(&gates[2]);
+    gate_pass(&gates[1]);
+    ran(number_of(context), disposition);
+}
+
+static void passes_gate_3(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_pass(&gates[3]);
+    ran(number_of(context), disposition);
+}
+
 // The worker that goes has operations in its deque, or is asleep.
 static void shrink_main(void)
 {
@@ -593,6 +659,80 @@ static void shrink_asleep_main(void)
     end(1);
 }
 MAIN(shrink_asleep)
+
+// The worker that goes was woken a moment ago, by a submission (P26).
+static void shrink_woken_main(void)
+{
+    world_open_workers(2);
+    watch_the_end_of_a_worker();
+    submit(operation_with(0, passes_gate_1));
+    gate_pass(&gates[2]);
+    explorer_settle(csched_site("settle"));
+    world_explore_without_time();
+    submit(operation(1));
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    gate_pass(&gates[0]);
+    gate_open(&gates[1]);
+    end(2);
+}
+MAIN(shrink_woken)
+
+// The worker that goes has run a body, and the scheduler is suspended: it does not show as running, and what
+// the body read may be written.
+static void reads_and_waits(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_open(&gates[2]);
+    gate_pass(&gates[1]);
+    looks_around(number_of(context), disposition);
+}
+
+static void shrink_suspended_main(void)
+{
+    quiet = 0;
+    world_open_workers(2);
+    submit(operation_with(0, passes_gate_3));
+    submit(operation_with(1, reads_and_waits));
+    gate_pass(&gates[2]);
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    gate_open(&gates[3]);
+    explorer_settle(csched_site("settle"));
+    world_explore_without_time();
+    gate_open(&gates[1]);
+    suspends_and_resumes();
+    end(2);
+}
+MAIN(shrink_suspended)
+
+// The worker that goes has always something to do: it goes all the same.
+static void goes_on_until_stopped(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_open(&gates[2]);
+    if (gate_is_open(&gates[0])) {
+        ran(number_of(context), disposition);
+    } else {
+        csched_yield(); // or the explorer would run nothing else
+        submit(operation_with(number_of(context), goes_on_until_stopped));
+    }
+}
+
+static void shrink_endless_main(void)
+{
+    world_open_workers(2);
+    watch_the_end_of_a_worker();
+    submit(operation_with(0, passes_gate_1));
+    gate_pass(&gates[2]);
+    gates[2].open = 0;
+    submit(operation_with(1, goes_on_until_stopped));
+    gate_pass(&gates[2]);
+    world_explore_without_time();
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    gate_pass(&gates[0]);
+    gate_open(&gates[1]);
+    end(2);
+}
+MAIN(shrink_endless)
 
 // A worker goes with an operation in its deque, and its memory goes: the operation does not.
 static void submits_children_and_waits(void *context, void *extra, csched_disposition disposition)
@@ -620,6 +760,28 @@ static void shrink_twice_main(void)
     end(6);
 }
 MAIN(shrink_twice)
+
+// The worker that goes finds no memory for handing over what it has.
+static void shrink_memory_main(void)
+{
+    world_open_workers(2);
+    watch_the_end_of_a_worker();
+    submit(operation_with(0, submits_children_and_waits));
+    gate_pass(&gates[2]);
+    csched_status status = CSCHED_OUT_OF_MEMORY;
+    world_explore_without_time();
+    while (status == CSCHED_OUT_OF_MEMORY) {
+        status = csched_scheduler_resize(scheduler, 1);
+    }
+    csched_check(status == CSCHED_OK, "resize");
+    gate_open(&gates[3]);
+    gate_pass(&gates[0]);
+    gate_open(&gates[1]);
+    wait_for_all();
+    expect_ran(6);
+    world_close();
+}
+MAIN(shrink_memory)
 
 // A worker comes while the only other one waits for what it can run.
 static void grow_main(void)
@@ -1094,19 +1256,11 @@ static void submits_once_parked(void *context, csched_event event, uint32_t work
     }
 }
 
-static void tells_and_waits_for_1(void *context, void *extra, csched_disposition disposition)
-{
-    (void)extra;
-    gate_open(&gates[0]);
-    gate_pass(&gates[1]);
-    ran(number_of(context), disposition);
-}
-
 static void observer_submits_main(void)
 {
     world_open_workers(2);
     csched_completion_enter(counter, 1);
-    submit(operation_with(0, tells_and_waits_for_1));
+    submit(operation_with(0, tells_and_waits_for_gate_1));
     gate_pass(&gates[0]);
     submit(operation(1));
     explorer_settle(csched_site("settle"));
@@ -1201,6 +1355,8 @@ const explorer_program life_scenarios[] = {
     SCENARIO("life", submit_suspended, "S3 S7", "a submission beside a suspension"),
     SCENARIO("life", resume_race, "S3 S7", "a worker falls asleep suspended, and is resumed"),
     SCENARIO("life", suspend_and_drain, "S13 S7", "a worker falls asleep suspended, and is shut down"),
+    SCENARIO("life", suspended_sleeps, "S7 S17", "a suspended worker sleeps"),
+    SCENARIO("life", notification_waits, "S6 S16", "a notification waits on a worker"),
     SCENARIO("life", drain, "S13 S14", "a thread's first submission beside a shutdown"),
     SCENARIO("life", drain_again, "S13 S14", "a thread's later submission beside a shutdown"),
     SCENARIO("life", cancel, "C1 C4 S13", "a thread's first submission beside a shutdown that cancels"),
@@ -1215,6 +1371,10 @@ const explorer_program life_scenarios[] = {
     SCENARIO("life", shrink, "S1 S3 S8", "a worker goes that has operations in its deque"),
     SCENARIO("life", shrink_asleep, "S3 S8", "a worker goes that sleeps"),
     SCENARIO("life", shrink_twice, "S1 R3", "a worker that has gone is taken apart"),
+    SCENARIO("life", shrink_woken, "S3 S8", "a worker goes that was woken a moment ago"),
+    SCENARIO("life", shrink_suspended, "S7 R4", "a worker goes, and the scheduler is suspended"),
+    SCENARIO("life", shrink_endless, "S8", "a worker goes that has always something to do"),
+    SCENARIO("life", shrink_memory, "S1 S8", "a worker goes, and memory runs out", .allocations_fail = true),
     SCENARIO("life", grow, "S3 S12", "a worker comes"),
     SCENARIO("life", shrink_and_grow, "S1 S3 R3", "a worker goes and one comes"),
     SCENARIO("life", grow_and_shut_down, "S8 S13", "a worker comes while the scheduler ends"),

@@ -12,6 +12,7 @@ private let usage = """
       --shard I/N    the I-th of N parts, counted from 0
       --search       without trying first how each was found before (Tests/Mutants/kills.txt)
       --keep         writes there how each was found
+      --skip-listed  without those that are listed as equivalent
       --near         only the scenarios of the mutant's own part
       --whole        all scenarios for each mutant, not only up to the first that finds it
       --bound N      changes of the running thread in a schedule (1)
@@ -32,6 +33,7 @@ private struct Options {
     var seconds = 1800
     var searches = false
     var keeps = false
+    var skipsListed = false
     var jobs = ProcessInfo.processInfo.activeProcessorCount
     var state: String?
     var scratch = ".build/mutants"
@@ -57,6 +59,7 @@ private struct Options {
             case "--search": searches = true
             case "--keep": keeps = true
             case "--near": effort.isNear = true
+            case "--skip-listed": skipsListed = true
             case "--whole": effort.isWhole = true
             case "--bound": effort.bound = try number(of: option)
             case "--random": effort.random = try number(of: option)
@@ -79,7 +82,7 @@ private struct Options {
         }
     }
 
-    var isPart: Bool { !only.isEmpty || shard.count > 1 }
+    var isPart: Bool { !only.isEmpty || shard.count > 1 || skipsListed }
 }
 
 @main
@@ -138,8 +141,10 @@ struct Mutate {
 
     private static func run(_ options: Options, in root: URL) throws -> Bool {
         let everything = try mutants(in: root)
+        let equivalents = try Equivalents(root.appending(path: "Tests/Mutants/equivalents.txt").path)
         let wanted = everything.enumerated()
             .filter { $0.offset % options.shard.count == options.shard.index }.map(\.element)
+            .filter { !options.skipsListed || equivalents.reasons[$0.id] == nil }
             .filter { mutant in options.only.isEmpty || options.only.contains { mutant.id.contains($0) } }
         let scratch = URL(fileURLWithPath: options.scratch, relativeTo: root)
         let laboratory = Laboratory(root: root, scratch: scratch)
@@ -156,7 +161,6 @@ struct Mutate {
             known.update(with: outcomes, of: everything)
             try known.text.write(toFile: list, atomically: true, encoding: .utf8)
         }
-        let equivalents = try Equivalents(root.appending(path: "Tests/Mutants/equivalents.txt").path)
         let matrix = Matrix(outcomes: outcomes, equivalents: equivalents, scenarios: scenarios)
         if let path = options.json { try matrix.json.write(toFile: path, atomically: true, encoding: .utf8) }
         if let path = options.table {

@@ -39,6 +39,7 @@ const char *scheduler_model_at_rest(csched_scheduler *scheduler)
         {csched_load(&capacity->pending, seq_cst) == 0, "places are taken (S6)"},
         {csched_load(&capacity->waiting, seq_cst) == 0, "submitters are counted as waiting (S6)"},
         {sum.submitted == sum.executed + sum.cancelled, "the statistics do not add up (S6)"},
+        {sum.workers > 1 || csched_load(&idle->sentry, seq_cst) == 0, "it looks after itself, asleep (W6)"},
         {sum.running == 0, "workers are counted as running (S6)"},
     };
     for (size_t index = 0; index < sizeof expectations / sizeof expectations[0]; index++) {

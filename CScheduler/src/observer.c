@@ -44,7 +44,7 @@ static csched_observer_snapshot *reference(csched_scheduler *scheduler)
                 break;
             }
             // O1
-        } while (!csched_cas_weak(&snapshot->references, &references, references + 1, acquire, relaxed));
+        } while (!csched_cas_weak(&snapshot->references, &references, references + 1, relaxed, relaxed));
     }
     csched_reclaim_exit();
     return snapshot;
@@ -79,5 +79,5 @@ csched_status csched_scheduler_observe(csched_scheduler *scheduler, const csched
 
 void csched_observer_dispose(csched_scheduler *scheduler)
 {
-    unreference(scheduler, csched_exchange(&scheduler->observer, NULL, acq_rel));
+    unreference(scheduler, csched_load(&scheduler->observer, relaxed)); // nobody else has the scheduler
 }

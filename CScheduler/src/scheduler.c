@@ -340,9 +340,7 @@ csched_status csched_scheduler_create(const csched_configuration *configuration,
         return status;
     }
     enlist(scheduler);
-    pthread_mutex_lock(&scheduler->lifecycle);
-    status = grow(scheduler, workers);
-    pthread_mutex_unlock(&scheduler->lifecycle);
+    status = grow(scheduler, workers); // without `lifecycle`: nobody else has it yet
     if (status != CSCHED_OK) {
         csched_scheduler_destroy(scheduler);
         return status;
@@ -381,7 +379,8 @@ static void end_suspension(csched_scheduler *scheduler)
 
 static void cancel_pending(csched_scheduler *scheduler)
 {
-    csched_fetch_or(&scheduler->control, CSCHED_CANCELLING, seq_cst);
+    csched_fetch_or(&scheduler->control, CSCHED_CANCELLING,
+                    relaxed); // the end of a suspension is in the same word
 }
 
 static void wait_until_stopped(csched_scheduler *scheduler, uint64_t deadline_ns)
@@ -494,25 +493,25 @@ void csched_scheduler_destroy_later(csched_scheduler *scheduler)
 
 void csched_scheduler_suspend(csched_scheduler *scheduler)
 {
-    uint32_t before = csched_load(&scheduler->control, seq_cst);
+    uint32_t before = csched_load(&scheduler->control, relaxed);
     do {
         if ((before & CSCHED_CLOSING) != 0) {
             return; // what is suspended could not be drained
         }
         csched_check(before < UINT32_MAX - CSCHED_SUSPENSION, "suspended too often");
     } while (
-        !csched_cas_weak(&scheduler->control, &before, before + CSCHED_SUSPENSION, seq_cst, seq_cst)); // P19
+        !csched_cas_weak(&scheduler->control, &before, before + CSCHED_SUSPENSION, seq_cst, relaxed)); // P19
 }
 
 void csched_scheduler_resume(csched_scheduler *scheduler)
 {
-    uint32_t before = csched_load(&scheduler->control, seq_cst);
+    uint32_t before = csched_load(&scheduler->control, relaxed);
     do {
         if (!csched_is_suspended(before) && (before & CSCHED_CLOSING) != 0) {
             return; // a shutdown has ended the suspension already
         }
         csched_check(csched_is_suspended(before), "not suspended");
-    } while (!csched_cas_weak(&scheduler->control, &before, before - CSCHED_SUSPENSION, seq_cst, seq_cst));
+    } while (!csched_cas_weak(&scheduler->control, &before, before - CSCHED_SUSPENSION, seq_cst, relaxed));
     if (!csched_is_suspended(before - CSCHED_SUSPENSION)) {
         csched_idle_wake_all(&scheduler->idle);
     }

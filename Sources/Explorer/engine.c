@@ -60,6 +60,7 @@ static struct {
     int self; // -1: outside
     bool calm;
     bool timeless;
+    bool out_of_memory;
     uint32_t alarms; // how often nobody could go on but by time
     uint64_t now_ns;
     uint64_t progress;
@@ -75,6 +76,7 @@ static size_t size_of_locals(void) { return (size_t)(end_of_locals - start_of_lo
 
 int explorer_threads(void) { return engine.count; }
 int explorer_self(void) { return engine.self; }
+void explorer_memory_ends(bool ends) { engine.out_of_memory = ends; }
 size_t explorer_allocated(void) { return heap_live(); }
 uint64_t explorer_progress(void) { return engine.progress; }
 
@@ -550,7 +552,7 @@ void explorer_unlock(const explorer_site *site, void *word)
 
 void *explorer_allocate(size_t size, size_t alignment)
 {
-    if (engine.program->allocations_fail && engine.self >= 0 && choose_failure()) {
+    if (engine.out_of_memory || (engine.program->allocations_fail && engine.self >= 0 && choose_failure())) {
         return NULL;
     }
     void *memory = heap_allocate(size, alignment);
@@ -660,7 +662,7 @@ engine_outcome engine_execute(const explorer_program *program, const explorer_op
     engine.trace = trace;
     engine.count = 0;
     engine.self = -1;
-    engine.calm = engine.timeless = false;
+    engine.calm = engine.timeless = engine.out_of_memory = false;
     engine.alarms = 0;
     engine.now_ns = 0;
     engine.outcome = (engine_outcome){.failed = false};

@@ -80,6 +80,12 @@ static void workers_main(void)
     expect(csched_scheduler_resize(scheduler, 0) == CSCHED_INVALID_WORKERS, "it is resized to 0 workers");
     expect(csched_scheduler_resize(scheduler, CSCHED_WORKERS_MAX + 1) == CSCHED_INVALID_WORKERS,
            "it is resized to 257 workers");
+    explorer_memory_ends(true);
+    expect(csched_scheduler_resize(scheduler, CSCHED_WORKERS_MAX) == CSCHED_OUT_OF_MEMORY,
+           "256 workers are refused, and not for want of memory");
+    expect(status_of(with_workers(CSCHED_WORKERS_MAX)) == CSCHED_OUT_OF_MEMORY,
+           "256 workers are refused, and not for want of memory");
+    explorer_memory_ends(false);
     expect(csched_scheduler_statistics(scheduler).workers == 3,
            "the statistics know another number of workers");
     for (int number = 0; number < 3; number++) {
@@ -118,6 +124,30 @@ static void most_workers_main(void)
     world_close();
 }
 MAIN(most_workers)
+
+// MARK: Statistics
+
+static void statistics_main(void)
+{
+    world_open_workers(1);
+    csched_statistics before = csched_scheduler_statistics(scheduler);
+    submit(operation(0));
+    wait_for_all();
+    explorer_settle(csched_site("settle"));
+    csched_statistics after = csched_scheduler_statistics(scheduler);
+    expect(after.submitted == before.submitted + 1 && after.executed == before.executed + 1,
+           "an operation is not counted once");
+    expect(after.woken == before.woken + 1, "a wake-up is not counted once");
+    expect(after.parked == before.parked + 1, "a sleep is not counted once");
+    expect(after.cancelled == 0 && after.stolen == 0 && after.running == 0, "what did not happen is counted");
+    csched_scheduler_suspend(scheduler);
+    submit(operation(1));
+    csched_check(csched_scheduler_shutdown(scheduler, 0) == CSCHED_OK, "shutdown");
+    expect(csched_scheduler_statistics(scheduler).cancelled == 1, "a cancellation is not counted once");
+    expect(csched_scheduler_statistics(scheduler).executed == 1, "a cancellation is counted as executed");
+    world_close();
+}
+MAIN(statistics)
 
 // MARK: Names and owners
 
@@ -158,8 +188,11 @@ static void capacity_main(void)
     csched_scheduler_resume(scheduler);
     wait_for_all();
     expect_ran(3);
-    csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
+    csched_scheduler_suspend(scheduler);
+    csched_check(csched_submit_bulk(scheduler, three, 2) == CSCHED_OK, "two places for two");
+    csched_scheduler_close(scheduler);
     expect(csched_submit(scheduler, &three[0]) == CSCHED_CLOSED, "full is answered where it is closed");
+    csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
     expect(csched_submit_bulk(scheduler, three, 3) == CSCHED_CLOSED, "full is answered where it is closed");
     world_close();
 }
@@ -284,6 +317,10 @@ static void ranges_main(void)
     range_of(INDICES_MOST, 50);
     expect(csched_scheduler_statistics(scheduler).executed - before.executed == 2,
            "it has other than 2 pieces");
+    before = csched_scheduler_statistics(scheduler);
+    range_of(6, 1);
+    expect(csched_scheduler_statistics(scheduler).executed - before.executed == 6,
+           "it has other than 6 pieces");
     csched_scheduler_suspend(scheduler);
     ended = completed = 0;
     csched_check(csched_submit_range(scheduler, 4, 1, index_body, finally, NULL, counter) == CSCHED_OK,
@@ -406,6 +443,7 @@ MAIN(fork)
 const explorer_program call_scenarios[] = {
     SCENARIO("call", workers, "A1 S8", "how many workers there can be, and are"),
     SCENARIO("call", most_workers, "A1 S8", "more workers than there can be threads"),
+    SCENARIO("call", statistics, "A1 S6", "what is counted"),
     SCENARIO("call", owner, "A1", "a name and an owner"),
     SCENARIO("call", capacity, "A1 K1", "full: refused"),
     SCENARIO("call", in_caller, "A1 K1", "full: run in the caller"),

@@ -1077,6 +1077,28 @@ static void full_main(void)
 }
 MAIN(full)
 
+// Two callers find it full, and run what they have.
+static void submits_and_runs_2(void) { submit(operation(2)); }
+
+static void in_callers_main(void)
+{
+    csched_configuration configuration = csched_configuration_default();
+    configuration.workers = 1;
+    configuration.capacity = 1;
+    configuration.when_full = CSCHED_WHEN_FULL_RUN_IN_CALLER;
+    world_open(configuration);
+    submit(operation_with(0, passes_gate));
+    explorer_settle(csched_site("settle"));
+    submit(operation_with(3, passes_gate));
+    int other = thread_start("submitter", submits_and_runs_2);
+    world_explore_without_time();
+    submit(operation(1));
+    thread_join(other);
+    gate_open(&gates[0]);
+    end(4);
+}
+MAIN(in_callers)
+
 // Closed while a submitter waits for room.
 static void full_and_closed_main(void)
 {
@@ -1388,6 +1410,7 @@ const explorer_program life_scenarios[] = {
     SCENARIO("life", two_inboxes, "R2 S1", "a thread has inboxes of two schedulers"),
     SCENARIO("life", owner, "R4", "an owner is set by one thread, and read by another"),
     SCENARIO("life", full, "K1 S3", "two threads want the one place of the scheduler"),
+    SCENARIO("life", in_callers, "S1 S6", "two callers run what there is no room for"),
     SCENARIO("life", full_and_closed, "S3 S13", "a shutdown while a thread waits for room"),
     SCENARIO("life", close, "S13", "closed, and nothing more: the workers end"),
     SCENARIO("life", close_full, "S3 S14", "closed while a thread waits for room, and nothing more"),

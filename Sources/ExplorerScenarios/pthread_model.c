@@ -3,17 +3,47 @@
 #include "port_explorer.h"
 
 #include <errno.h>
+#include <string.h>
 
 static struct {
     void *(*body)(void *);
     void *argument;
 } started[EXPLORER_THREADS];
 static int count;
+static bool joined[EXPLORER_THREADS];
+
+void pthread_model_begin(void)
+{
+    count = 0;
+    memset(joined, 0, sizeof joined);
+}
 
 static void (*destructor)(void *);
 explorer_thread_local void *specific;
 
-void pthread_model_begin(void) { count = 0; }
+static void note_join(int thread)
+{
+    if (joined[thread]) {
+        explorer_fail("a thread is joined twice (R3)");
+    }
+    joined[thread] = true;
+}
+
+int pthread_model_join(pthread_t thread)
+{
+    explorer_join(csched_site("join"), (int)thread);
+    note_join((int)thread);
+    return 0;
+}
+
+int pthread_model_try_join(pthread_t thread)
+{
+    if (!explorer_try_join(csched_site("try to join"), (int)thread)) {
+        return EBUSY;
+    }
+    note_join((int)thread);
+    return 0;
+}
 
 static void (*fork_prepare)(void);
 static void (*fork_parent)(void);

@@ -8,6 +8,9 @@
 #include <stdbool.h>
 
 int pthread_model_create(pthread_t *thread, void *(*body)(void *), void *argument);
+/// A thread is joined once.
+int pthread_model_join(pthread_t thread);
+int pthread_model_try_join(pthread_t thread);
 int pthread_model_key_create(pthread_key_t *key, void (*destructor)(void *));
 int pthread_model_setspecific(void *value);
 /// At the end of a thread that a scenario spawned: calls the destructor, as the end of a thread does.
@@ -19,9 +22,8 @@ void pthread_model_at_fork(void (*prepare)(void), void (*parent)(void), void (*c
 void pthread_model_fork(bool as_child);
 
 #define pthread_create(thread, attributes, body, argument) pthread_model_create((thread), (body), (argument))
-#define pthread_join(thread, result) (explorer_join(csched_site("join"), (int)(thread)), 0)
-#define pthread_tryjoin_np(thread, result)                                                                   \
-    (explorer_try_join(csched_site("try to join"), (int)(thread)) ? 0 : 1)
+#define pthread_join(thread, result) pthread_model_join(thread)
+#define pthread_tryjoin_np(thread, result) pthread_model_try_join(thread)
 #define pthread_detach(thread) ((void)(thread), 0)
 #define pthread_self() ((pthread_t)explorer_self())
 #define pthread_setname_np(thread, name) ((void)(thread), (void)(name), 0)

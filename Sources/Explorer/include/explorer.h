@@ -83,6 +83,8 @@ void *explorer_allocate(size_t size, size_t alignment);
 /// Later accesses fail, and so does the call if there is an earlier one that does not happen before it; the
 /// memory is not used again in this execution.
 void explorer_free(void *memory);
+/// From here on there is none, or there is some again.
+void explorer_memory_ends(bool ends);
 /// How many pieces of memory are allocated.
 size_t explorer_allocated(void);
 

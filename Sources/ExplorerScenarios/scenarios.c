@@ -11,7 +11,9 @@ const explorer_program *scenario_at(size_t index)
         {deque_scenarios, deque_scenario_count},       {inbox_scenarios, inbox_scenario_count},
         {registry_scenarios, registry_scenario_count}, {completion_scenarios, completion_scenario_count},
         {capacity_scenarios, capacity_scenario_count}, {idle_scenarios, idle_scenario_count},
-        {parking_scenarios, parking_scenario_count},   {life_scenarios, life_scenario_count},
+        {parking_scenarios, parking_scenario_count},   {life_suspend_scenarios, life_suspend_scenario_count},
+        {life_end_scenarios, life_end_scenario_count}, {life_crew_scenarios, life_crew_scenario_count},
+        {life_use_scenarios, life_use_scenario_count}, {life_observe_scenarios, life_observe_scenario_count},
         {lane_scenarios, lane_scenario_count},         {join_scenarios, join_scenario_count},
         {call_scenarios, call_scenario_count},
     };

@@ -1,0 +1,45 @@
+// life.h - what the scenarios of a scheduler's life share: bodies, ends, and expectations.
+
+#ifndef LIFE_H
+#define LIFE_H
+
+#include "world.h"
+
+/// Waits for all, of whom there are `count`, and closes the world.
+void end_with(int count);
+/// So that no departure is spent on it: all others go on until they wait, or one of them is kept.
+void give_way(void);
+
+// MARK: Bodies
+
+void passes_gate(void *context, void *extra, csched_disposition disposition);
+void opens_gate(void *context, void *extra, csched_disposition disposition);
+void opens_gate_2(void *context, void *extra, csched_disposition disposition);
+/// Opens the gate 0, and waits for the gate 1.
+void tells_and_waits_for_gate_1(void *context, void *extra, csched_disposition disposition);
+/// Four more, of the body below.
+void submits_many(void *context, void *extra, csched_disposition disposition);
+
+/// Plain: written while no body may start.
+extern int quiet;
+/// Looks whether it may run, and runs.
+void looks_around(int number, csched_disposition disposition);
+void stays_quiet(void *context, void *extra, csched_disposition disposition);
+/// What suspend promises: when nothing runs, nothing starts.
+void suspends_and_resumes(void);
+
+// MARK: The end
+
+/// Whether a submission was accepted, where it may be refused.
+extern bool accepted[ITEMS_MOST];
+void submits_0_and_1(void);
+void submits_operation_0(void);
+void submits_operation_1(void);
+void expect_accepted(int count, bool cancelling);
+void shut_down(uint64_t timeout_ns);
+void shuts_down(void);
+void closes(void);
+/// It opens the gate 0.
+void watch_the_end_of_a_worker(void);
+
+#endif

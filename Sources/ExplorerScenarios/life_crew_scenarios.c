@@ -1,0 +1,292 @@
+// life_crew_scenarios.c - workers come and go.
+
+#include "life.h"
+
+#include "scenarios.h"
+
+static void tells_and_waits(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    submit(operation(5));
+    gate_open(&gates[2]);
+    gate_pass(&gates[3]);
+    ran(number_of(context), disposition);
+}
+
+static void passes_gate_1(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_open(&gates[2]);
+    gate_pass(&gates[1]);
+    ran(number_of(context), disposition);
+}
+
+static void passes_gate_3(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_pass(&gates[3]);
+    ran(number_of(context), disposition);
+}
+
+// The worker that goes has operations in its deque, or is asleep.
+static void shrink_main(void)
+{
+    world_open_workers(2);
+    submit(operation_with(0, submits_many));
+    quiet = 0;
+    world_explore();
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    end_with(5);
+}
+MAIN(shrink)
+
+static void shrink_asleep_main(void)
+{
+    world_open_workers(2);
+    watch_the_end_of_a_worker();
+    world_explore_without_time();
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    gate_pass(&gates[0]);
+    submit(operation(0));
+    end_with(1);
+}
+MAIN(shrink_asleep)
+
+// The worker that goes was woken a moment ago, by a submission (P26).
+static void shrink_woken_main(void)
+{
+    world_open_workers(2);
+    watch_the_end_of_a_worker();
+    submit(operation_with(0, passes_gate_1));
+    gate_pass(&gates[2]);
+    explorer_settle(csched_site("settle"));
+    world_explore_without_time();
+    submit(operation(1));
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    gate_pass(&gates[0]);
+    gate_open(&gates[1]);
+    end_with(2);
+}
+MAIN(shrink_woken)
+
+// The worker that goes has run a body, and the scheduler is suspended: it does not show as running, and what
+// the body read may be written.
+static void reads_and_waits(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_open(&gates[2]);
+    gate_pass(&gates[1]);
+    looks_around(number_of(context), disposition);
+}
+
+static void shrink_suspended_main(void)
+{
+    quiet = 0;
+    world_open_workers(2);
+    submit(operation_with(0, passes_gate_3));
+    submit(operation_with(1, reads_and_waits));
+    gate_pass(&gates[2]);
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    gate_open(&gates[3]);
+    explorer_settle(csched_site("settle"));
+    world_explore_without_time();
+    gate_open(&gates[1]);
+    suspends_and_resumes();
+    end_with(2);
+}
+MAIN(shrink_suspended)
+
+// The worker that goes has always something to do: it goes all the same.
+static void goes_on_until_stopped(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_open(&gates[2]);
+    if (gate_is_open(&gates[0])) {
+        ran(number_of(context), disposition);
+    } else {
+        csched_yield(); // or the explorer would run nothing else
+        submit(operation_with(number_of(context), goes_on_until_stopped));
+    }
+}
+
+static void shrink_endless_main(void)
+{
+    world_open_workers(2);
+    watch_the_end_of_a_worker();
+    submit(operation_with(0, passes_gate_1));
+    gate_pass(&gates[2]);
+    gates[2].open = 0;
+    submit(operation_with(1, goes_on_until_stopped));
+    gate_pass(&gates[2]);
+    world_explore_without_time();
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    gate_pass(&gates[0]);
+    gate_open(&gates[1]);
+    end_with(2);
+}
+MAIN(shrink_endless)
+
+// A worker goes with an operation in its deque, and its memory goes: the operation does not.
+static void submits_children_and_waits(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    csched_operation children[] = {operation_with(1, tells_and_waits), operation(2), operation(3),
+                                   operation(4)};
+    csched_check(csched_submit_bulk(scheduler, children, 4) == CSCHED_OK, "a submission was not accepted");
+    gate_pass(&gates[1]);
+    ran(number_of(context), disposition);
+}
+
+static void shrink_twice_main(void)
+{
+    world_open_workers(2);
+    watch_the_end_of_a_worker();
+    submit(operation_with(0, submits_children_and_waits));
+    gate_pass(&gates[2]);
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    gate_open(&gates[3]);
+    world_explore();
+    gate_pass(&gates[0]);
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    gate_open(&gates[1]);
+    end_with(6);
+}
+MAIN(shrink_twice)
+
+// The worker that goes finds no memory for handing over what it has.
+static void shrink_memory_main(void)
+{
+    world_open_workers(2);
+    watch_the_end_of_a_worker();
+    submit(operation_with(0, submits_children_and_waits));
+    gate_pass(&gates[2]);
+    csched_status status = CSCHED_OUT_OF_MEMORY;
+    world_explore_without_time();
+    while (status == CSCHED_OUT_OF_MEMORY) {
+        status = csched_scheduler_resize(scheduler, 1);
+    }
+    csched_check(status == CSCHED_OK, "resize");
+    gate_open(&gates[3]);
+    gate_pass(&gates[0]);
+    gate_open(&gates[1]);
+    wait_for_all();
+    expect_ran(6);
+    world_close();
+}
+MAIN(shrink_memory)
+
+// A worker comes while the only other one waits for what it can run.
+static void grow_main(void)
+{
+    world_open_workers(1);
+    submit(operation_with(0, passes_gate));
+    submit(operation_with(1, opens_gate));
+    explorer_settle(csched_site("settle"));
+    world_explore();
+    csched_check(csched_scheduler_resize(scheduler, 2) == CSCHED_OK, "resize");
+    end_with(2);
+}
+MAIN(grow)
+
+static void resizes(void) { csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize"); }
+
+// One goes, one comes, and operations are on their way.
+static void shrink_and_grow_main(void)
+{
+    world_open_workers(2);
+    csched_completion_enter(counter, 1);
+    int other = thread_start("resizer", resizes);
+    world_explore_without_time();
+    submit(operation(0));
+    csched_check(csched_scheduler_resize(scheduler, 2) == CSCHED_OK, "resize");
+    submit(operation(1));
+    thread_join(other);
+    (void)csched_completion_leave(counter, 1);
+    end_with(2);
+}
+MAIN(shrink_and_grow)
+
+// A worker comes while the scheduler ends.
+static void grows(void)
+{
+    csched_status status = csched_scheduler_resize(scheduler, 2);
+    csched_check(status == CSCHED_OK || status == CSCHED_CLOSED, "resize");
+}
+
+static void grow_and_shut_down_main(void)
+{
+    world_open_workers(1);
+    int other = thread_start("resizer", grows);
+    world_explore_without_time();
+    csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
+    if (csched_scheduler_workers(scheduler) != 0) {
+        explorer_fail("%u workers are left after the shutdown (S13)", csched_scheduler_workers(scheduler));
+    }
+    thread_join(other);
+    world_close();
+}
+MAIN(grow_and_shut_down)
+
+// Somebody counts while workers go, are taken out, and their memory goes.
+static void counts(void)
+{
+    csched_statistics sum = csched_scheduler_statistics(scheduler);
+    if (sum.executed != 1 || sum.submitted != 1) {
+        explorer_fail("%llu operations of one were executed (S6)", (unsigned long long)sum.executed);
+    }
+}
+
+static void statistics_main(void)
+{
+    world_open_workers(2);
+    submit(operation(0));
+    wait_for_all();
+    explorer_settle(csched_site("settle"));
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    explorer_settle(csched_site("settle"));
+    int other = thread_start("counter", counts);
+    world_explore_without_time();
+    csched_check(csched_scheduler_resize(scheduler, 2) == CSCHED_OK, "resize");
+    csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
+    thread_join(other);
+    end_with(1);
+}
+MAIN(statistics)
+
+// Two resizes at once, each of which takes out those that have gone.
+static void resizes_to_two(void)
+{
+    csched_check(csched_scheduler_resize(scheduler, 2) == CSCHED_OK, "resize");
+}
+
+static void resize_twice_main(void)
+{
+    world_open_workers(2);
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    explorer_settle(csched_site("settle"));
+    int other = thread_start("resizer", resizes_to_two);
+    world_explore_without_time();
+    csched_check(csched_scheduler_resize(scheduler, 2) == CSCHED_OK, "resize");
+    thread_join(other);
+    if (csched_scheduler_workers(scheduler) != 2) {
+        explorer_fail("there are %u workers instead of 2 (S8)", csched_scheduler_workers(scheduler));
+    }
+    world_close();
+}
+MAIN(resize_twice)
+
+const explorer_program life_crew_scenarios[] = {
+    SCENARIO("life", shrink, "S1 S3 S8", "a worker goes that has operations in its deque"),
+    SCENARIO("life", shrink_asleep, "S3 S8", "a worker goes that sleeps"),
+    SCENARIO("life", shrink_twice, "S1 R3", "a worker that has gone is taken apart"),
+    SCENARIO("life", shrink_woken, "S3 S8", "a worker goes that was woken a moment ago"),
+    SCENARIO("life", shrink_suspended, "S7 R4", "a worker goes, and the scheduler is suspended"),
+    SCENARIO("life", shrink_endless, "S8", "a worker goes that has always something to do"),
+    SCENARIO("life", shrink_memory, "S1 S8", "a worker goes, and memory runs out", .allocations_fail = true),
+    SCENARIO("life", grow, "S3 S12", "a worker comes"),
+    SCENARIO("life", shrink_and_grow, "S1 S3 R3", "a worker goes and one comes"),
+    SCENARIO("life", grow_and_shut_down, "S8 S13", "a worker comes while the scheduler ends"),
+    SCENARIO("life", statistics, "R3 S6", "statistics while workers come and go"),
+    SCENARIO("life", resize_twice, "S8 R3", "two threads resize"),
+};
+const size_t life_crew_scenario_count = sizeof life_crew_scenarios / sizeof life_crew_scenarios[0];

@@ -1,0 +1,203 @@
+// life_suspend_scenarios.c - suspend and resume, beside operations that come and run.
+
+#include "life.h"
+
+#include "scenarios.h"
+
+// Operations that come from outside.
+static void suspend_main(void)
+{
+    quiet = 0;
+    world_open_workers(1);
+    submit(operation_with(0, stays_quiet));
+    submit(operation_with(1, stays_quiet));
+    world_explore_without_time();
+    suspends_and_resumes();
+    end_with(2);
+}
+MAIN(suspend)
+
+// A chain: each operation submits the next, and is popped as the last one of the deque, or fairly.
+static void submits_the_next(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    int number = number_of(context);
+    looks_around(number, disposition);
+    if (number < 3) {
+        submit(operation_with(number + 1, submits_the_next));
+    }
+}
+
+static void suspend_chain_main(void)
+{
+    quiet = 0;
+    world_open_workers(1);
+    submit(operation_with(0, submits_the_next));
+    world_explore_without_time();
+    suspends_and_resumes();
+    end_with(4);
+}
+MAIN(suspend_chain)
+
+// A deep deque, which is popped below what is open.
+static void suspend_deep_main(void)
+{
+    quiet = 0;
+    world_open_workers(1);
+    submit(operation_with(0, submits_many));
+    world_explore_without_time();
+    suspends_and_resumes();
+    end_with(5);
+}
+MAIN(suspend_deep)
+
+// A second worker steals, and is suspended with what it has stolen.
+static void suspend_two_main(void)
+{
+    quiet = 0;
+    world_open_workers(2);
+    submit(operation_with(0, submits_many));
+    world_explore();
+    suspends_and_resumes();
+    end_with(5);
+}
+MAIN(suspend_two)
+
+// What came while suspended runs after resume, on all workers: 0 waits for 1.
+static void resume_main(void)
+{
+    world_open_workers(2);
+    csched_scheduler_suspend(scheduler);
+    csched_scheduler_suspend(scheduler);
+    submit(operation_with(0, passes_gate));
+    submit(operation_with(1, opens_gate));
+    csched_scheduler_resume(scheduler);
+    explorer_settle(csched_site("settle"));
+    world_explore();
+    csched_scheduler_resume(scheduler);
+    end_with(2);
+}
+MAIN(resume)
+
+// A submission beside the suspension and its end: one of the two wakes the worker.
+static void submits_0(void) { submit(operation(0)); }
+
+static void submit_suspended_main(void)
+{
+    world_open_workers(1);
+    csched_completion_enter(counter, 1);
+    int submitter = thread_start("submitter", submits_0);
+    world_explore_without_time();
+    csched_scheduler_suspend(scheduler);
+    csched_scheduler_resume(scheduler);
+    thread_join(submitter);
+    (void)csched_completion_leave(counter, 1);
+    end_with(1);
+}
+MAIN(submit_suspended)
+
+// The worker has put back what it had in its hand, and is about to sleep, when the suspension ends.
+static void tells_waits_and_submits(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_open(&gates[0]);
+    gate_pass(&gates[1]);
+    ran(number_of(context), disposition);
+    submit(operation(1));
+}
+
+static void resume_race_main(void)
+{
+    world_open_workers(1);
+    submit(operation_with(0, tells_waits_and_submits));
+    gate_pass(&gates[0]);
+    csched_scheduler_suspend(scheduler);
+    gate_open(&gates[1]);
+    world_explore_without_time();
+    give_way();
+    csched_scheduler_resume(scheduler);
+    end_with(2);
+}
+MAIN(resume_race)
+
+// The same, and the scheduler is shut down then: what was put back is not forgotten.
+static void tells_and_submits(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    submit(operation(1));
+    gate_open(&gates[0]);
+    gate_pass(&gates[1]);
+    ran(number_of(context), disposition);
+    gate_open(&gates[2]);
+}
+
+static void suspend_and_drain_main(void)
+{
+    world_open_workers(1);
+    submit(operation_with(0, tells_and_submits));
+    gate_pass(&gates[0]);
+    csched_scheduler_suspend(scheduler);
+    world_explore_without_time();
+    gate_open(&gates[1]);
+    gate_pass(&gates[2]);
+    csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
+    end_with(2);
+}
+MAIN(suspend_and_drain)
+
+// A suspended worker sleeps, and does not look at what it has put back over and over.
+static void suspended_sleeps_main(void)
+{
+    world_open_workers(1);
+    submit(operation_with(0, tells_and_submits));
+    gate_pass(&gates[0]);
+    csched_scheduler_suspend(scheduler);
+    gate_open(&gates[1]);
+    explorer_settle(csched_site("settle"));
+    world_explore_without_time();
+    csched_scheduler_resume(scheduler);
+    end_with(2);
+}
+MAIN(suspended_sleeps)
+
+// A notification that waits, on a worker that runs no body: the worker shows as running while it helps, and not
+// afterwards.
+static csched_completion *second;
+
+static void waits_for_second(void *unused)
+{
+    (void)unused;
+    submit((csched_operation){.run = stays_quiet, .context = (void *)(intptr_t)2, .counter = second});
+    csched_check(csched_completion_wait(second, CSCHED_FOREVER) == CSCHED_WAIT_COMPLETED, "wait");
+    gate_open(&gates[2]);
+}
+
+static void notification_waits_main(void)
+{
+    quiet = 0;
+    world_open_workers(1);
+    second = csched_completion_create();
+    submit(operation_with(0, tells_and_waits_for_gate_1));
+    gate_pass(&gates[0]);
+    csched_notification_release(csched_completion_notify(counter, waits_for_second, NULL));
+    world_explore_without_time();
+    gate_open(&gates[1]);
+    gate_pass(&gates[2]);
+    end_with(2);
+    csched_completion_release(second);
+}
+MAIN(notification_waits)
+
+const explorer_program life_suspend_scenarios[] = {
+    SCENARIO("life", suspend, "S7 S3", "suspended while operations come from outside"),
+    SCENARIO("life", suspend_chain, "S7 S3", "suspended while each operation submits the next"),
+    SCENARIO("life", suspend_deep, "S7 S3", "suspended while a deep deque is emptied"),
+    SCENARIO("life", suspend_two, "S7 S3", "suspended while a second worker steals"),
+    SCENARIO("life", resume, "S3 S7", "resumed with two operations that need a worker each"),
+    SCENARIO("life", submit_suspended, "S3 S7", "a submission beside a suspension"),
+    SCENARIO("life", resume_race, "S3 S7", "a worker falls asleep suspended, and is resumed"),
+    SCENARIO("life", suspend_and_drain, "S13 S7", "a worker falls asleep suspended, and is shut down"),
+    SCENARIO("life", suspended_sleeps, "S7 S17", "a suspended worker sleeps"),
+    SCENARIO("life", notification_waits, "S6 S16", "a notification waits on a worker"),
+};
+const size_t life_suspend_scenario_count = sizeof life_suspend_scenarios / sizeof life_suspend_scenarios[0];

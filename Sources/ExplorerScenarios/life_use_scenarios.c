@@ -1,0 +1,215 @@
+// life_use_scenarios.c - capacity, fairness, memory that runs out, threads that come and go.
+
+#include "life.h"
+
+#include "scenarios.h"
+
+// MARK: Capacity
+
+static void full_main(void)
+{
+    csched_configuration configuration = csched_configuration_default();
+    configuration.workers = 1;
+    configuration.capacity = 1;
+    world_open(configuration);
+    csched_completion_enter(counter, 1);
+    int one = thread_start("submitter", submits_operation_0);
+    int other = thread_start("submitter", submits_operation_1);
+    world_explore_without_time();
+    thread_join(one);
+    thread_join(other);
+    (void)csched_completion_leave(counter, 1);
+    end_with(2);
+}
+MAIN(full)
+
+// Two callers find it full, and run what they have.
+static void submits_and_runs_2(void) { submit(operation(2)); }
+
+static void in_callers_main(void)
+{
+    csched_configuration configuration = csched_configuration_default();
+    configuration.workers = 1;
+    configuration.capacity = 1;
+    configuration.when_full = CSCHED_WHEN_FULL_RUN_IN_CALLER;
+    world_open(configuration);
+    submit(operation_with(0, passes_gate));
+    explorer_settle(csched_site("settle"));
+    submit(operation_with(3, passes_gate));
+    int other = thread_start("submitter", submits_and_runs_2);
+    world_explore_without_time();
+    submit(operation(1));
+    thread_join(other);
+    gate_open(&gates[0]);
+    end_with(4);
+}
+MAIN(in_callers)
+
+// Closed while a submitter waits for room.
+static void full_and_closed_main(void)
+{
+    csched_configuration configuration = csched_configuration_default();
+    configuration.workers = 1;
+    configuration.capacity = 1;
+    world_open(configuration);
+    csched_scheduler_suspend(scheduler);
+    int submitter = thread_start("submitter", submits_0_and_1);
+    explorer_settle(csched_site("settle"));
+    world_explore_without_time();
+    shut_down(CSCHED_FOREVER);
+    explorer_calm(true);
+    thread_join(submitter);
+    expect_accepted(2, false);
+    world_close();
+}
+MAIN(full_and_closed)
+
+// Operations that submit themselves, without end: what comes from outside is run all the same, and room is
+// made.
+static void goes_on_until_open(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra, (void)disposition;
+    if (!gate_is_open(&gates[0])) {
+        csched_yield(); // or the explorer would run nothing else
+        submit(operation_with(number_of(context), goes_on_until_open));
+    }
+}
+
+static void opens_gate_and_runs(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    ran(number_of(context), disposition);
+    gate_open(&gates[0]);
+}
+
+static void fair_main(void)
+{
+    csched_configuration configuration = csched_configuration_default();
+    configuration.workers = 1;
+    configuration.capacity = 1;
+    world_open(configuration);
+    submit(operation_with(8, goes_on_until_open));
+    world_explore_without_time();
+    submit(operation(0));
+    submit(operation_with(1, opens_gate_and_runs));
+    end_with(2);
+}
+MAIN(fair)
+
+// The same inside: an older operation of the worker's own deque.
+static void submits_the_gate_and_goes_on(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra, (void)disposition;
+    submit(operation_with(0, opens_gate_and_runs));
+    submit(operation_with(number_of(context), goes_on_until_open));
+}
+
+static void fair_inside_main(void)
+{
+    world_open_workers(1);
+    submit(operation_with(8, submits_the_gate_and_goes_on));
+    world_explore_without_time();
+    end_with(1);
+}
+MAIN(fair_inside)
+
+// Memory runs out somewhere: what was refused is not run, what was accepted is, and no place is lost.
+static bool was_accepted[2];
+
+static void submits_if_there_is_memory(int number)
+{
+    csched_operation what = operation(number);
+    csched_status status = csched_submit(scheduler, &what);
+    csched_check(status == CSCHED_OK || status == CSCHED_OUT_OF_MEMORY, "neither accepted nor out of memory");
+    was_accepted[number] = status == CSCHED_OK;
+}
+
+static void submits_1_if_there_is_memory(void) { submits_if_there_is_memory(1); }
+
+static void memory_main(void)
+{
+    csched_configuration configuration = csched_configuration_default();
+    configuration.workers = 1;
+    configuration.capacity = 1;
+    world_open(configuration);
+    int other = thread_start("submitter", submits_1_if_there_is_memory);
+    world_explore_without_time();
+    submits_if_there_is_memory(0);
+    thread_join(other);
+    wait_for_all();
+    for (int number = 0; number < 2; number++) {
+        if (times_run(number) != was_accepted[number]) {
+            explorer_fail("operation %d was %s, and run %d times (S1)", number,
+                          was_accepted[number] ? "accepted" : "refused", times_run(number));
+        }
+    }
+    world_close();
+}
+MAIN(memory)
+
+// MARK: Threads
+
+// A thread comes, submits and ends, over and over: its inbox is emptied, and goes.
+// A thread that has submitted has ended: its inbox is taken out while another thread shuts down.
+static void churn_and_close_main(void)
+{
+    world_open_workers(1);
+    csched_scheduler_suspend(scheduler);
+    int one = thread_start("submitter", submits_operation_0);
+    thread_join(one);
+    world_explore_without_time();
+    csched_scheduler_resume(scheduler);
+    csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
+    end_with(1);
+}
+MAIN(churn_and_close)
+
+static void churn_main(void)
+{
+    world_open_workers(1);
+    csched_completion_enter(counter, 1);
+    int one = thread_start("submitter", submits_operation_0);
+    world_explore_without_time();
+    thread_join(one);
+    int other = thread_start("submitter", submits_operation_1);
+    thread_join(other);
+    (void)csched_completion_leave(counter, 1);
+    end_with(2);
+}
+MAIN(churn)
+
+// The scheduler is given up on its own worker.
+static void gives_up(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    ran(number_of(context), disposition);
+    gate_pass(&gates[0]);
+    csched_scheduler_destroy_later(scheduler);
+}
+
+static void destroy_later_main(void)
+{
+    world_open_workers(1);
+    world_explore();
+    submit(operation_with(0, gives_up));
+    gate_open(&gates[0]); // nobody but the worker uses it any more
+    wait_for_all();
+    expect_ran(1);
+    explorer_calm(true);
+    csched_completion_release(counter);
+}
+MAIN(destroy_later)
+
+const explorer_program life_use_scenarios[] = {
+    SCENARIO("life", full, "K1 S3", "two threads want the one place of the scheduler"),
+    SCENARIO("life", in_callers, "S1 S6", "two callers run what there is no room for"),
+    SCENARIO("life", full_and_closed, "S3 S13", "a shutdown while a thread waits for room"),
+    SCENARIO("life", fair, "S11 S3", "operations that submit themselves, and others from outside"),
+    SCENARIO("life", fair_inside, "S11", "operations that submit themselves, and an older one"),
+    SCENARIO("life", memory, "S1 S6", "memory runs out", .allocations_fail = true),
+    SCENARIO("life", churn_and_close, "R3 S13",
+             "a thread that has submitted has ended, and the scheduler ends"),
+    SCENARIO("life", churn, "R1 S1", "threads come, submit and end"),
+    SCENARIO("life", destroy_later, "R1 S13", "a scheduler is given up on its own worker"),
+};
+const size_t life_use_scenario_count = sizeof life_use_scenarios / sizeof life_use_scenarios[0];

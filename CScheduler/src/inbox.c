@@ -17,6 +17,8 @@
 //       submitter wrote.
 //   P7  append: published, then the idle words <-> park: idle words, then published; all seq_cst. See idle.c,
 //       W1.
+//   P8  take: taken (release) -> a look that finds nothing: taken (acquire). Who sees that an operation was
+//       taken sees that its taker is busy, and does not end the scheduler under it (X6).
 //
 // Nothing here waits for another thread: a submitter stopped anywhere has either published all of its append
 // or none.
@@ -147,7 +149,8 @@ size_t csched_inbox_take(csched_inbox *inbox, csched_operation *operations, size
         for (uint64_t offset = 0; offset < count; offset++) {
             operations[offset] = csched_slot_read(&segment->slots[taken + offset - segment->base]);
         }
-        return csched_cas(&segment->taken, &taken, taken + count, relaxed, relaxed) ? (size_t)count : 0; // B2
+        // B2, P8
+        return csched_cas(&segment->taken, &taken, taken + count, release, relaxed) ? (size_t)count : 0;
     }
 }
 
@@ -156,7 +159,7 @@ bool csched_inbox_is_empty(const csched_inbox *inbox)
     uint64_t published = csched_load(&inbox->published, seq_cst) & ~CLOSED; // P7
     const csched_segment *segment = csched_load(&inbox->head, acquire);
     // taken may lie behind when head has just swung: the segments after head hold only what nobody has taken.
-    return csched_load(&segment->taken, relaxed) >= published;
+    return csched_load(&segment->taken, acquire) >= published; // P8
 }
 
 uint64_t csched_inbox_appended(const csched_inbox *inbox)

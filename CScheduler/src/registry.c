@@ -190,7 +190,8 @@ static void unlist_if_left(csched_registry *registry, csched_registry_chunk *chu
         return;
     }
     csched_submitter *expected = submitter;
-    if (csched_cas(&chunk->place[place], &expected, NULL, relaxed, relaxed)) { // it decides, and nothing else
+    // release: who finds nobody in the place has seen what we saw in the inbox (P8).
+    if (csched_cas(&chunk->place[place], &expected, NULL, release, relaxed)) {
         csched_fetch_add(&registry->departed, csched_inbox_appended(&submitter->inbox), relaxed);
         csched_fetch_and(&chunk->occupied, ~(UINT64_C(1) << place), release);
         csched_reclaim_retire(registry->domain, &submitter->retired, free_submitter); // R2

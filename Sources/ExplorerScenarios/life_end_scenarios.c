@@ -81,6 +81,34 @@ static void drain_two_main(void)
 }
 MAIN(drain_two)
 
+// The last operation comes while one worker falls asleep, and needs both: the other one takes it, and is busy
+// with it, so nobody may stop the scheduler under it.
+static void submits_1_and_waits(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    ran(number_of(context), disposition);
+    submit(operation_with(1, opens_gate));
+    gate_pass(&gates[0]);
+}
+
+static void drain_late_main(void)
+{
+    world_open_workers(2);
+    accepted[0] = accepted[1] = true;
+    submit(operation_with(8, tells_and_waits_for_gate_1));
+    gate_pass(&gates[0]);
+    gates[0].open = 0;
+    explorer_settle(csched_site("settle"));
+    world_explore();
+    gate_open(&gates[1]);
+    submit(operation_with(0, submits_1_and_waits));
+    shut_down(CSCHED_FOREVER);
+    explorer_calm(true);
+    expect_accepted(2, false);
+    world_close();
+}
+MAIN(drain_late)
+
 // A worker sleeps inside a body: it may still submit, and need the other worker for it.
 static csched_completion *inner;
 
@@ -458,6 +486,7 @@ const explorer_program life_end_scenarios[] = {
     SCENARIO("life", drain_again, "S13 S14", "a thread's later submission beside a shutdown"),
     SCENARIO("life", cancel, "C1 C4 S13", "a thread's first submission beside a shutdown that cancels"),
     SCENARIO("life", drain_two, "S13", "a shutdown while one of two workers submits"),
+    SCENARIO("life", drain_late, "S13 S12", "the last operation comes as a worker falls asleep"),
     SCENARIO("life", drain_nested, "S13 S16", "a shutdown while a worker waits inside a body"),
     SCENARIO("life", lend, "R3 S5", "a scheduler goes after a wait inside a body"),
     SCENARIO("life", wait_for_nothing, "S5", "a wait inside a body for nothing"),

@@ -147,8 +147,8 @@ static bool is_index_used(const csched_crew *crew, uint32_t index)
 static void add_statistics(csched_statistics *sum, const csched_worker *worker)
 {
     sum->submitted += csched_load(&worker->submitted, relaxed);
-    sum->executed += csched_load(&worker->executed, acquire);
-    sum->cancelled += csched_load(&worker->cancelled, acquire);
+    sum->executed += csched_load(&worker->executed, relaxed);
+    sum->cancelled += csched_load(&worker->cancelled, relaxed);
     sum->stolen += csched_load(&worker->stolen, relaxed);
     sum->parked += csched_load(&worker->parked, relaxed);
     sum->running += csched_load(&worker->running, seq_cst); // P19
@@ -399,7 +399,7 @@ static void wait_until_stopped(csched_scheduler *scheduler, uint64_t deadline_ns
 // closing.
 static void join_all(csched_scheduler *scheduler)
 {
-    const csched_crew *crew = csched_load(&scheduler->crew, acquire);
+    const csched_crew *crew = csched_load(&scheduler->crew, relaxed);
     for (uint32_t position = 0; position < crew->count; position++) {
         (void)pthread_join(crew->workers[position]->thread, NULL);
     }
@@ -547,8 +547,8 @@ csched_statistics csched_scheduler_statistics(csched_scheduler *scheduler)
     if (!reader) {
         csched_reclaim_join();
     }
-    csched_reclaim_enter();
-    const csched_crew *crew = csched_load(&scheduler->crew, acquire);
+    csched_reclaim_enter(); // for the registry; `lifecycle` keeps the crew
+    const csched_crew *crew = csched_load(&scheduler->crew, relaxed);
     for (uint32_t position = 0; position < crew->count; position++) {
         add_statistics(&sum, crew->workers[position]);
     }

@@ -73,9 +73,9 @@ static void end_main(void)
 {
     open_lane(1);
     csched_operation first = operation_with(0, opens_gate);
+    world_explore_without_time();
     csched_check(csched_lane_submit(lane, &first) == CSCHED_OK, "submit");
     gate_pass(&gates[0]);
-    world_explore_without_time();
     must_submit(1);
     csched_lane_release(lane);
     wait_for_all();

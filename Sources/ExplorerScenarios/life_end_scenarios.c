@@ -364,6 +364,14 @@ static void cancel_twice_main(void)
 MAIN(cancel_twice)
 
 // Suspended beside a close: who was suspended in time starts nothing until the resume.
+static void submits_late(void)
+{
+    csched_operation what = operation(1);
+    if (csched_submit(scheduler, &what) != CSCHED_CLOSED) {
+        explorer_fail("a submission after the close was accepted (S14)");
+    }
+}
+
 static void suspend_and_close_main(void)
 {
     quiet = 0;
@@ -376,6 +384,7 @@ static void suspend_and_close_main(void)
         explorer_plain_write(csched_site("quiet"), &quiet);
         quiet = 1;
         thread_join(other);
+        thread_join(thread_start("late", submits_late));
         give_way();
         if (!scheduler_model_is_suspended(scheduler)) {
             explorer_fail("a close has ended a suspension (S7)");
@@ -391,33 +400,42 @@ static void suspend_and_close_main(void)
 }
 MAIN(suspend_and_close)
 
-// Two schedulers come and go at once, each with a thread of its own that submits.
-static void uses_one(int number)
+// Two schedulers come at once, and go one after the other; what is submitted to one runs on that one.
+static csched_scheduler *both[2];
+
+static void creates(int number)
 {
     csched_configuration configuration = csched_configuration_default();
     configuration.workers = 1;
-    csched_scheduler *own = NULL;
-    csched_check(csched_scheduler_create(&configuration, &own) == CSCHED_OK, "create");
-    csched_operation what = operation(number);
-    what.counter = NULL;
-    csched_check(csched_submit(own, &what) == CSCHED_OK, "a submission was not accepted");
-    csched_scheduler_destroy(own);
-    if (times_run(number) != 1) {
-        explorer_fail("operation %d was run %d times (S1)", number, times_run(number));
-    }
+    csched_check(csched_scheduler_create(&configuration, &both[number]) == CSCHED_OK, "create");
 }
 
-static void uses_a_first(void) { uses_one(0); }
-static void uses_a_second(void) { uses_one(1); }
+static void creates_a_second(void) { creates(1); }
+
+static void runs_where_it_belongs(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    if (csched_scheduler_current() != both[number_of(context)]) {
+        explorer_fail("an operation runs on another scheduler (S1)");
+    }
+    ran(number_of(context), disposition);
+}
 
 static void two_schedulers_main(void)
 {
-    int other = thread_start("other", uses_a_second);
+    int other = thread_start("other", creates_a_second);
     explorer_stop_time(true);
     world_explore();
-    uses_a_first();
-    explorer_calm(true);
+    creates(0);
     thread_join(other);
+    for (int number = 0; number < 2; number++) {
+        csched_operation what = operation_with(number, runs_where_it_belongs);
+        what.counter = NULL;
+        csched_check(csched_submit(both[number], &what) == CSCHED_OK, "a submission was not accepted");
+    }
+    csched_scheduler_destroy(both[0]);
+    csched_scheduler_destroy(both[1]);
+    expect_ran(2);
 }
 MAIN(two_schedulers)
 

@@ -80,19 +80,26 @@ static void resume_main(void)
 MAIN(resume)
 
 // A submission beside the suspension and its end: one of the two wakes the worker.
-static void submits_0(void) { submit(operation(0)); }
+static void submits_0_and_then_1(void)
+{
+    submit(operation(0));
+    gate_pass(&gates[0]);
+    submit(operation(1));
+}
 
 static void submit_suspended_main(void)
 {
     world_open_workers(1);
     csched_completion_enter(counter, 1);
-    int submitter = thread_start("submitter", submits_0);
+    int submitter = thread_start("submitter", submits_0_and_then_1);
+    explorer_settle(csched_site("settle"));
     world_explore_without_time();
+    gate_open(&gates[0]);
     csched_scheduler_suspend(scheduler);
     csched_scheduler_resume(scheduler);
     thread_join(submitter);
     (void)csched_completion_leave(counter, 1);
-    end_with(1);
+    end_with(2);
 }
 MAIN(submit_suspended)
 

@@ -163,15 +163,16 @@ bool csched_idle_found(csched_idle *idle)
     return false;
 }
 
-uint32_t csched_idle_announce(csched_idle *idle, uint32_t worker, bool nested)
+uint32_t csched_idle_announce(csched_idle *idle, uint32_t worker)
 {
     csched_fetch_sub(&idle->searching, 1, seq_cst); // W4: before its bit, which may be kicked
     csched_fetch_or(&idle->sleepers[worker / 64], bit(worker), seq_cst); // P14
-    if (!nested) {
-        csched_fetch_sub(&idle->busy, 1, seq_cst);
-    }
     return csched_fetch_sub(&idle->awake, 1, seq_cst) - 1;
 }
+
+void csched_idle_rest(csched_idle *idle) { csched_fetch_sub(&idle->busy, 1, seq_cst); }
+
+void csched_idle_stir(csched_idle *idle) { csched_fetch_add(&idle->busy, 1, seq_cst); }
 
 // One word: of two, read one after the other, each may be zero in its turn while a worker goes from one to
 // the other.
@@ -201,7 +202,7 @@ void csched_idle_sleep(csched_idle *idle, uint32_t worker, uint64_t timeout_ns)
     }
 }
 
-bool csched_idle_rise(csched_idle *idle, uint32_t worker, bool nested)
+bool csched_idle_rise(csched_idle *idle, uint32_t worker)
 {
     csched_fetch_and(&idle->sleepers[worker / 64], ~bit(worker), seq_cst); // W4
     csched_atomic(uint32_t) *parker = &idle->parkers[worker].state;
@@ -214,8 +215,5 @@ bool csched_idle_rise(csched_idle *idle, uint32_t worker, bool nested)
     (void)csched_cas(&idle->sentry, &sentry, 0, seq_cst, relaxed);
     csched_fetch_add(&idle->searching, 1, seq_cst); // W4
     csched_fetch_add(&idle->awake, 1, seq_cst);
-    if (!nested) {
-        csched_fetch_add(&idle->busy, 1, seq_cst);
-    }
     return state % CODES == NOTIFIED || state % CODES == KICKED;
 }

@@ -19,7 +19,7 @@ typedef struct {
     csched_aligned_to_line csched_atomic(uint64_t) sleepers[CSCHED_SLEEPER_WORDS];
     csched_atomic(uint32_t) searching; // workers that look for work
     csched_atomic(uint32_t) awake;     // workers that do not sleep
-    csched_atomic(uint32_t) busy;      // workers that do not sleep, or sleep inside a body (X6)
+    csched_atomic(uint32_t) busy;      // workers that do not rest (X6)
     csched_atomic(uint32_t) sentry;    // 1 + the index of the sleeper that looks again by itself; 0: none
     csched_aligned_to_line csched_atomic(uint64_t) woken; // wake-ups sent, for the statistics
     csched_parker parkers[CSCHED_WORKERS_MAX];
@@ -50,7 +50,7 @@ void csched_idle_wake_one(csched_idle *idle);
 void csched_idle_wake(csched_idle *idle, uint32_t worker);
 void csched_idle_wake_all(csched_idle *idle);
 
-/// A worker's life: it is counted awake from join to leave.
+/// A worker's life: it is counted awake and busy from join to leave.
 void csched_idle_join(csched_idle *idle);
 void csched_idle_leave(csched_idle *idle);
 
@@ -59,16 +59,19 @@ void csched_idle_leave(csched_idle *idle);
 void csched_idle_search(csched_idle *idle);
 bool csched_idle_found(csched_idle *idle);
 
-/// A searching worker announces that it will sleep, inside a body or not, and must look at everything once
-/// more (seq_cst) before it does. Returns how many other workers are awake.
-uint32_t csched_idle_announce(csched_idle *idle, uint32_t worker, bool nested);
-/// Whether nobody is awake, and nobody sleeps inside a body.
+/// A searching worker announces that it will sleep, and must look at everything once more (seq_cst) before it
+/// does. Returns how many other workers are awake.
+uint32_t csched_idle_announce(csched_idle *idle, uint32_t worker);
+/// The worker sleeps outside of all bodies, with nothing in its deque; and no more.
+void csched_idle_rest(csched_idle *idle);
+void csched_idle_stir(csched_idle *idle);
+/// Whether all workers rest.
 bool csched_idle_is_quiet(const csched_idle *idle);
 /// Becomes the sentry, if there is none.
 bool csched_idle_become_sentry(csched_idle *idle, uint32_t worker);
 /// Sleeps until woken, `timeout_ns` nanoseconds at most.
 void csched_idle_sleep(csched_idle *idle, uint32_t worker, uint64_t timeout_ns);
 /// Is awake again, and searching: after sleep, or instead of it. Returns whether somebody woke it.
-bool csched_idle_rise(csched_idle *idle, uint32_t worker, bool nested);
+bool csched_idle_rise(csched_idle *idle, uint32_t worker);
 
 #endif

@@ -18,10 +18,11 @@
 //   X5  Bodies run outside read sections, locks and state changes; what a body sees of its worker is
 //       consistent.
 //   X6  The last worker that falls asleep in a sealed scheduler ends it. After its announcement it sees
-//       SEALED, then all inboxes empty, then nobody busy, which is who is awake or sleeps inside a body: so
-//       all inboxes were closed and empty, every deque is empty because its owner sleeps, and no body runs
-//       that could submit. A worker that took the last operation in between is busy, and will be the last one
-//       later.
+//       SEALED, then all inboxes empty, then that all workers rest: they sleep, or are about to, outside of all
+//       bodies and callbacks, and with nothing in their deques. So all inboxes were closed and empty, every
+//       deque is empty, and no body runs that could submit. A worker that took the last operation in between
+//       does not rest (P8), and will be the last one later. One that falls asleep under a suspension, with what
+//       it put back, does not rest either: the end of the suspension wakes it.
 //
 // Orderings:
 //   P19  show_running: running, a fence, then control <-> suspend: control, then running (statistics), both
@@ -451,13 +452,12 @@ static bool sleep_until_woken(csched_worker *worker, const reason *why)
     csched_idle *idle = &scheduler->idle;
     csched_deque_trim(&worker->deque);
     bool sentry = false;
-    uint32_t awake = csched_idle_announce(idle, worker->index, why != NULL);
+    uint32_t awake = csched_idle_announce(idle, worker->index);
     uint32_t control = csched_load(&scheduler->control, seq_cst);
     csched_reclaim_enter();
     bool stay = anything_to_do(worker, control, why);
     csched_reclaim_exit();
     if (!stay) {
-        end_if_drained(worker, control);
         bool suspended = csched_is_suspended(control);
         sentry = awake > 0 && !suspended && csched_idle_become_sentry(idle, worker->index);
         if (sentry) {
@@ -466,12 +466,21 @@ static bool sleep_until_woken(csched_worker *worker, const reason *why)
         count(&worker->parked, 1);
         csched_observer_notify(scheduler, CSCHED_WORKER_PARKED, worker->index);
         uint64_t timeout_ns = sentry ? worker->sentry_ns : CSCHED_FOREVER;
-        if (csched_deque_depth(&worker->deque) == 0 || suspended) { // the observer may have submitted
+        bool empty = csched_deque_depth(&worker->deque) == 0; // the observer may have submitted
+        bool rests = empty && why == NULL;
+        if (rests) {
+            csched_idle_rest(idle);
+            end_if_drained(worker, control);
+        }
+        if (empty || suspended) {
             csched_idle_sleep(idle, worker->index, sooner(timeout_ns, why));
+        }
+        if (rests) {
+            csched_idle_stir(idle); // before anything is taken (P8), and before the observer's code
         }
         csched_observer_notify(scheduler, CSCHED_WORKER_UNPARKED, worker->index);
     }
-    bool woken = csched_idle_rise(idle, worker->index, why != NULL);
+    bool woken = csched_idle_rise(idle, worker->index);
     if (!sentry || woken) {
         return false;
     }

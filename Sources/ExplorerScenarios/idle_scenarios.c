@@ -58,11 +58,11 @@ static void work(uint32_t index, void (*after)(void))
             csched_idle_search(&idle);
             continue;
         }
-        (void)csched_idle_announce(&idle, index, false);
+        (void)csched_idle_announce(&idle, index);
         if (!is_any_left()) {
             csched_idle_sleep(&idle, index, UINT64_MAX);
         }
-        (void)csched_idle_rise(&idle, index, false);
+        (void)csched_idle_rise(&idle, index);
     }
 }
 

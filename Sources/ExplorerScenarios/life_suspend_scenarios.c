@@ -138,17 +138,43 @@ static void tells_and_submits(void *context, void *extra, csched_disposition dis
     gate_open(&gates[2]);
 }
 
+static void opens_gate_3(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    ran(number_of(context), disposition);
+    gate_open(&gates[3]);
+}
+
+static void submits_2_and_waits(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    ran(number_of(context), disposition);
+    submit(operation_with(2, opens_gate_3));
+    gate_pass(&gates[3]);
+}
+
+static void tells_and_submits_the_waiting_one(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    submit(operation_with(1, submits_2_and_waits));
+    gate_open(&gates[0]);
+    gate_pass(&gates[1]);
+    ran(number_of(context), disposition);
+    gate_open(&gates[2]);
+}
+
 static void suspend_and_drain_main(void)
 {
-    world_open_workers(1);
-    submit(operation_with(0, tells_and_submits));
+    world_open_workers(2);
+    submit(operation_with(0, tells_and_submits_the_waiting_one));
     gate_pass(&gates[0]);
     csched_scheduler_suspend(scheduler);
-    world_explore_without_time();
+    explorer_settle(csched_site("settle"));
+    world_explore();
     gate_open(&gates[1]);
     gate_pass(&gates[2]);
     csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
-    end_with(2);
+    end_with(3);
 }
 MAIN(suspend_and_drain)
 

@@ -7,9 +7,12 @@
  *   NESTED   The first operation waits inside its body until a gate opens from outside: its worker helps, or
  *            sleeps inside the body. Then the body submits two more.
  *   LEAVING  The first operation submits two more, and one worker is told to leave: it hands its deque over.
+ *   SUSPEND  Suspended at any time before the close, which ends it: who has an operation in hand puts it back,
+ *            and falls asleep over it.
  * How a sleeper is woken is park.pml's matter: here a wake-up is one step, and is not lost.
  *
- * `busy` counts the workers that are awake or asleep inside a body. The mutant two_words has two counters in
+ * `busy` counts the workers that do not rest: who rests is asleep, or about to be, outside of all bodies and with
+ * an empty deque. The mutant two_words has two counters in
  * its place, and reads one after the other.
  *
  * Properties. At the step that sets STOPPED nothing is in an inbox or a deque, and no body is in progress;
@@ -20,6 +23,7 @@
  *   run pair    | -DSUBMITTERS=2 | safety ends
  *   run nested  | -DSUBMITTERS=1 -DNESTED | safety ends
  *   run leaving | -DSUBMITTERS=1 -DLEAVING | safety ends
+ *   run suspend | -DSUBMITTERS=1 -DSUSPEND | safety ends
  *
  * Mutants: name | run | what falls | what is changed
  *   mutant control_late        | pair    | assertion violated | flags are read after the look at inboxes (X6)
@@ -34,6 +38,8 @@
  *   mutant interrupt_forgotten | nested  | invalid end state  | the gate opens, and wakes nobody
  *   mutant leave_silent        | leaving | invalid end state  | a worker that leaves wakes nobody (X6)
  *   mutant deque_dropped       | leaving | assertion violated | a worker that leaves hands nothing over
+ *   mutant kept_forgotten      | suspend | assertion violated | who sleeps over what it put back rests (X6)
+ *   mutant resume_silent       | suspend | invalid end state  | the end of the suspension wakes nobody
  */
 
 #define WORKERS 2
@@ -73,6 +79,11 @@ byte waiter = NOBODY;
 #endif
 #ifdef LEAVING
 bool leaving;
+#endif
+#ifdef SUSPEND
+bool suspended;
+#else
+#define suspended false
 #endif
 byte ended;
 
@@ -162,6 +173,12 @@ proctype closer()
     :: true -> skip
     fi;
 #endif
+#ifdef SUSPEND
+    if
+    :: true -> suspended = true
+    :: true -> skip
+    fi;
+#endif
 #ifdef MUTANT_sealed_before_sweep
     sealed = true;
 #endif
@@ -184,17 +201,30 @@ proctype closer()
 #endif
     sealed = true; /* S2 */
 #ifndef MUTANT_seal_silent
-    wake_all()
+    wake_all();
 #endif
+#ifdef SUSPEND
+    suspended = false; /* end_suspension */
+#ifndef MUTANT_resume_silent
+    wake_all();
+#endif
+#endif
+    skip
 }
 
 proctype worker(byte me)
 {
     byte operation, i;
     bool waits; /* inside the body of PARENT, for the gate */
-    bool saw_sealed, saw_stopped, quiet, accepted;
+    bool saw_sealed, saw_stopped, saw_suspended, rests, quiet, accepted;
 
 look:
+#ifdef SUSPEND
+    if
+    :: suspended -> goto announce
+    :: else
+    fi;
+#endif
 #ifdef NESTED
     if
     :: atomic { waits && gate -> waits = false; waiter = NOBODY; goto go_on }
@@ -237,29 +267,12 @@ look:
     :: true -> skip
     fi;
 
-    /* announce */
-#ifdef MUTANT_two_words
-    if
-    :: waits -> nested++
-    :: else
-    fi;
+announce:
     sleepers = sleepers | BIT(me);
-    awake--;
-#else
-    sleepers = sleepers | BIT(me);
-    if
-#ifdef MUTANT_nested_forgotten
-    :: true -> busy--
-#else
-    :: !waits -> busy--
-#endif
-    :: else
-    fi;
-#endif
 #ifdef MUTANT_control_late
-    saw_stopped = is_stopped;
+    atomic { saw_stopped = is_stopped; saw_suspended = suspended }
 #else
-    atomic { saw_sealed = sealed; saw_stopped = is_stopped }
+    atomic { saw_sealed = sealed; saw_stopped = is_stopped; saw_suspended = suspended }
 #endif
     /* anything_to_do */
 #ifdef NESTED
@@ -278,6 +291,13 @@ look:
     :: saw_stopped && !waits -> goto rise
     :: else
     fi;
+#ifdef SUSPEND
+    if
+    :: saw_suspended -> goto rest
+    :: deque[me] != 0 && !saw_suspended -> goto rise
+    :: else
+    fi;
+#endif
     do
     :: atomic {
         i < INBOXES ->
@@ -295,9 +315,32 @@ look:
 #ifdef MUTANT_control_late
     saw_sealed = sealed;
 #endif
+rest:
+#ifdef MUTANT_two_words
+    rests = true;
+    if
+    :: waits -> nested++
+    :: else
+    fi;
+    awake--;
+#else
+    atomic {
+#ifdef MUTANT_nested_forgotten
+        rests = deque[me] == 0;
+#elif defined MUTANT_kept_forgotten
+        rests = !waits;
+#else
+        rests = !waits && deque[me] == 0;
+#endif
+        if
+        :: rests -> busy--
+        :: else
+        fi
+    }
+#endif
     /* end_if_drained: X6 */
     if
-    :: saw_sealed && !saw_stopped ->
+    :: rests && saw_sealed && !saw_stopped && !saw_suspended ->
 #ifdef MUTANT_two_words
         quiet = awake == 0;
         quiet = quiet && nested == 0;
@@ -325,27 +368,36 @@ look:
     woken[me]; /* sleeps */
 
 rise:
-    atomic { saw_sealed = false; saw_stopped = false; woken[me] = false; sleepers = sleepers & ~BIT(me) }
 #ifdef MUTANT_two_words
-    awake++;
+    if
+    :: rests -> awake++
+    :: else -> goto lower
+    fi;
     if
     :: waits -> nested--
     :: else
     fi;
-    goto look;
+lower:
 #else
     if
-#ifdef MUTANT_nested_forgotten
-    :: true -> busy++
-#else
-    :: !waits -> busy++
-#endif
+    :: rests -> busy++ /* csched_idle_stir */
     :: else
     fi;
-    goto look;
 #endif
+    atomic {
+        rests = false; saw_sealed = false; saw_stopped = false; saw_suspended = false;
+        woken[me] = false; sleepers = sleepers & ~BIT(me); goto look
+    }
 
 body:
+#ifdef SUSPEND
+    atomic {
+        if
+        :: suspended -> deque[me] = deque[me] | operation; operation = 0; goto look
+        :: else
+        fi
+    }
+#endif
     atomic {
         assert(!is_stopped);
         if

@@ -98,11 +98,17 @@ static void work(uint32_t worker)
         if (take()) {
             continue;
         }
-        (void)csched_idle_announce(&idle, worker, nested);
+        (void)csched_idle_announce(&idle, worker);
         if (csched_load(&left, seq_cst) != 0 && is_empty()) { // as anything_to_do does
+            if (!nested) {
+                csched_idle_rest(&idle);
+            }
             csched_idle_sleep(&idle, worker, UINT64_MAX);
+            if (!nested) {
+                csched_idle_stir(&idle);
+            }
         }
-        (void)csched_idle_rise(&idle, worker, nested);
+        (void)csched_idle_rise(&idle, worker);
     }
     (void)csched_idle_found(&idle);
     csched_idle_leave(&idle);

@@ -220,7 +220,7 @@ static void waits_and_submits_4(void *context, void *extra, csched_disposition d
     must_submit(4);
 }
 
-static void withdrawn_main(void)
+static void withdraw(bool late)
 {
     open_lane(1);
     submit(operation_with(8, waits_and_submits_4));
@@ -228,8 +228,13 @@ static void withdrawn_main(void)
     int other = thread_start("submitter", submits_0);
     world_explore_without_time();
     csched_scheduler_close(scheduler);
-    thread_join(other);
+    if (late) {
+        thread_join(other);
+    }
     gate_open(&gates[0]);
+    if (!late) {
+        thread_join(other);
+    }
     csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
     csched_lane_release(lane);
     if (times_run(0) != (status == CSCHED_OK) || times_run(4) != 1) {
@@ -238,7 +243,13 @@ static void withdrawn_main(void)
     }
     world_close();
 }
+
+static void withdrawn_main(void) { withdraw(true); }
 MAIN(withdrawn)
+
+// The same, and the body's drain may come before the other submission is withdrawn: then that one was accepted.
+static void taken_main(void) { withdraw(false); }
+MAIN(taken)
 
 // Threads stop for ever, before, in and after their submission.
 static void submits_0_freely(void) { must_submit(0); }
@@ -287,6 +298,7 @@ const explorer_program lane_scenarios[] = {
     SCENARIO("lane", turn, "S1 S9", "a drain lets others have the worker"),
     SCENARIO("lane", closed, "S6 S14", "a submission while the scheduler closes"),
     SCENARIO("lane", withdrawn, "S6 S14", "a submission is withdrawn, and the lane goes on"),
+    SCENARIO("lane", taken, "S6 S14", "a submission is withdrawn, or taken by another one's drain"),
     SCENARIO("lane", free, "S2 S9", "any thread stops for ever", .check_frozen = free_check_frozen),
 };
 const size_t lane_scenario_count = sizeof lane_scenarios / sizeof lane_scenarios[0];

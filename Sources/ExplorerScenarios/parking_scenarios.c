@@ -24,7 +24,15 @@ static void asleep_main(void)
 }
 MAIN(asleep)
 
-// The only worker has just run something, looks around, and falls asleep.
+// Lets others go first. In a calm part the running thread goes on: so that a worker is still in its body when the
+// exploration begins, it gives way to the one it has told, and gets the turn back then.
+static void linger(void)
+{
+    for (int turn = 0; turn < 3; turn++) {
+        csched_yield();
+    }
+}
+
 static void opens_gate_0(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -32,12 +40,20 @@ static void opens_gate_0(void *context, void *extra, csched_disposition disposit
     gate_open(&gates[0]);
 }
 
+static void opens_gate_0_and_lingers(void *context, void *extra, csched_disposition disposition)
+{
+    opens_gate_0(context, extra, disposition);
+    linger();
+}
+
+// The only worker has just run something, looks around, and falls asleep.
 static void falls_asleep_main(void)
 {
     world_open_workers(1);
-    submit(operation_with(0, opens_gate_0));
+    submit(operation_with(0, opens_gate_0_and_lingers));
     gate_pass(&gates[0]);
     world_explore_without_time();
+    linger();
     submit(operation(1));
     end(2);
 }
@@ -47,9 +63,10 @@ MAIN(falls_asleep)
 static void one_of_two_main(void)
 {
     world_open_workers(2);
-    submit(operation_with(0, opens_gate_0));
+    submit(operation_with(0, opens_gate_0_and_lingers));
     gate_pass(&gates[0]);
     world_explore_without_time();
+    linger();
     submit(operation(1));
     end(2);
 }
@@ -133,10 +150,11 @@ MAIN(busy)
 static void busy_and_falling_asleep_main(void)
 {
     world_open_workers(2);
-    submit(operation_with(2, opens_gate_0));
+    submit(operation_with(2, opens_gate_0_and_lingers));
     gate_pass(&gates[0]);
     gates[0] = (gate){0};
     world_explore();
+    linger();
     submit(operation_with(0, submits_1_and_waits));
     end(3);
 }
@@ -235,13 +253,26 @@ static void third_main(void)
 MAIN(third)
 
 // A wait inside a body helps: with what it finds in its own deque, or, asleep, with what comes from outside.
+static void wait_for_inner(void *context, csched_disposition disposition)
+{
+    csched_check(csched_completion_wait(inner, CSCHED_FOREVER) == CSCHED_WAIT_COMPLETED, "wait");
+    expect_ran(1);
+    ran(number_of(context), disposition);
+}
+
 static void waits_for_inner(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
     gate_open(&gates[0]);
-    csched_check(csched_completion_wait(inner, CSCHED_FOREVER) == CSCHED_WAIT_COMPLETED, "wait");
-    expect_ran(1);
-    ran(number_of(context), disposition);
+    wait_for_inner(context, disposition);
+}
+
+static void lingers_and_waits_for_inner(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_open(&gates[0]);
+    linger();
+    wait_for_inner(context, disposition);
 }
 
 static csched_operation of_inner(void)
@@ -294,9 +325,10 @@ static void help_of_two_awake_main(void)
     world_open_workers(2);
     inner = csched_completion_create();
     csched_completion_enter(inner, 1);
-    submit(operation_with(1, waits_for_inner));
+    submit(operation_with(1, lingers_and_waits_for_inner));
     gate_pass(&gates[0]);
     world_explore();
+    linger();
     submit(of_inner());
     (void)csched_completion_leave(inner, 1);
     end_inner();
@@ -304,20 +336,20 @@ static void help_of_two_awake_main(void)
 MAIN(help_of_two_awake)
 
 // The counter that is waited for is left by a thread that is no worker: it wakes the worker in its wait.
-static void wait_in_body(void)
+static void wait_in_body(csched_function body)
 {
     world_open_workers(1);
     inner = csched_completion_create();
     csched_completion_enter(inner, 1);
     submit(operation(0));
     wait_for_all();
-    submit(operation_with(1, waits_for_inner));
+    submit(operation_with(1, body));
     gate_pass(&gates[0]);
 }
 
 static void left_outside_main(void)
 {
-    wait_in_body();
+    wait_in_body(waits_for_inner);
     explorer_settle(csched_site("settle"));
     world_explore_without_time();
     (void)csched_completion_leave(inner, 1);
@@ -327,8 +359,9 @@ MAIN(left_outside)
 
 static void left_outside_awake_main(void)
 {
-    wait_in_body();
+    wait_in_body(lingers_and_waits_for_inner);
     world_explore_without_time();
+    linger();
     (void)csched_completion_leave(inner, 1);
     end_inner();
 }
@@ -344,7 +377,7 @@ static void leaves_inner_when_told(void)
 
 static void woken_twice_main(void)
 {
-    wait_in_body();
+    wait_in_body(waits_for_inner);
     explorer_settle(csched_site("settle"));
     int leaver = thread_start("leaver", leaves_inner_when_told);
     world_explore_without_time();

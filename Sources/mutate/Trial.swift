@@ -136,7 +136,7 @@ extension Laboratory {
             "completion.c": ["completion", "life-lend", "life-wait", "life-drain_nested"],
             "deque.c": ["deque"],
             "idle.c": ["idle", "parking", "life"],
-            "inbox.c": ["inbox", "registry", "parking-falls"],
+            "inbox.c": ["inbox", "registry", "parking"],
             "join.c": ["join"],
             "lane.c": ["lane"],
             "observer.c": ["life-observe"],

@@ -188,6 +188,30 @@ static void behind_setup(void)
     (void)explorer_spawn("worker", takes_often, (void *)2);
 }
 
+// A look whether anything is left, while a segment comes and the head swings to it.
+static void looks(void *unused)
+{
+    (void)unused;
+    csched_reclaim_enter();
+    (void)csched_inbox_is_empty(&inbox);
+    csched_reclaim_exit();
+}
+
+static void appends_and_takes(void *unused)
+{
+    append(2);
+    takes_twice(unused);
+    append(1);
+    takes_twice(unused);
+}
+
+static void look_setup(void)
+{
+    begin();
+    (void)explorer_spawn("looker", looks, NULL);
+    (void)explorer_spawn("owner", appends_and_takes, (void *)2);
+}
+
 const explorer_program inbox_scenarios[] = {
     SCENARIO("inbox", take, "Q1 Q2 Q3 Q6", "two workers take what one thread appends", .check = check,
              .check_frozen = check_frozen),
@@ -196,6 +220,7 @@ const explorer_program inbox_scenarios[] = {
     SCENARIO("inbox", bulk, "Q1 Q3", "twelve are appended", .check = check, .check_frozen = check_frozen),
     SCENARIO("inbox", behind, "Q1 Q2 R3 R4", "segments are used up under two workers", .check = check,
              .check_frozen = check_frozen),
+    SCENARIO("inbox", look, "R3 R4", "a look while a segment comes", .check = check),
     SCENARIO("inbox", close, "Q1 S14", "an append is accepted before a close, or refused", .check = check,
              .check_frozen = check_frozen),
 };

@@ -251,6 +251,22 @@ static void statistics_main(void)
 }
 MAIN(statistics)
 
+// Somebody counts while all workers end.
+static void statistics_at_end_main(void)
+{
+    world_open_workers(2);
+    submit(operation_with(0, passes_gate));
+    submit(operation_with(1, opens_gate));
+    wait_for_all();
+    explorer_settle(csched_site("settle"));
+    int other = thread_start("counter", counts);
+    world_explore_without_time();
+    csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
+    thread_join(other);
+    end_with(2);
+}
+MAIN(statistics_at_end)
+
 // Somebody counts while the inbox of a thread that has ended is taken out.
 static void statistics_and_churn_main(void)
 {
@@ -310,6 +326,7 @@ const explorer_program life_crew_scenarios[] = {
     SCENARIO("life", shrink_and_grow, "S1 S3 R3", "a worker goes and one comes"),
     SCENARIO("life", grow_and_shut_down, "S8 S13", "a worker comes while the scheduler ends"),
     SCENARIO("life", statistics, "R3 S6", "statistics while workers come and go"),
+    SCENARIO("life", statistics_at_end, "R3 S6", "statistics while all workers end"),
     SCENARIO("life", statistics_and_churn, "R3 S6", "statistics while a thread's inbox goes"),
     SCENARIO("life", grow_and_look, "R4 S8", "a worker comes while another one looks around"),
     SCENARIO("life", resize_twice, "S8 R3", "two threads resize"),

@@ -450,8 +450,11 @@ static void submits_to_both(void)
     what.counter = NULL;
     csched_check(csched_submit(other, &what) == CSCHED_OK, "a submission was not accepted");
     submit(operation(0));
-    csched_check(csched_submit(other, &what) == CSCHED_OK, "a submission was not accepted");
     size_t before = explorer_allocated();
+    csched_check(csched_submit(other, &what) == CSCHED_OK, "a submission was not accepted");
+    if (explorer_allocated() != before) {
+        explorer_fail("a thread that submits in turn makes a new inbox each time (R2)");
+    }
     csched_scheduler_destroy(other);
     size_t with_its_inbox = explorer_allocated();
     gate_open(&gates[0]);

@@ -41,6 +41,12 @@ static void in_callers_main(void)
     submit(operation(1));
     thread_join(other);
     gate_open(&gates[0]);
+    wait_for_all();
+    explorer_calm(true);
+    explorer_settle(csched_site("settle"));
+    if (csched_scheduler_statistics(scheduler).executed != 4) {
+        explorer_fail("what callers ran is not counted (S6)");
+    }
     end_with(4);
 }
 MAIN(in_callers)

@@ -185,6 +185,21 @@ static void grow_main(void)
 }
 MAIN(grow)
 
+// A worker comes while another one becomes the sentry, and notes what everybody has executed.
+static void grow_and_watch_main(void)
+{
+    world_open_workers(2);
+    submit(operation_with(0, passes_gate));
+    explorer_settle(csched_site("settle"));
+    world_explore();
+    submit(operation(1));
+    give_way();
+    csched_check(csched_scheduler_resize(scheduler, 3) == CSCHED_OK, "resize");
+    gate_open(&gates[0]);
+    end_with(2);
+}
+MAIN(grow_and_watch)
+
 static void resizes(void) { csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize"); }
 
 // One goes, one comes, and operations are on their way.
@@ -327,6 +342,7 @@ const explorer_program life_crew_scenarios[] = {
     SCENARIO("life", grow_and_shut_down, "S8 S13", "a worker comes while the scheduler ends"),
     SCENARIO("life", statistics, "R3 S6", "statistics while workers come and go"),
     SCENARIO("life", statistics_at_end, "R3 S6", "statistics while all workers end"),
+    SCENARIO("life", grow_and_watch, "R4 S8", "a worker comes while another one becomes the sentry"),
     SCENARIO("life", statistics_and_churn, "R3 S6", "statistics while a thread's inbox goes"),
     SCENARIO("life", grow_and_look, "R4 S8", "a worker comes while another one looks around"),
     SCENARIO("life", resize_twice, "S8 R3", "two threads resize"),

@@ -25,11 +25,11 @@ private func explore(_ arguments: [String]) throws -> (status: Int32, output: St
 
 @Suite struct ScenarioTests {
     @Test(arguments: [
-        "deque", "inbox", "registry", "completion", "capacity", "parking", "life", "lane", "join",
+        "call", "deque", "inbox", "registry", "completion", "capacity", "idle", "parking", "life", "lane", "join",
     ])
     func `the core holds under the first schedules of every scenario`(part: String) throws {
         let result = try explore([
-            "run", part, "--bound", "1", "--limit", "300", "--random", "50", "--jobs", "1",
+            "run", part, "--bound", "1", "--limit", "100", "--random", "20", "--jobs", "1",
         ])
         #expect(result.status == 0, "\(result.output)")
         #expect(result.output.contains(" 0 violations"))

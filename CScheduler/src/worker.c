@@ -402,8 +402,7 @@ static bool anything_to_do(csched_worker *worker, uint32_t control, const reason
     if (csched_is_suspended(control)) {
         return false; // resume wakes everybody
     }
-    // Its own deque holds what the worker put back under a suspension that has ended meanwhile.
-    bool found = csched_deque_depth(&worker->deque) != 0 || !csched_registry_is_empty(&scheduler->registry);
+    bool found = !csched_registry_is_empty(&scheduler->registry);
     const csched_crew *crew = csched_load(&scheduler->crew, acquire);
     for (uint32_t index = 0; !found && index < crew->count; index++) {
         found = csched_deque_depth(&crew->workers[index]->deque) > 1;
@@ -466,7 +465,8 @@ static bool sleep_until_woken(csched_worker *worker, const reason *why)
         count(&worker->parked, 1);
         csched_observer_notify(scheduler, CSCHED_WORKER_PARKED, worker->index);
         uint64_t timeout_ns = sentry ? worker->sentry_ns : CSCHED_FOREVER;
-        bool empty = csched_deque_depth(&worker->deque) == 0; // the observer may have submitted
+        // What the observer submitted, or what was put back under a suspension that has ended meanwhile.
+        bool empty = csched_deque_depth(&worker->deque) == 0;
         bool rests = empty && why == NULL;
         if (rests) {
             csched_idle_rest(idle);

@@ -272,30 +272,41 @@ MAIN(closed)
 // still about to wake it.
 static csched_scheduler *elsewhere;
 
+static void branch_behind_gate(void *context)
+{
+    gate_pass(&gates[0]);
+    branch(context);
+}
+
 static void joins_elsewhere(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
-    csched_check(csched_join(elsewhere, branch_of(branch, 0), branch_of(branch, 1)) == CSCHED_OK, "join");
+    csched_check(csched_join(elsewhere, branch_of(branch_behind_gate, 0), branch_of(branch, 1)) == CSCHED_OK,
+                 "join");
     expect_branches();
     ran(number_of(context), disposition);
 }
 
 static void elsewhere_main(void)
 {
-    begin(1);
     csched_configuration configuration = csched_configuration_default();
     configuration.workers = 1;
     csched_check(csched_scheduler_create(&configuration, &elsewhere) == CSCHED_OK, "create");
+    begin(1);
+    submit(operation_with(0, joins_elsewhere));
     explorer_settle(csched_site("settle"));
     world_explore_without_time();
-    submit(operation_with(0, joins_elsewhere));
-    submit(operation(1));
+    gate_open(&gates[0]);
+    for (int turn = 0; turn < 3; turn++) {
+        csched_yield();
+    }
+    submit(operation(1)); // wakes the joiner, too
     wait_for_all();
     expect_ran(2);
-    csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
+    csched_completion_release(counter);
+    csched_scheduler_destroy(scheduler);
     explorer_calm(true);
     csched_scheduler_destroy(elsewhere);
-    world_close();
 }
 MAIN(elsewhere)
 

@@ -60,6 +60,16 @@ static void drain_again_main(void)
 }
 MAIN(drain_again)
 
+// Two workers with nothing to do: one ends the scheduler while the other one rises.
+static void drain_idle_main(void)
+{
+    world_open_workers(2);
+    world_explore_without_time();
+    shut_down(CSCHED_FOREVER);
+    world_close();
+}
+MAIN(drain_idle)
+
 // Two workers, one of which still submits.
 static void submits_1(void *context, void *extra, csched_disposition disposition)
 {
@@ -507,6 +517,7 @@ const explorer_program life_end_scenarios[] = {
     SCENARIO("life", drain_again, "S13 S14", "a thread's later submission beside a shutdown"),
     SCENARIO("life", cancel, "C1 C4 S13", "a thread's first submission beside a shutdown that cancels"),
     SCENARIO("life", drain_two, "S13", "a shutdown while one of two workers submits"),
+    SCENARIO("life", drain_idle, "S13", "a shutdown of two workers that sleep"),
     SCENARIO("life", drain_late, "S13 S12", "the last operation comes as a worker falls asleep"),
     SCENARIO("life", drain_nested, "S13 S16", "a shutdown while a worker waits inside a body"),
     SCENARIO("life", lend, "R3 S5", "a scheduler goes after a wait inside a body"),

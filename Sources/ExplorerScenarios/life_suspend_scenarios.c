@@ -215,6 +215,7 @@ static void notification_waits_main(void)
     csched_notification_release(csched_completion_notify(counter, waits_for_second, NULL));
     world_explore_without_time();
     gate_open(&gates[1]);
+    suspends_and_resumes();
     gate_pass(&gates[2]);
     end_with(2);
     csched_completion_release(second);

@@ -18,11 +18,11 @@
 //   X5  Bodies run outside read sections, locks and state changes; what a body sees of its worker is
 //       consistent.
 //   X6  The last worker that falls asleep in a sealed scheduler ends it. After its announcement it sees
-//       SEALED, then all inboxes empty, then that all workers rest: they sleep, or are about to, outside of all
-//       bodies and callbacks, and with nothing in their deques. So all inboxes were closed and empty, every
-//       deque is empty, and no body runs that could submit. A worker that took the last operation in between
-//       does not rest (P8), and will be the last one later. One that falls asleep under a suspension, with what
-//       it put back, does not rest either: the end of the suspension wakes it.
+//       SEALED, then all inboxes empty, then that all workers rest: they sleep, or are about to, outside of
+//       all bodies and callbacks, and with nothing in their deques. So all inboxes were closed and empty,
+//       every deque is empty, and no body runs that could submit. A worker that took the last operation in
+//       between does not rest (P8), and will be the last one later. One that falls asleep under a suspension,
+//       with what it put back, does not rest either: the end of the suspension wakes it.
 //
 // Orderings:
 //   P19  show_running: running, a fence, then control <-> suspend: control, then running (statistics), both

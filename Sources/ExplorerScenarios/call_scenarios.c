@@ -108,8 +108,8 @@ static void workers_main(void)
 }
 MAIN(workers)
 
-// There are fewer threads than workers that are wanted: those that have begun are used, or the call fails, and
-// leaves nothing behind.
+// There are fewer threads than workers that are wanted: those that have begun are used, or the call fails,
+// and leaves nothing behind.
 static void most_workers_main(void)
 {
     world_open_workers(1);

@@ -268,8 +268,8 @@ static void closed_main(void)
 }
 MAIN(closed)
 
-// A worker joins on another scheduler, and its own goes as soon as the join is over: whoever ran the branches is
-// still about to wake it.
+// A worker joins on another scheduler, and its own goes as soon as the join is over: whoever ran the
+// branches is still about to wake it.
 static csched_scheduler *elsewhere;
 
 static void branch_behind_gate(void *context)

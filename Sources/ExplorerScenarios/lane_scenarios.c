@@ -247,7 +247,8 @@ static void withdraw(bool late)
 static void withdrawn_main(void) { withdraw(true); }
 MAIN(withdrawn)
 
-// The same, and the body's drain may come before the other submission is withdrawn: then that one was accepted.
+// The same, and the body's drain may come before the other submission is withdrawn: then that one was
+// accepted.
 static void taken_main(void) { withdraw(false); }
 MAIN(taken)
 

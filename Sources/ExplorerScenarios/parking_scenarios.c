@@ -24,8 +24,8 @@ static void asleep_main(void)
 }
 MAIN(asleep)
 
-// Lets others go first. In a calm part the running thread goes on: so that a worker is still in its body when the
-// exploration begins, it gives way to the one it has told, and gets the turn back then.
+// Lets others go first. In a calm part the running thread goes on: so that a worker is still in its body
+// when the exploration begins, it gives way to the one it has told, and gets the turn back then.
 static void linger(void)
 {
     for (int turn = 0; turn < 3; turn++) {

@@ -112,7 +112,8 @@ static void leave_setup(void)
     (void)explorer_spawn("worker", works, NULL);
 }
 
-// Two threads have ended, and their inboxes are taken out at once: both are counted, and their places are free.
+// Two threads have ended, and their inboxes are taken out at once: both are counted, and their places are
+// free.
 static void leave_two_check(void)
 {
     check();

@@ -253,7 +253,22 @@ int main(int count, char **arguments)
     plan.options.seed = 1;
     const char *json = NULL;
     bool exact = false;
-    enum { EXACT = 1, BOUND, STALE, FROZEN, NO_FROZEN, RANDOM, SEED, LIMIT, STEPS, SEQUENTIAL, FIRST, JOBS, JSON, HELP };
+    enum {
+        EXACT = 1,
+        BOUND,
+        STALE,
+        FROZEN,
+        NO_FROZEN,
+        RANDOM,
+        SEED,
+        LIMIT,
+        STEPS,
+        SEQUENTIAL,
+        FIRST,
+        JOBS,
+        JSON,
+        HELP
+    };
     const struct option options[] = {
         {"exact", no_argument, NULL, EXACT},
         {"bound", required_argument, NULL, BOUND},

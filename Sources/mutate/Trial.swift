@@ -135,7 +135,7 @@ extension Laboratory {
             "capacity.c": ["capacity"],
             "completion.c": ["completion", "life-lend", "life-wait", "life-drain_nested"],
             "deque.c": ["deque"],
-            "idle.c": ["idle", "parking", "life"],
+            "idle.c": ["call-statistics", "idle", "parking", "life"],
             "inbox.c": ["inbox", "registry", "parking"],
             "join.c": ["join"],
             "lane.c": ["lane"],

@@ -25,7 +25,8 @@ private func explore(_ arguments: [String]) throws -> (status: Int32, output: St
 
 @Suite struct ScenarioTests {
     @Test(arguments: [
-        "call", "deque", "inbox", "registry", "completion", "capacity", "idle", "parking", "life", "lane", "join",
+        "call", "deque", "inbox", "registry", "completion", "capacity", "idle", "parking", "life", "lane",
+        "join",
     ])
     func `the core holds under the first schedules of every scenario`(part: String) throws {
         let result = try explore([

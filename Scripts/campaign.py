@@ -40,14 +40,25 @@ def words(path):
 
 
 def reasons(path):
-    """The equivalent mutants: the first line of each entry, with its reason."""
+    """The equivalent mutants, each with its reason: an entry is the lines of some, then those of "because"."""
     lines = [line for line in Path(path).read_text().splitlines() if not line.startswith("#")]
     entries = [entry.split("\n") for entry in "\n".join(lines).split("\n\n") if entry.strip()]
-    entries = [[line for line in entry if line] for entry in entries]
-    return {entry[0]: " ".join(entry[1:]).removeprefix("because ") for entry in entries}
+    found = {}
+    for entry in entries:
+        entry = [line for line in entry if line]
+        because = next(place for place, line in enumerate(entry) if line.startswith("because "))
+        reason = " ".join(entry[because:]).removeprefix("because ")
+        found |= {mutant: reason for mutant in entry[:because]}
+    return found
 
 
 # MARK: Mutants
+
+
+def effort(options):
+    """What options of mutate say: of "--random 20 --limit 150", {"random": 20, "limit": 150}."""
+    words = options.split()
+    return {name.removeprefix("--"): int(number) for name, number in zip(words[::2], words[1::2])}
 
 
 def carry(folder, equivalents, sweep, gate):
@@ -57,9 +68,9 @@ def carry(folder, equivalents, sweep, gate):
     with open(folder / "gate", "a") as file:
         file.write("\n")
         for line in lines_of_json(folder / "sweep"):
-            if sweep not in line["key"]:
-                fail(f"the sweep's key is not what it was: {line['key']}")
-            line["key"] = line["key"].replace(sweep, gate)
+            if not effort(sweep).items() <= line["effort"].items():
+                fail(f"the sweep's effort is not what it was: {line['effort']}")
+            line["effort"] |= effort(gate)
             outcome = line["outcome"]
             settled = outcome["verdict"] != "survived" or outcome["mutant"] in listed
             if settled and line["key"] not in known:

@@ -300,7 +300,8 @@ bool csched_notification_cancel(csched_notification *notification)
 
 void csched_notification_release(csched_notification *notification) { unreference(notification); }
 
-// As cancel, but a call in progress is waited for: its context is the caller's own. C6
+// As cancel, but a call in progress is waited for: its context is the caller's own. C6. What failed has to
+// acquire; C11 wants as much of what succeeds.
 static void settle(csched_notification *notification)
 {
     uint32_t seen = ARMED;

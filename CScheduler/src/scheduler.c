@@ -379,8 +379,8 @@ static void end_suspension(csched_scheduler *scheduler)
 
 static void cancel_pending(csched_scheduler *scheduler)
 {
-    csched_fetch_or(&scheduler->control, CSCHED_CANCELLING,
-                    relaxed); // the end of a suspension is in the same word
+    // relaxed: the end of a suspension is in the same word.
+    csched_fetch_or(&scheduler->control, CSCHED_CANCELLING, relaxed);
 }
 
 static void wait_until_stopped(csched_scheduler *scheduler, uint64_t deadline_ns)

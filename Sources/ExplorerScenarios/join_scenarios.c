@@ -297,9 +297,7 @@ static void elsewhere_main(void)
     explorer_settle(csched_site("settle"));
     world_explore_without_time();
     gate_open(&gates[0]);
-    for (int turn = 0; turn < 3; turn++) {
-        csched_yield();
-    }
+    give_way();
     submit(operation(1)); // wakes the joiner, too
     wait_for_all();
     expect_ran(2);

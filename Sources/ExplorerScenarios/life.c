@@ -2,13 +2,6 @@
 
 #include "life.h"
 
-void end_with(int count)
-{
-    wait_for_all();
-    expect_ran(count);
-    world_close();
-}
-
 int quiet;
 bool accepted[ITEMS_MOST];
 
@@ -25,13 +18,6 @@ void stays_quiet(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
     looks_around(number_of(context), disposition);
-}
-
-void give_way(void)
-{
-    for (int turn = 0; turn < 3; turn++) {
-        csched_yield();
-    }
 }
 
 void suspends_and_resumes(void)

@@ -5,11 +5,6 @@
 
 #include "world.h"
 
-/// Waits for all, of whom there are `count`, and closes the world.
-void end_with(int count);
-/// So that no departure is spent on it: all others go on until they wait, or one of them is kept.
-void give_way(void);
-
 // MARK: Bodies
 
 void passes_gate(void *context, void *extra, csched_disposition disposition);

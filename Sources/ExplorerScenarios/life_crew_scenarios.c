@@ -36,7 +36,7 @@ static void shrink_main(void)
     quiet = 0;
     world_explore();
     csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
-    end_with(5);
+    world_end(5);
 }
 MAIN(shrink)
 
@@ -48,7 +48,7 @@ static void shrink_asleep_main(void)
     csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
     gate_pass(&gates[0]);
     submit(operation(0));
-    end_with(1);
+    world_end(1);
 }
 MAIN(shrink_asleep)
 
@@ -62,7 +62,7 @@ static void shrink_woken_main(void)
     submit(operation(1)); // wakes the second, and the first may run both
     csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
     gate_pass(&gates[0]);
-    end_with(2);
+    world_end(2);
 }
 MAIN(shrink_woken)
 
@@ -89,7 +89,7 @@ static void shrink_suspended_main(void)
     world_explore_without_time();
     gate_open(&gates[1]);
     suspends_and_resumes();
-    end_with(2);
+    world_end(2);
 }
 MAIN(shrink_suspended)
 
@@ -119,7 +119,7 @@ static void shrink_endless_main(void)
     csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
     gate_pass(&gates[0]);
     gate_open(&gates[1]);
-    end_with(2);
+    world_end(2);
 }
 MAIN(shrink_endless)
 
@@ -146,7 +146,7 @@ static void shrink_twice_main(void)
     gate_pass(&gates[0]);
     csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
     gate_open(&gates[1]);
-    end_with(6);
+    world_end(6);
 }
 MAIN(shrink_twice)
 
@@ -181,7 +181,7 @@ static void grow_main(void)
     explorer_settle(csched_site("settle"));
     world_explore();
     csched_check(csched_scheduler_resize(scheduler, 2) == CSCHED_OK, "resize");
-    end_with(2);
+    world_end(2);
 }
 MAIN(grow)
 
@@ -196,7 +196,7 @@ static void grow_and_watch_main(void)
     give_way();
     csched_check(csched_scheduler_resize(scheduler, 3) == CSCHED_OK, "resize");
     gate_open(&gates[0]);
-    end_with(2);
+    world_end(2);
 }
 MAIN(grow_and_watch)
 
@@ -214,7 +214,7 @@ static void shrink_and_grow_main(void)
     submit(operation(1));
     thread_join(other);
     (void)csched_completion_leave(counter, 1);
-    end_with(2);
+    world_end(2);
 }
 MAIN(shrink_and_grow)
 
@@ -262,7 +262,7 @@ static void statistics_main(void)
     csched_check(csched_scheduler_resize(scheduler, 2) == CSCHED_OK, "resize");
     csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
     thread_join(other);
-    end_with(2);
+    world_end(2);
 }
 MAIN(statistics)
 
@@ -278,7 +278,7 @@ static void statistics_at_end_main(void)
     world_explore_without_time();
     csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
     thread_join(other);
-    end_with(2);
+    world_end(2);
 }
 MAIN(statistics_at_end)
 
@@ -291,7 +291,7 @@ static void statistics_and_churn_main(void)
     world_explore_without_time();
     csched_scheduler_resume(scheduler);
     (void)csched_scheduler_statistics(scheduler); // exact only when nothing happens
-    end_with(1);
+    world_end(1);
 }
 MAIN(statistics_and_churn)
 
@@ -303,7 +303,7 @@ static void grow_and_look_main(void)
     submit(operation(0));
     csched_check(csched_scheduler_resize(scheduler, 2) == CSCHED_OK, "resize");
     submit(operation(1));
-    end_with(2);
+    world_end(2);
 }
 MAIN(grow_and_look)
 

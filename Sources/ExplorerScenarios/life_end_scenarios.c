@@ -195,7 +195,7 @@ static void wait_for_nothing_main(void)
     inner = csched_completion_create();
     world_explore_without_time();
     submit(operation_with(0, waits_for_nothing));
-    end_with(1);
+    world_end(1);
     csched_completion_release(inner);
 }
 MAIN(wait_for_nothing)
@@ -406,7 +406,7 @@ static void suspend_and_close_main(void)
         thread_join(other);
         csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
     }
-    end_with(1);
+    world_end(1);
 }
 MAIN(suspend_and_close)
 
@@ -482,7 +482,7 @@ static void two_inboxes_main(void)
     world_open_workers(1);
     int other = thread_start("submitter", submits_to_both);
     thread_join(other);
-    end_with(2);
+    world_end(2);
 }
 MAIN(two_inboxes)
 

@@ -95,7 +95,7 @@ static void observer_submits_main(void)
     gate_open(&gates[1]);
     gate_pass(&gates[2]);
     (void)csched_completion_leave(counter, 1);
-    end_with(3);
+    world_end(3);
 }
 MAIN(observer_submits)
 

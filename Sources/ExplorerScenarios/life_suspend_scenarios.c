@@ -13,7 +13,7 @@ static void suspend_main(void)
     submit(operation_with(1, stays_quiet));
     world_explore_without_time();
     suspends_and_resumes();
-    end_with(2);
+    world_end(2);
 }
 MAIN(suspend)
 
@@ -35,7 +35,7 @@ static void suspend_chain_main(void)
     submit(operation_with(0, submits_the_next));
     world_explore_without_time();
     suspends_and_resumes();
-    end_with(4);
+    world_end(4);
 }
 MAIN(suspend_chain)
 
@@ -47,7 +47,7 @@ static void suspend_deep_main(void)
     submit(operation_with(0, submits_many));
     world_explore_without_time();
     suspends_and_resumes();
-    end_with(5);
+    world_end(5);
 }
 MAIN(suspend_deep)
 
@@ -59,7 +59,7 @@ static void suspend_two_main(void)
     submit(operation_with(0, submits_many));
     world_explore();
     suspends_and_resumes();
-    end_with(5);
+    world_end(5);
 }
 MAIN(suspend_two)
 
@@ -75,7 +75,7 @@ static void resume_main(void)
     explorer_settle(csched_site("settle"));
     world_explore();
     csched_scheduler_resume(scheduler);
-    end_with(2);
+    world_end(2);
 }
 MAIN(resume)
 
@@ -99,7 +99,7 @@ static void submit_suspended_main(void)
     csched_scheduler_resume(scheduler);
     thread_join(submitter);
     (void)csched_completion_leave(counter, 1);
-    end_with(2);
+    world_end(2);
 }
 MAIN(submit_suspended)
 
@@ -123,7 +123,7 @@ static void resume_race_main(void)
     world_explore_without_time();
     give_way();
     csched_scheduler_resume(scheduler);
-    end_with(2);
+    world_end(2);
 }
 MAIN(resume_race)
 
@@ -174,7 +174,7 @@ static void suspend_and_drain_main(void)
     gate_open(&gates[1]);
     gate_pass(&gates[2]);
     csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
-    end_with(3);
+    world_end(3);
 }
 MAIN(suspend_and_drain)
 
@@ -189,7 +189,7 @@ static void suspended_sleeps_main(void)
     explorer_settle(csched_site("settle"));
     world_explore_without_time();
     csched_scheduler_resume(scheduler);
-    end_with(2);
+    world_end(2);
 }
 MAIN(suspended_sleeps)
 
@@ -217,7 +217,7 @@ static void notification_waits_main(void)
     gate_open(&gates[1]);
     suspends_and_resumes();
     gate_pass(&gates[2]);
-    end_with(2);
+    world_end(2);
     csched_completion_release(second);
 }
 MAIN(notification_waits)

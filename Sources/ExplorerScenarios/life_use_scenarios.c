@@ -19,7 +19,7 @@ static void full_main(void)
     thread_join(one);
     thread_join(other);
     (void)csched_completion_leave(counter, 1);
-    end_with(2);
+    world_end(2);
 }
 MAIN(full)
 
@@ -47,7 +47,7 @@ static void in_callers_main(void)
     if (csched_scheduler_statistics(scheduler).executed != 4) {
         explorer_fail("what callers ran is not counted (S6)");
     }
-    end_with(4);
+    world_end(4);
 }
 MAIN(in_callers)
 
@@ -98,7 +98,7 @@ static void fair_main(void)
     world_explore_without_time();
     submit(operation(0));
     submit(operation_with(1, opens_gate_and_runs));
-    end_with(2);
+    world_end(2);
 }
 MAIN(fair)
 
@@ -115,7 +115,7 @@ static void fair_inside_main(void)
     world_open_workers(1);
     submit(operation_with(8, submits_the_gate_and_goes_on));
     world_explore_without_time();
-    end_with(1);
+    world_end(1);
 }
 MAIN(fair_inside)
 
@@ -166,7 +166,7 @@ static void churn_and_close_main(void)
     world_explore_without_time();
     csched_scheduler_resume(scheduler);
     csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
-    end_with(1);
+    world_end(1);
 }
 MAIN(churn_and_close)
 
@@ -180,7 +180,7 @@ static void churn_main(void)
     int other = thread_start("submitter", submits_operation_1);
     thread_join(other);
     (void)csched_completion_leave(counter, 1);
-    end_with(2);
+    world_end(2);
 }
 MAIN(churn)
 

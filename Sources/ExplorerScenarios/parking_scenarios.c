@@ -7,31 +7,15 @@
 
 static csched_completion *inner; // a second counter
 
-static void end(int count)
-{
-    wait_for_all();
-    expect_ran(count);
-    world_close();
-}
-
 // Everybody sleeps.
 static void asleep_main(void)
 {
     world_open_workers(2);
     world_explore_without_time();
     submit(operation(0));
-    end(1);
+    world_end(1);
 }
 MAIN(asleep)
-
-// Lets others go first. In a calm part the running thread goes on: so that a worker is still in its body
-// when the exploration begins, it gives way to the one it has told, and gets the turn back then.
-static void linger(void)
-{
-    for (int turn = 0; turn < 3; turn++) {
-        csched_yield();
-    }
-}
 
 static void opens_gate_0(void *context, void *extra, csched_disposition disposition)
 {
@@ -43,7 +27,7 @@ static void opens_gate_0(void *context, void *extra, csched_disposition disposit
 static void opens_gate_0_and_lingers(void *context, void *extra, csched_disposition disposition)
 {
     opens_gate_0(context, extra, disposition);
-    linger();
+    give_way();
 }
 
 // The only worker has just run something, looks around, and falls asleep.
@@ -53,9 +37,9 @@ static void falls_asleep_main(void)
     submit(operation_with(0, opens_gate_0_and_lingers));
     gate_pass(&gates[0]);
     world_explore_without_time();
-    linger();
+    give_way();
     submit(operation(1));
-    end(2);
+    world_end(2);
 }
 MAIN(falls_asleep)
 
@@ -66,9 +50,9 @@ static void one_of_two_main(void)
     submit(operation_with(0, opens_gate_0_and_lingers));
     gate_pass(&gates[0]);
     world_explore_without_time();
-    linger();
+    give_way();
     submit(operation(1));
-    end(2);
+    world_end(2);
 }
 MAIN(one_of_two)
 
@@ -94,7 +78,7 @@ static void two_main(void)
     thread_join(one);
     thread_join(other);
     (void)csched_completion_leave(counter, 1);
-    end(2);
+    world_end(2);
 }
 MAIN(two)
 
@@ -124,7 +108,7 @@ static void sentry_main(void)
     submit(operation_with(0, passes_gate_0));
     thread_join(other);
     (void)csched_completion_leave(counter, 1);
-    end(4);
+    world_end(4);
 }
 MAIN(sentry)
 
@@ -142,7 +126,7 @@ static void busy_main(void)
     world_open_workers(2);
     world_explore();
     submit(operation_with(0, submits_1_and_waits));
-    end(2);
+    world_end(2);
 }
 MAIN(busy)
 
@@ -154,9 +138,9 @@ static void busy_and_falling_asleep_main(void)
     gate_pass(&gates[0]);
     gates[0] = (gate){0};
     world_explore();
-    linger();
+    give_way();
     submit(operation_with(0, submits_1_and_waits));
-    end(3);
+    world_end(3);
 }
 MAIN(busy_and_falling_asleep)
 
@@ -168,7 +152,7 @@ static void bulk_main(void)
                                 operation_with(2, opens_gate_0)};
     world_explore_without_time();
     csched_check(csched_submit_bulk(scheduler, batch, 3) == CSCHED_OK, "a bulk submission was not accepted");
-    end(3);
+    world_end(3);
 }
 MAIN(bulk)
 
@@ -187,7 +171,7 @@ static void burst_main(void)
     world_open_workers(2);
     world_explore_without_time();
     submit(operation_with(0, submits_three_and_waits));
-    end(4);
+    world_end(4);
 }
 MAIN(burst)
 
@@ -214,7 +198,7 @@ static void burst_and_falling_asleep_main(void)
     explorer_settle(csched_site("settle"));
     world_explore_without_time();
     submit(operation_with(4, opens_gate_1));
-    end(5);
+    world_end(5);
 }
 MAIN(burst_and_falling_asleep)
 
@@ -248,7 +232,7 @@ static void third_main(void)
     submit(operation_with(0, submits_1_and_waits));
     thread_join(other);
     (void)csched_completion_leave(counter, 1);
-    end(3);
+    world_end(3);
 }
 MAIN(third)
 
@@ -271,7 +255,7 @@ static void lingers_and_waits_for_inner(void *context, void *extra, csched_dispo
 {
     (void)extra;
     gate_open(&gates[0]);
-    linger();
+    give_way();
     wait_for_inner(context, disposition);
 }
 
@@ -328,7 +312,7 @@ static void help_of_two_awake_main(void)
     submit(operation_with(1, lingers_and_waits_for_inner));
     gate_pass(&gates[0]);
     world_explore();
-    linger();
+    give_way();
     submit(of_inner());
     (void)csched_completion_leave(inner, 1);
     end_inner();
@@ -361,7 +345,7 @@ static void left_outside_awake_main(void)
 {
     wait_in_body(lingers_and_waits_for_inner);
     world_explore_without_time();
-    linger();
+    give_way();
     (void)csched_completion_leave(inner, 1);
     end_inner();
 }

@@ -66,6 +66,20 @@ void world_close(void)
     }
 }
 
+void world_end(int count)
+{
+    wait_for_all();
+    expect_ran(count);
+    world_close();
+}
+
+void give_way(void)
+{
+    for (int turn = 0; turn < 3; turn++) {
+        csched_yield();
+    }
+}
+
 csched_operation operation_with(int number, csched_function body)
 {
     return (csched_operation){.run = body, .context = (void *)(intptr_t)(number + 1), .counter = counter};

@@ -27,6 +27,12 @@ void world_explore_without_time(void);
 /// scheduler down; unless a thread is stopped for ever.
 void world_close(void);
 
+/// Waits for the counter, expects that operations [0, count) were run, and closes.
+void world_end(int count);
+/// Lets others go first, without a departure. In a calm part the running thread goes on: so that a worker is
+/// still in its body when the exploration begins, it gives way to the one it has told.
+void give_way(void);
+
 /// Operation `number`: its body writes down that it ran.
 csched_operation operation(int number);
 /// The same with another body, which is to call `ran`.

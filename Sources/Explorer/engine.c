@@ -64,6 +64,7 @@ static struct {
     uint32_t alarms; // how often nobody could go on but by time
     uint64_t now_ns;
     uint64_t progress;
+    uint32_t explored; // steps that are not calm: what a schedule counts
     engine_outcome outcome;
 } engine;
 
@@ -201,7 +202,7 @@ static int next_thread(void)
             numbers[0] = (uint8_t)engine.self;
         }
     }
-    int choice = count > 1 && !engine.calm ? engine.choose('t', engine.outcome.steps, numbers, count) : 0;
+    int choice = count > 1 && !engine.calm ? engine.choose('t', engine.explored, numbers, count) : 0;
     if (is_at_rest(numbers[choice])) {
         return -1;
     }
@@ -250,6 +251,7 @@ static bool step(const explorer_site *site)
     thread *self = &engine.threads[engine.self];
     self->site = site;
     engine.progress++;
+    engine.explored += !engine.calm;
     if (++engine.outcome.steps > engine.options->steps_most) {
         fail_at(site, "a livelock (S2)");
     }
@@ -289,7 +291,7 @@ static int wake(const void *address, int count)
 static bool choose_failure(void)
 {
     static const uint8_t values[] = {0, 1};
-    return !engine.calm && engine.choose('w', engine.outcome.steps, values, 2) != 0;
+    return !engine.calm && engine.choose('w', engine.explored, values, 2) != 0;
 }
 
 // MARK: The table of a schedule
@@ -304,9 +306,12 @@ static void note(const explorer_site *site, const char *format, ...)
     va_start(arguments, format);
     (void)vsnprintf(result, sizeof result, format, arguments);
     va_end(arguments);
-    (void)fprintf(engine.trace, "%5u  %*s%-10s %-56.56s %-28s %s:%d\n", engine.outcome.steps, 2 * engine.self,
-                  "", engine.threads[engine.self].name, site->what, result, file_name(site->file),
-                  site->line);
+    char number[12] = "";
+    if (!engine.calm) {
+        (void)snprintf(number, sizeof number, "%u", engine.explored);
+    }
+    (void)fprintf(engine.trace, "%5s  %*s%-10s %-56.56s %-28s %s:%d\n", number, 2 * engine.self, "",
+                  engine.threads[engine.self].name, site->what, result, file_name(site->file), site->line);
 }
 
 // MARK: Accesses
@@ -342,7 +347,7 @@ static int choose_store(const void *object, size_t size, explorer_order order)
     for (int back = 0; back < count; back++) {
         values[back] = (uint8_t)back;
     }
-    return engine.choose('r', engine.outcome.steps, values, count);
+    return engine.choose('r', engine.explored, values, count);
 }
 
 uint64_t explorer_load(const explorer_site *site, const void *object, size_t size, explorer_order order)
@@ -664,6 +669,7 @@ engine_outcome engine_execute(const explorer_program *program, const explorer_op
     engine.self = -1;
     engine.calm = engine.timeless = engine.out_of_memory = false;
     engine.alarms = 0;
+    engine.explored = 0;
     engine.now_ns = 0;
     engine.outcome = (engine_outcome){.failed = false};
     if (size_of_locals() > TLS_MOST) {

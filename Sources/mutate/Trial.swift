@@ -44,6 +44,9 @@ struct Effort: Codable, Equatable {
             + (isWhole ? [] : ["--first"]) + (isShort ? ["--no-frozen"] : [])
     }
 
+    /// For the one scenario that found a mutant before, when its schedule does not any more: steps have moved.
+    static let again = Effort(bound: 2, random: 3000, limit: 20_000, isWhole: true)
+
     /// A short look at every scenario before the long one: most mutants are found by it.
     var rounds: [Effort] {
         var short = self
@@ -55,7 +58,8 @@ struct Effort: Codable, Equatable {
 }
 
 extension Laboratory {
-    /// Runs what found the mutant before, and if that holds, the scenarios, those of its own part first.
+    /// Runs what found the mutant before: the schedule, then its scenario. If that holds, all scenarios, those of the
+    /// mutant's own part first.
     func examine(_ mutant: Mutant, as number: Int, known: Kill?, effort: Effort, seconds: Int) throws
         -> Outcome
     {
@@ -67,12 +71,18 @@ extension Laboratory {
         }
         defer { discard(number) }
         guard let program = try build(mutant, as: number) else { return outcome(.invalid) }
-        if let known, !effort.isWhole, let kill = try replay(known, in: program) {
-            return outcome(.killed, [kill])
+        let report = scratch.appending(path: "report-\(number).json")
+        func search(_ names: [String], _ effort: Effort) throws -> [Kill] {
+            try self.search(program, names, effort, report: report, seconds: seconds, for: mutant)
         }
+        if let known, !effort.isWhole {
+            if let kill = try replay(known, in: program) { return outcome(.killed, [kill]) }
+            let kills = try search(["--exact", known.scenario], .again)
+            if !kills.isEmpty { return outcome(.killed, kills) }
+        }
+        let names = Self.scenarios(for: mutant.file, onlyNear: effort.isNear)
         for round in effort.rounds {
-            let kills = try search(
-                program, for: mutant, round, report: "report-\(number).json", seconds: seconds)
+            let kills = try search(names, round)
             if !kills.isEmpty { return outcome(.killed, kills) }
         }
         return outcome(.survived)
@@ -88,11 +98,9 @@ extension Laboratory {
     }
 
     private func search(
-        _ program: URL, for mutant: Mutant, _ effort: Effort, report: String, seconds: Int
+        _ program: URL, _ names: [String], _ effort: Effort, report: URL, seconds: Int, for mutant: Mutant
     ) throws -> [Kill] {
-        let report = scratch.appending(path: report)
         defer { try? FileManager.default.removeItem(at: report) }
-        let names = Self.scenarios(for: mutant.file, onlyNear: effort.isNear)
         let result = try run(
             program.path, ["run"] + names + effort.arguments(jobs: 1) + ["--json", report.path],
             seconds: seconds)

@@ -74,7 +74,8 @@ static bool unpark(csched_idle *idle, uint32_t worker)
             return false;
         }
         notified = with_code(state, NOTIFIED);
-    } while (state != notified && !csched_cas_weak(parker, &state, notified, seq_cst, seq_cst)); // P13
+        // relaxed when it fails: no older value than was read above.
+    } while (state != notified && !csched_cas_weak(parker, &state, notified, seq_cst, relaxed)); // P13
     bool first = state != notified;
     if (state % CODES != AWAKE) { // still awake: it sees the state before it sleeps
         csched_futex_wake(parker, 1);

@@ -10,8 +10,8 @@
 //       more.
 //
 // Orderings:
-//   P16  add: place (seq_cst), then the look at `closing` <-> close: `closing`, then the places (seq_cst). Of
-//        a new submitter and a shutdown, at least one sees the other.
+//   P16  add: chunk and place (seq_cst), then the look at `closing` <-> close: `closing`, then the chunks and
+//        places (seq_cst). Of a new submitter and a shutdown, at least one sees the other.
 //   P17  a thread lets go (acq_rel) -> worker: holders (acquire). The thread's last append, before the look
 //        that finds the inbox empty.
 
@@ -263,7 +263,7 @@ bool csched_registry_is_empty(const csched_registry *registry)
 void csched_registry_close(csched_registry *registry)
 {
     for (csched_registry_chunk *chunk = registry->first; chunk != NULL;
-         chunk = csched_load(&chunk->next, acquire)) {
+         chunk = csched_load(&chunk->next, seq_cst)) { // P16
         for (int place = 0; place < PLACES; place++) {
             csched_submitter *submitter = csched_load(&chunk->place[place], seq_cst); // P16
             if (submitter != NULL) {

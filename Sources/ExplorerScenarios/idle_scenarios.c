@@ -155,6 +155,58 @@ static void epochs_setup(void)
     (void)explorer_spawn("submitter", submits_two, NULL);
 }
 
+// Both sleepers are woken, and know what was written before; nobody looks behind the last of them, though
+// another worker is awake and searches.
+static csched_idle *crew; // with nothing behind it that may be touched
+static int written;       // plain
+
+static void sleeps(uint32_t index)
+{
+    csched_idle_join(crew);
+    csched_idle_search(crew);
+    (void)csched_idle_announce(crew, index);
+    gate_open(&gates[index]);
+    csched_idle_sleep(crew, index, CSCHED_FOREVER);
+    if (csched_idle_rise(crew, index)) {
+        explorer_plain_read(csched_site("written"), &written);
+    }
+}
+
+static void first_sleeper(void *unused)
+{
+    (void)unused;
+    sleeps(0);
+}
+
+static void second_sleeper(void *unused)
+{
+    (void)unused;
+    sleeps(1);
+}
+
+static void wakes_all(void *unused)
+{
+    (void)unused;
+    csched_idle_join(crew);
+    csched_idle_search(crew);
+    gate_pass(&gates[0]);
+    gate_pass(&gates[1]);
+    explorer_plain_write(csched_site("written"), &written);
+    csched_idle_wake_all(crew);
+}
+
+static void all_setup(void)
+{
+    begin();
+    crew = csched_allocate(sizeof *crew, CSCHED_LINE);
+    csched_idle_init(crew);
+    (void)explorer_spawn("sleeper", first_sleeper, NULL);
+    (void)explorer_spawn("sleeper", second_sleeper, NULL);
+    (void)explorer_spawn("waker", wakes_all, NULL);
+}
+
+static void all_check(void) { csched_free(crew); }
+
 const explorer_program idle_scenarios[] = {
     SCENARIO("idle", one, "S2 S3", "one worker, two submitters", .daemons = true, .frozen_bound = 1,
              .check_frozen = one_check),
@@ -162,5 +214,6 @@ const explorer_program idle_scenarios[] = {
              .check_frozen = two_check),
     SCENARIO("idle", epochs, "S2 S3", "a slow waker finishes in a later sleep", .daemons = true,
              .frozen_bound = 1, .check_frozen = one_check),
+    SCENARIO("idle", all, "S3", "all are woken, and know what was written before", .check = all_check),
 };
 const size_t idle_scenario_count = sizeof idle_scenarios / sizeof idle_scenarios[0];

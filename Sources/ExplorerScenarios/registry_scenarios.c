@@ -9,6 +9,7 @@
 static csched_registry registry;
 static csched_reclaim *domain;
 static csched_atomic(uint32_t) closing;
+static csched_atomic(uint32_t) sleeping;
 static int put;
 static int places_taken; // when everything was taken
 static bool accepted[ITEMS_MOST];
@@ -21,6 +22,7 @@ static void begin(void)
     domain = csched_reclaim_create();
     csched_check(csched_registry_init(&registry, domain), "no memory");
     csched_init(&closing, 0);
+    csched_init(&sleeping, 0);
     put = 0;
     for (int number = 0; number < ITEMS_MOST; number++) {
         accepted[number] = false;
@@ -173,6 +175,15 @@ static void turn_setup(void)
     (void)thread_start("worker", takes_in_turn);
 }
 
+// The same when they are the last of a chunk and the first of the next.
+static void turn_chunk_setup(void)
+{
+    begin();
+    registry_model_fill(&registry, 1);
+    explorer_calm(true);
+    (void)thread_start("worker", takes_in_turn);
+}
+
 // Two threads come at once.
 static void come_setup(void)
 {
@@ -186,7 +197,7 @@ static void come_setup(void)
 static void chunk_setup(void)
 {
     begin();
-    registry_model_fill(&registry);
+    registry_model_fill(&registry, 0);
     (void)thread_start("submitter", submits_0);
     (void)thread_start("submitter", submits_1_2);
     (void)explorer_spawn("worker", works, NULL);
@@ -217,6 +228,31 @@ static void close_setup(void)
     begin();
     (void)thread_start("submitter", submits_0);
     (void)explorer_spawn("closer", closes, NULL);
+}
+
+// The same when the new thread's place is in a chunk of its own.
+static void submits_0_and_looks(void)
+{
+    append(0);
+    gate_pass(&gates[0]);
+    csched_operation late = item(1);
+    if (csched_inbox_append(&csched_registry_find(ID)->inbox, &late, 1) == CSCHED_APPENDED) {
+        explorer_fail("an inbox is open after the close (S14)");
+    }
+}
+
+static void closes_and_tells(void *unused)
+{
+    closes(unused);
+    gate_open(&gates[0]);
+}
+
+static void close_chunk_setup(void)
+{
+    begin();
+    registry_model_fill(&registry, 0);
+    (void)thread_start("submitter", submits_0_and_looks);
+    (void)explorer_spawn("closer", closes_and_tells, NULL);
 }
 
 // The thread outlives the scheduler: the last of its two holders frees the inbox.
@@ -274,17 +310,76 @@ static void look_setup(void)
     (void)explorer_spawn("looker", looks, NULL);
 }
 
+// Of a new thread that appends, in a chunk of its own, and a worker that falls asleep, one sees the other.
+static bool seen_asleep;
+static bool seen_operation;
+
+static void submits_and_looks_for_sleepers(void)
+{
+    append(0);
+    seen_asleep = csched_load(&sleeping, seq_cst) != 0;
+}
+
+static void falls_asleep(void *unused)
+{
+    (void)unused;
+    csched_store(&sleeping, 1, seq_cst);
+    seen_operation = !is_empty();
+}
+
+static void fall_asleep_check(void)
+{
+    if (!seen_asleep && !seen_operation) {
+        explorer_fail("operation 0 is overlooked, and nobody is woken for it (S3)");
+    }
+    check();
+}
+
+static void fall_asleep_setup(void)
+{
+    begin();
+    registry_model_fill(&registry, 0);
+    seen_asleep = seen_operation = false;
+    (void)thread_start("submitter", submits_and_looks_for_sleepers);
+    (void)explorer_spawn("worker", falls_asleep, NULL);
+}
+
+// What was appended is counted while a chunk is added.
+static void counts(void *unused)
+{
+    (void)unused;
+    csched_reclaim_enter();
+    uint64_t count = csched_registry_appended(&registry);
+    csched_reclaim_exit();
+    if (count > 1) {
+        explorer_fail("%d operations are counted, and one was appended (S6)", (int)count);
+    }
+}
+
+static void count_setup(void)
+{
+    begin();
+    registry_model_fill(&registry, 0);
+    (void)thread_start("submitter", submits_0);
+    (void)explorer_spawn("counter", counts, NULL);
+}
+
 const explorer_program registry_scenarios[] = {
     SCENARIO("registry", leave, "Q1 R1 R3 S6", "a thread ends while workers look at its inbox",
              .check = check, .check_frozen = check_frozen),
     SCENARIO("registry", leave_two, "R2 S6", "two inboxes go at once", .check = leave_two_check),
     SCENARIO("registry", turn, "S11", "two threads are taken from in turn", .check = check),
+    SCENARIO("registry", turn_chunk, "S11", "the same, out of two chunks", .check = check),
     SCENARIO("registry", come, "Q1 Q2", "two threads come at once", .check = check,
              .check_frozen = check_frozen),
     SCENARIO("registry", chunk, "Q1 R1", "two threads come, and there is no place left", .check = check,
              .check_frozen = check_frozen),
     SCENARIO("registry", close, "S14", "a thread comes while the scheduler closes", .check = close_check),
+    SCENARIO("registry", close_chunk, "S14", "the same, where its place is in a new chunk", .check = check),
     SCENARIO("registry", outlive, "R1 R3", "a thread ends while the scheduler goes", .check = outlive_check),
     SCENARIO("registry", look, "Q5", "a look before sleep overlooks nothing", .check = check),
+    SCENARIO("registry", fall_asleep, "S3 Q5", "a thread comes while a worker falls asleep",
+             .check = fall_asleep_check),
+    SCENARIO("registry", count, "S6", "a thread comes while its operations are counted", .check = check),
 };
 const size_t registry_scenario_count = sizeof registry_scenarios / sizeof registry_scenarios[0];

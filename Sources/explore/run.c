@@ -48,9 +48,14 @@ void catch_faults(void)
     (void)sigaltstack(&own, NULL);
     const struct sigaction action = {.sa_handler = fault, .sa_flags = SA_ONSTACK | SA_NODEFER};
     const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+    sigset_t all; // a process that was started by a thread of Dispatch's pool has them blocked
+    (void)sigemptyset(&all);
+    (void)sigaddset(&all, SIGVTALRM);
     for (size_t index = 0; index < sizeof faults / sizeof faults[0]; index++) {
         (void)sigaction(faults[index], &action, NULL);
+        (void)sigaddset(&all, faults[index]);
     }
+    (void)sigprocmask(SIG_UNBLOCK, &all, NULL);
     const struct sigaction tick = {.sa_handler = watch, .sa_flags = SA_ONSTACK | SA_NODEFER | SA_RESTART};
     const struct itimerval second = {.it_interval = {.tv_sec = 1}, .it_value = {.tv_sec = 1}};
     (void)sigaction(SIGVTALRM, &tick, NULL);

@@ -2,7 +2,10 @@
 
 #include "registry_model.h"
 
-void registry_model_fill(csched_registry *registry) { csched_init(&registry->first->occupied, UINT64_MAX); }
+void registry_model_fill(csched_registry *registry, uint32_t left)
+{
+    csched_init(&registry->first->occupied, UINT64_MAX >> left);
+}
 
 int registry_model_places_taken(const csched_registry *registry)
 {

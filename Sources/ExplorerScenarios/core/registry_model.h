@@ -5,8 +5,8 @@
 
 #include "registry.h"
 
-/// Claims every place of the first chunk.
-void registry_model_fill(csched_registry *registry);
+/// Claims the places of the first chunk, except the last `left`.
+void registry_model_fill(csched_registry *registry, uint32_t left);
 /// How many places of the first chunk are claimed.
 int registry_model_places_taken(const csched_registry *registry);
 /// What is in the first place.

@@ -205,8 +205,8 @@ void explorer_print(FILE *file, const explorer_program *program, const explorer_
                     const explorer_schedule *schedule);
 
 /// "f1@7,t2@14,r1@20": thread 1 stops for ever before its 7th step, thread 2 goes on before step 14 of all,
-/// the load of step 20 sees the last store but one; calm steps are not counted. "-" when there is none. Returns the length that it would
-/// need, as snprintf.
+/// the load of step 20 sees the last store but one; calm steps are not counted. "-" when there is none.
+/// Returns the length that it would need, as snprintf.
 int explorer_schedule_write(const explorer_schedule *schedule, char *text, size_t size);
 /// False: the text is no schedule.
 bool explorer_schedule_read(explorer_schedule *schedule, const char *text);

@@ -3,14 +3,15 @@ struct Gate {
     let matrix: Matrix
     /// Fewer mutants than that are an error.
     let least: Int
-    /// Whether there are mutants that were not tried.
+    /// All there are, whether they were tried or not.
+    let everything: Set<String>
+    /// Whether some were left out that are not listed as equivalent.
     let isPart: Bool
 
     /// A sentence for each rule that is broken.
     var objections: [String] {
         let valid = matrix.outcomes.filter { $0.verdict != .invalid }
         let reasons = matrix.equivalents.reasons
-        let known = Set(valid.map(\.mutant))
         var found: [String] = []
         for outcome in valid where outcome.verdict == .survived && reasons[outcome.mutant] == nil {
             found.append("survived, and is not listed as equivalent: \(outcome.mutant)")
@@ -19,16 +20,16 @@ struct Gate {
             found.append(
                 "is listed as equivalent, and \(outcome.kills[0].scenario) found it: \(outcome.mutant)")
         }
-        for id in reasons.keys.sorted() where !isPart && !known.contains(id) {
+        for id in reasons.keys.sorted() where !everything.contains(id) {
             found.append("is listed as equivalent, and does not exist: \(id)")
         }
-        if valid.count < least {
+        if !isPart && valid.count < least {
             found.append("there are \(valid.count) mutants, and there were \(least) at least.")
         }
-        return found
+        return found + (isPart ? [] : idle)
     }
 
-    /// Scenarios that found no mutant. To be asked of a whole matrix.
+    /// Scenarios that found no mutant.
     var idle: [String] {
         let busy = Set(matrix.outcomes.flatMap { $0.kills.map(\.scenario) })
         return matrix.scenarios.filter { !busy.contains($0) }.map { "found no mutant: \($0)" }

@@ -63,32 +63,46 @@ struct Equivalents {
 ///
 ///     inbox-growth t1@14,r1@20 inbox.c:publish: relaxed: csched_store(...)
 ///
-/// Nothing is believed of it: a schedule that finds nothing any more is searched for again.
+/// Nothing is believed of it: a schedule that finds nothing any more is searched for again. A mutant stands there more
+/// than once where that gives each scenario one that it finds.
 struct KnownKills {
-    private(set) var kills: [String: Kill] = [:]
+    private(set) var kills: [String: [Kill]] = [:]
 
     init(_ path: String) throws {
         let text = try String(contentsOfFile: path, encoding: .utf8)
         for line in text.split(separator: "\n") where !line.hasPrefix("#") {
             let words = line.split(separator: " ", maxSplits: 2).map(String.init)
             guard words.count == 3 else { throw Failure("\(path): '\(line)' is no kill.") }
-            kills[words[2]] = Kill(scenario: words[0], violation: "", schedule: words[1], departures: 0)
+            kills[words[2], default: []].append(
+                Kill(scenario: words[0], violation: "", schedule: words[1], departures: 0))
         }
     }
 
-    /// Adds what was found, and forgets mutants that are no more.
-    mutating func update(with outcomes: [Outcome], of everything: [Mutant]) {
-        for outcome in outcomes {
-            kills[outcome.mutant] = outcome.kills.min { $0.departures < $1.departures }
+    /// Keeps what was found by the same scenario as before; else what departs least, and what gives a scenario its
+    /// first one. Forgets mutants that are no more. `onlyAdds`: not all scenarios were run.
+    mutating func update(with outcomes: [Outcome], of everything: [Mutant], onlyAdds: Bool) {
+        for outcome in outcomes where !outcome.kills.isEmpty && !onlyAdds {
+            let before = Set((kills[outcome.mutant] ?? []).map(\.scenario))
+            let again = outcome.kills.filter { before.contains($0.scenario) }
+            kills[outcome.mutant] = again.isEmpty ? [Self.shortest(of: outcome.kills)] : again
         }
         let ids = Set(everything.map(\.id))
         kills = kills.filter { ids.contains($0.key) }
+        for (scenario, found) in Dictionary(grouping: outcomes.flatMap(\.pairs), by: \.kill.scenario)
+        where !scenarios.contains(scenario) {
+            let first = found.min { $0.kill.departures < $1.kill.departures }!
+            kills[first.mutant, default: []].append(first.kill)
+        }
     }
+
+    private var scenarios: Set<String> { Set(kills.values.joined().map(\.scenario)) }
+
+    private static func shortest(of kills: [Kill]) -> Kill { kills.min { $0.departures < $1.departures }! }
 
     var text: String {
         "# How each mutant was found: scenario, schedule, mutant. Written by `mutate run --keep`.\n"
             + kills.sorted { $0.key < $1.key }
-            .map { "\($0.value.scenario) \($0.value.schedule) \($0.key)\n" }.joined()
+            .flatMap { id, kills in kills.map { "\($0.scenario) \($0.schedule) \(id)\n" } }.joined()
     }
 }
 

@@ -5,6 +5,8 @@ struct Matrix {
     let outcomes: [Outcome]
     let equivalents: Equivalents
     let scenarios: [String]
+    /// Equivalent mutants that were not tried.
+    let skipped: Int
 
     private var valid: [Outcome] { outcomes.filter { $0.verdict != .invalid } }
 
@@ -15,6 +17,7 @@ struct Matrix {
         return
             "\(valid.count) mutants: \(killed) killed, \(listed) equivalent, \(survivors.count - listed) survived; "
             + "\(outcomes.count - valid.count) are no C"
+            + (skipped == 0 ? "" : "; \(skipped) that are listed as equivalent were left out")
     }
 
     var json: String {
@@ -27,7 +30,7 @@ struct Matrix {
     var table: String {
         var text = "# Mutants of the core\n\n\(summary).\n\n## By file\n\n"
         let operators = Set(valid.map(Self.operation)).sorted()
-        text += "Killed of all; equivalents count as not killed.\n\n"
+        text += "Killed of those that were tried; equivalents among them count as not killed.\n\n"
         text +=
             "| file | \(operators.joined(separator: " | ")) |\n|---|\(operators.map { _ in "--:" }.joined(separator: "|"))|\n"
         for file in Set(valid.map(Self.file)).sorted() {
@@ -42,10 +45,15 @@ struct Matrix {
             let found = valid.filter { $0.kills.contains { $0.scenario == scenario } }
             text += "| \(scenario) | \(found.count) | \(found.filter { $0.kills.count == 1 }.count) |\n"
         }
-        text += "\n## Equivalent\n\n"
-        for outcome in valid where outcome.verdict == .survived {
-            let reason = equivalents.reasons[outcome.mutant] ?? "NOT LISTED"
-            text += "- `\(outcome.mutant)`: \(reason)\n"
+        for outcome in valid where outcome.verdict == .survived && equivalents.reasons[outcome.mutant] == nil
+        {
+            text += "\nSurvived, and not listed: `\(outcome.mutant)`.\n"
+        }
+        text += "\n## Equivalent\n"
+        for (reason, ids) in Dictionary(grouping: equivalents.reasons.keys, by: { equivalents.reasons[$0]! })
+            .sorted(by: { ($1.value.count, $0.key) < ($0.value.count, $1.key) })
+        {
+            text += "\n\(ids.count), \(reason)\n\n" + ids.sorted().map { "- `\($0)`\n" }.joined()
         }
         return text
     }

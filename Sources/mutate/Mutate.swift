@@ -14,6 +14,7 @@ private let usage = """
       --keep         writes there how each was found
       --skip-listed  without those that are listed as equivalent
       --near         only the scenarios of the mutant's own part
+      --scenario ID  only that one, or those: which mutants do they find?
       --whole        all scenarios for each mutant, not only up to the first that finds it
       --bound N      changes of the running thread in a schedule (1)
       --random N     random schedules of a scenario beside those (200)
@@ -59,6 +60,9 @@ private struct Options {
             case "--search": searches = true
             case "--keep": keeps = true
             case "--near": effort.isNear = true
+            case "--scenario":
+                effort.scenarios = (effort.scenarios ?? []) + [try value(of: option)]
+                effort.isWhole = true
             case "--skip-listed": skipsListed = true
             case "--whole": effort.isWhole = true
             case "--bound": effort.bound = try number(of: option)
@@ -82,7 +86,7 @@ private struct Options {
         }
     }
 
-    var isPart: Bool { !only.isEmpty || shard.count > 1 || skipsListed }
+    var isPart: Bool { !only.isEmpty || shard.count > 1 }
 }
 
 @main
@@ -158,17 +162,20 @@ struct Mutate {
             state: options.state
         ).run(wanted, jobs: options.jobs)
         if options.keeps {
-            known.update(with: outcomes, of: everything)
+            known.update(with: outcomes, of: everything, onlyAdds: options.effort.scenarios != nil)
             try known.text.write(toFile: list, atomically: true, encoding: .utf8)
         }
-        let matrix = Matrix(outcomes: outcomes, equivalents: equivalents, scenarios: scenarios)
+        let matrix = Matrix(
+            outcomes: outcomes, equivalents: equivalents, scenarios: options.effort.scenarios ?? scenarios,
+            skipped: options.skipsListed ? everything.count { equivalents.reasons[$0.id] != nil } : 0)
         if let path = options.json { try matrix.json.write(toFile: path, atomically: true, encoding: .utf8) }
         if let path = options.table {
             try matrix.table.write(toFile: path, atomically: true, encoding: .utf8)
         }
         print(matrix.summary)
-        let gate = Gate(matrix: matrix, least: options.isPart ? 0 : least, isPart: options.isPart)
-        let objections = gate.objections + (options.effort.isWhole && !options.isPart ? gate.idle : [])
+        let gate = Gate(
+            matrix: matrix, least: least, everything: Set(everything.map(\.id)), isPart: options.isPart)
+        let objections = options.effort.scenarios == nil ? gate.objections : gate.idle
         for objection in objections { print("mutate: \(objection)") }
         return objections.isEmpty
     }

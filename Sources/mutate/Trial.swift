@@ -14,6 +14,8 @@ struct Outcome: Codable {
     /// The scenarios that found it, with what each said.
     var kills: [Kill]
     var seconds: Double
+
+    var pairs: [(mutant: String, kill: Kill)] { kills.map { (mutant, $0) } }
 }
 
 struct Kill: Codable {
@@ -35,6 +37,8 @@ struct Effort: Codable, Equatable {
     var isNear = false
     /// Whether no thread is stopped for ever: a round that is to be short leaves that out.
     var isShort = false
+    /// Those alone are run, and all of them; nil: all there are.
+    var scenarios: [String]?
 
     /// What the explorer is called with.
     func arguments(jobs: Int) -> [String] {
@@ -58,9 +62,9 @@ struct Effort: Codable, Equatable {
 }
 
 extension Laboratory {
-    /// Runs what found the mutant before: the schedule, then its scenario. If that holds, all scenarios, those of the
-    /// mutant's own part first.
-    func examine(_ mutant: Mutant, as number: Int, known: Kill?, effort: Effort, seconds: Int) throws
+    /// Runs what found the mutant before: the schedules, then their scenarios. If all of those hold, all scenarios,
+    /// those of the mutant's own part first.
+    func examine(_ mutant: Mutant, as number: Int, known: [Kill], effort: Effort, seconds: Int) throws
         -> Outcome
     {
         let began = Date()
@@ -75,12 +79,15 @@ extension Laboratory {
         func search(_ names: [String], _ effort: Effort) throws -> [Kill] {
             try self.search(program, names, effort, report: report, seconds: seconds, for: mutant)
         }
-        if let known, !effort.isWhole {
-            if let kill = try replay(known, in: program) { return outcome(.killed, [kill]) }
-            let kills = try search(["--exact", known.scenario], .again)
+        if !effort.isWhole {
+            let kills = try known.flatMap { each in
+                try replay(each, in: program).map { [$0] } ?? search(["--exact", each.scenario], .again)
+            }
             if !kills.isEmpty { return outcome(.killed, kills) }
         }
-        let names = Self.scenarios(for: mutant.file, onlyNear: effort.isNear)
+        let names =
+            effort.scenarios.map { ["--exact"] + $0 }
+            ?? Self.scenarios(for: mutant.file, onlyNear: effort.isNear)
         for round in effort.rounds {
             let kills = try search(names, round)
             if !kills.isEmpty { return outcome(.killed, kills) }

@@ -64,7 +64,7 @@ final class Trials: Sendable {
             do {
                 let mutant = mutants[index]
                 let outcome = try laboratory.examine(
-                    mutant, as: index, known: known?.kills[mutant.id], effort: effort, seconds: seconds)
+                    mutant, as: index, known: known?.kills[mutant.id] ?? [], effort: effort, seconds: seconds)
                 try shared.withLock { shared in
                     shared.outcomes[index] = outcome
                     try keep(outcome, of: mutant)

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <litmus.h>
@@ -33,7 +34,7 @@ static const char usage[] =
     "  --no-frozen       no thread is stopped for ever\n"
     "  --random N        random schedules beside those (0), by PCT\n"
     "  --seed N          of the first of them (1)\n"
-    "  --limit N         schedules of a scenario at most, and then it is not complete (none)\n"
+    "  --limit N         schedules of a scenario at most, and then it is not complete (100000; 0: no limit)\n"
     "  --steps N         steps of a schedule at most: more are a livelock (5000)\n"
     "  --sequential      sequentially consistent memory\n"
     "  --first           ends with the first violation\n"
@@ -71,6 +72,7 @@ static uint64_t number_of(const char *option, const char *text, uint64_t most)
 
 static uint64_t schedules;
 static int violations;
+static int complete;
 
 static void print_search(const char *name, const search_report *search)
 {
@@ -106,6 +108,7 @@ static void print_report(const run_report *report)
     print_violation(report, &report->frozen);
     (void)fflush(stdout);
     violations += run_report_failed(report);
+    complete += report->exhaustive.result.complete;
 }
 
 // In the order of the names, each program once.
@@ -153,8 +156,14 @@ static int run(char **names, int count, bool exact, const run_plan *plan, const 
 {
     static run_report reports[PROGRAMS_MOST];
     size_t selected = select_programs(names, count, exact && count > 0, reports);
+    struct timespec began;
+    (void)clock_gettime(CLOCK_MONOTONIC, &began);
     selected = run_all(plan, reports, selected, print_report);
-    (void)printf("%zu scenarios, %llu schedules, %d violations\n", selected, (unsigned long long)schedules,
+    struct timespec ended;
+    (void)clock_gettime(CLOCK_MONOTONIC, &ended);
+    (void)printf("%zu scenarios, of which %d are complete within the bound; %llu schedules in %lld s; "
+                 "%d violations\n",
+                 selected, complete, (unsigned long long)schedules, (long long)(ended.tv_sec - began.tv_sec),
                  violations);
     if (json != NULL) {
         write_json(json, reports, selected);
@@ -250,6 +259,7 @@ int main(int count, char **arguments)
     run_plan plan = {.options = explorer_options_default(),
                      .jobs = processors > 0 ? (uint32_t)processors : 1};
     plan.options.bound = 1;
+    plan.options.executions_most = 100000;
     plan.options.seed = 1;
     const char *json = NULL;
     bool exact = false;

@@ -52,8 +52,12 @@ csched_reclaim *csched_reclaim_create(void)
 void csched_reclaim_destroy(csched_reclaim *domain)
 {
     // The barrier: readers of other schedulers may be what it waits for.
-    while (domain->retired != domain->freed) {
-        (void)csched_futex_wait(&ended, csched_load(&ended, acquire), UINT64_MAX);
+    for (;;) {
+        uint32_t seen = csched_load(&ended, acquire); // first: it changes after what is freed then
+        if (domain->retired == domain->freed) {
+            break;
+        }
+        (void)csched_futex_wait(&ended, seen, UINT64_MAX);
     }
     (void)csched_fetch_add(&ended, 0, acquire);
     csched_free(domain);
@@ -91,6 +95,7 @@ void csched_reclaim_exit(void)
     if (--depth[self] != 0) {
         return;
     }
+    bool freed = false;
     for (int index = 0; index < RETIRED_MOST; index++) {
         retirement *each = &retirements[index];
         uint32_t mine = UINT32_C(1) << self;
@@ -98,7 +103,11 @@ void csched_reclaim_exit(void)
             csched_retired *object = each->object;
             each->object = NULL;
             free_now(object);
+            freed = true;
         }
+    }
+    if (freed) {
+        (void)csched_fetch_add(&ended, 1, release);
     }
     csched_futex_wake(&ended, INT32_MAX);
 }

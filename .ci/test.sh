@@ -15,6 +15,6 @@ debug=$tests_passed
 # Another folder: the launcher of the benchmarks builds into .build for release, with its own products.
 # The explorer's tests call its command.
 swift build -c release --scratch-path .build-release-tests --product explore || fail "the explorer does not build."
-STRESS_SCALE=${STRESS_SCALE:-0.5} run_tests "$at_least" 400 -c release --scratch-path .build-release-tests
+run_tests "$at_least" 400 -c release --scratch-path .build-release-tests
 
 echo "test: $debug tests passed in a debug build, and $tests_passed in a release build."

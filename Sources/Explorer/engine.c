@@ -31,7 +31,6 @@ enum { YIELDS_MOST = 3 };
 typedef enum { ABSENT, READY, WAITING, FROZEN, ENDED } thread_state;
 
 typedef struct {
-    fibre context;
     thread_state state;
     const char *name;
     void (*body)(void *);
@@ -68,7 +67,7 @@ static struct {
     engine_outcome outcome;
 } engine;
 
-static void *stacks[EXPLORER_THREADS];
+static fibre fibres[EXPLORER_THREADS]; // their stacks stay from execution to execution
 
 extern unsigned char start_of_locals[] __asm__("__start_explorer_tls") __attribute__((weak));
 extern unsigned char end_of_locals[] __asm__("__stop_explorer_tls") __attribute__((weak));
@@ -88,8 +87,7 @@ static _Noreturn void leave(void)
     if (engine.self < 0) {
         longjmp(engine.given_up, 1);
     }
-    fibre abandoned;
-    fibre_switch(&abandoned, engine.outside);
+    fibre_switch(&fibres[engine.self], &engine.outside);
     abort();
 }
 
@@ -127,11 +125,11 @@ static void change_to(int next)
     if (engine.self >= 0) {
         memcpy(engine.threads[engine.self].locals, start_of_locals, size_of_locals());
     }
-    fibre *from = engine.self >= 0 ? &engine.threads[engine.self].context : &engine.outside;
+    fibre *from = engine.self >= 0 ? &fibres[engine.self] : &engine.outside;
     memcpy(start_of_locals, to->locals, size_of_locals());
     engine.self = next;
     to->yielded = 0;
-    fibre_switch(from, to->context);
+    fibre_switch(from, &fibres[next]);
 }
 
 static bool may_time_out(const thread *each)
@@ -600,12 +598,14 @@ int explorer_spawn(const char *name, void (*body)(void *argument), void *argumen
         explorer_fail("more than %d threads", EXPLORER_THREADS);
     }
     int number = engine.count++;
-    if (stacks[number] == NULL && (stacks[number] = malloc(STACK_SIZE)) == NULL) {
+    fibre *own = &fibres[number];
+    if (own->stack == NULL && (own->stack = malloc(STACK_SIZE)) == NULL) {
         explorer_fail("no memory for a stack");
     }
+    own->size = STACK_SIZE;
+    fibre_begin(own, run_thread);
     thread *added = &engine.threads[number];
     *added = (thread){.state = READY, .name = name, .body = body, .argument = argument};
-    added->context = fibre_create(stacks[number], STACK_SIZE, run_thread);
     memory_spawn(engine.self, number);
     return number;
 }

@@ -4,28 +4,36 @@
 
 #include <stdint.h>
 
+#include "announce.h"
+
+// Suspends the caller, its stack pointer in *from.
+void fibre_change_stack(void **from, void *to);
+// Where a fibre begins.
+static _Noreturn void enter(void);
+// The stack pointer of a fibre that has yet to begin.
+static void *first_resume(uintptr_t *top);
+
 #if defined(__x86_64__)
 
 enum { SAVED = 6 };
 
 // clang-format off
 __asm__(".text\n"
-        ".globl fibre_switch\n"
-        ".type fibre_switch, @function\n"
-        "fibre_switch:\n"
+        ".globl fibre_change_stack\n"
+        ".type fibre_change_stack, @function\n"
+        "fibre_change_stack:\n"
         "  pushq %rbp\n" "  pushq %rbx\n" "  pushq %r12\n" "  pushq %r13\n" "  pushq %r14\n" "  pushq %r15\n"
         "  movq %rsp, (%rdi)\n"
         "  movq %rsi, %rsp\n"
         "  popq %r15\n" "  popq %r14\n" "  popq %r13\n" "  popq %r12\n" "  popq %rbx\n" "  popq %rbp\n"
         "  ret\n"
-        ".size fibre_switch, . - fibre_switch\n");
+        ".size fibre_change_stack, . - fibre_change_stack\n");
 // clang-format on
 
-fibre fibre_create(void *stack, size_t size, void (*body)(void))
+static void *first_resume(uintptr_t *top)
 {
-    uintptr_t *top = (uintptr_t *)(((uintptr_t)stack + size) & ~(uintptr_t)15);
-    *--top = 0; // where body would return to; it also aligns the stack as a call does
-    *--top = (uintptr_t)body;
+    *--top = 0; // where it would return to; it also aligns the stack as a call does
+    *--top = (uintptr_t)enter;
     for (int saved = 0; saved < SAVED; saved++) {
         *--top = 0;
     }
@@ -38,9 +46,9 @@ enum { SAVED = 20 }; // x19-x30, d8-d15
 
 // clang-format off
 __asm__(".text\n"
-        ".globl fibre_switch\n"
-        ".type fibre_switch, %function\n"
-        "fibre_switch:\n"
+        ".globl fibre_change_stack\n"
+        ".type fibre_change_stack, %function\n"
+        "fibre_change_stack:\n"
         "  sub sp, sp, #160\n"
         "  stp x19, x20, [sp, #0]\n"  "  stp x21, x22, [sp, #16]\n" "  stp x23, x24, [sp, #32]\n"
         "  stp x25, x26, [sp, #48]\n" "  stp x27, x28, [sp, #64]\n" "  stp x29, x30, [sp, #80]\n"
@@ -53,20 +61,46 @@ __asm__(".text\n"
         "  ldp d12, d13, [sp, #128]\n" "  ldp d14, d15, [sp, #144]\n"
         "  add sp, sp, #160\n"
         "  ret\n"
-        ".size fibre_switch, . - fibre_switch\n");
+        ".size fibre_change_stack, . - fibre_change_stack\n");
 // clang-format on
 
-fibre fibre_create(void *stack, size_t size, void (*body)(void))
+static void *first_resume(uintptr_t *top)
 {
-    uintptr_t *top = (uintptr_t *)(((uintptr_t)stack + size) & ~(uintptr_t)15);
     top -= SAVED;
     for (int saved = 0; saved < SAVED; saved++) {
         top[saved] = 0;
     }
-    top[11] = (uintptr_t)body; // x30
+    top[11] = (uintptr_t)enter; // x30
     return top;
 }
 
 #else
-#error "fibre_switch has to be written for this processor."
+#error "fibre_change_stack has to be written for this processor."
 #endif
+
+// Between a switch's two halves, which are on two stacks.
+static fibre *left;
+static fibre *entered;
+
+static void enter(void)
+{
+    announce_arrival(left, entered);
+    entered->body();
+    __builtin_trap();
+}
+
+void fibre_begin(fibre *begun, void (*body)(void))
+{
+    announce_beginning(begun);
+    begun->body = body;
+    begun->resume = first_resume((uintptr_t *)(((uintptr_t)begun->stack + begun->size) & ~(uintptr_t)15));
+}
+
+void fibre_switch(fibre *from, fibre *to)
+{
+    left = from;
+    entered = to;
+    announce_leaving(from, to);
+    fibre_change_stack(&from->resume, to->resume);
+    announce_arrival(left, from);
+}

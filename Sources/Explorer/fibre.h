@@ -5,12 +5,22 @@
 
 #include <stddef.h>
 
-/// Where a suspended fibre goes on.
-typedef void *fibre;
+/// A stack, and where its execution goes on. All zero: the thread that calls `fibre_switch` from it first.
+typedef struct {
+    const void *stack; // its lowest address
+    size_t size;
+    void *resume; // the stack pointer, where it is suspended
+    void (*body)(void);
+    // What a sanitizer knows it by.
+    void *fake_stack;
+    void *shadow;
+    unsigned beginnings;
+} fibre;
 
-/// A fibre on a stack of its own, which calls `body` when it is switched to first; `body` must not return.
-fibre fibre_create(void *stack, size_t size, void (*body)(void));
+/// The next switch to the fibre calls `body`, which must not return. `stack` and `size` are set. A fibre that
+/// is suspended may begin anew: what was on its stack is forgotten.
+void fibre_begin(fibre *begun, void (*body)(void));
 /// Suspends the caller into `from`, and goes on with `to`.
-void fibre_switch(fibre *from, fibre to);
+void fibre_switch(fibre *from, fibre *to);
 
 #endif

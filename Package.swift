@@ -20,6 +20,7 @@ let package = Package(
     products: [
         .library(name: "CScheduler", targets: ["CScheduler"]),
         .library(name: "Scheduling", targets: ["Scheduling"]),
+        .library(name: "CompositeOperations", targets: ["CompositeOperations"]),
         .library(name: "PropertyTesting", targets: ["PropertyTesting"]),
         .library(name: "PropertyTestingSupport", targets: ["PropertyTestingSupport"]),
         .executable(name: "benchmarks", targets: ["benchmarks"]),
@@ -43,6 +44,7 @@ let package = Package(
             dependencies: ["CScheduler"],
             swiftSettings: settings + [.strictMemorySafety()]
         ),
+        .target(name: "CompositeOperations", dependencies: ["Scheduling"], swiftSettings: settings),
 
         // Only the launcher: what it launches is the package in Benchmarks, with dependencies of its own, so that who depends
         // on this package fetches nothing else.
@@ -72,6 +74,11 @@ let package = Package(
         .executableTarget(name: "mutate", swiftSettings: settings),
         .testTarget(
             name: "ExplorerTests", dependencies: ["Explorer", "ExplorerLitmus"], swiftSettings: settings
+        ),
+        .testTarget(
+            name: "CompositeOperationsTests",
+            dependencies: ["CompositeOperations", "PropertyTesting", "PropertyTestingSupport", "Scheduling"],
+            swiftSettings: settings
         ),
         .testTarget(
             name: "SchedulingTests",

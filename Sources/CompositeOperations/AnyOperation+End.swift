@@ -1,0 +1,196 @@
+// AnyOperation+End.swift - how an end is decided, goes up and down the tree, and is settled.
+//
+// A decision (one step under the lock):
+//   1  the operation is decided; what it started is marked, downwards; nothing below starts any more;
+//   2  the composite around it hears of it: goes on, completes, or begins a round; if that decides it, step 2 again
+//      one level up;
+//   3  the attempts that ended are let go, inner before outer; what is quiescent and out of reach of a redo settles,
+//      inner before outer.
+// All three are loops: neither depth nor the number of children costs stack.
+
+extension AnyOperation {
+    /// Whether an end would be accepted. Under the lock.
+    @inline(__always)
+    final func canEnd(_ number: Int32?) -> Bool {
+        !machine.isDecided && (number == nil || number == machine.attempt)
+    }
+
+    /// Decides its outcome. Under the lock.
+    ///
+    /// - Parameter number: the attempt that asks for it; nil: whoever holds the handle.
+    /// - Returns: false: refused.
+    @discardableResult
+    @inline(__always)
+    final func end(_ end: OperationMachine.End, _ bad: BadEnd?, number: Int32? = nil, _ effects: inout Effects) -> Bool {
+        guard let freed = machine.decide(end, number: number) else { return false }
+        badEnd = bad
+        keep()
+        decided(&effects)
+        if composition != nil, end != .finished { markDescendants(CancelReason(.parent, origin: id), &effects) }
+        carryUp(freed, &effects)
+        return true
+    }
+
+    /// It failed: its resolver is asked, if it has one. Under the lock.
+    @discardableResult
+    final func fail(_ error: any Error, number: Int32? = nil, _ effects: inout Effects) -> Bool {
+        guard canEnd(number) else { return false }
+        if composition == nil, let resolver = extras?.options?.resolver, machine.phase == .executing {
+            resolve(resolver, Cause(index: nil, child: nil, outcome: .failed(error)), &effects)
+            return true
+        }
+        return end(.failed, .failed(error), number: number, &effects)
+    }
+
+    /// Steps 2 and 3, after it has been decided. Under the lock.
+    ///
+    /// - Parameter freed: the units that its attempt held.
+    @inline(__always)
+    final func carryUp(_ freed: Int32, _ effects: inout Effects) {
+        // Step 2.
+        var top = self
+        while let parent = top.parent, !top.isDropped, parent.childDecided(top, &effects) { top = parent }
+        // Step 3. Those above have ended a live attempt each.
+        var operation = self
+        var units = freed
+        while true {
+            let isTop = operation === top
+            let parent = operation.parent
+            if units > 0 {
+                operation.letGo(units, &effects)
+            } else if operation.machine.isQuiescent {
+                _ = operation.quiesce(&effects)  // it never was counted
+            }
+            if isTop { break }
+            operation = parent!
+            units = 1
+        }
+        if top.machine.end != .finished, top.machine.phase == .ending, top.composition != nil, top.isOutOfReach {
+            top.settleSubtree(&effects)
+        }
+    }
+
+    /// What it had going for this attempt ends with it. Under the lock.
+    @inline(__always)
+    final func decided(_ effects: inout Effects) {
+        if admission != nil { effects.add(.reconcile(self)) }
+        if let extras { extras.decided(self, &effects) }
+    }
+
+    /// Marks everything below as cancelled. Under the lock.
+    ///
+    /// - Complexity: O(descendants).
+    final func markDescendants(_ reason: CancelReason, _ effects: inout Effects) {
+        guard let composition, !composition.children.isEmpty else { return }
+        var walk = [self]
+        while let operation = walk.popLast() {
+            guard let composition = operation.composition else { continue }
+            for child in composition.children {
+                guard let freed = child.machine.decide(.cancelled) else { continue }
+                child.badEnd = .cancelled(reason)
+                child.decided(&effects)
+                if child.composition != nil { walk.append(child) }
+                if freed > 0 { child.letGoWhileMarked(freed) }
+            }
+        }
+    }
+
+    /// Counts down, but settles nothing: the walk still goes on, and who began it settles after it.
+    private final func letGoWhileMarked(_ count: Int32) {
+        guard machine.letGo(count) else { return }
+        var operation = parent
+        while let one = operation, one.machine.letGo() { operation = one.parent }
+    }
+
+    /// No composite around it can take its end back. Under the lock; it is decided.
+    ///
+    /// - Complexity: O(1) amortised: what was found out is kept.
+    final var isOutOfReach: Bool {
+        if isFinal || machine.end == .finished { return true }
+        var operation = self
+        while !operation.isFinal {
+            guard !operation.isDropped, let parent = operation.parent else { break }
+            guard parent.machine.isDecided else { return false }
+            operation = parent
+        }
+        operation = self
+        while !operation.isFinal {
+            operation.isFinal = true
+            guard !operation.isDropped, let parent = operation.parent else { break }
+            operation = parent
+        }
+        return true
+    }
+
+    /// Settles what is quiescent, here and below, inner before outer. Under the lock; it is out of reach.
+    ///
+    /// - Complexity: O(registered descendants).
+    final func settleSubtree(_ effects: inout Effects) {
+        guard composition != nil, machine.end != .finished else {
+            if machine.isQuiescent { settle(&effects) }
+            return
+        }
+        var path: [(operation: AnyOperation, next: Int)] = [(self, 0)]
+        while let (operation, next) = path.last {
+            let children = operation.composition?.children ?? []
+            if next < children.count, operation.machine.end != .finished {
+                path[path.count - 1].next += 1
+                let child = children[next]
+                if !child.machine.isTerminal { path.append((child, 0)) }
+            } else {
+                path.removeLast()
+                operation.isFinal = true
+                if operation.machine.isQuiescent, operation.machine.phase == .ending { operation.settle(&effects) }
+            }
+        }
+    }
+
+    /// Delivers its outcome. Under the lock.
+    final func settle(_ effects: inout Effects) {
+        machine.settle()
+        if machine.openAtEnd(), let domain { domain._withUnsafeGuaranteedRef { $0.closedGates -= 1 } }
+        if admission != nil { effects.add(.reconcile(self)) }
+        if let extras { extras.settled(self, &effects) } else { tellOfUnobservedFailure(&effects) }
+        composition?.giveUp(&effects)
+        effects.settled(self)
+    }
+
+    /// Gives up what it held (I2, I3). On the thread that settled it, under no lock.
+    final func releaseHoldings() {
+        releaseBlock()
+        if let parent {
+            self.parent = nil
+            withExtendedLifetime(parent) {}
+        }
+        if isHeld {
+            isHeld = false
+            Unmanaged.passUnretained(self).release()
+        }
+    }
+}
+
+// MARK: Cancel
+
+extension AnyOperation {
+    /// Cancels it: before its start, while it runs, is suspended, decides or waits.
+    ///
+    /// When the call returns, it and everything below it read cancelled, and no block below starts any more; blocks
+    /// that run are awaited. Handlers are posted, not called.
+    ///
+    /// - Returns: false, and nothing was done, when its outcome is decided already.
+    /// - Complexity: O(registered descendants).
+    @discardableResult
+    public final func cancel(_ reason: CancelReason? = nil) -> Bool {
+        cancel(reason ?? CancelReason(), number: nil)
+    }
+
+    final func cancel(_ reason: CancelReason, number: Int32?) -> Bool {
+        change { effects in
+            guard end(.cancelled, .cancelled(reason), number: number, &effects) else {
+                return refuse("cancel(), but it has ended, or the attempt is an old one", &effects)
+            }
+            composition?.wasCancelled(self, &effects)
+            return true
+        }
+    }
+}

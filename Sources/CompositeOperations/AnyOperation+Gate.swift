@@ -1,0 +1,89 @@
+// AnyOperation+Gate.swift - suspend and resume: a gate before each start, and before a composite's completion.
+
+extension AnyOperation {
+    /// Closes its gate: no block of it or below it starts, and no composite below completes, until ``resume(_:)``.
+    ///
+    /// Blocks that run go on; their tokens see it, and they may end.
+    ///
+    /// - Returns: false, and nothing was done, when its gate is closed already, or its outcome is decided.
+    /// - Complexity: O(1), and O(descendants) where queues or observers have to be told.
+    @discardableResult
+    public final func suspend() -> Bool { suspend(number: nil) }
+
+    final func suspend(number: Int32?) -> Bool {
+        change { effects in
+            guard number == nil || number == machine.attempt, machine.suspend() else {
+                return refuse("suspend(), but its gate is closed, or it has ended", &effects)
+            }
+            if let domain { domain._withUnsafeGuaranteedRef { $0.closedGates += 1 } }
+            forEachBelow { operation in operation.gateHasMoved(&effects) }
+            return true
+        }
+    }
+
+    /// Opens its gate: what became due behind it happens now, once each.
+    ///
+    /// - Returns: false, and nothing was done, unless its own gate is closed.
+    /// - Complexity: O(registered descendants).
+    @discardableResult
+    public final func resume(_ mode: ResumeMode = .continue) -> Bool { resume(mode, number: nil) }
+
+    final func resume(_ mode: ResumeMode, number: Int32?) -> Bool {
+        change { effects in
+            guard number == nil || number == machine.attempt, machine.resume() else {
+                return refuse("resume(), but its gate is open, or it has ended", &effects)
+            }
+            if let domain { domain._withUnsafeGuaranteedRef { $0.closedGates -= 1 } }
+            if mode == .restart {
+                forEachBelow { operation in
+                    if operation.composition == nil, operation.machine.phase == .executing {
+                        _ = operation.redo(.rerun, after: .zero, &effects)
+                    }
+                }
+            }
+            guard gateIsOpen else { return true }
+            var composites: [AnyOperation] = []
+            forEachBelow { operation in
+                operation.gateHasMoved(&effects)
+                operation.gateHasOpened(&effects)
+                if operation.composition != nil { composites.append(operation) }
+            }
+            // Inner before outer.
+            while let composite = composites.popLast() { composite.composition?.gateHasOpened(composite, &effects) }
+            return true
+        }
+    }
+
+    /// What became due behind the gate. Under the lock.
+    private final func gateHasOpened(_ effects: inout Effects) {
+        switch machine.phase {
+        case .queued: becameDue(&effects)
+        case .delayed: proceed(isCounted: false, &effects)
+        default: break
+        }
+    }
+
+    /// Tells queue, waiters and observers. Under the lock.
+    private final func gateHasMoved(_ effects: inout Effects) {
+        if admission != nil { effects.add(.reconcile(self)) }
+        if let extras {
+            extras.gateHasMoved(self, &effects)
+            observe(&effects)
+        }
+    }
+
+    /// Calls `body` with it and with what is below it and behind no other closed gate, outer before inner. Under the
+    /// lock.
+    private final func forEachBelow(_ body: (AnyOperation) -> Void) {
+        body(self)
+        guard composition != nil else { return }
+        var walk = [self]
+        while let operation = walk.popLast() {
+            for child in operation.composition?.children ?? [] where !child.machine.isDecided {
+                if child.machine.isGateClosed { continue }
+                body(child)
+                if child.composition != nil { walk.append(child) }
+            }
+        }
+    }
+}

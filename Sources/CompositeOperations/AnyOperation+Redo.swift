@@ -1,0 +1,183 @@
+// AnyOperation+Redo.swift - attempts after the first: rerun, awake, resolvers, and the pause before them.
+
+extension AnyOperation {
+    /// Does it again: a new attempt, after what runs now has left, and after a pause.
+    ///
+    /// The block is called again; a composite drops its children, and its block registers new ones. For a leaf while
+    /// it executes; for a composite also from its decision handler.
+    ///
+    /// - Parameter pause: on the clock of its options.
+    /// - Returns: false, and nothing was done, in every other state.
+    @discardableResult
+    public final func rerun(after pause: Duration = .zero) -> Bool { rerun(after: pause, number: nil) }
+
+    final func rerun(after pause: Duration, number: Int32?) -> Bool {
+        change { effects in
+            // A leaf decides only while a fallback runs, and a limit is a limit.
+            guard composition != nil || machine.phase != .deciding,
+                !(composition?.isExhausted ?? false),
+                redo(.rerun, after: pause, clock: extras?.options?.clock, number: number, &effects)
+            else { return refuse("rerun(), but it neither executes nor may decide so", &effects) }
+            return true
+        }
+    }
+
+    /// Lets a resolver decide: another attempt, or its fallback.
+    ///
+    /// - Returns: false, and nothing was done, unless it executes or decides.
+    @discardableResult
+    public final func resolve(using resolver: COOperationResolver) -> Bool { resolve(using: resolver, number: nil) }
+
+    final func resolve(using resolver: COOperationResolver, number: Int32?) -> Bool {
+        change { effects in
+            guard number == nil || number == machine.attempt,
+                machine.phase == .executing || (machine.phase == .deciding && composition != nil),
+                !(composition?.isExhausted ?? false)
+            else { return refuse("resolve(using:), but it neither executes nor may decide so", &effects) }
+            let cause =
+                composition?.causes.first ?? extras?.pendingCause
+                ?? Cause(index: nil, child: nil, outcome: .cancelled(CancelReason()))
+            resolve(resolver, cause, &effects)
+            return true
+        }
+    }
+
+    /// A new attempt. Under the lock.
+    final func redo(
+        _ how: OperationMachine.Redo, after pause: Duration, clock: (any Clock<Duration>)? = nil,
+        number: Int32? = nil, _ effects: inout Effects
+    ) -> Bool {
+        var how = how
+        if how == .awake {
+            // There is nothing to go on with unless the block had registered everything.
+            guard let composition, machine.phase == .deciding, !composition.hasThrown else { return false }
+            if composition.isRegistering { how = .rerun }
+        }
+        guard let freed = machine.redo(how, paused: pause > .zero, number: number) else { return false }
+        extras?.attemptEnded(self, &effects)
+        if let composition {
+            switch how {
+            case .rerun: composition.dropChildren(of: self, &effects)
+            case .awake: composition.reawakenChildren(of: self, &effects)
+            }
+        }
+        if pause > .zero { arm(.pause(machine.attempt), after: pause, clock: clock ?? ContinuousClock(), &effects) }
+        if admission != nil { effects.add(.reconcile(self)) }
+        if extras != nil { observe(&effects) }
+        letGo(freed, &effects)
+        return true
+    }
+
+    /// The pause before an attempt is over.
+    final func pauseIsOver(_ number: Int32) {
+        change { effects in
+            if machine.pauseIsOver(number: number) { proceed(isCounted: false, &effects) }
+        }
+    }
+
+    /// Begins the next attempt, unless something is still to be waited for. Under the lock.
+    ///
+    /// - Parameter isCounted: its parent still counts it, from before it became quiescent.
+    /// - Returns: whether it executes, so that its parent counts it.
+    @discardableResult
+    final func proceed(isCounted: Bool, _ effects: inout Effects) -> Bool {
+        switch machine.proceed(gateIsOpen: gateIsOpen) {
+        case .waits: return false
+        case .queued:
+            becameDue(&effects)
+            return false
+        case .executing:
+            if !isCounted { holdParent() }
+            armAttemptTimeout(&effects)
+            if extras != nil { observe(&effects) }
+            composition?.goOn(self, &effects)
+            return true
+        }
+    }
+
+    /// Lets a resolver decide. Under the lock; it executes, or is a composite that decides.
+    final func resolve(_ resolver: COOperationResolver, _ cause: Cause, _ effects: inout Effects) {
+        let extras = ensureExtras()
+        extras.pendingCause = cause
+        if Int(machine.attempt) >= resolver.maxAttempts {
+            exhaust(resolver, &effects)
+        } else if resolver.asksUser {
+            _ = machine.ask()
+            observe(&effects)
+            let number = machine.attempt
+            post(&effects) { operation in operation.ask(resolver, cause, number) }
+        } else {
+            redo(by: resolver, after: resolver.pause(after: Int(machine.attempt)), &effects)
+        }
+    }
+
+    private final func redo(by resolver: COOperationResolver, after pause: Duration, _ effects: inout Effects) {
+        if composition != nil, resolver.redo == .awake,
+            redo(.awake, after: pause, clock: resolver.clock, &effects)
+        {
+            return
+        }
+        if redo(.rerun, after: pause, clock: resolver.clock, &effects) { return }
+        decideByCause(&effects)
+    }
+
+    /// Calls what the user gave to the resolver: as a notice, under no lock.
+    private final func ask(_ resolver: COOperationResolver, _ cause: Cause, _ number: Int32) {
+        let isWanted = resolver.retryIf?(cause) ?? true
+        let pause = isWanted ? resolver.pause(after: Int(number)) : .zero
+        change { effects in
+            guard machine.phase == .deciding, machine.attempt == number else { return }
+            if isWanted { redo(by: resolver, after: pause, &effects) } else { exhaust(resolver, &effects) }
+        }
+    }
+
+    /// No attempt is left, or none is wanted. Under the lock.
+    private final func exhaust(_ resolver: COOperationResolver, _ effects: inout Effects) {
+        composition?.isExhausted = true
+        guard let fallback = resolver.fallback else { return decideByCause(&effects) }
+        _ = machine.ask()
+        observe(&effects)
+        let number = machine.attempt
+        composition?.holds = 1
+        post(&effects) { operation in
+            fallback(operation)
+            operation.decisionIsOver(number)
+        }
+    }
+
+    /// Whoever was asked has not decided: that is a decision, too.
+    final func decisionIsOver(_ number: Int32) {
+        change { effects in
+            guard machine.phase == .deciding, machine.attempt == number else { return }
+            if let composition {
+                composition.holds -= 1
+                if composition.holds > 0 { return }
+            }
+            decideByCause(&effects)
+        }
+    }
+
+    /// The outcome that the causes give. Under the lock.
+    final func decideByCause(_ effects: inout Effects) {
+        let bad = badEndByCause
+        switch bad {
+        case .failed: end(.failed, bad, &effects)
+        case .cancelled: end(.cancelled, bad, &effects)
+        }
+    }
+
+    /// The first failure among the causes; else a cancellation.
+    final var badEndByCause: BadEnd {
+        let causes = composition?.causes ?? []
+        let all = causes.isEmpty ? [extras?.pendingCause].compactMap(\.self) : causes
+        for case .failed(let error) in all.map(\.outcome) { return .failed(error) }
+        if composition != nil {
+            guard case .cancelled(let reason)? = all.first?.outcome else { return .cancelled(CancelReason(.exhausted)) }
+            if all.first?.child == nil { return .cancelled(reason) }
+            return .cancelled(
+                CancelReason(.child, origin: reason.origin ?? all.first?.child, underlying: reason.underlying))
+        }
+        if case .cancelled(let reason)? = all.first?.outcome, reason.kind == .timedOut { return .cancelled(reason) }
+        return .cancelled(CancelReason(.exhausted))
+    }
+}

@@ -1,0 +1,192 @@
+// AnyOperation+Turn.swift - from the start to the return of a block.
+//
+//   start -> becameDue -> (queue) -> sendTurn -> target -> turn -> execute -> returned
+//
+// A block begins in `turn` only, and at most once for each `post` (I4 of OperationMachine.swift). Whoever makes an
+// operation due, by a start, an open gate, a free slot, the end of a dependency or of a pause, calls `becameDue`.
+
+internal import Scheduling
+
+extension AnyOperation {
+    /// Starts it, unless something is in the way. Under no lock.
+    final func startIfReady() -> Bool {
+        change { effects in
+            if isChild { return refuse("start() of a child: its composite starts it", &effects) }
+            if !hasBlock { return refuse("start() without a block", &effects) }
+            guard machine.start() else { return refuse("start(), but it has been started, or has ended", &effects) }
+            keep()
+            began(&effects)
+            becameDue(&effects)
+            return true
+        }
+    }
+
+    /// From now on the runtime holds it (I5). Under the lock.
+    final func keep() {
+        guard !isHeld, !isChild else { return }
+        isHeld = true
+        _ = Unmanaged.passRetained(self)
+    }
+
+    /// It is queued for the first time: its time runs. Under the lock.
+    final func began(_ effects: inout Effects) {
+        guard let extras else { return }
+        observe(&effects)
+        guard let options = extras.options else { return }
+        if let timeout = options.timeout { arm(.whole, after: timeout, clock: options.clock, &effects) }
+        if let deadline = options.deadline {
+            arm(.deadline, after: ContinuousClock.now.duration(to: deadline), clock: ContinuousClock(), &effects)
+        }
+    }
+
+    /// It may have become due: if so, its turn is sent, or its queue is asked for one. Under the lock.
+    @inline(__always)
+    final func becameDue(_ effects: inout Effects) {
+        if admission != nil {
+            effects.add(.reconcile(self))
+        } else if isDue {
+            machine.post()
+            effects.start(self)
+        }
+        if extras != nil { observe(&effects) }
+    }
+
+    /// Sends its turn to the target. Under no lock.
+    @inline(__always)
+    final func sendTurn() {
+        if let target { target._send(self) } else { Scheduler.shared._send(self) }
+    }
+
+    /// The target will not run it: it was shut down.
+    final func turnIsRefused() {
+        change { effects in
+            if machine.turnIsRefused() { end(.cancelled, .cancelled(CancelReason(.shutDown)), &effects) }
+        }
+    }
+
+    /// Its turn has come: on the target's thread, as a piece of work of its own.
+    final func turn() {
+        var effects = Effects()
+        let bits = lock()
+        let wasQuiescent = machine.isQuiescent
+        let turn = machine.turn(gateIsOpen: gateIsOpen && queueIsOpen)
+        switch turn {
+        case .begins:
+            if wasQuiescent { holdParent() }
+            composition?.isRegistering = true
+            if let extras {
+                armAttemptTimeout(&effects)
+                extras.pendingCause = nil
+                observe(&effects)
+            }
+        case .waits: if admission != nil { effects.add(.reconcile(self)) }
+        case .isVoid: break
+        }
+        let number = machine.attempt
+        unlock(bits)
+        effects.perform()
+        if turn == .begins { executeInScope(number) }
+    }
+
+    @inline(__always)
+    private final func executeInScope(_ number: Int32) {
+        // Both are written before the start only, so that they may be read here.
+        if let admission {
+            COQueues.$slot.withValue(admission) { executeInDefault(number) }
+        } else {
+            executeInDefault(number)
+        }
+    }
+
+    @inline(__always)
+    private final func executeInDefault(_ number: Int32) {
+        if let scope = extras?.scope {
+            COQueues.$scoped.withValue(scope) { execute(number) }
+        } else {
+            execute(number)
+        }
+    }
+
+    /// What a block's return says of its attempt.
+    enum Return {
+        /// Nothing: it ends by a call.
+        case open
+        /// It finished; the value is stored by `store`, if the attempt still is the one that counts.
+        case finished
+        case threw(any Error)
+    }
+
+    /// A block has returned, or an asynchronous one ended.
+    @inline(__always)
+    final func returned(_ number: Int32, _ how: Return, store: () -> Void = {}) {
+        change { effects in
+            switch how {
+            case .open: break
+            case .finished:
+                if canEnd(number) {
+                    store()
+                    end(.finished, nil, number: number, &effects)
+                }
+            case .threw(let error):
+                if error is CancellationError {
+                    let kind: CancelReason.Kind = extras?.isTaskCancelled == true ? .taskCancelled : .threwCancellation
+                    end(.cancelled, .cancelled(CancelReason(kind, underlying: error)), number: number, &effects)
+                } else if let reason = error as? CancelReason {
+                    end(.cancelled, .cancelled(reason), number: number, &effects)
+                } else {
+                    fail(error, number: number, &effects)
+                }
+            }
+            left(&effects)
+        }
+    }
+
+    /// A block is not out any more. Under the lock.
+    @inline(__always)
+    final func left(_ effects: inout Effects) {
+        machine.leave()
+        if admission != nil { effects.add(.reconcile(self)) }
+        letGo(1, &effects)
+    }
+}
+
+// MARK: Pending
+
+extension AnyOperation {
+    /// It is not quiescent any more: so the composite around it is not. Under the lock.
+    @inline(__always)
+    final func holdParent() {
+        var operation = parent
+        while let one = operation, one.machine.hold() { operation = one.parent }
+    }
+
+    /// Lets units of `pending` go, and does what was waiting for quiescence: here, and above. Under the lock.
+    @inline(__always)
+    final func letGo(_ count: Int32, _ effects: inout Effects) {
+        if machine.letGo(count) { becameQuiescent(&effects) }
+    }
+
+    /// It was counted by its parent, and is quiescent now.
+    final func becameQuiescent(_ effects: inout Effects) {
+        var operation = self
+        while true {
+            let parent = operation.parent
+            if operation.quiesce(&effects) { return }
+            guard let parent, parent.machine.letGo() else { return }
+            operation = parent
+        }
+    }
+
+    /// Does what waited for its quiescence. Under the lock.
+    ///
+    /// - Returns: whether a new attempt has begun, to which its parent's unit belongs now.
+    final func quiesce(_ effects: inout Effects) -> Bool {
+        switch machine.phase {
+        case .ending:
+            if isOutOfReach { settleSubtree(&effects) }
+            return false
+        case .delayed: return proceed(isCounted: true, &effects)
+        default: return false
+        }
+    }
+}

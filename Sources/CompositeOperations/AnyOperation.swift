@@ -1,0 +1,294 @@
+// AnyOperation.swift - an operation without the type of its value: what it holds, and under which lock.
+//
+// Everything that changes is under one lock for each tree: a root composite and all that is below it. So a
+// cancellation marks all descendants in one step, a round is one step, and no two locks of ours are ever held at
+// once, but a queue's around a tree's. What follows from a change is collected (Effects.swift), and done when the
+// lock has been let go.
+//
+// Invariants (those of the pure state are in OperationMachine.swift):
+//   I1  user code, the release of what users gave us, targets and queues: never under the lock.
+//   I2  parent and child refer to each other until the child, or the parent, is settled; then `releaseHoldings`
+//       takes both references away, once, on the thread that settled it.
+//   I3  the block of an operation is written while it is ready, read while a block is out, and released after it
+//       is terminal; so those who read it need no lock.
+//   I4  `domain` is set once, or once more when an operation that was made by itself becomes a child, which it
+//       does only while it is ready. What it was before stays alive as long as the operation.
+//   I5  a root that was started, or ended, is held by the runtime until it is settled (`isHeld`).
+
+internal import Scheduling
+internal import Synchronization
+
+/// What the operations of one tree share. Also after the end: who holds a handle looks at it under this lock.
+class Domain: @unchecked Sendable {
+    // Unchecked: what is below is under the lock.
+    let lock = WordLock()
+    /// How many gates of the tree are closed; while it is 0, no operation asks those above it.
+    var closedGates = 0
+}
+
+/// Any operation: one piece of work with a handle. The face of it that does not know the type of the value.
+///
+/// All members may be used from any thread, also inside blocks and handlers, and none runs code of yours before
+/// it returns.
+///
+/// - SeeAlso: ``COOperation``, ``COSyncOperation``, ``COCascadeOperation``, ``COTransactionalOperation``.
+public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConvertible {
+    // Unchecked: everything that changes is under the tree's lock, except as I3 says.
+
+    /// How it ended, when it did not finish.
+    enum BadEnd {
+        case failed(any Error)
+        case cancelled(CancelReason)
+    }
+
+    private let ownLock = WordLock()
+    /// The tree's `Domain`, unmanaged; 0: a single operation, under its own lock.
+    private let domainBits: Atomic<UInt>
+    /// 0: nobody has asked yet.
+    private let number = Atomic<UInt64>(0)
+
+    final var machine = OperationMachine()
+    final var badEnd: BadEnd?
+    /// The composite around it.
+    final var parent: AnyOperation?
+    /// Its place among the children of `parent`.
+    final var index = 0
+    /// It belongs, or has belonged, to a composite.
+    final var isChild = false
+    /// A composite has started anew without it.
+    final var isDropped = false
+    /// No composite around it can take its end back.
+    final var isFinal = false
+    /// The runtime holds a reference to it (I5).
+    final var isHeld = false
+    /// Where its blocks run; nil: the built-in scheduler.
+    final var target: (any ExecutionTarget)?
+    /// It was given one, so that a queue which it is added to does not give it another one.
+    final let hasOwnTarget: Bool
+    /// Who decides when they may.
+    final var admission: COOperationQueue?
+    /// What that queue knows of it; under the queue's lock.
+    final var ticket: COOperationQueue.Ticket?
+    final var extras: Extras?
+    final let composition: Composition?
+
+    /// - Parameters:
+    ///   - target: a queue counts as both: it admits, and its target runs.
+    ///   - domain: that of the composite around it.
+    init(
+        on target: (any ExecutionTarget)?, options: OperationOptions?, composition: Composition?, domain: Domain?,
+        inheriting inherited: COOperationQueue?
+    ) {
+        hasOwnTarget = target != nil
+        let given = target ?? (inherited == nil ? COQueues.inForce : nil)
+        let queue = given?._admission ?? inherited
+        admission = queue
+        self.target = given?._admission == nil ? given ?? queue?.target : queue?.target
+        self.composition = composition
+        let domain = domain ?? composition
+        domainBits = Atomic(domain.map { UInt(bitPattern: Unmanaged.passRetained($0).toOpaque()) } ?? 0)
+        if let scope = COQueues.scoped { ensureExtras().scope = scope }
+        if let options, !options.isDefault {
+            ensureExtras().options = options
+        }
+    }
+
+    deinit {
+        if let domain = Self.domain(domainBits.load(ordering: .relaxed)) { domain.release() }
+        if let extras { extras.breakChains() }
+    }
+
+    // MARK: The lock
+
+    private static func domain(_ bits: UInt) -> Unmanaged<Domain>? {
+        UnsafeRawPointer(bitPattern: bits).map { Unmanaged<Domain>.fromOpaque($0) }
+    }
+
+    private var ownKey: UnsafeRawPointer { UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque()) }
+
+    /// - Returns: what ``unlock(_:)`` needs.
+    @inline(__always)
+    final func lock() -> UInt {
+        while true {
+            let bits = domainBits.load(ordering: .acquiring)
+            guard let domain = Self.domain(bits) else {
+                ownLock.lock(ownKey)
+                if domainBits.load(ordering: .relaxed) == bits { return bits }
+                ownLock.unlock(ownKey)
+                continue
+            }
+            let key = UnsafeRawPointer(domain.toOpaque())
+            domain._withUnsafeGuaranteedRef { $0.lock.lock(key) }
+            if domainBits.load(ordering: .relaxed) == bits { return bits }
+            domain._withUnsafeGuaranteedRef { $0.lock.unlock(key) }  // it has become a child meanwhile
+        }
+    }
+
+    @inline(__always)
+    final func unlock(_ bits: UInt) {
+        guard let domain = Self.domain(bits) else {
+            ownLock.unlock(ownKey)
+            return
+        }
+        domain._withUnsafeGuaranteedRef { $0.lock.unlock(UnsafeRawPointer(domain.toOpaque())) }
+    }
+
+    /// Changes something under the tree's lock, then does what follows from it.
+    @inline(__always)
+    final func change<Answer>(_ body: (inout Effects) -> Answer) -> Answer {
+        var effects = Effects()
+        let bits = lock()
+        let answer = body(&effects)
+        unlock(bits)
+        effects.perform()
+        return answer
+    }
+
+    /// Looks at something under the tree's lock.
+    @inline(__always)
+    final func look<Answer>(_ body: () -> Answer) -> Answer {
+        let bits = lock()
+        defer { unlock(bits) }
+        return body()
+    }
+
+    /// That of the tree; nil: a single operation. Under the lock.
+    final var domain: Unmanaged<Domain>? { Self.domain(domainBits.load(ordering: .relaxed)) }
+
+    /// The same, as an object. It is what it is as soon as the operation has been started.
+    final var unmanagedDomain: Domain? {
+        Self.domain(domainBits.load(ordering: .acquiring))?.takeUnretainedValue()
+    }
+
+    final func isOfTheSameTree(as other: AnyOperation) -> Bool {
+        let bits = domainBits.load(ordering: .relaxed)
+        return bits != 0 && bits == other.domainBits.load(ordering: .relaxed)
+    }
+
+    /// Becomes part of another tree (I4). Under the lock that this ends to be.
+    final func enter(_ domain: Unmanaged<Domain>) {
+        let bits = UInt(bitPattern: domain.retain().toOpaque())
+        if let former = Self.domain(domainBits.exchange(bits, ordering: .acquiringAndReleasing)) {
+            ensureExtras().formerDomain = former.takeRetainedValue()
+        }
+    }
+
+    final func ensureExtras() -> Extras {
+        if let extras { return extras }
+        let made = Extras()
+        extras = made
+        return made
+    }
+
+    // MARK: What the kinds of operations know
+
+    /// Whether it has something to run.
+    var hasBlock: Bool { false }
+    /// Runs the block of an attempt, and tells when it has returned. On the target.
+    func execute(_ number: Int32) { fatalError("an operation without a kind") }
+    /// Releases the block. See I3.
+    func releaseBlock() {}
+    /// A composite: makes the value of what the children gave. Under the lock.
+    ///
+    /// - Returns: whether everything that it is made of is there.
+    func assembleValue() -> Bool { true }
+    /// What it is, for descriptions.
+    var kindName: String { "operation" }
+    func makeCopy() -> AnyOperation { fatalError("an operation without a kind") }
+
+    // MARK: Public
+
+    /// Starts the operation: it runs on its target as soon as its turn comes.
+    ///
+    /// - Returns: false, and nothing was done, when it has been started or has ended, when it has no block, or when
+    ///   it belongs to a composite, which starts it.
+    /// - Complexity: O(1).
+    @discardableResult
+    public func start() -> Bool { startIfReady() }
+
+    /// Tells it apart from all others of the process.
+    public final var id: OperationID {
+        let given = number.load(ordering: .relaxed)
+        if given != 0 { return OperationID(number: given) }
+        let new = OperationID.next()
+        let (exchanged, earlier) = number.compareExchange(
+            expected: 0, desired: new.number, ordering: .relaxed)
+        return exchanged ? new : OperationID(number: earlier)
+    }
+
+    /// Where it is on its way.
+    ///
+    /// - Complexity: O(1) while nothing in its tree is suspended, else O(depth).
+    public final var state: OperationState { look { label } }
+
+    /// The number of the attempt: 0 before the start, then 1, and one more with each redo that is decided.
+    public final var attempt: Int { look { Int(machine.attempt) } }
+
+    /// How many blocks have begun.
+    public final var numberOfRuns: Int { look { Int(machine.runs) } }
+
+    /// Whether it waits: for its start, or for its turn.
+    public final var isReady: Bool { look { machine.phase == .ready || machine.phase == .queued } }
+
+    /// Whether an attempt is under way: it executes, or a decision is asked for. Also while suspended.
+    public final var isExecuting: Bool { look { machine.phase == .executing || machine.phase == .deciding } }
+
+    /// Whether its own gate, or one above it, is closed.
+    public final var isSuspended: Bool { look { !machine.isDecided && !gateIsOpen } }
+
+    /// Whether it finished; true as soon as the call that finished it has returned.
+    public final var isFinished: Bool { look { machine.isDecided && machine.end == .finished } }
+
+    /// Whether it was cancelled; true as soon as the call that cancelled it, or what is around it, has returned.
+    public final var isCancelled: Bool { look { machine.isDecided && machine.end == .cancelled } }
+
+    /// Whether it failed; true as soon as the call that failed it has returned.
+    public final var isFailed: Bool { look { machine.isDecided && machine.end == .failed } }
+
+    /// Whether it is over: nothing of it runs, and its outcome is there.
+    public final var isEnded: Bool { look { machine.isTerminal } }
+
+    /// The name that its options give; nil without one.
+    public final var name: String? { look { extras?.options?.name } }
+
+    /// Kind, name and number, as in `cascade "download" #3`.
+    public final var description: String {
+        let name = name.map { " \"\($0)\"" } ?? ""
+        return "\(kindName)\(name) \(id)"
+    }
+}
+
+extension AnyOperation {
+    /// Under the lock.
+    final var label: OperationState {
+        machine.state(
+            gateIsOpen: machine.isDecided || (gateIsOpen && (machine.phase != .queued || queueIsOpen)))
+    }
+
+    /// No gate is closed, neither its own nor one above it. Under the lock.
+    @inline(__always)
+    final var gateIsOpen: Bool {
+        guard let domain else { return !machine.isGateClosed }
+        if domain._withUnsafeGuaranteedRef({ $0.closedGates }) == 0 { return true }
+        return gatesAboveAreOpen
+    }
+
+    @inline(never)
+    private final var gatesAboveAreOpen: Bool {
+        var operation: AnyOperation? = self
+        while let one = operation {
+            if one.machine.isGateClosed { return false }
+            operation = one.isDropped ? nil : one.parent
+        }
+        return true
+    }
+
+    /// Its queue is not suspended.
+    @inline(__always)
+    final var queueIsOpen: Bool { admission.map { !$0.isSuspended } ?? true }
+
+    /// Nothing but its turn is missing. Under the lock.
+    final var isDue: Bool {
+        machine.isDue(gateIsOpen: gateIsOpen && queueIsOpen) && (extras?.unmetDependencies ?? 0) == 0
+    }
+}

@@ -1,0 +1,329 @@
+// COOperation.swift - a leaf: one block, which ends by a call, or by returning.
+
+internal import Scheduling
+
+/// One block of work with one explicit end, and a handle to it.
+///
+/// ```swift
+/// let download = operation(returning: Data.self) { attempt in
+///     session.load(url) { data, error in
+///         if let data { attempt.finish(data) } else { attempt.fail(error!) }
+///     }
+/// }
+/// let data = try await download.value
+/// ```
+///
+/// A token block (``Block``) receives the attempt that it is, and ends by a call on it, or by a throw; to return ends
+/// nothing. The forms of `operation` whose block returns a value end by returning.
+///
+/// - SeeAlso: seed 004, COOperation.
+public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecked Sendable {
+    /// A block that ends by a call. A throw is ``Attempt/fail(_:)``; a `CancellationError` is ``Attempt/cancel(_:)``.
+    public typealias Block = @Sendable (Attempt) throws -> Void
+
+    enum Body {
+        case none
+        case token(Block)
+        case value(@Sendable () throws -> Success)
+        case async(@Sendable () async throws -> Success)
+    }
+
+    final var body: Body
+
+    init(
+        body: Body, on target: (any ExecutionTarget)?, options: OperationOptions?, domain: Domain? = nil,
+        inheriting queue: COOperationQueue? = nil
+    ) {
+        self.body = body
+        super.init(on: target, options: options, composition: nil, domain: domain, inheriting: queue)
+    }
+
+    /// Prepares an operation; ``AnyOperation/start()`` starts it.
+    ///
+    /// - Parameters:
+    ///   - target: where the block runs; nil: the default queue in force here, now.
+    ///   - options: names, limits of time, a resolver.
+    ///   - block: may also be set later.
+    public convenience init(
+        on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard, _ block: Block? = nil
+    ) {
+        self.init(body: block.map { .token($0) } ?? .none, on: target, options: options)
+    }
+
+    override final var hasBlock: Bool { if case .none = body { false } else { true } }
+    override final var kindName: String { self is COSyncOperation<Success> ? "sync operation" : "operation" }
+
+    override final func releaseBlock() {
+        if extras?.options?.keepsBlock == true { return }
+        body = .none
+    }
+
+    /// The block. Set it while the operation is ready; then `start()`. A change later than that is refused.
+    public final var operation: Block? {
+        get {
+            look {
+                if case .token(let block) = body, !machine.isTerminal { return block }
+                return nil
+            }
+        }
+        set {
+            let former = change { effects -> Body in
+                guard machine.phase == .ready else {
+                    _ = refuse("a change of the block of an operation that is not ready", &effects)
+                    return .none
+                }
+                defer { body = newValue.map { .token($0) } ?? .none }
+                return body
+            }
+            withExtendedLifetime(former) {}
+        }
+    }
+
+    override final func makeCopy() -> AnyOperation {
+        let body = look { machine.isTerminal && extras?.options?.keepsBlock != true ? .none : self.body }
+        let copy = makeBlank(body)
+        copyExtras(to: copy)
+        return copy
+    }
+
+    /// An operation of the same class and target.
+    func makeBlank(_ body: Body) -> COOperation<Success> {
+        COOperation(body: body, on: admission ?? target ?? Scheduler.shared, options: nil)
+    }
+
+    // MARK: Run
+
+    override final func execute(_ number: Int32) {
+        // Read without the lock: a block is out.
+        switch body {
+        case .none: returned(number, .open)
+        case .token(let block):
+            do {
+                try block(Attempt(operation: self, generation: number))
+                returned(number, .open)
+            } catch {
+                returned(number, .threw(error))
+            }
+        case .value(let block):
+            do {
+                let value = try block()
+                returned(number, .finished) { value_ = value }
+            } catch {
+                returned(number, .threw(error))
+            }
+        case .async(let block): executeAsync(number, block)
+        }
+    }
+
+    private final func executeAsync(_ number: Int32, _ block: @escaping @Sendable () async throws -> Success) {
+        let executor = target == nil ? Scheduler.shared : target as? any TaskExecutor
+        let task = Task(executorPreference: executor) {
+            do {
+                let value = try await block()
+                self.returned(number, .finished) { self.value_ = value }
+            } catch {
+                self.returned(number, .threw(error))
+            }
+        }
+        let isOver = look {
+            if machine.out == 0 { return false }  // it has returned already
+            let extras = ensureExtras()
+            extras.task = (number, task)
+            extras.isTaskCancelled = machine.isDecided || machine.attempt != number
+            return extras.isTaskCancelled
+        }
+        if isOver { task.cancel() }
+    }
+
+    // MARK: End
+
+    /// Starts it with a block, and with closures that are told how it ends.
+    ///
+    /// - Parameters:
+    ///   - completion: called once it has finished.
+    ///   - cancellation: called once it has been cancelled; without `failure`, also once it has failed.
+    ///   - failure: called once it has failed.
+    /// - Returns: false, and nothing was done, when it is not ready.
+    @discardableResult
+    public final func run(
+        _ block: @escaping Block, completion: (@Sendable () -> Void)? = nil,
+        cancellation: (@Sendable () -> Void)? = nil, failure: (@Sendable (any Error) -> Void)? = nil
+    ) -> Bool {
+        let isReady = look {
+            guard machine.phase == .ready, !isChild else { return false }
+            body = .token(block)
+            guard completion != nil || cancellation != nil || failure != nil else { return true }
+            let extras = ensureExtras()
+            if let completion { extras.completion = { _ in completion() } }
+            if let cancellation { extras.cancellation = { _ in cancellation() } }
+            if let failure { extras.failure = { _, error in failure(error) } }
+            return true
+        }
+        return isReady && start()
+    }
+
+    /// Finishes it, whichever attempt it is at: before its start, while it runs, is suspended, decides or waits.
+    ///
+    /// - Returns: false, and nothing was done, when its outcome is decided already.
+    @discardableResult
+    public final func finish(_ value: Success) -> Bool { finish(value, number: nil) }
+
+    /// Fails it, whichever attempt it is at. Its resolver, if it has one, may do it again.
+    ///
+    /// - Returns: as ``finish(_:)``.
+    @discardableResult
+    public final func fail(_ error: any Error) -> Bool { fail(error, number: nil) }
+
+    @inline(__always)
+    final func finish(_ value: Success, number: Int32?) -> Bool {
+        change { effects in
+            guard canEnd(number) else {
+                return refuse("finish(), but it has ended, or the attempt is an old one", &effects)
+            }
+            value_ = value
+            return end(.finished, nil, number: number, &effects)
+        }
+    }
+
+    final func fail(_ error: any Error, number: Int32?) -> Bool {
+        change { effects in
+            fail(error, number: number, &effects)
+                || refuse("fail(), but it has ended, or the attempt is an old one", &effects)
+        }
+    }
+
+    /// One go at the work: what a block is given. Everything done with it concerns this attempt; when the operation
+    /// has gone on to another one, it does nothing, and answers false.
+    public struct Attempt: Sendable {
+        /// The operation.
+        public let operation: COOperation<Success>
+        let generation: Int32
+
+        /// The number of the attempt, which begins with 1.
+        public var number: Int { Int(generation) }
+
+        /// Whether the attempt is the one that counts.
+        public var isCurrent: Bool {
+            operation.look { operation.machine.attempt == generation && !operation.machine.isDecided }
+        }
+
+        /// Whether there is no use in going on: the operation has been cancelled, or has gone on to another attempt.
+        public var isCancelled: Bool {
+            operation.look {
+                operation.machine.attempt != generation
+                    || (operation.machine.isDecided && operation.machine.end == .cancelled)
+            }
+        }
+
+        /// Whether a gate is closed: its own, or one above it.
+        public var isSuspended: Bool { operation.isSuspended }
+
+        /// Finishes the operation.
+        @discardableResult
+        public func finish(_ value: Success) -> Bool { operation.finish(value, number: generation) }
+
+        /// Fails the operation.
+        @discardableResult
+        public func fail(_ error: any Error) -> Bool { operation.fail(error, number: generation) }
+
+        /// Cancels the operation.
+        @discardableResult
+        public func cancel(_ reason: CancelReason? = nil) -> Bool {
+            operation.cancel(reason ?? CancelReason(), number: generation)
+        }
+
+        /// Closes the operation's gate.
+        @discardableResult
+        public func suspend() -> Bool { operation.suspend(number: generation) }
+
+        /// Opens the operation's gate.
+        @discardableResult
+        public func resume() -> Bool { operation.resume(.continue, number: generation) }
+
+        /// Does the operation again, after this attempt's block has returned, and after a pause.
+        @discardableResult
+        public func rerun(after pause: Duration = .zero) -> Bool {
+            operation.rerun(after: pause, number: generation)
+        }
+
+        /// Lets a resolver decide.
+        @discardableResult
+        public func resolve(using resolver: COOperationResolver) -> Bool {
+            operation.resolve(using: resolver, number: generation)
+        }
+
+        /// Calls `handler`, like a handler of the operation, when the attempt is cancelled; also when it already is.
+        public func onCancel(_ handler: @escaping @Sendable (CancelReason) -> Void) {
+            operation.addCancelHandler(generation, handler)
+        }
+
+        /// Waits until no gate is closed.
+        ///
+        /// - Throws: a ``CancelReason`` when the attempt, or the task that waits, is cancelled first.
+        public func resumed() async throws(CancelReason) { try await operation.awaitGate(generation) }
+    }
+}
+
+extension COOperation where Success == Void {
+    /// Finishes it; see ``finish(_:)``.
+    @discardableResult
+    public final func finish() -> Bool { finish((), number: nil) }
+}
+
+extension COOperation.Attempt where Success == Void {
+    /// Finishes the operation.
+    @discardableResult
+    public func finish() -> Bool { finish(()) }
+}
+
+extension AnyOperation {
+    final func addCancelHandler(_ number: Int32, _ handler: @escaping @Sendable (CancelReason) -> Void) {
+        change { effects in
+            guard machine.attempt == number else { return }
+            if case .cancelled(let reason)? = badEnd, machine.isDecided {
+                post(&effects) { _ in handler(reason) }
+            } else if !machine.isDecided {
+                ensureExtras().onCancel.append((number, handler))
+            }
+        }
+    }
+
+    final func awaitGate(_ number: Int32) async throws(CancelReason) {
+        let ticket = look {
+            let extras = ensureExtras()
+            extras.lastTicket += 1
+            return extras.lastTicket
+        }
+        while true {
+            if let reason = look({ reasonToStop(number) }) { throw reason }
+            if look({ gateIsOpen }) { return }
+            if Task.isCancelled { throw CancelReason(.taskCancelled) }
+            await withTaskCancellationHandler {
+                await withCheckedContinuation { continuation in
+                    let isReady = look {
+                        if reasonToStop(number) != nil || gateIsOpen || Task.isCancelled { return true }
+                        ensureExtras().resumed.append((number, continuation, ticket))
+                        return false
+                    }
+                    if isReady { continuation.resume() }
+                }
+            } onCancel: {
+                let waiting = look { () -> CheckedContinuation<Void, Never>? in
+                    guard let extras, let index = extras.resumed.firstIndex(where: { $0.ticket == ticket }) else {
+                        return nil
+                    }
+                    return extras.resumed.remove(at: index).continuation
+                }
+                waiting?.resume()
+            }
+        }
+    }
+
+    /// Under the lock.
+    private final func reasonToStop(_ number: Int32) -> CancelReason? {
+        if machine.attempt != number { return CancelReason() }
+        guard machine.isDecided else { return nil }
+        if case .cancelled(let reason)? = badEnd { return reason }
+        return CancelReason()
+    }
+}

@@ -1,0 +1,480 @@
+// COOperationQueue.swift - admits operations to a target: so many at a time, in an order.
+//
+// A queue looks at an operation, and never the other way round: whenever something about an operation changes that its
+// queue may care for, the operation has `reconcile` called, after the change and under no lock. There the queue asks,
+// under its own lock and then the tree's, what the operation needs now, and adapts. So it does not matter in which
+// order those calls arrive, nor how many.
+//
+// Invariants:
+//   I1  `running` is the number of tickets that hold a slot; it never exceeds the limit, except that a limit which
+//       was lowered is reached by and by.
+//   I2  after each call, while a slot is free and the queue is not suspended, no ticket in a line is due: those that
+//       were found not to be are asleep, and the change that makes them due calls `reconcile`.
+//   I3  a ticket is in a line, or asleep, exactly while its operation waits for its turn.
+
+internal import Synchronization
+
+/// Decides when operations may run: so many at a time, in an order; where they run is its target's business.
+///
+/// Aim an operation at it with `on:`, or ``add(_:)`` one that is ready. The children of a composite go through the
+/// queue of the composite, before what waits in it. A composite holds a slot for its registration block only, and then
+/// waits beside the queue: so composites may nest in a queue of one slot.
+///
+/// All members may be used from any thread, also inside operations.
+///
+/// - SeeAlso: `OperationQueue`.
+public final class COOperationQueue: ExecutionTarget {
+    /// In which order operations are admitted.
+    public enum Order: Hashable, Sendable {
+        /// The oldest first.
+        case fifo
+        /// The newest first.
+        case lifo
+        /// The newest first; when too many wait, the oldest is cancelled, ``CancelReason/Kind/displaced``.
+        case aggressiveLIFO
+    }
+
+    /// What a suspended operation does with its slot.
+    public enum SlotPolicy: Hashable, Sendable {
+        /// Gives it back, once its block has returned.
+        case releaseWhileSuspended
+        /// Keeps it.
+        case holdWhileSuspended
+    }
+
+    let target: (any ExecutionTarget)?
+    private let order: Order
+    private let slots: SlotPolicy
+    private let state: Guarded<State>
+    /// Read by operations, under their lock.
+    private let suspended = Atomic(false)
+
+    /// Creates an empty queue.
+    ///
+    /// - Parameters:
+    ///   - runningLimit: how many hold a slot at most; nil: any number.
+    ///   - pendingLimit: how many wait at most, children not counted; nil: any number, or, in the order
+    ///     ``Order/aggressiveLIFO``, as many as run.
+    ///   - target: where they run; nil: the default queue in force here, now.
+    public init(
+        _ order: Order = .fifo, runningLimit: Int? = nil, pendingLimit: Int? = nil,
+        slots: SlotPolicy = .releaseWhileSuspended, on target: (any ExecutionTarget)? = nil
+    ) {
+        Self.check(runningLimit, atLeast: 1, "runningLimit")
+        Self.check(pendingLimit, atLeast: 0, "pendingLimit")
+        self.order = order
+        self.slots = slots
+        let target = target ?? COQueues.inForce
+        self.target = target?._admission == nil ? target : target?._admission?.target
+        state = Guarded(State(runningLimit: runningLimit, pendingLimit: pendingLimit))
+    }
+
+    private static func check(_ limit: Int?, atLeast least: Int, _ name: String) {
+        if let limit, limit < least { fatalError("COOperationQueue: a \(name) of \(limit) is too small") }
+    }
+
+    // MARK: State
+
+    /// What a queue knows of one operation. Under the queue's lock, but `operation`.
+    final class Ticket {
+        enum Place {
+            case outside
+            /// In a line.
+            case inLine
+            /// Waits, but not for a slot.
+            case asleep
+            /// Holds a slot.
+            case running
+            /// Needs none now: a composite after its registration, a suspended operation, one that pauses.
+            case aside
+        }
+
+        let operation: AnyOperation
+        var place = Place.outside
+        var number: UInt64 = 0
+        /// A child: goes first, and is not counted as pending.
+        var isChild = false
+        // The list of all that are not outside.
+        var next: Ticket?
+        unowned(unsafe) var previous: Ticket?
+
+        init(_ operation: AnyOperation) { self.operation = operation }
+
+        var waits: Bool { place == .inLine || place == .asleep }
+    }
+
+    private struct State {
+        var runningLimit: Int?
+        var pendingLimit: Int?
+        var isSuspended = false
+        var lastNumber: UInt64 = 0
+        var running = 0
+        var pending = 0
+        /// Pending, or added and not yet here.
+        var reserved = 0
+        var count = 0
+        var first: Ticket?
+        unowned(unsafe) var last: Ticket?
+        var line = Line()
+        var children = Line()
+        var idlers: [CheckedContinuation<Void, Never>] = []
+
+        var hasFreeSlot: Bool { running < runningLimit ?? .max }
+
+        mutating func link(_ ticket: Ticket) {
+            count += 1
+            ticket.previous = last
+            if let last { last.next = ticket } else { first = ticket }
+            last = ticket
+        }
+
+        mutating func unlink(_ ticket: Ticket) {
+            count -= 1
+            if let previous = ticket.previous { previous.next = ticket.next } else { first = ticket.next }
+            if let next = ticket.next { next.previous = ticket.previous } else { last = ticket.previous }
+            ticket.next = nil
+            ticket.previous = nil
+        }
+
+        /// Puts a ticket elsewhere, and keeps the counts.
+        mutating func move(_ ticket: Ticket, to place: Ticket.Place) {
+            if ticket.place == .running { running -= 1 }
+            if ticket.waits, !ticket.isChild { pending -= 1 }
+            if ticket.place == .outside, place != .outside { link(ticket) }
+            if ticket.place != .outside, place == .outside { unlink(ticket) }
+            ticket.place = place
+            if place == .running { running += 1 }
+            if ticket.waits, !ticket.isChild { pending += 1 }
+        }
+
+        mutating func enqueue(_ ticket: Ticket) {
+            move(ticket, to: .inLine)
+            if ticket.isChild { children.insert(ticket) } else { line.insert(ticket) }
+        }
+
+        func tickets(where isWanted: (Ticket) -> Bool) -> [AnyOperation] {
+            var found: [AnyOperation] = []
+            var ticket = first
+            while let one = ticket {
+                if isWanted(one) { found.append(one.operation) }
+                ticket = one.next
+            }
+            return found
+        }
+    }
+
+    /// Tickets by their numbers. One that has left for another place stays until it is come upon.
+    private struct Line {
+        private var tickets: [Ticket] = []
+        private var head = 0
+
+        mutating func insert(_ ticket: Ticket) {
+            if head > 32, head * 2 > tickets.count {
+                tickets.removeFirst(head)
+                head = 0
+            }
+            var place = tickets.count
+            while place > head, tickets[place - 1].number > ticket.number { place -= 1 }
+            if place > head, tickets[place - 1] === ticket { return }
+            tickets.insert(ticket, at: place)
+        }
+
+        mutating func takeOldest() -> Ticket? {
+            while head < tickets.count {
+                let ticket = tickets[head]
+                head += 1
+                if ticket.place == .inLine { return ticket }
+            }
+            tickets = []
+            head = 0
+            return nil
+        }
+
+        mutating func takeNewest() -> Ticket? {
+            while head < tickets.count, let ticket = tickets.popLast() { if ticket.place == .inLine { return ticket } }
+            tickets = []
+            head = 0
+            return nil
+        }
+    }
+
+    // MARK: Admission
+
+    /// What an operation needs of its queue.
+    enum Need {
+        /// A slot, and then its turn.
+        case turn
+        /// A turn, later.
+        case laterTurn
+        /// It has a slot, or should have.
+        case slot
+        /// Nothing now.
+        case nothing
+        /// Nothing any more.
+        case over
+    }
+
+    /// What is to be done when the lock has been let go.
+    private struct Verdict {
+        var turns: [AnyOperation] = []
+        var displaced: [AnyOperation] = []
+        var refused: AnyOperation?
+        var idlers: [CheckedContinuation<Void, Never>] = []
+
+        func carryOut() {
+            for operation in turns { operation.sendTurn() }
+            for operation in displaced { operation.cancel(CancelReason(.displaced)) }
+            refused?.cancel(CancelReason(.queueFull))
+            for idler in idlers { idler.resume() }
+        }
+    }
+
+    /// Looks at an operation of the queue again. Under no lock.
+    func reconcile(_ operation: AnyOperation) {
+        let verdict = state.withLock { state -> Verdict in
+            var verdict = Verdict()
+            let (need, ticket) = operation.need(keepsSlot: slots == .holdWhileSuspended)
+            adapt(ticket, to: need, &state, &verdict)
+            pump(&state, &verdict)
+            return verdict
+        }
+        verdict.carryOut()
+    }
+
+    private func adapt(_ ticket: Ticket, to need: Need, _ state: inout State, _ verdict: inout Verdict) {
+        switch need {
+        case .turn, .laterTurn:
+            let isNew = ticket.number == 0
+            if isNew {
+                state.lastNumber += 1
+                ticket.number = state.lastNumber
+                ticket.isChild = ticket.operation.isChild
+            } else if !ticket.waits {  // another attempt: it goes last
+                state.lastNumber += 1
+                ticket.number = state.lastNumber
+            }
+            if need == .turn { if ticket.place != .inLine { state.enqueue(ticket) } } else { state.move(ticket, to: .asleep) }
+            if isNew, !ticket.isChild { makeRoom(for: ticket, &state, &verdict) }
+        case .slot:
+            // One that is resumed, and whose block has left, takes a slot only if one is free.
+            if ticket.place != .running, state.hasFreeSlot { state.move(ticket, to: .running) }
+        case .nothing: state.move(ticket, to: .aside)
+        case .over:
+            state.move(ticket, to: .outside)
+            if state.count == 0 {
+                verdict.idlers += state.idlers
+                state.idlers = []
+            }
+        }
+    }
+
+    /// The newcomer may be one too many.
+    private func makeRoom(for newcomer: Ticket, _ state: inout State, _ verdict: inout Verdict) {
+        guard let limit = state.pendingLimit ?? (order == .aggressiveLIFO ? state.runningLimit : nil) else { return }
+        pump(&state, &verdict)
+        while state.pending > limit {
+            if order == .aggressiveLIFO, let oldest = oldestPending(state) {
+                state.move(oldest, to: .outside)
+                verdict.displaced.append(oldest.operation)
+            } else {
+                state.move(newcomer, to: .outside)
+                verdict.refused = newcomer.operation
+                return
+            }
+        }
+    }
+
+    private func oldestPending(_ state: State) -> Ticket? {
+        var ticket = state.first
+        while let one = ticket, !one.waits || one.isChild { ticket = one.next }
+        return ticket
+    }
+
+    /// Fills the free slots (I2).
+    private func pump(_ state: inout State, _ verdict: inout Verdict) {
+        guard !state.isSuspended else { return }
+        while state.hasFreeSlot {
+            let next = state.children.takeOldest()
+                ?? (order == .fifo ? state.line.takeOldest() : state.line.takeNewest())
+            guard let next else { return }
+            if next.operation.claimTurn() {
+                state.move(next, to: .running)
+                verdict.turns.append(next.operation)
+            } else {
+                state.move(next, to: .asleep)
+            }
+        }
+    }
+
+    // MARK: Public
+
+    /// How many hold a slot at most. A lower limit is reached as they leave.
+    public var runningLimit: Int? {
+        get { state.withLock { $0.runningLimit } }
+        set {
+            Self.check(newValue, atLeast: 1, "runningLimit")
+            change { $0.runningLimit = newValue }
+        }
+    }
+
+    /// How many wait at most. Those that wait already stay.
+    public var pendingLimit: Int? {
+        get { state.withLock { $0.pendingLimit } }
+        set {
+            Self.check(newValue, atLeast: 0, "pendingLimit")
+            change { $0.pendingLimit = newValue }
+        }
+    }
+
+    private func change(_ body: (inout State) -> Void) {
+        let verdict = state.withLock { state in
+            var verdict = Verdict()
+            body(&state)
+            pump(&state, &verdict)
+            return verdict
+        }
+        verdict.carryOut()
+    }
+
+    /// Adds an operation that is ready, and starts it.
+    ///
+    /// - Returns: false, and nothing was done, when it is not ready, has no block, is a child, belongs to another
+    ///   queue, or when the queue is full, in an order that displaces nothing.
+    /// - Complexity: O(1).
+    @discardableResult
+    public func add(_ operation: AnyOperation) -> Bool {
+        let hasRoom = state.withLock { state in
+            guard order != .aggressiveLIFO, let limit = state.pendingLimit else { return true }
+            return state.pending < limit || (state.hasFreeSlot && !state.isSuspended)
+        }
+        return hasRoom && operation.start(in: self)
+    }
+
+    /// Lets no operation start that waits in it; operations that run go on, and its target is not touched.
+    public func suspend() {
+        suspended.store(true, ordering: .sequentiallyConsistent)
+        state.withLock { $0.isSuspended = true }
+    }
+
+    /// Starts all that fit.
+    public func resume() {
+        suspended.store(false, ordering: .sequentiallyConsistent)
+        let waiting = state.withLock { state in
+            state.isSuspended = false
+            return state.tickets { $0.place == .asleep }
+        }
+        for operation in waiting { reconcile(operation) }
+        change { _ in }
+    }
+
+    /// Whether it is suspended.
+    public var isSuspended: Bool { suspended.load(ordering: .sequentiallyConsistent) }
+
+    /// How many it has: pending, running, or aside.
+    public var operationCount: Int { state.withLock { $0.count } }
+
+    /// Those that wait for their turn, the oldest first.
+    public var pendingOperations: [AnyOperation] { state.withLock { $0.tickets { $0.waits } } }
+
+    /// Those that hold a slot.
+    public var runningOperations: [AnyOperation] { state.withLock { $0.tickets { $0.place == .running } } }
+
+    /// Composites whose children are under way.
+    public var waitingComposites: [AnyOperation] {
+        state.withLock { $0.tickets { $0.place == .aside && $0.operation.composition != nil } }
+    }
+
+    /// Cancels all that are in it.
+    public func cancelAll(_ reason: CancelReason? = nil) {
+        for operation in state.withLock({ $0.tickets { _ in true } }) { operation.cancel(reason) }
+    }
+
+    /// Cancels all that wait for their turn, children not counted: ``CancelReason/Kind/removed``.
+    ///
+    /// - Returns: how many these were.
+    @discardableResult
+    public func removeAllPending() -> Int {
+        let pending = state.withLock { state in
+            let pending = state.tickets { $0.waits && !$0.isChild }
+            return pending
+        }
+        return pending.filter { $0.cancelUnbegun(CancelReason(.removed)) }.count
+    }
+
+    /// Waits until nothing is in it.
+    public func idle() async {
+        await withCheckedContinuation { continuation in
+            let isIdle = state.withLock { state in
+                if state.count == 0 { return true }
+                state.idlers.append(continuation)
+                return false
+            }
+            if isIdle { continuation.resume() }
+        }
+    }
+
+    // MARK: ExecutionTarget
+
+    /// Runs work on its target, past the limits: these concern operations.
+    public func submit(_ work: COQueues.Work) {
+        if let target { target.submit(work) } else { COQueues.run(on: nil) { work.run() } }
+    }
+
+    /// Whether the calling code is its target's.
+    public var isCurrent: Bool { target?.isCurrent ?? false }
+
+    public var _admission: COOperationQueue? { self }
+}
+
+extension AnyOperation {
+    /// What it needs of its queue, and its ticket there. Under the queue's lock.
+    fileprivate final func need(keepsSlot: Bool) -> (COOperationQueue.Need, COOperationQueue.Ticket) {
+        look {
+            if ticket == nil { ticket = COOperationQueue.Ticket(self) }
+            return (need(keepsSlot), ticket!)
+        }
+    }
+
+    private final func need(_ keepsSlot: Bool) -> COOperationQueue.Need {
+        if machine.isDecided { return machine.out > 0 ? .slot : .over }
+        switch machine.phase {
+        case .queued:
+            if machine.isPosted { return .slot }
+            return isDue ? .turn : .laterTurn
+        case .executing:
+            if machine.out > 0 { return .slot }
+            if composition != nil { return .nothing }
+            return keepsSlot || gateIsOpen ? .slot : .nothing
+        default: return machine.out > 0 ? .slot : .nothing
+        }
+    }
+
+    /// Takes its turn, if it is due. Under the queue's lock.
+    fileprivate final func claimTurn() -> Bool {
+        look {
+            guard isDue else { return false }
+            machine.post()
+            return true
+        }
+    }
+
+    /// Starts it, as one of a queue's.
+    fileprivate final func start(in queue: COOperationQueue) -> Bool {
+        let isItsOwn = look {
+            guard machine.phase == .ready, !isChild, hasBlock, ticket == nil, admission == nil || admission === queue
+            else { return false }
+            admission = queue
+            if !hasOwnTarget { target = queue.target }
+            return true
+        }
+        return isItsOwn && start()
+    }
+
+    /// Cancels it unless its block has begun.
+    fileprivate final func cancelUnbegun(_ reason: CancelReason) -> Bool {
+        change { effects in
+            guard machine.phase == .queued else { return false }
+            return end(.cancelled, .cancelled(reason), &effects)
+        }
+    }
+}

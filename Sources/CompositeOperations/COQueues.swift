@@ -1,0 +1,163 @@
+// COQueues.swift - the default queue, scopes of it, and the sink of diagnostics.
+
+internal import Scheduling
+internal import Synchronization
+
+/// The queue that operations run on when they are not given one, and what the module has to tell about misuse.
+public enum COQueues {
+    // MARK: The default queue
+
+    private static let global = Guarded<(any ExecutionTarget)?>(nil)
+    /// So that creating an operation reads one word, as long as nobody has set a default queue.
+    private static let isSet = Atomic(false)
+
+    /// A default queue for a part of the program.
+    final class Scope: Sendable {
+        let target: any ExecutionTarget
+        init(_ target: any ExecutionTarget) { self.target = target }
+    }
+
+    @TaskLocal static var scoped: Scope?
+    /// The queue that has given its slot to the block that runs here.
+    @TaskLocal static var slot: COOperationQueue?
+
+    /// The one in force here; nil: the built-in scheduler.
+    static var inForce: (any ExecutionTarget)? {
+        if let scoped { return scoped.target }
+        return isSet.load(ordering: .acquiring) ? global.withLock { $0 } : nil
+    }
+
+    /// The queue that an operation made here runs on when it is not given one: that of the innermost
+    /// ``withDefaultQueue(_:_:)-(_,()throws(E)->R)``, else the one that was set, else the built-in scheduler.
+    public static var defaultQueue: any ExecutionTarget { inForce ?? Scheduler.shared }
+
+    /// Sets the default queue of the process, as often as you like; operations that exist keep theirs.
+    ///
+    /// - Parameter target: nil: the built-in scheduler.
+    /// - Returns: the one that it replaces.
+    @discardableResult
+    public static func setDefaultQueue(_ target: (any ExecutionTarget)?) -> any ExecutionTarget {
+        let former = global.withLock { global in
+            defer {
+                global = target
+                isSet.store(target != nil, ordering: .releasing)
+            }
+            return global
+        }
+        return former ?? Scheduler.shared
+    }
+
+    /// Calls `body` with another default queue: for the operations that it makes, and in their blocks.
+    public static func withDefaultQueue<R, E: Error>(
+        _ target: any ExecutionTarget, _ body: () throws(E) -> R
+    ) throws(E) -> R {
+        let result: Result<R, E> = $scoped.withValue(Scope(target)) {
+            do throws(E) { return .success(try body()) } catch { return .failure(error) }
+        }
+        return try result.get()
+    }
+
+    /// Calls `body` with another default queue: for the operations that it makes, and in their blocks.
+    public static func withDefaultQueue<R, E: Error>(
+        _ target: any ExecutionTarget, isolation: isolated (any Actor)? = #isolation, _ body: () async throws(E) -> R
+    ) async throws(E) -> R {
+        let result = await $scoped.withValue(
+            Scope(target),
+            operation: { () async -> Result<R, E> in
+                do throws(E) { return .success(try await body()) } catch { return .failure(error) }
+            }, isolation: isolation)
+        return try result.get()
+    }
+
+    // MARK: Work
+
+    /// A piece of work for a target.
+    public struct Work: Sendable {
+        private let piece: Piece
+
+        init(_ body: @escaping @Sendable () -> Void, abandoned: @escaping @Sendable () -> Void) {
+            piece = Piece(body, abandoned)
+        }
+
+        /// Does it. A second call does nothing.
+        public func run() { piece.run() }
+    }
+
+    private final class Piece: Sendable {
+        private let isTaken = Atomic(false)
+        private let body: @Sendable () -> Void
+        private let abandoned: @Sendable () -> Void
+
+        init(_ body: @escaping @Sendable () -> Void, _ abandoned: @escaping @Sendable () -> Void) {
+            self.body = body
+            self.abandoned = abandoned
+        }
+
+        func run() { if !isTaken.exchange(true, ordering: .acquiringAndReleasing) { body() } }
+
+        deinit { if !isTaken.load(ordering: .acquiring) { abandoned() } }
+    }
+
+    /// Has `body` run on a target; on the built-in scheduler without one, or when the target gives it up.
+    static func run(on target: (any ExecutionTarget)?, _ body: @escaping @Sendable () -> Void) {
+        guard let target else { return runOnShared(body) }
+        target.submit(Work(body, abandoned: { runOnShared(body) }))
+    }
+
+    private static func runOnShared(_ body: @escaping @Sendable () -> Void) {
+        do { try Scheduler.shared.submit(body) } catch {
+            fatalError("CompositeOperations: the built-in scheduler did not accept a handler: \(error)")
+        }
+    }
+
+    // MARK: Diagnostics
+
+    /// Something that a program should not do, or should look at; nothing has been done about it.
+    public struct Diagnostic: Sendable, CustomStringConvertible {
+        /// The operation concerned.
+        public let operation: OperationID?
+        /// Its attempt.
+        public let attempt: Int
+        /// Its state.
+        public let state: OperationState?
+        /// What it is, as a sentence.
+        public let message: String
+
+        /// The operation, its attempt and state, and the message.
+        public var description: String {
+            let subject = operation.map { "operation \($0)" } ?? "no operation"
+            return "\(subject), attempt \(attempt), \(state.map { "\($0)" } ?? "no state"): \(message)"
+        }
+    }
+
+    private static let sink = Guarded<(@Sendable (Diagnostic) -> Void)?>(nil)
+    private static let isListening = Atomic(false)
+
+    static var hasSink: Bool { isListening.load(ordering: .relaxed) }
+
+    /// Sets who hears of refused calls, refused registrations, and failures that nobody looks at.
+    ///
+    /// - Parameter sink: called on the thread concerned, under no lock; nil: nobody. It should be short.
+    public static func onDiagnostic(_ sink: (@Sendable (Diagnostic) -> Void)?) {
+        self.sink.withLock { $0 = sink }
+        isListening.store(sink != nil, ordering: .relaxed)
+    }
+
+    static func tell(_ diagnostic: Diagnostic) { sink.withLock { $0 }?(diagnostic) }
+}
+
+/// A value under a ``WordLock``. No code of a user runs under it.
+final class Guarded<Value>: @unchecked Sendable {
+    // Unchecked: `value` is used under `lock` alone.
+    private let lock = WordLock()
+    private var value: Value
+
+    init(_ value: Value) { self.value = value }
+
+    func withLock<Answer>(_ body: (inout Value) throws -> Answer) rethrows -> Answer {
+        let key = UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
+        lock.lock(key)
+        defer { lock.unlock(key) }
+        return try body(&value)
+    }
+}

@@ -1,0 +1,96 @@
+// COSyncOperation.swift - an operation for which its caller waits.
+
+internal import Scheduling
+
+/// An operation whose start waits for its end. Without a target its block runs, each time, on the thread that waits.
+///
+/// ```swift
+/// syncOperation { sync in
+///     load(url) { sync.finish() }
+/// }  // goes on when `finish` has been called
+/// ```
+///
+/// For tests and command-line tools: it blocks a thread. Asynchronous code uses `value`.
+///
+/// - SeeAlso: seed 004, COSyncOperation.
+public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @unchecked Sendable {
+    // Unchecked: as in `COOperation`.
+
+    private let waiter: Waiter
+
+    /// Prepares a sync operation.
+    ///
+    /// - Parameter target: where the block runs; nil: on the thread that waits.
+    public init(
+        on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard, _ block: Block? = nil
+    ) {
+        waiter = Waiter(for: target?._admission.map(\.target) ?? target)
+        super.init(
+            body: block.map { .token($0) } ?? .none, on: waiter, options: options,
+            inheriting: target?._admission === COQueues.slot ? nil : target?._admission)
+    }
+
+    override func makeBlank(_ body: Body) -> COOperation<Success> {
+        let copy = COSyncOperation(on: admission ?? waiter.destination)
+        copy.body = body
+        return copy
+    }
+
+    /// Starts it and blocks the calling thread until it has ended.
+    ///
+    /// - Returns: as ``AnyOperation/start()``.
+    @available(*, noasync, message: "Blocks the thread; use an operation and its `value`.")
+    @discardableResult
+    override public func start() -> Bool { startAndWait(until: nil) }
+
+    /// Starts it with a block, and blocks the calling thread until it has ended.
+    ///
+    /// - Parameters:
+    ///   - timeout: after that the operation is cancelled, ``CancelReason/Kind/timedOut``; nil: never.
+    ///   - block: without a target it runs on the calling thread, and so need not be Sendable; it is not kept. With
+    ///     one, the call does not return before the block has.
+    /// - Returns: the outcome; nil when it was not ready.
+    @available(*, noasync, message: "Blocks the thread; use an operation and its `value`.")
+    @discardableResult
+    public func run(
+        timeout: Duration? = nil, _ block: (COOperation<Success>.Attempt) throws -> Void
+    ) -> Outcome<Success>? {
+        withoutActuallyEscaping(block) { block in
+            let loan = Loan(block)
+            defer { loan.end() }
+            let isReady = look {
+                guard machine.phase == .ready, !isChild else { return false }
+                body = .token { try loan.run($0) }
+                return true
+            }
+            guard isReady, startAndWait(until: timeout.map { ContinuousClock.now + $0 }) else { return nil }
+            _ = waiter.serve(until: nil)
+            return result
+        }
+    }
+
+    /// A block that is not to be kept: it runs while its owner waits.
+    private final class Loan: @unchecked Sendable {
+        // Unchecked: the block is called while `run` waits for the operation, and taken away after that.
+        private var block: ((Attempt) throws -> Void)?
+        init(_ block: @escaping (Attempt) throws -> Void) { self.block = block }
+        func run(_ attempt: Attempt) throws { try block?(attempt) }
+        func end() { block = nil }
+    }
+
+    @available(*, noasync)
+    final func startAndWait(until deadline: ContinuousClock.Instant?) -> Bool {
+        if COQueues.hasSink, withUnsafeCurrentTask(body: { $0 != nil }) {
+            change { effects in _ = refuse("nothing, but a sync operation blocks a thread of a task", &effects) }
+        }
+        look {
+            let extras = ensureExtras()
+            extras.isObserved = true
+            extras.waiters.append(waiter)
+        }
+        waiter.prepare()
+        guard startIfReady() else { return false }
+        if !waiter.serve(until: deadline) { cancel(CancelReason(.timedOut)) }
+        return true
+    }
+}

@@ -1,0 +1,274 @@
+// CompositeScope.swift - what a registration block is given: where children are registered.
+
+/// Where the children of a composite are registered: what its block is given, bound to that run of the block.
+///
+/// It may be kept, and used while the composite executes: a child registered later counts like any other, and goes
+/// last in a cascade. A registration that comes too late is refused: the child that is returned has failed already,
+/// with a ``RegistrationError``, and the sink is told.
+public protocol CompositeScope: Sendable {
+    /// The composite.
+    var control: AnyOperation { get }
+    /// Which run of the block. Not for users.
+    var _epoch: Int32 { get }
+}
+
+/// Where the children of a transactional operation are registered. A child starts as soon as it is registered.
+public struct TransactionScope: CompositeScope {
+    public let control: AnyOperation
+    public let _epoch: Int32
+}
+
+/// Where the steps of a cascade are registered. The first one starts when the block has returned.
+public struct CascadeScope: CompositeScope {
+    public let control: AnyOperation
+    public let _epoch: Int32
+}
+
+extension CompositeScope {
+    /// Whether a child would be accepted now.
+    public var isOpen: Bool {
+        control.look { control.composition?.refusal(of: control, epoch: _epoch) == nil }
+    }
+
+    /// Whether there is no use in going on: the composite has been cancelled, asks for a decision, or has started
+    /// anew.
+    public var isCancelled: Bool {
+        control.look {
+            control.composition?.epoch != _epoch || control.machine.phase == .deciding
+                || (control.machine.isDecided && control.machine.end == .cancelled)
+        }
+    }
+
+    /// Cancels the composite, unless it has started anew.
+    @discardableResult
+    public func cancel(_ reason: CancelReason? = nil) -> Bool { isOfThisEpoch && control.cancel(reason) }
+
+    /// Closes the composite's gate, unless it has started anew.
+    @discardableResult
+    public func suspend() -> Bool { isOfThisEpoch && control.suspend() }
+
+    /// Opens the composite's gate, unless it has started anew.
+    @discardableResult
+    public func resume(_ mode: ResumeMode = .continue) -> Bool { isOfThisEpoch && control.resume(mode) }
+
+    private var isOfThisEpoch: Bool { control.look { control.composition?.epoch == _epoch } }
+
+    /// A value for the children of this epoch to share.
+    public func shared<V>(_ initial: sending V) -> Shared<V> { Shared(initial) }
+
+    /// Registers an operation that has been made before: ready, not started, and no child of another one.
+    ///
+    /// - Throws: ``RegistrationError``; the operation is as it was then.
+    @discardableResult
+    public func add<V>(_ operation: OperationHandle<V>) throws(RegistrationError) -> OperationHandle<V> {
+        try control.adopt(operation, epoch: _epoch)
+        return operation
+    }
+
+    /// Registers a block that ends by a call.
+    @discardableResult
+    public func operation(
+        on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
+        _ block: @escaping COOperation<Void>.Block
+    ) -> COOperation<Void> {
+        leaf(.token(block), target, options)
+    }
+
+    /// Registers a block that ends by a call, with a value.
+    @discardableResult
+    public func operation<V: Sendable>(
+        returning type: V.Type, on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
+        _ block: @escaping COOperation<V>.Block
+    ) -> COOperation<V> {
+        leaf(.token(block), target, options)
+    }
+
+    /// Registers a block that ends by returning.
+    @discardableResult
+    public func operation<V: Sendable>(
+        on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
+        _ body: @escaping @Sendable () throws -> V
+    ) -> COOperation<V> {
+        leaf(.value(body), target, options)
+    }
+
+    /// Registers an asynchronous block, which ends by returning: one task, cancelled with the operation.
+    @discardableResult
+    public func operation<V: Sendable>(
+        on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
+        _ body: @escaping @Sendable () async throws -> V
+    ) -> COOperation<V> {
+        leaf(.async(body), target, options)
+    }
+
+    /// Registers a cascade. Its block is dispatched like any other when its turn has come.
+    @discardableResult
+    public func cascadeOperation(
+        on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
+        _ block: @escaping @Sendable (CascadeScope) throws -> Void, completion: (@Sendable () -> Void)? = nil,
+        cancellation: (@Sendable (COCascade<Void>) -> Void)? = nil
+    ) -> COCascade<Void> {
+        cascade(target, options, Results.after(block), completion, cancellation)
+    }
+
+    /// Registers a cascade with a value.
+    @discardableResult
+    public func cascadeOperation<V: Sendable>(
+        on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
+        _ block: @escaping COCascade<V>.Block, completion: (@Sendable () -> Void)? = nil,
+        cancellation: (@Sendable (COCascade<V>) -> Void)? = nil
+    ) -> COCascade<V> {
+        cascade(target, options, block, completion, cancellation)
+    }
+
+    /// Registers a transactional operation. Its block is dispatched like any other when its turn has come.
+    @discardableResult
+    public func transactionalOperation(
+        on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
+        _ block: @escaping @Sendable (TransactionScope) throws -> Void, completion: (@Sendable () -> Void)? = nil,
+        cancellation: (@Sendable (COTransaction<Void>) -> Void)? = nil
+    ) -> COTransaction<Void> {
+        transaction(target, options, Results.after(block), completion, cancellation)
+    }
+
+    /// Registers a transactional operation with a value.
+    @discardableResult
+    public func transactionalOperation<V: Sendable>(
+        on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
+        _ block: @escaping COTransaction<V>.Block, completion: (@Sendable () -> Void)? = nil,
+        cancellation: (@Sendable (COTransaction<V>) -> Void)? = nil
+    ) -> COTransaction<V> {
+        transaction(target, options, block, completion, cancellation)
+    }
+
+    @inline(__always)
+    private func leaf<V>(
+        _ body: COOperation<V>.Body, _ target: (any ExecutionTarget)?, _ options: OperationOptions
+    ) -> COOperation<V> {
+        let child = COOperation(
+            body: body, on: target, options: options, domain: control.unmanagedDomain, inheriting: control.admission)
+        control.register(child, epoch: _epoch)
+        return child
+    }
+
+    private func cascade<V>(
+        _ target: (any ExecutionTarget)?, _ options: OperationOptions, _ block: @escaping COCascade<V>.Block,
+        _ completion: (@Sendable () -> Void)?, _ cancellation: (@Sendable (COCascade<V>) -> Void)?
+    ) -> COCascade<V> {
+        let child = COCascade<V>(
+            registration: COCascade<V>.registration(block), on: target, options: options,
+            domain: control.unmanagedDomain, inheriting: control.admission)
+        child.set(completion: completion, decision: COCascade<V>.decision(cancellation))
+        control.register(child, epoch: _epoch)
+        return child
+    }
+
+    private func transaction<V>(
+        _ target: (any ExecutionTarget)?, _ options: OperationOptions, _ block: @escaping COTransaction<V>.Block,
+        _ completion: (@Sendable () -> Void)?, _ cancellation: (@Sendable (COTransaction<V>) -> Void)?
+    ) -> COTransaction<V> {
+        let child = COTransaction<V>(
+            registration: COTransaction<V>.registration(block), on: target, options: options,
+            domain: control.unmanagedDomain, inheriting: control.admission)
+        child.set(completion: completion, decision: COTransaction<V>.decision(cancellation))
+        control.register(child, epoch: _epoch)
+        return child
+    }
+}
+
+extension CascadeScope {
+    /// Registers a step that is given the value of an earlier step of this cascade, and ends by returning.
+    ///
+    /// With a step that is none, the child is refused: ``RegistrationError/notAnEarlierStep``.
+    @discardableResult
+    public func operation<Input, V: Sendable>(
+        using step: OperationHandle<Input>, on target: (any ExecutionTarget)? = nil,
+        options: OperationOptions = .standard, _ body: @escaping @Sendable (Input) throws -> V
+    ) -> COOperation<V> {
+        registerStep(using: step, .value({ try body(step.finishedValue) }), target, options)
+    }
+
+    /// As above, asynchronously.
+    @discardableResult
+    public func operation<Input, V: Sendable>(
+        using step: OperationHandle<Input>, on target: (any ExecutionTarget)? = nil,
+        options: OperationOptions = .standard, _ body: @escaping @Sendable (Input) async throws -> V
+    ) -> COOperation<V> {
+        registerStep(using: step, .async({ try await body(step.finishedValue) }), target, options)
+    }
+
+    /// Registers a step that is given its attempt and the value of an earlier step, and ends by a call.
+    @discardableResult
+    public func operation<Input, V: Sendable>(
+        using step: OperationHandle<Input>, returning type: V.Type, on target: (any ExecutionTarget)? = nil,
+        options: OperationOptions = .standard,
+        _ block: @escaping @Sendable (COOperation<V>.Attempt, Input) throws -> Void
+    ) -> COOperation<V> {
+        registerStep(using: step, .token({ try block($0, step.finishedValue) }), target, options)
+    }
+
+    private func registerStep<Input, V>(
+        using step: OperationHandle<Input>, _ body: COOperation<V>.Body, _ target: (any ExecutionTarget)?,
+        _ options: OperationOptions
+    ) -> COOperation<V> {
+        let child = COOperation(
+            body: body, on: target, options: options, domain: control.unmanagedDomain, inheriting: control.admission)
+        control.register(child, epoch: _epoch, after: step)
+        return child
+    }
+}
+
+extension OperationHandle {
+    /// The value of an earlier step. Without the lock: it was written before the step that asks was started.
+    fileprivate final var finishedValue: Success {
+        guard let value_ else { fatalError("a step was started before the one whose value it needs") }
+        return value_
+    }
+}
+
+extension AnyOperation {
+    /// Registers a child that was made for this; a refused one has failed.
+    ///
+    /// - Parameter step: has to be an earlier child.
+    final func register(_ child: AnyOperation, epoch: Int32, after step: AnyOperation? = nil) {
+        child.isChild = true
+        change { effects in
+            guard let composition else { return }
+            var refusal = composition.refusal(of: self, epoch: epoch)
+            if refusal == nil, let step, !composition.isChild(step) { refusal = .notAnEarlierStep }
+            guard let refusal else { return composition.append(child, to: self, &effects) }
+            _ = child.refuse("a registration: \(refusal)", &effects)
+            child.end(.failed, .failed(refusal), &effects)
+        }
+    }
+
+    /// Makes an operation a child that was made for itself.
+    final func adopt(_ child: AnyOperation, epoch: Int32) throws(RegistrationError) {
+        let refusal = child.look { () -> RegistrationError? in
+            if child.isChild { return .hasParent }
+            if child.machine.phase != .ready || child.ticket != nil { return .alreadyStarted }
+            child.isChild = true
+            return nil
+        }
+        if let refusal { throw refusal }
+        // While it is in no tree of ours, its own lock and ours are never held at once.
+        let isOpen = look { composition?.refusal(of: self, epoch: epoch) }
+        if let isOpen {
+            child.look { child.isChild = false }
+            throw isOpen
+        }
+        child.look { child.enter(domain!) }
+        let tooLate = change { effects -> RegistrationError? in
+            guard let composition else { return .ended }
+            if let refusal = composition.refusal(of: self, epoch: epoch) {
+                child.isChild = false
+                _ = refuse("a registration: \(refusal)", &effects)
+                return refusal
+            }
+            if child.admission == nil { child.admission = admission }
+            composition.append(child, to: self, &effects)
+            return nil
+        }
+        if let tooLate { throw tooLate }
+    }
+}

@@ -1,0 +1,319 @@
+// Composition.swift - the children of a composite operation: who starts when, what an end of one means, what a
+// redo does with them. Everything under the tree's lock; the root's composition is the tree's domain.
+//
+// Invariants:
+//   I1  `unfinished` is the number of children of this epoch that have not finished; a composite completes when its
+//       registration is closed, that is 0, and no gate holds it.
+//   I2  a child that ended otherwise begins at most one round per attempt of the composite: the first one takes it
+//       out of `executing`, which rounds begin in.
+//   I3  an epoch is one run of the registration block; children of an old one are dropped, and count no more.
+
+/// The part of an operation that composites have.
+final class Composition: Domain, @unchecked Sendable {
+    enum Order {
+        case cascade(CascadeMachine)
+        case transactional(TransactionalMachine)
+
+        mutating func next(of count: Int, isFinished: (Int) -> Bool) -> Int? {
+            switch self {
+            case .cascade(var machine):
+                defer { self = .cascade(machine) }
+                return machine.next(of: count, isFinished: isFinished)
+            case .transactional(var machine):
+                defer { self = .transactional(machine) }
+                return machine.next(of: count, isFinished: isFinished)
+            }
+        }
+
+        mutating func finished(_ child: Int) {
+            switch self {
+            case .cascade(var machine):
+                machine.finished(child)
+                self = .cascade(machine)
+            case .transactional(var machine):
+                machine.finished(child)
+                self = .transactional(machine)
+            }
+        }
+
+        mutating func restart() {
+            switch self {
+            case .cascade: self = .cascade(CascadeMachine())
+            case .transactional(let machine):
+                self = .transactional(TransactionalMachine(width: machine.width == .max ? nil : machine.width))
+            }
+        }
+
+        var isCascade: Bool { if case .cascade = self { true } else { false } }
+    }
+
+    var order: Order
+    var children: ContiguousArray<AnyOperation> = []
+    var unfinished = 0
+    var epoch: Int32 = 0
+    /// The registration block is out.
+    var isRegistering = false
+    /// The registration block threw.
+    var hasThrown = false
+    /// What ended the attempt, the first one first.
+    var causes: [Cause] = []
+    /// A child that waits for the attempt to begin has ended meanwhile.
+    var hasLateCauses = false
+    /// Decides when a round asks; told of a direct cancel.
+    var decisionHandler: (@Sendable (AnyOperation) -> Void)?
+    /// The attempt for which the handler was posted last.
+    var handledAttempt: Int32 = 0
+    /// How many hold the decision open, the handler included.
+    var holds = 0
+    /// A resolver has no attempt left: nothing is done again.
+    var isExhausted = false
+
+    init(_ order: Order) { self.order = order }
+
+    // MARK: Registration
+
+    /// Takes a child in, and starts it if it is its turn.
+    ///
+    /// - Returns: nil: refused, and why.
+    func refusal(of composite: AnyOperation, epoch: Int32) -> RegistrationError? {
+        if epoch != self.epoch { return .stale }
+        switch composite.machine.phase {
+        case .executing: return nil
+        case .deciding, .delayed, .queued: return .deciding
+        case .ready, .ending, .finished, .failed, .cancelled: return .ended
+        }
+    }
+
+    /// Accepted: see ``refusal(of:epoch:)``.
+    func append(_ child: AnyOperation, to composite: AnyOperation, _ effects: inout Effects) {
+        child.parent = composite
+        child.index = children.count
+        children.append(child)
+        unfinished += 1
+        if child.machine.isDecided {  // one that was made before, and ended meanwhile
+            if childDecided(child, of: composite, &effects) { composite.carryUp(1, &effects) }
+        } else if !(isRegistering && order.isCascade) {
+            startChildren(&effects)
+        }
+    }
+
+    /// Whether it is a child of this epoch.
+    func isChild(_ operation: AnyOperation) -> Bool {
+        children.indices.contains(operation.index) && children[operation.index] === operation
+    }
+
+    /// Starts those whose turn it is.
+    func startChildren(_ effects: inout Effects) {
+        while let next = order.next(of: children.count, isFinished: { children[$0].isFinishedForGood }) {
+            children[next].startAsChild(&effects)
+        }
+    }
+
+    /// The registration block has returned, and the attempt that called it is the current one.
+    func registrationHasClosed(_ composite: AnyOperation, _ effects: inout Effects) {
+        if order.isCascade { startChildren(&effects) }
+        completeIfDone(composite, &effects)
+    }
+
+    // MARK: Ends
+
+    /// A child's outcome has been decided.
+    ///
+    /// - Returns: whether that decided the composite's.
+    func childDecided(_ child: AnyOperation, of composite: AnyOperation, _ effects: inout Effects) -> Bool {
+        guard child.machine.end != .finished else {
+            unfinished -= 1
+            order.finished(child.index)
+            guard composite.machine.phase == .executing, !(isRegistering && order.isCascade) else { return false }
+            startChildren(&effects)
+            return isDone(composite) && complete(composite, &effects)
+        }
+        let outcome: Outcome<Never> =
+            switch child.badEnd {
+            case .failed(let error)?: .failed(error)
+            case .cancelled(let reason)?: .cancelled(reason)
+            case nil: .cancelled(CancelReason())
+            }
+        causes.append(Cause(index: child.index, child: child.id, outcome: outcome))
+        switch composite.machine.phase {
+        case .executing: return beginRound(composite, &effects)
+        case .delayed: hasLateCauses = true
+        default: break
+        }
+        return false
+    }
+
+    private func isDone(_ composite: AnyOperation) -> Bool {
+        !isRegistering && unfinished == 0 && composite.machine.phase == .executing && composite.gateIsOpen
+    }
+
+    /// - Returns: whether it is decided.
+    private func complete(_ composite: AnyOperation, _ effects: inout Effects) -> Bool {
+        let isWhole = composite.assembleValue()
+        guard composite.machine.decide(isWhole ? .finished : .failed) != nil else { return false }
+        if !isWhole { composite.badEnd = .failed(RegistrationError.notAnEarlierStep) }
+        composite.keep()
+        composite.decided(&effects)
+        return true
+    }
+
+    /// Completes the composite if nothing is left to be done in it.
+    func completeIfDone(_ composite: AnyOperation, _ effects: inout Effects) {
+        if isDone(composite), complete(composite, &effects) { composite.carryUp(1, &effects) }
+    }
+
+    /// Something of its own ended the attempt badly: the block threw, or the time was over.
+    func attemptEnded(_ cause: Cause, of composite: AnyOperation, _ effects: inout Effects) {
+        guard composite.machine.phase == .executing else { return }
+        causes.append(cause)
+        if beginRound(composite, &effects) { composite.carryUp(1, &effects) }
+    }
+
+    /// Marks all siblings, and asks for a decision.
+    ///
+    /// - Returns: whether the composite is decided: nobody is to be asked.
+    private func beginRound(_ composite: AnyOperation, _ effects: inout Effects) -> Bool {
+        composite.markDescendants(CancelReason(.parent, origin: causes.first?.child), &effects)
+        if let handler = decisionHandler {
+            _ = composite.machine.ask()
+            composite.observe(&effects)
+            let number = composite.machine.attempt
+            handledAttempt = number
+            holds = 1
+            composite.post(&effects) { operation in
+                handler(operation)
+                operation.decisionIsOver(number)
+            }
+            return false
+        }
+        if let resolver = composite.extras?.options?.resolver, let cause = causes.first {
+            composite.resolve(resolver, cause, &effects)
+            return false
+        }
+        let bad = composite.badEndByCause
+        let end: OperationMachine.End = if case .failed = bad { .failed } else { .cancelled }
+        guard composite.machine.decide(end) != nil else { return false }
+        composite.badEnd = bad
+        composite.keep()
+        composite.decided(&effects)
+        return true
+    }
+
+    /// Somebody cancelled the composite itself: its handler hears of it at once.
+    func wasCancelled(_ composite: AnyOperation, _ effects: inout Effects) {
+        guard !composite.machine.isTerminal else { return }  // settling has told it
+        postNotice(to: composite, &effects)
+    }
+
+    /// Tells the handler of an end about which there is nothing to decide, unless it has been asked in this attempt.
+    func postNotice(to composite: AnyOperation, _ effects: inout Effects) {
+        guard let handler = decisionHandler, handledAttempt != composite.machine.attempt || handledAttempt == 0 else {
+            return
+        }
+        handledAttempt = max(composite.machine.attempt, 1)
+        composite.post(&effects, handler)
+    }
+
+    // MARK: Redo
+
+    /// A new epoch.
+    func dropChildren(of composite: AnyOperation, _ effects: inout Effects) {
+        composite.markDescendants(CancelReason(.parent, origin: composite.id), &effects)
+        let dropped = children
+        children = []
+        unfinished = 0
+        epoch += 1
+        causes = []
+        hasLateCauses = false
+        hasThrown = false
+        isRegistering = false
+        order.restart()
+        for child in dropped {
+            child.isDropped = true
+            child.isFinal = true
+            if !child.machine.isTerminal { child.settleSubtree(&effects) }
+        }
+        if !dropped.isEmpty { effects.add(.release(Leftovers(dropped))) }
+    }
+
+    /// Everything that has not finished is to be done again, in the same epoch, when the composite begins.
+    func reawakenChildren(of composite: AnyOperation, _ effects: inout Effects) {
+        var walk = [self]
+        while let composition = walk.popLast() {
+            composition.causes = []
+            composition.hasLateCauses = false
+            composition.order.restart()
+            for child in composition.children where !child.isFinishedForGood {
+                child.badEnd = nil
+                child.isFinal = false
+                guard let below = child.composition else {
+                    child.machine.reawaken(.rerun)
+                    child.observe(&effects)
+                    continue
+                }
+                let canGoOn = child.machine.runs > 0 && !below.isRegistering && !below.hasThrown
+                child.machine.reawaken(canGoOn ? .awake : .rerun)
+                child.observe(&effects)
+                if canGoOn { walk.append(below) } else { below.dropChildren(of: child, &effects) }
+            }
+        }
+    }
+
+    /// An attempt begins with the children that are there.
+    func goOn(_ composite: AnyOperation, _ effects: inout Effects) {
+        if hasLateCauses {
+            hasLateCauses = false
+            if beginRound(composite, &effects) { composite.carryUp(1, &effects) }
+            return
+        }
+        startChildren(&effects)
+        completeIfDone(composite, &effects)
+    }
+
+    /// What waited behind the gate, beside the children.
+    func gateHasOpened(_ composite: AnyOperation, _ effects: inout Effects) {
+        guard composite.machine.phase == .executing else { return }
+        completeIfDone(composite, &effects)
+    }
+
+    /// The composite is settled: gives up children and handler, to be released under no lock.
+    func giveUp(_ effects: inout Effects) {
+        if children.isEmpty && decisionHandler == nil { return }
+        effects.add(.release(Leftovers(children, decisionHandler)))
+        children = []
+        decisionHandler = nil
+    }
+}
+
+/// What has been given up.
+private final class Leftovers {
+    let children: ContiguousArray<AnyOperation>
+    let handler: (@Sendable (AnyOperation) -> Void)?
+
+    init(_ children: ContiguousArray<AnyOperation>, _ handler: (@Sendable (AnyOperation) -> Void)? = nil) {
+        self.children = children
+        self.handler = handler
+    }
+}
+
+extension AnyOperation {
+    /// It keeps its value whatever its composite decides. Under the lock.
+    @inline(__always)
+    final var isFinishedForGood: Bool { machine.isDecided && machine.end == .finished }
+
+    /// Its turn among its siblings has come. Under the lock.
+    @inline(__always)
+    final func startAsChild(_ effects: inout Effects) {
+        let isFirst = machine.attempt == 0
+        guard machine.begin() else { return }
+        if isFirst { began(&effects) }
+        if machine.phase == .queued { becameDue(&effects) } else { proceed(isCounted: false, &effects) }
+    }
+
+    /// A child of it has been decided. Under the lock.
+    @inline(__always)
+    final func childDecided(_ child: AnyOperation, _ effects: inout Effects) -> Bool {
+        guard let composition else { return false }
+        return composition.childDecided(child, of: self, &effects)
+    }
+}

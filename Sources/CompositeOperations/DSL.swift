@@ -1,0 +1,157 @@
+// DSL.swift - the functions that make an operation and start it. The spelling is that of seed 004.
+
+public import Scheduling
+
+/// Starts a block that ends by a call.
+@discardableResult
+public func operation(
+    on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
+    _ block: @escaping COOperation<Void>.Block
+) -> COOperation<Void> {
+    started(COOperation(body: .token(block), on: target, options: options))
+}
+
+/// Starts a block that ends by a call, with a value.
+@discardableResult
+public func operation<V: Sendable>(
+    returning type: V.Type, on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
+    _ block: @escaping COOperation<V>.Block
+) -> COOperation<V> {
+    started(COOperation(body: .token(block), on: target, options: options))
+}
+
+/// Starts a block that ends by returning.
+@discardableResult
+public func operation<V: Sendable>(
+    on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
+    _ body: @escaping @Sendable () throws -> V
+) -> COOperation<V> {
+    started(COOperation(body: .value(body), on: target, options: options))
+}
+
+/// Starts an asynchronous block, which ends by returning: one task, cancelled with the operation.
+@discardableResult
+public func operation<V: Sendable>(
+    on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
+    _ body: @escaping @Sendable () async throws -> V
+) -> COOperation<V> {
+    started(COOperation(body: .async(body), on: target, options: options))
+}
+
+/// Runs a block on the calling thread, and waits there until it is ended by a call.
+///
+/// - Parameter timeout: after that the operation is cancelled; nil: never.
+/// - Returns: the operation, which has ended.
+@available(*, noasync, message: "Blocks the thread; use operation and its value.")
+@discardableResult
+public func syncOperation(
+    timeout: Duration? = nil, _ block: (COOperation<Void>.Attempt) throws -> Void
+) -> COSyncOperation<Void> {
+    syncOperation(returning: Void.self, timeout: timeout, block)
+}
+
+/// Runs a block on the calling thread, and waits there until it is ended by a call, with a value.
+@available(*, noasync, message: "Blocks the thread; use operation and its value.")
+@discardableResult
+public func syncOperation<V: Sendable>(
+    returning type: V.Type, timeout: Duration? = nil, _ block: (COOperation<V>.Attempt) throws -> Void
+) -> COSyncOperation<V> {
+    let sync = COSyncOperation<V>()
+    sync.run(timeout: timeout, block)
+    return sync
+}
+
+/// Runs a block on a target, and waits until it is ended by a call.
+///
+/// - Parameter timeout: after that the operation is cancelled, and the call returns; a block that runs goes on.
+/// - Returns: the operation; without a result when its block has not returned.
+@available(*, noasync, message: "Blocks the thread; use operation and its value.")
+@discardableResult
+public func syncOperation(
+    on target: any ExecutionTarget, timeout: Duration? = nil, _ block: @escaping COOperation<Void>.Block
+) -> COSyncOperation<Void> {
+    let sync = COSyncOperation<Void>(on: target, block)
+    _ = sync.startAndWait(until: timeout.map { ContinuousClock.now + $0 })
+    return sync
+}
+
+/// Starts a cascade.
+///
+/// - Parameters:
+///   - block: registers the steps; it runs on the target, as every block does.
+///   - completion: called once when every step has finished.
+///   - cancellation: called when a step did not finish, to decide what happens: cancel, which is the default, rerun,
+///     awake, or a resolver. Also called when the cascade itself is cancelled.
+@discardableResult
+public func cascadeOperation(
+    on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
+    _ block: @escaping @Sendable (CascadeScope) throws -> Void, completion: (@Sendable () -> Void)? = nil,
+    cancellation: (@Sendable (COCascade<Void>) -> Void)? = nil
+) -> COCascade<Void> {
+    let cascade = COCascade<Void>(registration: nil, on: target, options: options)
+    cascade.run(block, completion: completion, cancellation: cancellation)
+    return cascade
+}
+
+/// Starts a cascade with a value.
+@discardableResult
+public func cascadeOperation<V: Sendable>(
+    on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
+    _ block: @escaping COCascade<V>.Block, completion: (@Sendable () -> Void)? = nil,
+    cancellation: (@Sendable (COCascade<V>) -> Void)? = nil
+) -> COCascade<V> {
+    let cascade = COCascade<V>(registration: nil, on: target, options: options)
+    cascade.run(block, completion: completion, cancellation: cancellation)
+    return cascade
+}
+
+/// Starts a transactional operation.
+///
+/// - Parameters:
+///   - block: registers the children; it runs on the target, as every block does.
+///   - completion: called once when every child has finished.
+///   - cancellation: called when a child did not finish, to decide what happens; see
+///     ``cascadeOperation(on:options:_:completion:cancellation:)-(_,_,(CascadeScope)->Void,_,_)``.
+@discardableResult
+public func transactionalOperation(
+    on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
+    _ block: @escaping @Sendable (TransactionScope) throws -> Void, completion: (@Sendable () -> Void)? = nil,
+    cancellation: (@Sendable (COTransaction<Void>) -> Void)? = nil
+) -> COTransaction<Void> {
+    let transaction = COTransaction<Void>(registration: nil, on: target, options: options)
+    transaction.run(block, completion: completion, cancellation: cancellation)
+    return transaction
+}
+
+/// Starts a transactional operation with a value.
+@discardableResult
+public func transactionalOperation<V: Sendable>(
+    on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
+    _ block: @escaping COTransaction<V>.Block, completion: (@Sendable () -> Void)? = nil,
+    cancellation: (@Sendable (COTransaction<V>) -> Void)? = nil
+) -> COTransaction<V> {
+    let transaction = COTransaction<V>(registration: nil, on: target, options: options)
+    transaction.run(block, completion: completion, cancellation: cancellation)
+    return transaction
+}
+
+private func started<V>(_ operation: COOperation<V>) -> COOperation<V> {
+    operation.start()
+    return operation
+}
+
+// MARK: Queues
+
+/// The built-in scheduler.
+public func concurrentQueue() -> Scheduler { .shared }
+
+/// A new serial lane on the built-in scheduler: one block at a time, in the order of submission.
+public func serialQueue(_ label: String = "") -> SerialLane {
+    do { return try SerialLane() } catch { fatalError("serialQueue: \(error)") }
+}
+
+/// Sets the default queue; see ``COQueues/setDefaultQueue(_:)``.
+public func COSetDefaultQueue(_ target: (any ExecutionTarget)?) { COQueues.setDefaultQueue(target) }
+
+/// The default queue in force here; see ``COQueues/defaultQueue``.
+public func CODefaultQueue() -> any ExecutionTarget { COQueues.defaultQueue }

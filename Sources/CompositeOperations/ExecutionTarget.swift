@@ -1,0 +1,119 @@
+// ExecutionTarget.swift - where blocks run: the scheduler, a serial lane, a dispatch queue, an executor, an actor.
+
+public import Dispatch
+public import Scheduling
+internal import Synchronization
+
+/// Where blocks run. Adopted by `Scheduler`, `SerialLane`, `DispatchQueue`, ``ExecutorTarget`` and
+/// ``COOperationQueue``; adopt it for a queue of your own.
+public protocol ExecutionTarget: AnyObject, Sendable {
+    /// Enqueues a piece of work. Must not run it before it returns.
+    ///
+    /// Work that is released without having been run ends its operation as cancelled, ``CancelReason/Kind/shutDown``.
+    func submit(_ work: COQueues.Work)
+
+    /// Whether the calling code is this target's, and the target runs one piece of work at a time; false when that is
+    /// not known.
+    var isCurrent: Bool { get }
+
+    /// Sends the turn of an operation. Not for users: the default submits a piece of work.
+    func _send(_ operation: AnyOperation)
+
+    /// The queue that admits what is aimed at this target. Not for users: nil.
+    var _admission: COOperationQueue? { get }
+}
+
+extension ExecutionTarget {
+    public func _send(_ operation: AnyOperation) {
+        submit(COQueues.Work({ operation.turn() }, abandoned: { operation.turnIsRefused() }))
+    }
+
+    public var _admission: COOperationQueue? { nil }
+}
+
+/// The turn of an operation, as a job of the scheduler's: no allocation.
+private let turnOfOperation: JobFunction = { object, isCancelled in
+    let operation = Unmanaged<AnyOperation>.fromOpaque(object).takeRetainedValue()
+    if isCancelled { operation.turnIsRefused() } else { operation.turn() }
+}
+
+extension Scheduler: ExecutionTarget {
+    public func submit(_ work: COQueues.Work) {
+        // Refused: the closure is released, and with it the work.
+        try? submit { work.run() }
+    }
+
+    /// False: a scheduler runs many operations at a time.
+    public var isCurrent: Bool { false }
+
+    public func _send(_ operation: AnyOperation) {
+        do { try submit(job: operation, turnOfOperation) } catch { operation.turnIsRefused() }
+    }
+}
+
+extension SerialLane: ExecutionTarget {
+    public func submit(_ work: COQueues.Work) { try? submit { work.run() } }
+
+    public func _send(_ operation: AnyOperation) {
+        do { try submit(job: operation, turnOfOperation) } catch { operation.turnIsRefused() }
+    }
+}
+
+extension DispatchQueue: ExecutionTarget {
+    public func submit(_ work: COQueues.Work) { async { work.run() } }
+
+    /// Whether the calling code is a block of this queue; false for a global queue.
+    public var isCurrent: Bool {
+        if label.hasPrefix("com.apple.root.") { return false }
+        // Set now, and found now, also by a block that has begun before.
+        setSpecific(key: Self.mark, value: ObjectIdentifier(self))
+        return Self.getSpecific(key: Self.mark) == ObjectIdentifier(self)
+    }
+
+    private static let mark = DispatchSpecificKey<ObjectIdentifier>()
+
+    public func _send(_ operation: AnyOperation) { async { operation.turn() } }
+}
+
+/// Runs blocks on an executor: of tasks, of an actor, or an actor itself. Each block is the job of one task.
+public final class ExecutorTarget: ExecutionTarget {
+    private enum Kind: Sendable {
+        case tasks(any TaskExecutor)
+        case serial(any SerialExecutor, Resident)
+        case actor(any Actor)
+    }
+
+    private let kind: Kind
+
+    /// Runs blocks on an executor that tasks can prefer.
+    public init(_ executor: any TaskExecutor) { kind = .tasks(executor) }
+
+    /// Runs blocks one at a time on a serial executor.
+    public init(_ executor: any SerialExecutor) { kind = .serial(executor, Resident(executor)) }
+
+    /// Runs blocks isolated to an actor.
+    public init(_ actor: any Actor) { kind = .actor(actor) }
+
+    public func submit(_ work: COQueues.Work) {
+        switch kind {
+        case .tasks(let executor): Task(executorPreference: executor) { work.run() }
+        case .serial(_, let resident): Task { await Self.run(work, on: resident) }
+        case .actor(let actor): Task { await Self.run(work, on: actor) }
+        }
+    }
+
+    private static func run(_ work: COQueues.Work, on actor: isolated any Actor) { work.run() }
+
+    /// Whether the calling code runs on the serial executor, as far as that one can tell; false for the others.
+    public var isCurrent: Bool {
+        guard case .serial(let executor, _) = kind else { return false }
+        return executor.isIsolatingCurrentContext() ?? false
+    }
+
+    /// Lives on an executor.
+    private actor Resident {
+        private let executor: any SerialExecutor
+        init(_ executor: any SerialExecutor) { self.executor = executor }
+        nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+    }
+}

@@ -1,0 +1,243 @@
+// Extras.swift - what few operations have: options, handlers, those who wait, timers. Made when it is first needed,
+// so that an operation without is one object.
+
+internal import Synchronization
+
+/// Everything about an operation that is rare. Under the tree's lock, but `scope`, which is written before the start.
+final class Extras {
+    var options: OperationOptions?
+    /// The default queue in force where it was created.
+    var scope: COQueues.Scope?
+    /// See `AnyOperation.enter`.
+    var formerDomain: Domain?
+
+    // Handlers, until the end.
+    var completion: (@Sendable (AnyOperation) -> Void)?
+    var cancellation: (@Sendable (AnyOperation) -> Void)?
+    var failure: (@Sendable (AnyOperation, any Error) -> Void)?
+    var outcomeHandlers: [Notice] = []
+    /// Somebody will look at the outcome: a failure is not reported.
+    var isObserved = false
+    var onCancel: [(number: Int32, handler: @Sendable (CancelReason) -> Void)] = []
+
+    // Notices on their way.
+    var notices: [Notice] = []
+    var isDelivering = false
+
+    // Those who wait.
+    var awaiters: [CheckedContinuation<Void, Never>] = []
+    var waiters: [Waiter] = []
+    var resumed: [(number: Int32, continuation: CheckedContinuation<Void, Never>, ticket: UInt64)] = []
+    var lastTicket: UInt64 = 0
+    var observers: [TransitionBuffer] = []
+    var lastLabel: OperationState?
+
+    // Dependencies.
+    var unmetDependencies = 0
+    var dependents: [AnyOperation] = []
+    var dependencies: [WeakOperation] = []
+
+    // The attempt.
+    var task: (number: Int32, task: Task<Void, Never>)?
+    var isTaskCancelled = false
+    var timers: [OperationTimer] = []
+    /// What a resolver was asked about.
+    var pendingCause: Cause?
+
+    /// Something that a handler is told, in its turn.
+    struct Notice {
+        /// nil: where handlers of the operation run.
+        let target: (any ExecutionTarget)?
+        let body: @Sendable (AnyOperation) -> Void
+    }
+
+    /// The outcome is decided.
+    func decided(_ operation: AnyOperation, _ effects: inout Effects) {
+        for timer in timers { effects.add(.disarm(timer)) }
+        timers = []
+        if case .cancelled(let reason)? = operation.badEnd {
+            for (number, handler) in onCancel where number == operation.machine.attempt {
+                operation.post(&effects) { _ in handler(reason) }
+            }
+        }
+        endTokens(&effects)
+        operation.observe(&effects)
+    }
+
+    /// The attempt is given up for another one.
+    func attemptEnded(_ operation: AnyOperation, _ effects: inout Effects) {
+        for timer in timers where timer.kind.isOfAttempt { effects.add(.disarm(timer)) }
+        timers.removeAll { $0.kind.isOfAttempt }
+        endTokens(&effects)
+    }
+
+    private func endTokens(_ effects: inout Effects) {
+        onCancel = []
+        if let task {
+            isTaskCancelled = true
+            effects.add(.cancel(task.task))
+        }
+        wakeResumed(&effects)
+    }
+
+    func gateHasMoved(_ operation: AnyOperation, _ effects: inout Effects) {
+        if operation.gateIsOpen { wakeResumed(&effects) }
+    }
+
+    private func wakeResumed(_ effects: inout Effects) {
+        for waiting in resumed { effects.add(.resume(waiting.continuation)) }
+        resumed = []
+    }
+
+    /// The outcome is there.
+    func settled(_ operation: AnyOperation, _ effects: inout Effects) {
+        operation.observe(&effects)
+        switch operation.badEnd {
+        case nil: if let completion { operation.post(&effects, completion) }
+        case .cancelled?:
+            if let composition = operation.composition {
+                composition.postNotice(to: operation, &effects)
+            } else if let cancellation {
+                operation.post(&effects, cancellation)
+            }
+        case .failed(let error)?:
+            if let composition = operation.composition {
+                composition.postNotice(to: operation, &effects)
+                if composition.decisionHandler == nil { operation.tellOfUnobservedFailure(&effects) }
+            } else if let failure {
+                operation.post(&effects) { failure($0, error) }
+            } else if let cancellation {
+                operation.post(&effects, cancellation)
+            } else {
+                operation.tellOfUnobservedFailure(&effects)
+            }
+        }
+        for notice in outcomeHandlers { operation.post(&effects, notice) }
+        outcomeHandlers = []
+        for continuation in awaiters { effects.add(.resume(continuation)) }
+        awaiters = []
+        for waiter in waiters { effects.add(.wake(waiter)) }
+        waiters = []
+        for dependent in dependents { effects.add(.dependencyEnded(dependent)) }
+        dependents = []
+        giveUp(&effects)
+    }
+
+    /// Gives up what is of no use after the end, to be released under no lock. The handlers that are still to be
+    /// called are in `notices`.
+    private func giveUp(_ effects: inout Effects) {
+        effects.add(.release(Leftovers(self)))
+        completion = nil
+        cancellation = nil
+        failure = nil
+        task = nil
+        if options?.keepsBlock != true {
+            scope = nil
+            options = options?.afterTheEnd
+        }
+    }
+
+    /// What has been given up.
+    private final class Leftovers {
+        let completion: (@Sendable (AnyOperation) -> Void)?
+        let cancellation: (@Sendable (AnyOperation) -> Void)?
+        let failure: (@Sendable (AnyOperation, any Error) -> Void)?
+        let options: OperationOptions?
+        let scope: COQueues.Scope?
+
+        init(_ extras: Extras) {
+            completion = extras.completion
+            cancellation = extras.cancellation
+            failure = extras.failure
+            options = extras.options
+            scope = extras.scope
+        }
+    }
+
+    /// A chain of dependents that nobody else refers to goes without recursion.
+    func breakChains() {
+        var rest = dependents
+        dependents = []
+        while var next = rest.popLast() {
+            if isKnownUniquelyReferenced(&next), let extras = next.extras {
+                rest += extras.dependents
+                extras.dependents = []
+            }
+        }
+    }
+}
+
+// MARK: Notices
+
+extension AnyOperation {
+    /// Has a handler called, after those that were posted before, on its target. Under the lock.
+    final func post(_ effects: inout Effects, _ body: @escaping @Sendable (AnyOperation) -> Void) {
+        post(&effects, Extras.Notice(target: nil, body: body))
+    }
+
+    final func post(_ effects: inout Effects, _ notice: Extras.Notice) {
+        let extras = ensureExtras()
+        extras.notices.append(notice)
+        guard !extras.isDelivering else { return }
+        extras.isDelivering = true
+        effects.add(.deliver(self))
+    }
+
+    /// Sends the first notice to its target. Those of one operation run one at a time. Under no lock.
+    final func deliverNotices() {
+        let target: (any ExecutionTarget)? = look {
+            let extras = ensureExtras()
+            return extras.notices.first.flatMap { $0.target ?? extras.options?.handlerTarget }
+        }
+        COQueues.run(on: target) { [self] in deliverNotice() }
+    }
+
+    private final func deliverNotice() {
+        let notice = look { extras?.notices.first }
+        notice?.body(self)
+        let isMore = look {
+            guard let extras else { return false }
+            extras.notices.removeFirst()
+            extras.isDelivering = !extras.notices.isEmpty
+            return extras.isDelivering
+        }
+        if isMore { deliverNotices() }
+    }
+
+    /// Adds a handler of the outcome: called once, also when the outcome is there already.
+    final func addOutcomeHandler(on target: (any ExecutionTarget)?, _ body: @escaping @Sendable (AnyOperation) -> Void) {
+        change { effects in
+            let extras = ensureExtras()
+            extras.isObserved = true
+            let notice = Extras.Notice(target: target, body: body)
+            if machine.isTerminal { post(&effects, notice) } else { extras.outcomeHandlers.append(notice) }
+        }
+    }
+
+    // MARK: Diagnostics
+
+    /// Tells the sink of a call that changes nothing. Under the lock.
+    ///
+    /// - Returns: false.
+    final func refuse(_ what: String, _ effects: inout Effects) -> Bool {
+        if COQueues.hasSink {
+            effects.add(
+                .tell(
+                    COQueues.Diagnostic(
+                        operation: id, attempt: Int(machine.attempt), state: label, message: "refused: \(what)")))
+        }
+        return false
+    }
+
+    /// A failure that no handler hears of. Under the lock; it is terminal.
+    final func tellOfUnobservedFailure(_ effects: inout Effects) {
+        guard case .failed(let error)? = badEnd, COQueues.hasSink, !isChild,
+            extras.map({ !$0.isObserved && $0.awaiters.isEmpty && $0.waiters.isEmpty }) ?? true
+        else { return }
+        effects.add(
+            .tell(
+                COQueues.Diagnostic(
+                    operation: id, attempt: Int(machine.attempt), state: label,
+                    message: "failed, and nobody looked: \(error)")))
+    }
+}

@@ -1,0 +1,104 @@
+// OperationHandle.swift - an operation with the type of its value.
+
+/// An operation that gives a value of type `Success` when it finishes.
+public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendable {
+    // Unchecked: as in `AnyOperation`.
+
+    /// Written when it finishes, under the lock.
+    final var value_: Success?
+
+    /// How it ended; nil before.
+    public final var result: Outcome<Success>? { look { machine.isTerminal ? decidedOutcome : nil } }
+
+    /// Under the lock; it is decided.
+    final var decidedOutcome: Outcome<Success> {
+        switch badEnd {
+        case .failed(let error)?: return .failed(error)
+        case .cancelled(let reason)?: return .cancelled(reason)
+        case nil:
+            guard let value_ else { fatalError("\(kindName): finished without a value") }
+            return .finished(value_)
+        }
+    }
+
+    /// How it ended; waits for that. To cancel the task that waits cancels nothing.
+    public final var outcome: Outcome<Success> {
+        get async {
+            await awaitEnd()
+            return endedOutcome
+        }
+    }
+
+    /// Its value; waits for the end. Throws the error that it failed with, or a ``CancelReason``.
+    public final var value: Success {
+        get async throws { try await outcome.get() }
+    }
+
+    final var endedOutcome: Outcome<Success> {
+        guard let result else { fatalError("\(kindName): it has not ended") }
+        return result
+    }
+
+    /// Calls `handler` once with the outcome, also when that is there already.
+    ///
+    /// Handlers of one operation run one at a time, after its closures, in the order in which they were added.
+    ///
+    /// - Parameter target: where; nil: where the operation's handlers run.
+    @discardableResult
+    public final func onOutcome(
+        on target: (any ExecutionTarget)? = nil, _ handler: @escaping @Sendable (Outcome<Success>) -> Void
+    ) -> Self {
+        addOutcomeHandler(on: target) { operation in
+            handler(unsafeDowncast(operation, to: OperationHandle<Success>.self).endedOutcome)
+        }
+        return self
+    }
+
+    /// Starts it, unless it has been started, and waits for its value. To cancel the task that waits cancels the
+    /// operation.
+    public final func run() async throws -> Success {
+        if look({ machine.phase == .ready }), !start(), look({ machine.phase == .ready }) {
+            throw RegistrationError.hasParent
+        }
+        return try await withTaskCancellationHandler {
+            try await value
+        } onCancel: {
+            cancel(CancelReason(.taskCancelled))
+        }
+    }
+
+    /// Blocks the calling thread until it has ended.
+    ///
+    /// On a worker of a scheduler the call helps: other operations run meanwhile, nested on the worker's stack. On
+    /// the main thread the main queue is served.
+    ///
+    /// - Parameter timeout: how long to wait at most; nil: for ever. The operation goes on.
+    /// - Returns: the outcome; nil when the time was over first.
+    @available(*, noasync, message: "Blocks the thread; use `outcome` or `value`.")
+    @discardableResult
+    public final func wait(timeout: Duration? = nil) -> Outcome<Success>? {
+        waitForEnd(timeout: timeout) ? endedOutcome : nil
+    }
+
+    /// A new operation with the same block, handlers and options: ready, attempt 0.
+    ///
+    /// An operation that has ended has given its block up, unless ``OperationOptions/keepsBlock`` is set: its copy has
+    /// none.
+    public final func copy() -> Self { unsafeDowncast(makeCopy(), to: Self.self) }
+
+    /// What a copy takes over from the extras.
+    final func copyExtras(to copy: OperationHandle<Success>) {
+        let (options, scope, completion, cancellation, failure) = look {
+            (extras?.options, extras?.scope, extras?.completion, extras?.cancellation, extras?.failure)
+        }
+        guard options != nil || scope != nil || completion != nil || cancellation != nil || failure != nil else {
+            return
+        }
+        let made = copy.ensureExtras()
+        made.options = options
+        made.scope = scope
+        made.completion = completion
+        made.cancellation = cancellation
+        made.failure = failure
+    }
+}

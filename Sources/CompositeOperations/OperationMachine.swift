@@ -1,0 +1,276 @@
+// OperationMachine.swift - what one operation may do when: state x event -> state, what follows.
+//
+// A value without threads, locks or relatives: whether a gate is closed, or children are left, is an argument. It
+// is used under the lock of the operation's tree, and tested by random events (OperationMachineTests).
+//
+// Invariants:
+//   I1  a decided operation (ending or terminal) is decided once, unless a composite around it takes that back
+//       (`reawaken`), which it does only while it is not settled.
+//   I2  `attempt` never falls; it grows with each accepted redo.
+//   I3  `pending` counts what keeps it from being quiescent: one for a live attempt, one for each block that is
+//       out, one for each child that is not quiescent. It is never negative.
+//   I4  `isPosted` means that one turn is on its way to a target. A block begins only with `turn`, which takes it.
+//   I5  nothing follows a terminal state.
+
+/// The state of one operation.
+struct OperationMachine: Sendable {
+    enum Phase: UInt8, Comparable, Sendable {
+        case ready, queued, executing, deciding, delayed, ending, finished, failed, cancelled
+
+        static func < (left: Phase, right: Phase) -> Bool { left.rawValue < right.rawValue }
+    }
+
+    enum End: UInt8, Sendable {
+        case finished, failed, cancelled
+    }
+
+    private(set) var phase = Phase.ready
+    /// How it ends; means something when it is decided.
+    private(set) var end = End.finished
+    /// Its own gate. Those above it are not its business.
+    private(set) var isGateClosed = false
+    private(set) var isPosted = false
+    /// Delayed: the pause is not over.
+    private(set) var isPaused = false
+    /// Delayed: goes on without its block, with the children it has.
+    private(set) var isAwakening = false
+    /// Delayed: begins when the composite around it does.
+    private(set) var isHeldBack = false
+    /// The attempt has begun, and neither ended nor been given up.
+    private(set) var isLive = false
+    /// Blocks that are out: begun, and not returned.
+    private(set) var out: Int32 = 0
+    private(set) var attempt: Int32 = 0
+    private(set) var runs: Int32 = 0
+    private(set) var pending: Int32 = 0
+
+    var isDecided: Bool { phase >= .ending }
+    var isTerminal: Bool { phase > .ending }
+    var isQuiescent: Bool { pending == 0 }
+
+    // MARK: Start
+
+    /// - Returns: whether it was ready.
+    mutating func start() -> Bool {
+        guard phase == .ready else { return false }
+        phase = .queued
+        if attempt == 0 { attempt = 1 }  // a child that was never begun keeps its number
+        return true
+    }
+
+    /// Its turn may come: it is queued, and neither a gate nor a dependency holds it.
+    func isDue(gateIsOpen: Bool) -> Bool { phase == .queued && !isPosted && gateIsOpen }
+
+    /// A turn is sent to the target.
+    mutating func post() {
+        precondition(phase == .queued && !isPosted)
+        isPosted = true
+    }
+
+    enum Turn {
+        /// The block is to be called; the block and the attempt count as pending.
+        case begins
+        /// A gate was closed meanwhile; whoever opens it posts again.
+        case waits
+        /// It ended meanwhile, or another turn came first.
+        case isVoid
+    }
+
+    /// The turn has come.
+    mutating func turn(gateIsOpen: Bool) -> Turn {
+        guard phase == .queued, isPosted else { return .isVoid }
+        isPosted = false
+        guard gateIsOpen else { return .waits }
+        phase = .executing
+        isLive = true
+        runs += 1
+        out += 1
+        pending += 2
+        return .begins
+    }
+
+    /// The turn cannot come: the target refused it.
+    mutating func turnIsRefused() -> Bool {
+        guard phase == .queued, isPosted else { return false }
+        isPosted = false
+        return true
+    }
+
+    /// A block has returned. The caller lowers `pending`.
+    mutating func leave() {
+        precondition(out > 0)
+        out -= 1
+    }
+
+    // MARK: Pending
+
+    /// - Returns: whether it was quiescent before.
+    mutating func hold(_ count: Int32 = 1) -> Bool {
+        pending += count
+        return pending == count
+    }
+
+    /// - Returns: whether it is quiescent now.
+    mutating func letGo(_ count: Int32 = 1) -> Bool {
+        precondition(pending >= count)
+        pending -= count
+        return pending == 0
+    }
+
+    // MARK: End
+
+    /// Decides the outcome.
+    ///
+    /// - Parameter number: the attempt that asks for it; nil: whoever holds the handle.
+    /// - Returns: how many units of `pending` that frees, to be let go by the caller; nil: refused.
+    mutating func decide(_ end: End, number: Int32? = nil) -> Int32? {
+        guard !isDecided, number == nil || number == attempt else { return nil }
+        phase = .ending
+        self.end = end
+        isPosted = false
+        isPaused = false
+        isAwakening = false
+        isHeldBack = false
+        return endAttempt()
+    }
+
+    private mutating func endAttempt() -> Int32 {
+        guard isLive else { return 0 }
+        isLive = false
+        return 1
+    }
+
+    /// The outcome is delivered.
+    mutating func settle() {
+        precondition(phase == .ending && pending == 0)
+        switch end {
+        case .finished: phase = .finished
+        case .failed: phase = .failed
+        case .cancelled: phase = .cancelled
+        }
+    }
+
+    // MARK: Do it again
+
+    /// A decision is asked for.
+    ///
+    /// - Returns: whether the attempt goes on until it is made; false: refused.
+    mutating func ask() -> Bool {
+        guard phase == .executing else { return false }
+        phase = .deciding
+        return true
+    }
+
+    enum Redo {
+        /// From an executing or deciding attempt, with the block.
+        case rerun
+        /// From a deciding attempt, with the children.
+        case awake
+    }
+
+    /// A new attempt, after a pause and when the old one has left.
+    ///
+    /// - Returns: as ``decide(_:number:)``.
+    mutating func redo(_ how: Redo, paused: Bool, number: Int32? = nil) -> Int32? {
+        guard phase == .deciding || (phase == .executing && how == .rerun), number == nil || number == attempt
+        else { return nil }
+        phase = .delayed
+        attempt += 1
+        isPaused = paused
+        isAwakening = how == .awake
+        isHeldBack = false
+        return endAttempt()
+    }
+
+    /// A composite around it, which is not settled, takes its end back. It begins when that one begins.
+    mutating func reawaken(_ how: Redo) {
+        precondition(phase == .ending && end != .finished)
+        if runs == 0 {
+            phase = .ready
+        } else {
+            phase = .delayed
+            attempt += 1
+            isAwakening = how == .awake
+            isHeldBack = true
+        }
+    }
+
+    /// The composite around it begins: so may it.
+    ///
+    /// - Returns: whether it was held back, or not begun.
+    mutating func begin() -> Bool {
+        switch phase {
+        case .ready: return start()
+        case .delayed where isHeldBack:
+            isHeldBack = false
+            return true
+        default: return false
+        }
+    }
+
+    mutating func pauseIsOver(number: Int32) -> Bool {
+        guard phase == .delayed, isPaused, number == attempt else { return false }
+        isPaused = false
+        return true
+    }
+
+    enum Next {
+        /// Not yet.
+        case waits
+        /// It is queued, for its block.
+        case queued
+        /// It executes, with the children it has. The attempt counts as pending.
+        case executing
+    }
+
+    /// What follows a delay that is over, when the old blocks have left.
+    mutating func proceed(gateIsOpen: Bool) -> Next {
+        guard phase == .delayed, !isPaused, !isHeldBack, pending == 0 else { return .waits }
+        guard isAwakening else {
+            phase = .queued
+            return .queued
+        }
+        guard gateIsOpen else { return .waits }
+        phase = .executing
+        isAwakening = false
+        isLive = true
+        pending += 1
+        return .executing
+    }
+
+    // MARK: Gate
+
+    mutating func suspend() -> Bool {
+        guard !isDecided, !isGateClosed else { return false }
+        isGateClosed = true
+        return true
+    }
+
+    mutating func resume() -> Bool {
+        guard !isDecided, isGateClosed else { return false }
+        isGateClosed = false
+        return true
+    }
+
+    /// The gate of an operation that is settled holds nothing any more.
+    mutating func openAtEnd() -> Bool {
+        defer { isGateClosed = false }
+        return isGateClosed
+    }
+
+    // MARK: Label
+
+    func state(gateIsOpen: Bool) -> OperationState {
+        switch phase {
+        case .ready: gateIsOpen ? .ready : .suspended
+        case .queued: gateIsOpen ? .queued : .suspended
+        case .executing: gateIsOpen ? .executing : .suspended
+        case .deciding: .deciding
+        case .delayed: gateIsOpen ? .delayed : .suspended
+        case .ending: .ending
+        case .finished: .finished
+        case .failed: .failed
+        case .cancelled: .cancelled
+        }
+    }
+}

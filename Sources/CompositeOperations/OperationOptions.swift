@@ -1,0 +1,140 @@
+// OperationOptions.swift - options, resolvers.
+
+/// What an operation may be told beside its block. Durations run on `clock`.
+public struct OperationOptions: Sendable {
+    /// For descriptions.
+    public var name: String?
+    /// Where its handlers run; nil: on the built-in scheduler.
+    public var handlerTarget: (any ExecutionTarget)?
+    /// Decides on a failure, a round, or the end of an attempt's time, when no handler does.
+    public var resolver: COOperationResolver?
+    /// At most so many children of a transactional operation are in flight; nil: all.
+    public var width: Int?
+    /// The operation is cancelled when it has not ended so long after its start.
+    public var timeout: Duration?
+    /// An attempt that has not ended so long after its beginning ends, as with a cancelled child.
+    public var attemptTimeout: Duration?
+    /// The operation is cancelled when it has not ended then.
+    public var deadline: ContinuousClock.Instant?
+    /// The block is kept after the end, so that `copy()` has one then, too.
+    public var keepsBlock: Bool
+    /// The clock of timeouts and pauses.
+    public var clock: any Clock<Duration>
+
+    let isDefault: Bool
+
+    /// Creates options.
+    ///
+    /// - Precondition: `width` is greater than 0.
+    public init(
+        name: String? = nil, handlerTarget: (any ExecutionTarget)? = nil, resolver: COOperationResolver? = nil,
+        width: Int? = nil, timeout: Duration? = nil, attemptTimeout: Duration? = nil,
+        deadline: ContinuousClock.Instant? = nil, keepsBlock: Bool = false,
+        clock: any Clock<Duration> = ContinuousClock()
+    ) {
+        if let width, width < 1 { fatalError("OperationOptions: a width of \(width) lets no child run") }
+        self.name = name
+        self.handlerTarget = handlerTarget
+        self.resolver = resolver
+        self.width = width
+        self.timeout = timeout
+        self.attemptTimeout = attemptTimeout
+        self.deadline = deadline
+        self.keepsBlock = keepsBlock
+        self.clock = clock
+        isDefault = false
+    }
+
+    private init() {
+        keepsBlock = false
+        clock = ContinuousClock()
+        isDefault = true
+    }
+
+    /// Nothing out of the ordinary.
+    public static let standard = OperationOptions()
+
+    /// What is of use after the end.
+    var afterTheEnd: OperationOptions { OperationOptions(name: name, handlerTarget: handlerTarget) }
+}
+
+/// Decides by a rule: another attempt after a pause, as long as there is one left.
+///
+/// Used from a decision handler, from a token, or as ``OperationOptions/resolver``.
+public struct COOperationResolver: Sendable {
+    /// How long the pauses are.
+    public enum Backoff: Sendable {
+        /// No pause.
+        case none
+        /// Always the same.
+        case constant(Duration)
+        /// The first one, then `factor` times the one before, up to `limit`; each shortened by a random part of
+        /// `jitter`, which is 0 ... 1.
+        case exponential(first: Duration, factor: Double, limit: Duration, jitter: Double)
+        /// The pause after the attempt with this number, which begins with 1.
+        case custom(@Sendable (Int) -> Duration)
+    }
+
+    /// How a composite is done again; a leaf always reruns.
+    public enum Redo: Sendable {
+        /// With its block.
+        case rerun
+        /// With the children that have not finished. If the block had not registered all of them, as `rerun`.
+        case awake
+    }
+
+    /// How many attempts there are at most, the first one included.
+    public let maxAttempts: Int
+    /// The pauses.
+    public let backoff: Backoff
+    /// How a composite is done again.
+    public let redo: Redo
+    /// The clock of the pauses.
+    public let clock: any Clock<Duration>
+    let retryIf: (@Sendable (Cause) -> Bool)?
+    let fallback: (@Sendable (AnyOperation) -> Void)?
+
+    /// Creates a resolver.
+    ///
+    /// - Parameters:
+    ///   - retryIf: whether a cause is worth another attempt; called like a handler.
+    ///   - fallback: called once, like a handler, when no attempt is left, or none is wanted. It may cancel, finish or
+    ///     fail the operation; if it does not, the operation ends by what caused the decision.
+    /// - Precondition: `maxAttempts` is greater than 0.
+    public init(
+        maxAttempts: Int = 10, backoff: Backoff = .none, redo: Redo = .awake,
+        clock: any Clock<Duration> = ContinuousClock(), retryIf: (@Sendable (Cause) -> Bool)? = nil,
+        fallback: (@Sendable (AnyOperation) -> Void)? = nil
+    ) {
+        if maxAttempts < 1 { fatalError("COOperationResolver: \(maxAttempts) attempts are too few") }
+        if case .exponential(_, let factor, _, let jitter) = backoff, !(factor >= 1 && (0...1).contains(jitter)) {
+            fatalError("COOperationResolver: a factor of \(factor) or a jitter of \(jitter) makes no sense")
+        }
+        self.maxAttempts = maxAttempts
+        self.backoff = backoff
+        self.redo = redo
+        self.clock = clock
+        self.retryIf = retryIf
+        self.fallback = fallback
+    }
+
+    /// Whether there is code of the user's to call before the decision.
+    var asksUser: Bool {
+        if case .custom = backoff { return true }
+        return retryIf != nil
+    }
+
+    /// The pause after an attempt.
+    func pause(after attempt: Int) -> Duration {
+        switch backoff {
+        case .none: return .zero
+        case .constant(let pause): return max(pause, .zero)
+        case .custom(let pause): return max(pause(attempt), .zero)
+        case .exponential(let first, let factor, let limit, let jitter):
+            var pause = first
+            for _ in 1..<max(attempt, 1) where pause < limit { pause = pause * factor }
+            pause = max(.zero, min(pause, limit))
+            return jitter == 0 ? pause : pause * (1 - Double.random(in: 0...jitter))
+        }
+    }
+}

@@ -1,0 +1,164 @@
+// Outcome.swift - how operations end, and why.
+
+internal import Synchronization
+
+/// How an operation ended. Failure is not cancellation.
+public enum Outcome<Success: Sendable>: Sendable {
+    /// It finished, with its value.
+    case finished(Success)
+    /// It failed.
+    case failed(any Error)
+    /// It was cancelled.
+    case cancelled(CancelReason)
+
+    /// The value; throws the error, or the ``CancelReason``.
+    public func get() throws -> Success {
+        switch self {
+        case .finished(let value): value
+        case .failed(let error): throw error
+        case .cancelled(let reason): throw reason
+        }
+    }
+}
+
+/// Why an operation was cancelled, and where that began. `value` of a cancelled operation throws it.
+public struct CancelReason: Error, Sendable, CustomStringConvertible {
+    /// What cancelled an operation.
+    public enum Kind: Hashable, Sendable {
+        /// Somebody called `cancel()`.
+        case requested
+        /// A child was cancelled, and nobody decided otherwise.
+        case child
+        /// The composite that it belongs to ended, or started anew without it.
+        case parent
+        /// A newer one took its place in a queue of the order ``COOperationQueue/Order/aggressiveLIFO``.
+        case displaced
+        /// A queue held as many as it may.
+        case queueFull
+        /// It was removed from a queue.
+        case removed
+        /// Its time was over.
+        case timedOut
+        /// The task that ran it was cancelled.
+        case taskCancelled
+        /// Its block threw a `CancellationError`.
+        case threwCancellation
+        /// A resolver had no attempt left.
+        case exhausted
+        /// Its scheduler was shut down.
+        case shutDown
+    }
+
+    /// What cancelled it.
+    public let kind: Kind
+    /// The operation in which the cancellation began; nil when it is the one that was cancelled.
+    public internal(set) var origin: OperationID?
+    /// An error behind it.
+    public let underlying: (any Error)?
+
+    /// Creates a reason.
+    public init(_ kind: Kind = .requested, underlying: (any Error)? = nil) {
+        self.init(kind, origin: nil, underlying: underlying)
+    }
+
+    init(_ kind: Kind, origin: OperationID?, underlying: (any Error)? = nil) {
+        self.kind = kind
+        self.origin = origin
+        self.underlying = underlying
+    }
+
+    /// The kind, and what is known beyond it.
+    public var description: String {
+        var text = "cancelled (\(kind)"
+        if let origin { text += ", began in \(origin)" }
+        if let underlying { text += ", \(underlying)" }
+        return text + ")"
+    }
+}
+
+/// Tells operations of a process apart.
+public struct OperationID: Hashable, Sendable, CustomStringConvertible {
+    private static let last = Atomic<UInt64>(0)
+
+    let number: UInt64
+
+    static func next() -> OperationID {
+        OperationID(number: last.wrappingAdd(1, ordering: .relaxed).newValue)
+    }
+
+    /// As in `#17`.
+    public var description: String { "#\(number)" }
+}
+
+/// Why a composite began to end, or a resolver was asked.
+public struct Cause: Sendable, CustomStringConvertible {
+    /// The child's place in the order of registration; nil when it was no child: a registration block that
+    /// threw, or a timeout.
+    public let index: Int?
+    /// The child.
+    public let child: OperationID?
+    /// How it ended: failed or cancelled.
+    public let outcome: Outcome<Never>
+
+    /// The outcome, and of which child.
+    public var description: String {
+        let what =
+            switch outcome {
+            case .failed(let error): "failed: \(error)"
+            case .cancelled(let reason): "\(reason)"
+            }
+        guard let index else { return what }
+        return "child \(index) \(what)"
+    }
+}
+
+/// Where an operation is on its way.
+public enum OperationState: Hashable, Sendable {
+    /// Not started.
+    case ready
+    /// Started; its turn has not come.
+    case queued
+    /// Its block runs, or has returned without an end; of a composite: its children do.
+    case executing
+    /// A gate is closed, its own or that of a composite around it: nothing starts and nothing completes.
+    case suspended
+    /// A decision is asked for: cancel, or do it again.
+    case deciding
+    /// Between two attempts.
+    case delayed
+    /// Its outcome is decided; what it started has not left yet, or a composite around it may still redo it.
+    case ending
+    /// Ended, with a value.
+    case finished
+    /// Ended, with an error.
+    case failed
+    /// Ended, with a reason.
+    case cancelled
+
+    /// Whether nothing can follow.
+    public var isTerminal: Bool { self == .finished || self == .failed || self == .cancelled }
+}
+
+/// Why a composite did not accept a child.
+public enum RegistrationError: Error, Hashable, Sendable {
+    /// The composite's outcome is decided.
+    case ended
+    /// A decision is asked for, or the composite waits for its next attempt.
+    case deciding
+    /// The scope belongs to an earlier run of the registration block.
+    case stale
+    /// The child has been started.
+    case alreadyStarted
+    /// The child belongs to a composite.
+    case hasParent
+    /// `using:` names no earlier step of the same cascade.
+    case notAnEarlierStep
+}
+
+/// What `resume` does with a block that was running when the operation was suspended.
+public enum ResumeMode: Hashable, Sendable {
+    /// Leaves it alone.
+    case `continue`
+    /// Makes a new attempt of the leaf.
+    case restart
+}

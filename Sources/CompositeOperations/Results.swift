@@ -1,0 +1,97 @@
+// Results.swift - what the value of a composite is made of: the values of its children.
+
+/// Names the children whose values make the value of a composite. The last line of a registration block.
+///
+/// ```swift
+/// let sum = cascadeOperation { cascade in
+///     let numbers = cascade.operation { [1, 2, 3] }
+///     let sum = cascade.operation(using: numbers) { $0.reduce(0, +) }
+///     return .value(of: sum)
+/// }
+/// ```
+///
+/// A composite whose `Results` name an operation that is none of its descendants fails with
+/// ``RegistrationError/notAnEarlierStep``.
+public struct Results<Success: Sendable>: Sendable {
+    /// Under the lock of the composite's tree, when every child has finished; nil: an operation is missing.
+    let assemble: @Sendable (AnyOperation) -> Success?
+
+    /// The value of one child.
+    public static func value(of step: OperationHandle<Success>) -> Self { Self { step.value(within: $0) } }
+
+    /// The values of some children.
+    ///
+    /// - Complexity: O(count), when the composite completes.
+    public static func values<V>(of steps: [OperationHandle<V>]) -> Self where Success == [V] {
+        Self { composite in
+            var values: [V] = []
+            values.reserveCapacity(steps.count)
+            for step in steps {
+                guard let value = step.value(within: composite) else { return nil }
+                values.append(value)
+            }
+            return values
+        }
+    }
+
+    /// The values of some children, as a tuple.
+    public static func values<each V: Sendable>(of step: repeat OperationHandle<each V>) -> Self
+    where Success == (repeat each V) {
+        // Swift 6.3 does not let a pack be captured by a closure that is Sendable; the tuple is.
+        let steps = Steps((repeat each step))
+        return Self { composite in try? (repeat (each steps.all).required(within: composite)) }
+    }
+}
+
+/// Some operations of different types.
+private struct Steps<each V: Sendable>: @unchecked Sendable {
+    // Unchecked: a tuple of handles, which all are Sendable.
+    let all: (repeat OperationHandle<each V>)
+    init(_ all: (repeat OperationHandle<each V>)) { self.all = all }
+}
+
+extension Results where Success == Void {
+    /// No value.
+    static func after<Scope>(
+        _ block: @escaping @Sendable (Scope) throws -> Void
+    ) -> @Sendable (Scope) throws -> Results<Void> {
+        { scope in
+            try block(scope)
+            return nothing
+        }
+    }
+
+    private static let nothing = Results<Void> { _ in () }
+}
+
+extension OperationHandle {
+    /// Its value, for a composite of the same tree. Under the lock.
+    final func value(within composite: AnyOperation) -> Success? {
+        isOfTheSameTree(as: composite) && isFinishedForGood ? value_ : nil
+    }
+
+    fileprivate final func required(within composite: AnyOperation) throws(RegistrationError) -> Success {
+        guard let value = value(within: composite) else { throw .notAnEarlierStep }
+        return value
+    }
+}
+
+/// A value that the children of a composite share, one at a time.
+public final class Shared<Value>: @unchecked Sendable {
+    // Unchecked: `value` is used under `lock` alone, and what goes in and out is sent.
+    private let lock = WordLock()
+    private var value: Value
+
+    init(_ initial: sending Value) { value = initial }
+
+    /// Works with the value while nobody else does. Not re-entrant; to wait inside for other users of it is a
+    /// deadlock.
+    public func withLock<R, E: Error>(
+        _ body: (inout sending Value) throws(E) -> sending R
+    ) throws(E) -> sending R {
+        let key = UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
+        lock.lock(key)
+        defer { lock.unlock(key) }
+        return try body(&value)
+    }
+}

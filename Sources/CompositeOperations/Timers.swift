@@ -1,0 +1,99 @@
+// Timers.swift - timeouts, deadlines and pauses: one task for each that is running, none otherwise.
+
+/// Something that happens to an operation after a while, unless it is disarmed.
+final class OperationTimer: @unchecked Sendable {
+    // Unchecked: `task` and `isDisarmed` are under `lock`.
+
+    enum Kind: Equatable {
+        case whole
+        case deadline
+        case attempt(Int32)
+        case pause(Int32)
+
+        var isOfAttempt: Bool { if case .attempt = self { true } else { false } }
+    }
+
+    let kind: Kind
+    private weak let operation: AnyOperation?
+    private let duration: Duration
+    private let clock: any Clock<Duration>
+    private let state = Guarded<(task: Task<Void, Never>?, isDisarmed: Bool)>((nil, false))
+
+    init(_ kind: Kind, of operation: AnyOperation, after duration: Duration, clock: any Clock<Duration>) {
+        self.kind = kind
+        self.operation = operation
+        self.duration = max(duration, .zero)
+        self.clock = clock
+    }
+
+    /// Both are effects, which may come in either order.
+    func arm() {
+        if state.withLock({ $0.isDisarmed }) { return }
+        let task = Task { [clock, duration] in
+            do { try await clock.sleep(for: duration) } catch { return }
+            self.fire()
+        }
+        if state.withLock({ state in
+            state.task = task
+            return state.isDisarmed
+        }) {
+            task.cancel()
+        }
+    }
+
+    func disarm() {
+        let task = state.withLock { state in
+            state.isDisarmed = true
+            return state.task
+        }
+        task?.cancel()
+    }
+
+    private func fire() { operation?.timeIsOver(kind) }
+}
+
+extension AnyOperation {
+    /// Under the lock.
+    final func arm(
+        _ kind: OperationTimer.Kind, after duration: Duration, clock: any Clock<Duration>, _ effects: inout Effects
+    ) {
+        let timer = OperationTimer(kind, of: self, after: duration, clock: clock)
+        ensureExtras().timers.append(timer)
+        effects.add(.arm(timer))
+    }
+
+    /// An attempt begins. Under the lock.
+    final func armAttemptTimeout(_ effects: inout Effects) {
+        guard let options = extras?.options, let timeout = options.attemptTimeout else { return }
+        arm(.attempt(machine.attempt), after: timeout, clock: options.clock, &effects)
+    }
+
+    final func timeIsOver(_ kind: OperationTimer.Kind) {
+        let reason = CancelReason(.timedOut)
+        switch kind {
+        case .pause(let number):
+            extrasForget(kind)
+            pauseIsOver(number)
+        case .whole, .deadline:
+            change { effects in
+                if end(.cancelled, .cancelled(reason), &effects) { composition?.wasCancelled(self, &effects) }
+            }
+        case .attempt(let number):
+            let cause = Cause(index: nil, child: nil, outcome: .cancelled(reason))
+            change { effects in
+                guard machine.attempt == number, machine.phase == .executing else { return }
+                if let composition {
+                    composition.attemptEnded(cause, of: self, &effects)
+                } else if let resolver = extras?.options?.resolver {
+                    resolve(resolver, cause, &effects)
+                } else {
+                    end(.cancelled, .cancelled(reason), &effects)
+                }
+            }
+        }
+    }
+
+    private final func extrasForget(_ kind: OperationTimer.Kind) {
+        look { extras?.timers.removeAll { $0.kind == kind } }
+    }
+}

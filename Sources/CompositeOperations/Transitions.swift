@@ -1,0 +1,128 @@
+// Transitions.swift - the states of an operation as they follow each other, for whoever wants to see them.
+
+/// One step of an operation.
+public struct Transition: Sendable, CustomStringConvertible {
+    /// The state before; of the first element, the state that it was found in.
+    public let from: OperationState
+    /// The state after.
+    public let to: OperationState
+    /// The attempt.
+    public let attempt: Int
+    /// When.
+    public let instant: ContinuousClock.Instant
+
+    /// As in `queued -> executing (1)`.
+    public var description: String { "\(from) -> \(to) (\(attempt))" }
+}
+
+/// The states of an operation, from the one it is found in to the terminal one.
+///
+/// Nothing is dropped: what is not read yet is kept, until the iterator goes.
+public struct Transitions: AsyncSequence, Sendable {
+    let operation: AnyOperation
+
+    /// Reads the transitions of one observer.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        let buffer: TransitionBuffer
+
+        /// The next transition; nil after the terminal state, or when the task is cancelled.
+        public mutating func next() async -> Transition? { await buffer.next() }
+    }
+
+    /// Begins to observe.
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(buffer: operation.addObserver()) }
+}
+
+/// What one observer has not read yet. Filled under the tree's lock, around which its own is never held.
+final class TransitionBuffer: Sendable {
+    private struct State {
+        var waiting: [Transition] = []
+        var first = 0
+        var isOver = false
+        var reader: CheckedContinuation<Void, Never>?
+    }
+
+    private let state = Guarded(State())
+
+    func append(_ transition: Transition) {
+        state.withLock { state in
+            state.waiting.append(transition)
+            if transition.to.isTerminal { state.isOver = true }
+        }
+    }
+
+    /// Lets the reader go on, if there is something for it.
+    func flush() {
+        let reader = state.withLock { state -> CheckedContinuation<Void, Never>? in
+            guard state.first < state.waiting.count || state.isOver else { return nil }
+            defer { state.reader = nil }
+            return state.reader
+        }
+        reader?.resume()
+    }
+
+    func next() async -> Transition? {
+        while true {
+            let (transition, isOver) = state.withLock { state -> (Transition?, Bool) in
+                guard state.first < state.waiting.count else {
+                    state.waiting = []
+                    state.first = 0
+                    return (nil, state.isOver)
+                }
+                defer { state.first += 1 }
+                return (state.waiting[state.first], false)
+            }
+            if let transition { return transition }
+            if isOver || Task.isCancelled { return nil }
+            await withTaskCancellationHandler {
+                await withCheckedContinuation { continuation in
+                    let isReady = state.withLock { state in
+                        if state.first < state.waiting.count || state.isOver || Task.isCancelled { return true }
+                        state.reader = continuation
+                        return false
+                    }
+                    if isReady { continuation.resume() }
+                }
+            } onCancel: {
+                let reader = state.withLock { state in
+                    defer { state.reader = nil }
+                    return state.reader
+                }
+                reader?.resume()
+            }
+        }
+    }
+}
+
+extension AnyOperation {
+    /// Its states from now on. Each iterator observes by itself.
+    public final var transitions: Transitions { Transitions(operation: self) }
+
+    final func addObserver() -> TransitionBuffer {
+        let buffer = TransitionBuffer()
+        look {
+            let state = label
+            buffer.append(
+                Transition(from: state, to: state, attempt: Int(machine.attempt), instant: .now))
+            if machine.isTerminal { return }
+            let extras = ensureExtras()
+            if extras.observers.isEmpty { extras.lastLabel = state }
+            extras.observers.append(buffer)
+        }
+        return buffer
+    }
+
+    /// Tells the observers of the state, if it is another one. Under the lock.
+    final func observe(_ effects: inout Effects) {
+        guard let extras, !extras.observers.isEmpty else { return }
+        let state = label
+        guard let former = extras.lastLabel, former != state else { return }
+        extras.lastLabel = state
+        let transition = Transition(from: former, to: state, attempt: Int(machine.attempt), instant: .now)
+        for buffer in extras.observers {
+            buffer.append(transition)
+            effects.add(.flush(buffer))
+        }
+        if state.isTerminal { extras.observers = [] }
+    }
+}

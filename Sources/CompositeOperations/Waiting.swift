@@ -1,0 +1,120 @@
+// Waiting.swift - threads and tasks that wait for an outcome.
+
+internal import Scheduling
+internal import Synchronization
+
+/// A thread that waits: for an outcome, and for turns that it has to run itself.
+final class Waiter: ExecutionTarget {
+    /// Where its turns go; nil: to the thread that waits.
+    let destination: (any ExecutionTarget)?
+    private let counter: CompletionCounter
+    private let state = Guarded(State())
+
+    private struct State {
+        /// The counter stands at one: nothing has happened since the waiter looked.
+        var isArmed = false
+        var isOver = false
+        var work: [COQueues.Work] = []
+    }
+
+    init(for destination: (any ExecutionTarget)? = nil) {
+        self.destination = destination
+        do { counter = try CompletionCounter() } catch {
+            fatalError("CompositeOperations: no memory for a thread that waits")
+        }
+    }
+
+    /// The outcome is there.
+    func wake() { signal { $0.isOver = true } }
+
+    /// A turn. The destination's own thread would wait for itself: so it takes the turn here.
+    func submit(_ work: COQueues.Work) {
+        if let destination, !isInline.load(ordering: .relaxed) {
+            destination.submit(work)
+        } else {
+            signal { $0.work.append(work) }
+        }
+    }
+
+    private let isInline = Atomic(false)
+
+    /// The calling thread will wait.
+    func prepare() { isInline.store(destination?.isCurrent ?? true, ordering: .relaxed) }
+
+    var isCurrent: Bool { false }
+
+    private func signal(_ change: (inout State) -> Void) {
+        let isToLeave = state.withLock { state in
+            change(&state)
+            defer { state.isArmed = false }
+            return state.isArmed
+        }
+        if isToLeave { counter.leave() }
+    }
+
+    /// Runs turns until the outcome is there, or the time is over.
+    ///
+    /// - Returns: whether the outcome is there.
+    @available(*, noasync)
+    func serve(until deadline: ContinuousClock.Instant?) -> Bool {
+        while true {
+            let (work, isOver) = state.withLock { state in
+                defer { state.work = [] }
+                if state.work.isEmpty, !state.isOver, !state.isArmed {
+                    state.isArmed = true
+                    counter.enter()
+                }
+                return (state.work, state.isOver)
+            }
+            for piece in work { piece.run() }
+            if !work.isEmpty { continue }
+            if isOver { return true }
+            guard sleep(until: deadline) else { return state.withLock { $0.isOver } }
+        }
+    }
+
+    /// - Returns: whether something has happened.
+    @available(*, noasync)
+    private func sleep(until deadline: ContinuousClock.Instant?) -> Bool {
+        guard let deadline else {
+            counter.wait()
+            return true
+        }
+        return counter.wait(timeout: ContinuousClock.now.duration(to: deadline)) == .completed
+    }
+}
+
+extension AnyOperation {
+    /// Blocks the calling thread until the outcome is there, or the time is over.
+    @available(*, noasync)
+    final func waitForEnd(timeout: Duration?) -> Bool {
+        if isEnded { return true }
+        let waiter = Waiter()
+        let deadline = timeout.map { ContinuousClock.now + $0 }
+        let isOver = look {
+            if machine.isTerminal { return true }
+            let extras = ensureExtras()
+            extras.isObserved = true
+            extras.waiters.append(waiter)
+            return false
+        }
+        if isOver || waiter.serve(until: deadline) { return true }
+        look { extras?.waiters.removeAll { $0 === waiter } }
+        return isEnded
+    }
+
+    /// Waits, without blocking a thread, until the outcome is there.
+    final func awaitEnd() async {
+        if isEnded { return }
+        await withCheckedContinuation { continuation in
+            let isOver = look {
+                if machine.isTerminal { return true }
+                let extras = ensureExtras()
+                extras.isObserved = true
+                extras.awaiters.append(continuation)
+                return false
+            }
+            if isOver { continuation.resume() }
+        }
+    }
+}

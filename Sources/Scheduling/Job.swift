@@ -1,0 +1,52 @@
+internal import CScheduler
+
+/// What a job calls: with the object that was submitted, and with whether it is only to be given up, because the
+/// scheduler was shut down first. It takes over the object's reference.
+package typealias JobFunction = @convention(c) (_ object: UnsafeMutableRawPointer, _ isCancelled: Bool) -> Void
+
+// An operation's context is the object, and its second word the function: nothing is allocated for a job.
+
+extension Scheduler {
+    /// Submits an object, past the capacity.
+    ///
+    /// - Throws: as ``submit(_:)``, but never ``SchedulerError/Code/full``; `function` is not called then.
+    /// - Complexity: O(1), lock-free, allocates nothing but a block for every few hundred operations that wait.
+    @inline(__always)
+    package func submit(job object: AnyObject, _ function: JobFunction) throws(SchedulerError) {
+        var operation = unsafe jobOperation(object, function)
+        let status = unsafe csched_submit_exempt(handle, &operation)
+        if status != .ok {
+            unsafe Unmanaged.passUnretained(object).release()
+            try status.check()
+        }
+    }
+}
+
+extension SerialLane {
+    /// Appends an object.
+    ///
+    /// - Throws: as ``submit(_:)``; `function` is not called then.
+    @inline(__always)
+    package func submit(job object: AnyObject, _ function: JobFunction) throws(SchedulerError) {
+        var operation = unsafe jobOperation(object, function)
+        let status = unsafe csched_lane_submit(handle, &operation)
+        if status != .ok {
+            unsafe Unmanaged.passUnretained(object).release()
+            try status.check()
+        }
+    }
+}
+
+@inline(__always)
+private func jobOperation(_ object: AnyObject, _ function: JobFunction) -> csched_operation {
+    unsafe csched_operation(
+        run: runJob, context: Unmanaged.passRetained(object).toOpaque(),
+        extra: unsafeBitCast(function, to: UnsafeMutableRawPointer.self), counter: nil)
+}
+
+private func runJob(
+    _ object: UnsafeMutableRawPointer?, _ function: UnsafeMutableRawPointer?, _ disposition: csched_disposition
+) {
+    let call = unsafe unsafeBitCast(function, to: JobFunction.self)
+    unsafe call(object!, disposition == .cancel)
+}

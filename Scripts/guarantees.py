@@ -1,7 +1,7 @@
 """See Scripts/guarantees.
 
-The document's tables have the columns id, promise and tests. A test is named in backticks, by its name or, where
-others have that name, too, after its suite: `Join/branches run at the same time`. A cell names one or more.
+The document's tables have the columns id, promise and tests. A test is named in backticks, by its name or,
+where others have it, too, after its suite: `Join/branches run at the same time`. A cell names one or more.
 """
 
 import re

@@ -66,6 +66,7 @@ class Mutant:
     # Found while the list is checked.
     range: tuple = (0, 0)
     filters: list = field(default_factory=list)  # paths: of tests, and with a final None of suites
+    modules: list = field(default_factory=list)  # whose tests are tried when those do not find it
 
     @property
     def number(self):
@@ -206,6 +207,19 @@ def resolve(text, tests):
     return None
 
 
+def modules_of_tests(target, tests):
+    """The target's own test target; without one, all that import it."""
+    modules = sorted({path[0] for path in tests.paths})
+    if target + "Tests" in modules:
+        return [target + "Tests"]
+    imports = re.compile(rf"^[^/\n]*\bimport {target}$", re.M)
+    return [
+        module
+        for module in modules
+        if any(imports.search(file.read_text()) for file in (ROOT / "Tests" / module).rglob("*.swift"))
+    ]
+
+
 def why_not(text, tests):
     candidates = tests.named(text) + tests.in_suite(text)
     if len(candidates) > 1:
@@ -227,8 +241,9 @@ def read_list():
                 errors.append(where + why_not(text, tests))
             else:
                 mutant.filters += found
-        if not [path for path in tests.paths if path[0] == module_of_tests(mutant)]:
-            errors.append(where + f"there are no tests in Tests/{module_of_tests(mutant)}.")
+        mutant.modules = modules_of_tests(mutant.target, tests)
+        if not mutant.modules:
+            errors.append(where + f"no tests in Tests import {mutant.target}.")
         if mutant.name in names:
             errors.append(where + f"line {names[mutant.name]} has the same name.")
         elif mutant.number in numbers:
@@ -455,12 +470,8 @@ def regex_of(filters):
     return "^(" + "|".join(sorted(set(alternatives))) + ")"
 
 
-def regex_of_module(mutant):
-    return "^" + module_of_tests(mutant) + r"\."
-
-
-def module_of_tests(mutant):
-    return mutant.target + "Tests"
+def regex_of_modules(mutant):
+    return regex_of([[module, None] for module in mutant.modules])
 
 
 def processor_time(group):
@@ -617,7 +628,7 @@ class Campaign:
     def try_mutant(self, mutant, executable):
         seconds = 0
         regexes = [regex_of(mutant.filters)] if mutant.filters else []
-        for regex in regexes + [regex_of_module(mutant)]:
+        for regex in regexes + [regex_of_modules(mutant)]:
             baseline = self.baseline(regex)
             if not baseline.passed:
                 return Verdict(mutant, "baseline", baseline.what, baseline.seconds)

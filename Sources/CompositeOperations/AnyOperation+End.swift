@@ -26,7 +26,9 @@ extension AnyOperation {
         badEnd = bad
         keep()
         decided(&effects)
-        if composition != nil, end != .finished { markDescendants(CancelReason(.parent, origin: id), &effects) }
+        if composition != nil, end != .finished {
+            markDescendants(.cancelled(CancelReason(.parent, origin: id)), &effects)
+        }
         carryUp(freed, &effects)
         return true
     }
@@ -80,14 +82,14 @@ extension AnyOperation {
     /// Marks everything below as cancelled. Under the lock.
     ///
     /// - Complexity: O(descendants).
-    final func markDescendants(_ reason: CancelReason, _ effects: inout Effects) {
+    final func markDescendants(_ bad: BadEnd, _ effects: inout Effects) {
         guard let composition, !composition.children.isEmpty else { return }
         var walk = [self]
         while let operation = walk.popLast() {
             guard let composition = operation.composition else { continue }
             for child in composition.children {
                 guard let freed = child.machine.decide(.cancelled) else { continue }
-                child.badEnd = .cancelled(reason)
+                child.badEnd = bad
                 child.decided(&effects)
                 if child.composition != nil { walk.append(child) }
                 if freed > 0 { child.letGoWhileMarked(freed) }
@@ -148,6 +150,7 @@ extension AnyOperation {
     /// Delivers its outcome. Under the lock.
     final func settle(_ effects: inout Effects) {
         machine.settle()
+        parent = nil
         if machine.openAtEnd(), let domain { domain._withUnsafeGuaranteedRef { $0.closedGates -= 1 } }
         if admission != nil { effects.add(.reconcile(self)) }
         if let extras { extras.settled(self, &effects) } else { tellOfUnobservedFailure(&effects) }
@@ -158,10 +161,6 @@ extension AnyOperation {
     /// Gives up what it held (I2, I3). On the thread that settled it, under no lock.
     final func releaseHoldings() {
         releaseBlock()
-        if let parent {
-            self.parent = nil
-            withExtendedLifetime(parent) {}
-        }
         if isHeld {
             isHeld = false
             Unmanaged.passUnretained(self).release()

@@ -160,10 +160,7 @@ extension AnyOperation {
     /// The outcome that the causes give. Under the lock.
     final func decideByCause(_ effects: inout Effects) {
         let bad = badEndByCause
-        switch bad {
-        case .failed: end(.failed, bad, &effects)
-        case .cancelled: end(.cancelled, bad, &effects)
-        }
+        end(bad.isFailure ? .failed : .cancelled, bad, &effects)
     }
 
     /// The first failure among the causes; else a cancellation.

@@ -22,8 +22,10 @@ extension AnyOperation {
     }
 
     /// From now on the runtime holds it (I5). Under the lock.
-    final func keep() {
-        guard !isHeld, !isChild else { return }
+    final func keep() { if !isHeld, !isChild { hold() } }
+
+    /// Until it is settled. Under the lock.
+    final func hold() {
         isHeld = true
         _ = Unmanaged.passRetained(self)
     }
@@ -52,9 +54,13 @@ extension AnyOperation {
     }
 
     /// Sends its turn to the target. Under no lock.
+    final func sendTurn() { Self.sendTurn(.passRetained(self)) }
+
+    /// - Parameter operation: with a reference, which goes on.
     @inline(__always)
-    final func sendTurn() {
-        if let target { target._send(self) } else { Scheduler.shared._send(self) }
+    static func sendTurn(_ operation: Unmanaged<AnyOperation>) {
+        let target = operation._withUnsafeGuaranteedRef { $0.target }
+        if let target { target._send(operation.takeRetainedValue()) } else { sendTurnToShared(operation) }
     }
 
     /// The target will not run it: it was shut down.
@@ -167,7 +173,19 @@ extension AnyOperation {
     }
 
     /// It was counted by its parent, and is quiescent now.
+    @inline(__always)
     final func becameQuiescent(_ effects: inout Effects) {
+        if composition == nil, machine.phase == .ending, machine.end == .finished {  // most are
+            let parent = parent
+            settle(&effects)
+            if let parent, parent.machine.letGo() { parent.compositeBecameQuiescent(&effects) }
+        } else {
+            compositeBecameQuiescent(&effects)
+        }
+    }
+
+    @inline(never)
+    private final func compositeBecameQuiescent(_ effects: inout Effects) {
         var operation = self
         while true {
             let parent = operation.parent

@@ -23,8 +23,11 @@ public enum COQueues {
 
     /// The one in force here; nil: the built-in scheduler.
     static var inForce: (any ExecutionTarget)? {
-        if let scoped { return scoped.target }
-        return isSet.load(ordering: .acquiring) ? global.withLock { $0 } : nil
+        scoped?.target ?? unscoped
+    }
+
+    static var unscoped: (any ExecutionTarget)? {
+        isSet.load(ordering: .acquiring) ? global.withLock { $0 } : nil
     }
 
     /// The queue that an operation made here runs on when it is not given one: that of the innermost

@@ -145,8 +145,7 @@ extension CompositeScope {
     private func leaf<V>(
         _ body: COOperation<V>.Body, _ target: (any ExecutionTarget)?, _ options: OperationOptions
     ) -> COOperation<V> {
-        let child = COOperation(
-            body: body, on: target, options: options, domain: control.unmanagedDomain, inheriting: control.admission)
+        let child = COOperation(body: body, on: target, options: options, within: control)
         control.register(child, epoch: _epoch)
         return child
     }
@@ -156,8 +155,7 @@ extension CompositeScope {
         _ completion: (@Sendable () -> Void)?, _ cancellation: (@Sendable (COCascade<V>) -> Void)?
     ) -> COCascade<V> {
         let child = COCascade<V>(
-            registration: COCascade<V>.registration(block), on: target, options: options,
-            domain: control.unmanagedDomain, inheriting: control.admission)
+            registration: COCascade<V>.registration(block), on: target, options: options, within: control)
         child.set(completion: completion, decision: COCascade<V>.decision(cancellation))
         control.register(child, epoch: _epoch)
         return child
@@ -168,8 +166,7 @@ extension CompositeScope {
         _ completion: (@Sendable () -> Void)?, _ cancellation: (@Sendable (COTransaction<V>) -> Void)?
     ) -> COTransaction<V> {
         let child = COTransaction<V>(
-            registration: COTransaction<V>.registration(block), on: target, options: options,
-            domain: control.unmanagedDomain, inheriting: control.admission)
+            registration: COTransaction<V>.registration(block), on: target, options: options, within: control)
         child.set(completion: completion, decision: COTransaction<V>.decision(cancellation))
         control.register(child, epoch: _epoch)
         return child
@@ -211,8 +208,7 @@ extension CascadeScope {
         using step: OperationHandle<Input>, _ body: COOperation<V>.Body, _ target: (any ExecutionTarget)?,
         _ options: OperationOptions
     ) -> COOperation<V> {
-        let child = COOperation(
-            body: body, on: target, options: options, domain: control.unmanagedDomain, inheriting: control.admission)
+        let child = COOperation(body: body, on: target, options: options, within: control)
         control.register(child, epoch: _epoch, after: step)
         return child
     }

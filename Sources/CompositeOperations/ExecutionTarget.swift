@@ -37,6 +37,16 @@ private let turnOfOperation: JobFunction = { object, isCancelled in
     if isCancelled { operation.turnIsRefused() } else { operation.turn() }
 }
 
+extension AnyOperation {
+    /// To the built-in scheduler.
+    @inline(__always)
+    static func sendTurnToShared(_ operation: Unmanaged<AnyOperation>) {
+        if !Scheduler.submitToShared(job: operation.toOpaque(), turnOfOperation) {
+            operation.takeRetainedValue().turnIsRefused()
+        }
+    }
+}
+
 extension Scheduler: ExecutionTarget {
     public func submit(_ work: COQueues.Work) {
         // Refused: the closure is released, and with it the work.

@@ -55,7 +55,7 @@ final class Extras {
     func decided(_ operation: AnyOperation, _ effects: inout Effects) {
         for timer in timers { effects.add(.disarm(timer)) }
         timers = []
-        if case .cancelled(let reason)? = operation.badEnd {
+        if let reason = operation.badEnd?.reason {
             for (number, handler) in onCancel where number == operation.machine.attempt {
                 operation.post(&effects) { _ in handler(reason) }
             }
@@ -92,7 +92,7 @@ final class Extras {
     /// The outcome is there.
     func settled(_ operation: AnyOperation, _ effects: inout Effects) {
         operation.observe(&effects)
-        switch operation.badEnd {
+        switch operation.badEnd?.outcome {
         case nil: if let completion { operation.post(&effects, completion) }
         case .cancelled?:
             if let composition = operation.composition {
@@ -231,7 +231,8 @@ extension AnyOperation {
 
     /// A failure that no handler hears of. Under the lock; it is terminal.
     final func tellOfUnobservedFailure(_ effects: inout Effects) {
-        guard case .failed(let error)? = badEnd, COQueues.hasSink, !isChild,
+        if badEnd == nil { return }
+        guard let error = badEnd?.error, COQueues.hasSink, !isChild,
             extras.map({ !$0.isObserved && $0.awaiters.isEmpty && $0.waiters.isEmpty }) ?? true
         else { return }
         effects.add(

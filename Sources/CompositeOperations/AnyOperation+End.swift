@@ -21,7 +21,9 @@ extension AnyOperation {
     /// - Returns: false: refused.
     @discardableResult
     @inline(__always)
-    final func end(_ end: OperationMachine.End, _ bad: BadEnd?, number: Int32? = nil, _ effects: inout Effects) -> Bool {
+    final func end(
+        _ end: OperationMachine.End, _ bad: BadEnd?, number: Int32? = nil, _ effects: inout Effects
+    ) -> Bool {
         guard let freed = machine.decide(end, number: number) else { return false }
         badEnd = bad
         keep()
@@ -67,7 +69,9 @@ extension AnyOperation {
             operation = parent!
             units = 1
         }
-        if top.machine.end != .finished, top.machine.phase == .ending, top.composition != nil, top.isOutOfReach {
+        if top.machine.end != .finished, top.machine.phase == .ending, top.composition != nil,
+            top.isOutOfReach
+        {
             top.settleSubtree(&effects)
         }
     }
@@ -142,7 +146,9 @@ extension AnyOperation {
             } else {
                 path.removeLast()
                 operation.isFinal = true
-                if operation.machine.isQuiescent, operation.machine.phase == .ending { operation.settle(&effects) }
+                if operation.machine.isQuiescent, operation.machine.phase == .ending {
+                    operation.settle(&effects)
+                }
             }
         }
     }

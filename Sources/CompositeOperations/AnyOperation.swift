@@ -109,7 +109,8 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
             _ = Self.domain(bits)?.retain()
             domainBits = Atomic(bits)
         } else {
-            domainBits = Atomic(composition.map { UInt(bitPattern: Unmanaged.passRetained($0).toOpaque()) } ?? 0)
+            domainBits = Atomic(
+                composition.map { UInt(bitPattern: Unmanaged.passRetained($0).toOpaque()) } ?? 0)
         }
         if let scope { ensureExtras().scope = scope }
         if let options, !options.isStandard { ensureExtras().options = options }

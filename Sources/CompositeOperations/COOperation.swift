@@ -32,7 +32,8 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
 
     @_specialize(where Success == Void)
     init(
-        body: Body, on target: (any ExecutionTarget)?, options: OperationOptions?, within composite: AnyOperation? = nil,
+        body: Body, on target: (any ExecutionTarget)?, options: OperationOptions?,
+        within composite: AnyOperation? = nil,
         admission queue: COOperationQueue? = nil
     ) {
         self.body = body
@@ -117,7 +118,8 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         }
     }
 
-    private final func executeAsync(_ number: Int32, _ block: @escaping @Sendable () async throws -> Success) {
+    private final func executeAsync(_ number: Int32, _ block: @escaping @Sendable () async throws -> Success)
+    {
         let executor = target == nil ? Scheduler.shared : target as? any TaskExecutor
         let task = Task(executorPreference: executor) {
             do {
@@ -311,7 +313,8 @@ extension AnyOperation {
                 }
             } onCancel: {
                 let waiting = look { () -> CheckedContinuation<Void, Never>? in
-                    guard let extras, let index = extras.resumed.firstIndex(where: { $0.ticket == ticket }) else {
+                    guard let extras, let index = extras.resumed.firstIndex(where: { $0.ticket == ticket })
+                    else {
                         return nil
                     }
                     return extras.resumed.remove(at: index).continuation

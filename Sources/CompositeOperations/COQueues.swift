@@ -31,7 +31,7 @@ public enum COQueues {
     }
 
     /// The queue that an operation made here runs on when it is not given one: that of the innermost
-    /// ``withDefaultQueue(_:_:)-(_,()throws(E)->R)``, else the one that was set, else the built-in scheduler.
+    /// `withDefaultQueue`, else the one that was set, else the built-in scheduler.
     public static var defaultQueue: any ExecutionTarget { inForce ?? Scheduler.shared }
 
     /// Sets the default queue of the process, as often as you like; operations that exist keep theirs.
@@ -62,7 +62,8 @@ public enum COQueues {
 
     /// Calls `body` with another default queue: for the operations that it makes, and in their blocks.
     public static func withDefaultQueue<R, E: Error>(
-        _ target: any ExecutionTarget, isolation: isolated (any Actor)? = #isolation, _ body: () async throws(E) -> R
+        _ target: any ExecutionTarget, isolation: isolated (any Actor)? = #isolation,
+        _ body: () async throws(E) -> R
     ) async throws(E) -> R {
         let result = await $scoped.withValue(
             Scope(target),

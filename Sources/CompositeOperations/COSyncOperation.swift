@@ -84,7 +84,9 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
     @available(*, noasync)
     final func startAndWait(until deadline: ContinuousClock.Instant?) -> Bool {
         if COQueues.hasSink, withUnsafeCurrentTask(body: { $0 != nil }) {
-            change { effects in _ = refuse("nothing, but a sync operation blocks a thread of a task", &effects) }
+            change { effects in
+                _ = refuse("nothing, but a sync operation blocks a thread of a task", &effects)
+            }
         }
         look {
             let extras = ensureExtras()

@@ -209,7 +209,8 @@ public final class COCascadeOperation<Success: Sendable>: CompositeOperation<Suc
     override var kindName: String { "cascade" }
 
     override func makeCopy() -> AnyOperation {
-        let copy = COCascadeOperation(registration: nil, on: admission ?? target ?? Scheduler.shared, options: nil)
+        let copy = COCascadeOperation(
+            registration: nil, on: admission ?? target ?? Scheduler.shared, options: nil)
         copyComposite(to: copy)
         return copy
     }
@@ -234,7 +235,8 @@ public final class COCascadeOperation<Success: Sendable>: CompositeOperation<Suc
         _ block: @escaping Block, completion: (@Sendable () -> Void)? = nil,
         cancellation: (@Sendable (COCascadeOperation<Success>) -> Void)? = nil
     ) -> Bool {
-        prepare(Self.registration(block), completion: completion, decision: Self.decision(cancellation)) && start()
+        prepare(Self.registration(block), completion: completion, decision: Self.decision(cancellation))
+            && start()
     }
 
     static func decision(
@@ -257,7 +259,9 @@ public final class COCascadeOperation<Success: Sendable>: CompositeOperation<Suc
 /// ```
 ///
 /// - SeeAlso: seed 004, COTransactionalOperation; `DispatchGroup`.
-public final class COTransactionalOperation<Success: Sendable>: CompositeOperation<Success>, @unchecked Sendable {
+public final class COTransactionalOperation<Success: Sendable>: CompositeOperation<Success>,
+    @unchecked Sendable
+{
     /// A registration block.
     public typealias Block = @Sendable (TransactionScope) throws -> Results<Success>
 
@@ -266,7 +270,8 @@ public final class COTransactionalOperation<Success: Sendable>: CompositeOperati
         within composite: AnyOperation? = nil
     ) {
         super.init(
-            .transactional(TransactionalMachine(width: options?.width)), registration: registration, on: target,
+            .transactional(TransactionalMachine(width: options?.width)), registration: registration,
+            on: target,
             options: options, within: composite)
     }
 
@@ -299,13 +304,14 @@ public final class COTransactionalOperation<Success: Sendable>: CompositeOperati
         set { replaceRegistration(newValue.map(Self.registration)) }
     }
 
-    /// Starts it with a block; see ``COCascadeOperation/run(_:completion:cancellation:)``.
+    /// Starts it with a block; as a cascade's `run`.
     @discardableResult
     public func run(
         _ block: @escaping Block, completion: (@Sendable () -> Void)? = nil,
         cancellation: (@Sendable (COTransactionalOperation<Success>) -> Void)? = nil
     ) -> Bool {
-        prepare(Self.registration(block), completion: completion, decision: Self.decision(cancellation)) && start()
+        prepare(Self.registration(block), completion: completion, decision: Self.decision(cancellation))
+            && start()
     }
 
     static func decision(
@@ -339,7 +345,8 @@ extension COCascadeOperation where Success == Void {
     ) -> Bool {
         let registering: Block = Results<Void>.after(block)
         return prepare(
-            Self.registration(registering), completion: completion, decision: Self.decision(cancellation)) && start()
+            Self.registration(registering), completion: completion, decision: Self.decision(cancellation))
+            && start()
     }
 }
 
@@ -356,11 +363,13 @@ extension COTransactionalOperation where Success == Void {
     /// Starts it with a block.
     @discardableResult
     public func run(
-        _ block: @escaping @Sendable (TransactionScope) throws -> Void, completion: (@Sendable () -> Void)? = nil,
+        _ block: @escaping @Sendable (TransactionScope) throws -> Void,
+        completion: (@Sendable () -> Void)? = nil,
         cancellation: (@Sendable (COTransactionalOperation<Void>) -> Void)? = nil
     ) -> Bool {
         let registering: Block = Results<Void>.after(block)
         return prepare(
-            Self.registration(registering), completion: completion, decision: Self.decision(cancellation)) && start()
+            Self.registration(registering), completion: completion, decision: Self.decision(cancellation))
+            && start()
     }
 }

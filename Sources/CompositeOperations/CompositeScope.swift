@@ -14,13 +14,17 @@ public protocol CompositeScope: Sendable {
 
 /// Where the children of a transactional operation are registered. A child starts as soon as it is registered.
 public struct TransactionScope: CompositeScope {
+    /// The composite.
     public let control: AnyOperation
+    /// Which run of the block. Not for users.
     public let _epoch: Int32
 }
 
 /// Where the steps of a cascade are registered. The first one starts when the block has returned.
 public struct CascadeScope: CompositeScope {
+    /// The composite.
     public let control: AnyOperation
+    /// Which run of the block. Not for users.
     public let _epoch: Int32
 }
 
@@ -77,7 +81,8 @@ extension CompositeScope {
     /// Registers a block that ends by a call, with a value.
     @discardableResult
     public func operation<V: Sendable>(
-        returning type: V.Type, on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
+        returning type: V.Type, on target: (any ExecutionTarget)? = nil,
+        options: OperationOptions = .standard,
         _ block: @escaping COOperation<V>.Block
     ) -> COOperation<V> {
         leaf(.token(block), target, options)
@@ -125,7 +130,8 @@ extension CompositeScope {
     @discardableResult
     public func transactionalOperation(
         on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
-        _ block: @escaping @Sendable (TransactionScope) throws -> Void, completion: (@Sendable () -> Void)? = nil,
+        _ block: @escaping @Sendable (TransactionScope) throws -> Void,
+        completion: (@Sendable () -> Void)? = nil,
         cancellation: (@Sendable (COTransaction<Void>) -> Void)? = nil
     ) -> COTransaction<Void> {
         transaction(target, options, Results.after(block), completion, cancellation)
@@ -162,7 +168,8 @@ extension CompositeScope {
     }
 
     private func transaction<V>(
-        _ target: (any ExecutionTarget)?, _ options: OperationOptions, _ block: @escaping COTransaction<V>.Block,
+        _ target: (any ExecutionTarget)?, _ options: OperationOptions,
+        _ block: @escaping COTransaction<V>.Block,
         _ completion: (@Sendable () -> Void)?, _ cancellation: (@Sendable (COTransaction<V>) -> Void)?
     ) -> COTransaction<V> {
         let child = COTransaction<V>(

@@ -40,7 +40,8 @@ final class Composition: Domain, @unchecked Sendable {
             switch self {
             case .cascade: self = .cascade(CascadeMachine())
             case .transactional(let machine):
-                self = .transactional(TransactionalMachine(width: machine.width == .max ? nil : machine.width))
+                self = .transactional(
+                    TransactionalMachine(width: machine.width == .max ? nil : machine.width))
             }
         }
 
@@ -124,12 +125,16 @@ final class Composition: Domain, @unchecked Sendable {
         guard child.machine.end != .finished else {
             unfinished -= 1
             order.finished(child.index)
-            guard composite.machine.phase == .executing, !(isRegistering && order.isCascade) else { return false }
+            guard composite.machine.phase == .executing, !(isRegistering && order.isCascade) else {
+                return false
+            }
             startChildren(&effects)
             return isDone(composite) && complete(composite, &effects)
         }
         causes.append(
-            Cause(index: child.index, child: child.id, outcome: child.badEnd?.outcome ?? .cancelled(CancelReason())))
+            Cause(
+                index: child.index, child: child.id,
+                outcome: child.badEnd?.outcome ?? .cancelled(CancelReason())))
         switch composite.machine.phase {
         case .executing: return beginRound(composite, &effects)
         case .delayed: hasLateCauses = true
@@ -201,7 +206,9 @@ final class Composition: Domain, @unchecked Sendable {
 
     /// Tells the handler of an end about which there is nothing to decide, unless it has been asked in this attempt.
     func postNotice(to composite: AnyOperation, _ effects: inout Effects) {
-        guard let handler = decisionHandler, handledAttempt != composite.machine.attempt || handledAttempt == 0 else {
+        guard let handler = decisionHandler,
+            handledAttempt != composite.machine.attempt || handledAttempt == 0
+        else {
             return
         }
         handledAttempt = max(composite.machine.attempt, 1)

@@ -205,7 +205,9 @@ extension AnyOperation {
     }
 
     /// Adds a handler of the outcome: called once, also when the outcome is there already.
-    final func addOutcomeHandler(on target: (any ExecutionTarget)?, _ body: @escaping @Sendable (AnyOperation) -> Void) {
+    final func addOutcomeHandler(
+        on target: (any ExecutionTarget)?, _ body: @escaping @Sendable (AnyOperation) -> Void
+    ) {
         change { effects in
             let extras = ensureExtras()
             extras.isObserved = true
@@ -224,7 +226,8 @@ extension AnyOperation {
             effects.add(
                 .tell(
                     COQueues.Diagnostic(
-                        operation: id, attempt: Int(machine.attempt), state: label, message: "refused: \(what)")))
+                        operation: id, attempt: Int(machine.attempt), state: label,
+                        message: "refused: \(what)")))
         }
         return false
     }

@@ -91,7 +91,8 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
         let (options, scope, completion, cancellation, failure) = look {
             (extras?.options, extras?.scope, extras?.completion, extras?.cancellation, extras?.failure)
         }
-        guard options != nil || scope != nil || completion != nil || cancellation != nil || failure != nil else {
+        guard options != nil || scope != nil || completion != nil || cancellation != nil || failure != nil
+        else {
             return
         }
         let made = copy.ensureExtras()

@@ -54,7 +54,9 @@ public struct OperationOptions: Sendable {
     public var width: Int? {
         get { box?.fields.width }
         set {
-            if let newValue, newValue < 1 { fatalError("OperationOptions: a width of \(newValue) lets no child run") }
+            if let newValue, newValue < 1 {
+                fatalError("OperationOptions: a width of \(newValue) lets no child run")
+            }
             fields.width = newValue
         }
     }
@@ -99,7 +101,8 @@ public struct OperationOptions: Sendable {
     ///
     /// - Precondition: `width` is greater than 0.
     public init(
-        name: String? = nil, handlerTarget: (any ExecutionTarget)? = nil, resolver: COOperationResolver? = nil,
+        name: String? = nil, handlerTarget: (any ExecutionTarget)? = nil,
+        resolver: COOperationResolver? = nil,
         width: Int? = nil, timeout: Duration? = nil, attemptTimeout: Duration? = nil,
         deadline: ContinuousClock.Instant? = nil, keepsBlock: Bool = false,
         clock: any Clock<Duration> = ContinuousClock()
@@ -164,7 +167,9 @@ public struct COOperationResolver: Sendable {
         fallback: (@Sendable (AnyOperation) -> Void)? = nil
     ) {
         if maxAttempts < 1 { fatalError("COOperationResolver: \(maxAttempts) attempts are too few") }
-        if case .exponential(_, let factor, _, let jitter) = backoff, !(factor >= 1 && (0...1).contains(jitter)) {
+        if case .exponential(_, let factor, _, let jitter) = backoff,
+            !(factor >= 1 && (0...1).contains(jitter))
+        {
             fatalError("COOperationResolver: a factor of \(factor) or a jitter of \(jitter) makes no sense")
         }
         self.maxAttempts = maxAttempts

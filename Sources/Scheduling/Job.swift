@@ -2,7 +2,8 @@ internal import CScheduler
 
 /// What a job calls: with the object that was submitted, and with whether it is only to be given up, because the
 /// scheduler was shut down first. It takes over the object's reference.
-package typealias JobFunction = @convention(c) (_ object: UnsafeMutableRawPointer, _ isCancelled: Bool) -> Void
+package typealias JobFunction =
+    @convention(c) (_ object: UnsafeMutableRawPointer, _ isCancelled: Bool) -> Void
 
 // An operation's context is the object, and its second word the function: nothing is allocated for a job.
 
@@ -57,7 +58,8 @@ private func jobOperation(_ object: AnyObject, _ function: JobFunction) -> csche
 }
 
 private func runJob(
-    _ object: UnsafeMutableRawPointer?, _ function: UnsafeMutableRawPointer?, _ disposition: csched_disposition
+    _ object: UnsafeMutableRawPointer?, _ function: UnsafeMutableRawPointer?,
+    _ disposition: csched_disposition
 ) {
     let call = unsafe unsafeBitCast(function, to: JobFunction.self)
     unsafe call(object!, disposition == .cancel)

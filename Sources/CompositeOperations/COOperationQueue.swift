@@ -110,8 +110,6 @@ public final class COOperationQueue: ExecutionTarget {
         var lastNumber: UInt64 = 0
         var running = 0
         var pending = 0
-        /// Pending, or added and not yet here.
-        var reserved = 0
         var count = 0
         var first: Ticket?
         unowned(unsafe) var last: Ticket?
@@ -165,38 +163,47 @@ public final class COOperationQueue: ExecutionTarget {
 
     /// Tickets by their numbers. One that has left for another place stays until it is come upon.
     private struct Line {
-        private var tickets: [Ticket] = []
+        private struct Entry {
+            let number: UInt64
+            let ticket: Ticket
+            var isValid: Bool { ticket.place == .inLine && ticket.number == number }
+        }
+
+        private var entries: [Entry] = []
         private var head = 0
 
         mutating func insert(_ ticket: Ticket) {
-            if head > 32, head * 2 > tickets.count {
-                tickets.removeFirst(head)
+            if head > 32, head * 2 > entries.count {
+                entries.removeFirst(head)
                 head = 0
             }
-            var place = tickets.count
-            while place > head, tickets[place - 1].number > ticket.number { place -= 1 }
-            if place > head, tickets[place - 1] === ticket { return }
-            tickets.insert(ticket, at: place)
+            var place = entries.count
+            while place > head, entries[place - 1].number > ticket.number { place -= 1 }
+            if place > head, entries[place - 1].number == ticket.number { return }  // it has been here
+            entries.insert(Entry(number: ticket.number, ticket: ticket), at: place)
         }
 
         mutating func takeOldest() -> Ticket? {
-            while head < tickets.count {
-                let ticket = tickets[head]
+            while head < entries.count {
+                let entry = entries[head]
                 head += 1
-                if ticket.place == .inLine { return ticket }
+                if entry.isValid { return entry.ticket }
             }
-            tickets = []
-            head = 0
+            clear()
             return nil
         }
 
         mutating func takeNewest() -> Ticket? {
-            while head < tickets.count, let ticket = tickets.popLast() {
-                if ticket.place == .inLine { return ticket }
+            while head < entries.count, let entry = entries.popLast() {
+                if entry.isValid { return entry.ticket }
             }
-            tickets = []
-            head = 0
+            clear()
             return nil
+        }
+
+        private mutating func clear() {
+            entries = []
+            head = 0
         }
     }
 

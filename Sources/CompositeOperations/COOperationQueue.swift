@@ -191,7 +191,9 @@ public final class COOperationQueue: ExecutionTarget {
         }
 
         mutating func takeNewest() -> Ticket? {
-            while head < tickets.count, let ticket = tickets.popLast() { if ticket.place == .inLine { return ticket } }
+            while head < tickets.count, let ticket = tickets.popLast() {
+                if ticket.place == .inLine { return ticket }
+            }
             tickets = []
             head = 0
             return nil
@@ -253,7 +255,11 @@ public final class COOperationQueue: ExecutionTarget {
                 state.lastNumber += 1
                 ticket.number = state.lastNumber
             }
-            if need == .turn { if ticket.place != .inLine { state.enqueue(ticket) } } else { state.move(ticket, to: .asleep) }
+            if need == .turn {
+                if ticket.place != .inLine { state.enqueue(ticket) }
+            } else {
+                state.move(ticket, to: .asleep)
+            }
             if isNew, !ticket.isChild { makeRoom(for: ticket, &state, &verdict) }
         case .slot:
             // One that is resumed, and whose block has left, takes a slot only if one is free.
@@ -270,7 +276,9 @@ public final class COOperationQueue: ExecutionTarget {
 
     /// The newcomer may be one too many.
     private func makeRoom(for newcomer: Ticket, _ state: inout State, _ verdict: inout Verdict) {
-        guard let limit = state.pendingLimit ?? (order == .aggressiveLIFO ? state.runningLimit : nil) else { return }
+        guard let limit = state.pendingLimit ?? (order == .aggressiveLIFO ? state.runningLimit : nil) else {
+            return
+        }
         pump(&state, &verdict)
         while state.pending > limit {
             if order == .aggressiveLIFO, let oldest = oldestPending(state) {
@@ -294,7 +302,8 @@ public final class COOperationQueue: ExecutionTarget {
     private func pump(_ state: inout State, _ verdict: inout Verdict) {
         guard !state.isSuspended else { return }
         while state.hasFreeSlot {
-            let next = state.children.takeOldest()
+            let next =
+                state.children.takeOldest()
                 ?? (order == .fifo ? state.line.takeOldest() : state.line.takeNewest())
             guard let next else { return }
             if next.operation.claimTurn() {
@@ -423,6 +432,7 @@ public final class COOperationQueue: ExecutionTarget {
     /// Whether the calling code is its target's.
     public var isCurrent: Bool { target?.isCurrent ?? false }
 
+    /// Itself.
     public var _admission: COOperationQueue? { self }
 }
 
@@ -461,7 +471,8 @@ extension AnyOperation {
     /// Starts it, as one of a queue's.
     fileprivate final func start(in queue: COOperationQueue) -> Bool {
         let isItsOwn = look {
-            guard machine.phase == .ready, !isChild, hasBlock, ticket == nil, admission == nil || admission === queue
+            guard machine.phase == .ready, !isChild, hasBlock, ticket == nil,
+                admission == nil || admission === queue
             else { return false }
             admission = queue
             if !hasOwnTarget { target = queue.target }

@@ -186,8 +186,7 @@ final class Composition: Domain, @unchecked Sendable {
             }
             return false
         }
-        if let resolver = composite.extras?.options?.resolver, let cause = causes.first {
-            composite.resolve(resolver, cause, &effects)
+        if let resolver = composite.extras?.options?.resolver, composite.resolve(resolver, causes.first, &effects) {
             return false
         }
         let bad = composite.badEndByCause

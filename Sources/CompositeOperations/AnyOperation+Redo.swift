@@ -52,7 +52,7 @@ extension AnyOperation {
         if how == .awake {
             // There is nothing to go on with unless the block had registered everything.
             guard let composition, machine.phase == .deciding, !composition.hasThrown else { return false }
-            if composition.isRegistering { how = .rerun }
+            if !composition.isWhole { how = .rerun }
         }
         guard let freed = machine.redo(how, paused: pause > .zero, number: number) else { return false }
         extras?.attemptEnded(self, &effects)

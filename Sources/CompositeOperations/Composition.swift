@@ -55,6 +55,10 @@ final class Composition: Domain, @unchecked Sendable {
     var isRegistering = false
     /// The registration block threw.
     var hasThrown = false
+    /// A child of the registration block was refused, because the attempt was over.
+    var hasRefused = false
+    /// The registration block has returned, and every child of it was accepted.
+    var isWhole = false
     /// What ended the attempt, the first one first.
     var causes: [Cause] = []
     /// A child that waits for the attempt to begin has ended meanwhile.
@@ -84,6 +88,11 @@ final class Composition: Domain, @unchecked Sendable {
         }
     }
 
+    /// A registration was refused: if it was the block's, whoever goes on with this epoch would lose the child.
+    func refused(_ error: RegistrationError) {
+        if isRegistering, error == .ended || error == .deciding { hasRefused = true }
+    }
+
     /// Accepted: see ``refusal(of:epoch:)``.
     func append(_ child: AnyOperation, to composite: AnyOperation, _ effects: inout Effects) {
         child.parent = composite
@@ -111,6 +120,7 @@ final class Composition: Domain, @unchecked Sendable {
 
     /// The registration block has returned, and the attempt that called it is the current one.
     func registrationHasClosed(_ composite: AnyOperation, _ effects: inout Effects) {
+        isWhole = !hasRefused
         if order.isCascade { startChildren(&effects) }
         completeIfDone(composite, &effects)
     }
@@ -225,6 +235,8 @@ final class Composition: Domain, @unchecked Sendable {
         causes = []
         hasLateCauses = false
         hasThrown = false
+        hasRefused = false
+        isWhole = false
         isRegistering = false
         order.restart()
         for child in dropped {
@@ -250,10 +262,9 @@ final class Composition: Domain, @unchecked Sendable {
                     child.observe(&effects)
                     continue
                 }
-                let canGoOn = child.machine.runs > 0 && !below.isRegistering && !below.hasThrown
-                child.machine.reawaken(canGoOn ? .awake : .rerun)
+                child.machine.reawaken(below.isWhole ? .awake : .rerun)
                 child.observe(&effects)
-                if canGoOn { walk.append(below) } else { below.dropChildren(of: child, &effects) }
+                if below.isWhole { walk.append(below) } else { below.dropChildren(of: child, &effects) }
             }
         }
     }

@@ -11,9 +11,7 @@
 extension AnyOperation {
     /// Whether an end would be accepted. Under the lock.
     @inline(__always)
-    final func canEnd(_ number: Int32?) -> Bool {
-        !machine.isDecided && (number == nil || number == machine.attempt)
-    }
+    final func canEnd(_ number: Int32?) -> Bool { machine.canEnd(number) }
 
     /// Decides its outcome. Under the lock.
     ///

@@ -176,17 +176,24 @@ extension AnyOperation {
     /// When the call returns, it and everything below it read cancelled, and no block below starts any more; blocks
     /// that run are awaited. Handlers are posted, not called.
     ///
+    /// While a composite's decision is open, to cancel it without a reason is to decide nothing: it ends by what
+    /// caused the decision, which may be a failure.
+    ///
     /// - Returns: false, and nothing was done, when its outcome is decided already.
     /// - Complexity: O(registered descendants).
     @discardableResult
     public final func cancel(_ reason: CancelReason? = nil) -> Bool {
-        cancel(reason ?? CancelReason(), number: nil)
+        cancel(reason, number: nil)
     }
 
-    final func cancel(_ reason: CancelReason, number: Int32?) -> Bool {
+    final func cancel(_ reason: CancelReason?, number: Int32?) -> Bool {
         change { effects in
-            guard end(.cancelled, .cancelled(reason), number: number, &effects) else {
-                return refuse("cancel(), but it has ended, or the attempt is an old one", &effects)
+            if reason == nil, machine.phase == .deciding, composition?.causes.isEmpty == false {
+                decideByCause(&effects)
+            } else {
+                guard end(.cancelled, .cancelled(reason ?? CancelReason()), number: number, &effects) else {
+                    return refuse("cancel(), but it has ended, or the attempt is an old one", &effects)
+                }
             }
             composition?.wasCancelled(self, &effects)
             return true

@@ -314,9 +314,8 @@ extension AnyOperation {
     /// Its turn among its siblings has come. Under the lock.
     @inline(__always)
     final func startAsChild(_ effects: inout Effects) {
-        let isFirst = machine.attempt == 0
         guard machine.begin() else { return }
-        if isFirst { began(&effects) }
+        began(&effects)  // also when it is begun again: its end, taken back since, has disarmed its timers
         if machine.phase == .queued { becameDue(&effects) } else { proceed(isCounted: false, &effects) }
     }
 

@@ -271,7 +271,13 @@ extension AnyOperation {
                 _ = refuse("a registration: \(refusal)", &effects)
                 return refusal
             }
+            guard child.machine.phase == .ready else {  // ended meanwhile, by itself: that is final
+                child.isChild = false
+                return .alreadyStarted
+            }
             if child.admission == nil { child.admission = admission }
+            // Its gate was counted where it was alone.
+            if child.machine.isGateClosed, let domain { domain._withUnsafeGuaranteedRef { $0.closedGates += 1 } }
             composition.append(child, to: self, &effects)
             return nil
         }

@@ -99,11 +99,7 @@ final class Composition: Domain, @unchecked Sendable {
         child.index = children.count
         children.append(child)
         unfinished += 1
-        if child.machine.isDecided {  // one that was made before, and ended meanwhile
-            if childDecided(child, of: composite, &effects) { composite.carryUp(1, &effects) }
-        } else if !(isRegistering && order.isCascade) {
-            startChildren(&effects)
-        }
+        if !(isRegistering && order.isCascade) { startChildren(&effects) }
     }
 
     /// Whether it is a child of this epoch.

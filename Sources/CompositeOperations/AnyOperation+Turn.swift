@@ -32,7 +32,7 @@ extension AnyOperation {
         _ = Unmanaged.passRetained(self)
     }
 
-    /// It is queued for the first time: its time runs. Under the lock.
+    /// It is begun, by its start or by its composite: its time runs. Under the lock.
     final func began(_ effects: inout Effects) {
         guard let extras else { return }
         observe(&effects)

@@ -30,7 +30,7 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
         if let block { body = .token(block) }
         // Aimed at the queue that has given its slot to the caller, it runs within that slot.
         super.init(
-            body: body, on: waiter, options: options, inheriting: queue === COQueues.slot ? nil : queue)
+            body: body, on: waiter, options: options, admission: queue === COQueues.slot ? nil : queue)
     }
 
     override func makeBlank(_ body: Body) -> COOperation<Success> {
@@ -84,7 +84,9 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
     @available(*, noasync)
     final func startAndWait(until deadline: ContinuousClock.Instant?) -> Bool {
         if COQueues.hasSink, withUnsafeCurrentTask(body: { $0 != nil }) {
-            change { effects in _ = refuse("nothing, but a sync operation blocks a thread of a task", &effects) }
+            change { effects in
+                _ = refuse("nothing, but a sync operation blocks a thread of a task", &effects)
+            }
         }
         look {
             let extras = ensureExtras()

@@ -93,6 +93,9 @@ private final class Modelled {
     /// Those of the current epoch.
     var children: [Modelled] = []
     var hasThrown = false
+    var hasFallenBack = false
+    /// A resolver has no attempt left: its handler can do nothing again.
+    var isExhausted = false
     /// It goes on with the children that it has.
     var isAwakening = false
 
@@ -152,11 +155,9 @@ private struct Evaluation {
             case .fail, .throwsError:
                 guard let resolver = leaf.resolver else { return .failed(node: id) }
                 if resolver.allows(after: operation.attempt) { break }
-                switch resolver.fallback {
-                case .none, .undecided: return .failed(node: id)
-                case .cancel: return .cancelled(.requested)
-                case .finish: return .finished(id)
-                }
+                defer { operation.hasFallenBack = true }
+                // To cancel without a reason, while somebody is asked, is to decide nothing.
+                return resolver.fallback == .finish && !operation.hasFallenBack ? .finished(id) : .failed(node: id)
             }
             operation.attempt += 1
         }
@@ -250,10 +251,9 @@ private struct Evaluation {
         }
         operation.decisions += 1
         operation.asked = operation.attempt
-        guard operation.attempt < handler.below else { return .ended(byCause) }
+        guard operation.attempt < handler.below, !operation.isExhausted else { return .ended(byCause) }
         switch handler.decision {
-        case .nothing: return .ended(byCause)
-        case .cancel: return .ended(.cancelled(.requested))
+        case .nothing, .cancel: return .ended(byCause)
         case .awake, .deferredAwake: return operation.hasThrown ? .ended(byCause) : .awake
         case .rerun, .pausedRerun: return .rerun
         case .resolve(let resolver): return resolve(operation, resolver, byCause)
@@ -264,7 +264,8 @@ private struct Evaluation {
         if resolver.allows(after: operation.attempt) {
             return resolver.reruns || operation.hasThrown ? .rerun : .awake
         }
-        return .ended(resolver.fallback == .cancel ? .cancelled(.requested) : byCause)
+        operation.isExhausted = true
+        return .ended(byCause)
     }
 }
 
@@ -327,7 +328,10 @@ extension TreeRecord {
             found.append("told \(told.ending)")
         }
         if entry.ending == nil, !plan.dropsHandles { found.append("it has not ended") }
-        if let runs = entry.numberOfRuns, runs != entry.blocks.count {
+        // A registration block is left out whose attempt was over before it was called.
+        if let runs = entry.numberOfRuns, runs != entry.blocks.count,
+            entry.node.composite == nil || runs < entry.blocks.count
+        {
             found.append("\(runs) runs, and \(entry.blocks.count) blocks")
         }
         let attempts = entry.blocks.compactMap(\.attempt)
@@ -344,12 +348,12 @@ extension TreeRecord {
                 found.append("a block returned after #\(above) had told of its outcome")
             }
         }
-        if case .cancelled(.requested)? = entry.ending, entry.cancellations == 0,
+        if case .cancelled(.requested)? = entry.ending, !entry.isCancelAsked,
             !plan.commands.contains(where: { $0.what == .cancelAll })
         {
             found.append("nobody has cancelled it")
         }
-        if entry.parent == nil, entry.cancellations > 0, let ending = entry.ending, ending != .cancelled(.requested) {
+        if entry.parent == nil, entry.reasons > 0, let ending = entry.ending, ending != .cancelled(.requested) {
             found.append("it had been cancelled")
         }
         if entry.parent == nil, entry.cancellations > 1 { found.append("cancelled \(entry.cancellations) times") }
@@ -385,7 +389,9 @@ extension TreeRecord {
             }
             if composite.handler != nil {
                 if !ending.isFinished, entry.decisions.isEmpty { found.append("its handler was not called") }
-                if entry.decisions.count > max(1, entry.attempt ?? .max) {
+                // Once more for one that was cancelled before its first attempt, and is begun all the same.
+                let attempt = entry.attempt ?? 1_000
+                if entry.decisions.count > max(1, attempt + (attempt > 0 && entry.cancellations > 0 ? 1 : 0)) {
                     found.append("\(entry.decisions.count) calls of the handler in \(entry.attempt ?? 0) attempts")
                 }
                 if let told = entry.outcomes.first?.time, entry.decisions.contains(where: { $0 > told }) {

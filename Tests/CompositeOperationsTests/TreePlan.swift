@@ -441,7 +441,10 @@ private struct Growth: Sendable {
         if source.isOne(in: 10) { composite.throwing = 1 + Int(source.draw(below: 2)) }
         if composite.throwing == 0 { composite.suspends = source.isOne(in: 10) }
         composite.hasCompletion = source.draw(below: 2) == 1
-        return placed(.composite(composite), &source)
+        var node = placed(.composite(composite), &source)
+        // So that its closures are waited for.
+        if composite.handler != nil || composite.hasCompletion { node.isWatched = true }
+        return node
     }
 
     private func handler(_ source: inout Source) -> TreePlan.Handler {

@@ -45,8 +45,11 @@ struct TreeRecord: Sendable {
         var numberOfRuns: Int?
         var decisions: [Int] = []
         var completions = 0
-        /// Calls of `cancel()` that returned true.
+        /// Calls of `cancel`; those that returned true; and of these the ones that gave a reason, which an open
+        /// decision leaves as it is.
+        var isCancelAsked = false
         var cancellations = 0
+        var reasons = 0
     }
 
     struct Block: Sendable {
@@ -98,8 +101,8 @@ final class TreeRun: Sendable {
         var pauses: [(operation: Int, attempt: Int)] = []
         /// After a cancellation: how many blocks had begun, of it and what is below it.
         var begunAtCancel: [(operation: Int, runs: Int)] = []
-        /// Outcomes that are still to come.
-        var outstanding = 0
+        /// Outcomes that are still to come; and one until all roots have been started.
+        var outstanding = 1
     }
 
     let plan: TreePlan
@@ -249,7 +252,7 @@ final class TreeRun: Sendable {
         }
         var retryIf: (@Sendable (Cause) -> Bool)?
         if let from = plan.refusesFrom {
-            retryIf = { [self] _ in withExtendedLifetime(mark) { handle(operation)?.attempt ?? from < from } }
+            retryIf = { [self] _ in withExtendedLifetime(mark) { attempt(operation) < from } }
         }
         return COOperationResolver(
             maxAttempts: plan.maxAttempts, backoff: plan.pauses ? .custom(pause) : .none,
@@ -257,10 +260,13 @@ final class TreeRun: Sendable {
             fallback: plan.fallback == .none ? nil : fallback)
     }
 
+    /// Also when the handles have been dropped.
+    private func attempt(_ operation: Int) -> Int { state.withLock { $0.known[operation].weakHandle }?.attempt ?? 0 }
+
     private func fallBack(_ fallback: TreePlan.Fallback, _ operation: Int, _ handle: AnyOperation) {
         switch fallback {
         case .none, .undecided: break
-        case .cancel: cancelled(operation, handle.cancel())
+        case .cancel: cancel(operation) { handle.cancel() }
         case .finish: (handle as? COOperation<Int>)?.finish(node(operation).id)
         }
     }
@@ -273,6 +279,13 @@ final class TreeRun: Sendable {
     var pausesUnderWay: Int {
         let pauses = state.withLock { state in state.pauses.map { (state.known[$0.operation].handle, $0.attempt) } }
         return pauses.count { handle, attempt in handle?.state == .delayed && handle?.attempt == attempt }
+    }
+
+    /// How many operations are decided, and how many wait between attempts.
+    var endings: [Int] {
+        let handles = state.withLock { state in state.known.compactMap(\.weakHandle) }
+        let states = handles.map(\.state)
+        return [states.count { $0 == .ending || $0.isTerminal }, states.count { $0 == .delayed }]
     }
 
     // MARK: Blocks
@@ -309,7 +322,10 @@ final class TreeRun: Sendable {
             if let handle, handle.state == .ending || handle.isEnded { object("a block of #\(id) began after its end") }
             if earlier.contains(where: { $0?.isFinished == false }) { object("#\(id) began out of turn") }
         }
-        for command in plan.commands where command.inside == id { perform(command) }
+        // Not in every run: a rerun would have no end.
+        for command in plan.commands where command.inside == id && entered.run == 1 + command.delay % 2 {
+            perform(command)
+        }
         return entered
     }
 
@@ -364,7 +380,7 @@ final class TreeRun: Sendable {
         case .throwsError where isThrowing: throw TestError(number: id)
         case .throwsCancellation where isThrowing: throw CancellationError()
         case .fail, .throwsError: end(entered) { attempt.fail(TestError(number: id)) }
-        case .cancel: end(entered) { cancelled(entered.operation, attempt.cancel()) }
+        case .cancel: end(entered) { cancel(entered.operation) { attempt.cancel() } }
         case .throwsCancellation: end(entered) { attempt.cancel(CancelReason(.threwCancellation)) }
         case .rerun:
             let pause = leaf.pauses ? environment.nextPause() : .zero
@@ -558,7 +574,7 @@ final class TreeRun: Sendable {
         guard attempt < handler.below else { return }
         switch handler.decision {
         case .nothing: break
-        case .cancel: cancelled(operation, composite.cancel())
+        case .cancel: cancel(operation) { composite.cancel() }
         // To awaken one that is ready would start it.
         case .awake: if attempt > 0 { composite.awake() }
         case .deferredAwake:
@@ -572,7 +588,9 @@ final class TreeRun: Sendable {
     }
 
     @discardableResult
-    private func cancelled(_ operation: Int, _ isAccepted: Bool) -> Bool {
+    private func cancel(_ operation: Int, _ call: () -> Bool) -> Bool {
+        change(operation) { $0.isCancelAsked = true }
+        let isAccepted = call()
         if isAccepted { change(operation) { $0.cancellations += 1 } }
         return isAccepted
     }
@@ -588,6 +606,7 @@ final class TreeRun: Sendable {
             last = start(node, after: plan.isChained ? last : nil)
         }
         if plan.dropsHandles { letGo() }
+        oneLess()
     }
 
     private func start(_ node: TreePlan.Node, after last: AnyOperation?) -> AnyOperation? {
@@ -606,7 +625,7 @@ final class TreeRun: Sendable {
             guard let handle = readyMade(node, operation, target, options, nil, 0).map({ prepared($0) }) else { return nil }
             if let queue, isAdded {
                 // One that is turned away is nobody's, but can be ended.
-                if !queue.add(handle) { cancelled(operation, handle.cancel()) }
+                if !queue.add(handle) { cancel(operation) { handle.cancel() } }
             } else {
                 handle.start()
             }
@@ -652,10 +671,10 @@ final class TreeRun: Sendable {
         guard let operation = state.withLock({ $0.newest[command.node] }), let handle = handle(operation) else { return }
         switch command.what {
         case .cancel:
-            guard cancelled(operation, handle.cancel()) else { return }
+            guard cancel(operation, { handle.cancel(CancelReason()) }) else { return }
+            change(operation) { $0.reasons += 1 }
             if !handle.isCancelled, isOutOfReach(operation) { object("\(handle) was cancelled, and does not say so") }
-            let runs = runs(below: operation)
-            state.withLock { $0.begunAtCancel.append((operation, runs)) }
+            if let runs = runs(below: operation) { state.withLock { $0.begunAtCancel.append((operation, runs)) } }
         case .suspend: handle.suspend()
         case .resume: handle.resume()
         case .restart: handle.resume(.restart)
@@ -682,18 +701,23 @@ final class TreeRun: Sendable {
         }
     }
 
-    /// Blocks begun, of it and of what is below it.
-    private func runs(below operation: Int) -> Int {
+    /// Blocks begun, of it and of what is below it; nil: there are some whose handle is not there, or not yet.
+    private func runs(below operation: Int) -> Int? {
         let handles = state.withLock { state in
             var walk = [operation]
             var handles: [AnyOperation?] = []
             while let one = walk.popLast() {
-                handles.append(state.known[one].handle)
+                if !state.record.operations[one].isForgotten { handles.append(state.known[one].handle) }
                 walk += state.record.operations[one].children.flatMap(\.self)
             }
             return handles
         }
-        return handles.reduce(0) { $0 + ($1?.numberOfRuns ?? 0) }
+        var runs = 0
+        for handle in handles {
+            guard let handle else { return nil }
+            runs += handle.numberOfRuns
+        }
+        return runs
     }
 
     /// Opens whatever is closed.
@@ -726,8 +750,9 @@ final class TreeRun: Sendable {
     func record() -> TreeRecord {
         let (known, atCancel) = state.withLock { ($0.known, $0.begunAtCancel) }
         for (operation, runs) in atCancel where isOutOfReach(operation) {
-            let now = self.runs(below: operation)
-            if now != runs { object("\(now - runs) blocks began after cancel() of #\(node(operation).id) had returned") }
+            if let now = self.runs(below: operation), now != runs {
+                object("\(now - runs) blocks began after cancel() of #\(node(operation).id) had returned")
+            }
         }
         for (index, one) in known.enumerated() {
             guard let handle = one.handle, let ending = one.ending else { continue }

@@ -86,7 +86,7 @@ private func drive(_ run: TreeRun, isExact: Bool) -> Bool {
             let text = objections.joined(separator: "\n")
             #expect(objections.isEmpty, "\(text)")
         }
-        report("on the scheduler")
+        report()
     }
 
     @Test func `trees end as the model says, each operation once`() async {
@@ -94,7 +94,7 @@ private func drive(_ run: TreeRun, isExact: Bool) -> Bool {
             TreePlan.Kinds(), cases: scaled(1_000),
             covering: [
                 .cover(40, "nothing left to chance") { TreeModel.of($0) != nil },
-                .cover(10, "several attempts of a composite") { plan in
+                .cover(5, "several attempts of a composite") { plan in
                     TreeModel.of(plan)?.operations.values.joined().contains { $0.attempt > 1 && $0.decisions > 0 } ?? false
                 },
             ])
@@ -114,7 +114,8 @@ private func drive(_ run: TreeRun, isExact: Bool) -> Bool {
 }
 
 /// For the campaign, which adds up what all processes print.
-func report(_ where: String) {
+func report() {
     guard getenv("TREES_REPORT") != nil else { return }
-    print("trees: so far \(TreeRun.trees.value) trees, \(TreeRun.commands.value) commands, \(TreeRun.blocks.value) blocks")
+    let (trees, commands, blocks) = (TreeRun.trees.value, TreeRun.commands.value, TreeRun.blocks.value)
+    print("trees: \(trees) trees, \(commands) commands, \(blocks) blocks so far")
 }

@@ -211,12 +211,10 @@ final class Composition: Domain, @unchecked Sendable {
 
     /// Tells the handler of an end about which there is nothing to decide, unless it has been asked in this attempt.
     func postNotice(to composite: AnyOperation, _ effects: inout Effects) {
-        guard let handler = decisionHandler,
-            handledAttempt != composite.machine.attempt || handledAttempt == 0
-        else {
-            return
-        }
-        handledAttempt = max(composite.machine.attempt, 1)
+        // Before its first attempt, too, it is told once.
+        let attempt = max(composite.machine.attempt, 1)
+        guard let handler = decisionHandler, handledAttempt != attempt else { return }
+        handledAttempt = attempt
         composite.post(&effects, handler)
     }
 

@@ -354,7 +354,10 @@ final class TreeRun: Sendable {
             if let handle, handle.state == .ending || handle.isEnded {
                 object("a block of #\(id) began after its end")
             }
-            if earlier.contains(where: { $0?.isFinished == false }) { object("#\(id) began out of turn") }
+            // One that has ended otherwise, while its composite goes on, was not accepted.
+            if earlier.contains(where: { $0.map { !$0.isFinished && !$0.isEnded } ?? false }) {
+                object("#\(id) began out of turn")
+            }
         }
         // Not in every run: a rerun would have no end.
         for command in plan.commands where command.inside == id && entered.run == 1 + command.delay % 2 {

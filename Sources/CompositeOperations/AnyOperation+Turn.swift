@@ -9,11 +9,19 @@ internal import Scheduling
 
 extension AnyOperation {
     /// Starts it, unless something is in the way. Under no lock.
-    final func startIfReady() -> Bool {
+    ///
+    /// - Parameters:
+    ///   - bringsBlock: `prepare` sets the block.
+    ///   - prepare: called under the lock if it is started: so that of two threads, the one that starts it sets the
+    ///     block, too.
+    final func startIfReady(bringsBlock: Bool = false, _ prepare: () -> Void = {}) -> Bool {
         change { effects in
             if isChild { return refuse("start() of a child: its composite starts it", &effects) }
-            if !hasBlock { return refuse("start() without a block", &effects) }
-            guard machine.start() else { return refuse("start(), but it has been started, or has ended", &effects) }
+            if !bringsBlock, !hasBlock { return refuse("start() without a block", &effects) }
+            guard machine.start() else {
+                return refuse("start(), but it has been started, or has ended", &effects)
+            }
+            prepare()
             keep()
             began(&effects)
             becameDue(&effects)
@@ -35,7 +43,9 @@ extension AnyOperation {
         guard let options = extras.options else { return }
         if let timeout = options.timeout { arm(.whole, after: timeout, clock: options.clock, &effects) }
         if let deadline = options.deadline {
-            arm(.deadline, after: ContinuousClock.now.duration(to: deadline), clock: ContinuousClock(), &effects)
+            arm(
+                .deadline, after: ContinuousClock.now.duration(to: deadline), clock: ContinuousClock(),
+                &effects)
         }
     }
 
@@ -129,8 +139,11 @@ extension AnyOperation {
                 }
             case .threw(let error):
                 if error is CancellationError {
-                    let kind: CancelReason.Kind = extras?.isTaskCancelled == true ? .taskCancelled : .threwCancellation
-                    end(.cancelled, .cancelled(CancelReason(kind, underlying: error)), number: number, &effects)
+                    let kind: CancelReason.Kind =
+                        extras?.isTaskCancelled == true ? .taskCancelled : .threwCancellation
+                    end(
+                        .cancelled, .cancelled(CancelReason(kind, underlying: error)), number: number,
+                        &effects)
                 } else if let reason = error as? CancelReason {
                     end(.cancelled, .cancelled(reason), number: number, &effects)
                 } else {

@@ -72,7 +72,7 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
         return value_ != nil
     }
 
-    /// Sets the closures of a composite that is ready. Under the lock.
+    /// Sets the closures of a composite that is ready, where it is given some. Under the lock.
     final func set(completion: (@Sendable () -> Void)?, decision: (@Sendable (AnyOperation) -> Void)?) {
         if let completion { ensureExtras().completion = { _ in completion() } }
         if let decision {
@@ -81,17 +81,22 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
         }
     }
 
-    /// Whether it was ready, and has a block and closures now.
-    final func prepare(
+    /// Starts it with a block and closures, if it is ready.
+    final func start(
         _ registration: @escaping Registration, completion: (@Sendable () -> Void)?,
         decision: (@Sendable (AnyOperation) -> Void)?
     ) -> Bool {
-        look {
-            guard machine.phase == .ready, !isChild else { return false }
+        // What they replace, in a copy, is released when the lock has been let go.
+        var former: [Any] = []
+        let hasStarted = startIfReady(bringsBlock: true) {
+            former = [
+                self.registration as Any, extras?.completion as Any, composition?.decisionHandler as Any,
+            ]
             self.registration = registration
             set(completion: completion, decision: decision)
-            return true
         }
+        withExtendedLifetime(former) {}
+        return hasStarted
     }
 
     final func replaceRegistration(_ new: Registration?) {
@@ -191,7 +196,8 @@ public final class COCascadeOperation<Success: Sendable>: CompositeOperation<Suc
         domain: Domain? = nil, inheriting queue: COOperationQueue? = nil
     ) {
         super.init(
-            .cascade(CascadeMachine()), registration: registration, on: target, options: options, domain: domain,
+            .cascade(CascadeMachine()), registration: registration, on: target, options: options,
+            domain: domain,
             inheriting: queue)
     }
 
@@ -209,7 +215,8 @@ public final class COCascadeOperation<Success: Sendable>: CompositeOperation<Suc
     override var kindName: String { "cascade" }
 
     override func makeCopy() -> AnyOperation {
-        let copy = COCascadeOperation(registration: nil, on: admission ?? target ?? Scheduler.shared, options: nil)
+        let copy = COCascadeOperation(
+            registration: nil, on: admission ?? target ?? Scheduler.shared, options: nil)
         copyComposite(to: copy)
         return copy
     }
@@ -234,7 +241,7 @@ public final class COCascadeOperation<Success: Sendable>: CompositeOperation<Suc
         _ block: @escaping Block, completion: (@Sendable () -> Void)? = nil,
         cancellation: (@Sendable (COCascadeOperation<Success>) -> Void)? = nil
     ) -> Bool {
-        prepare(Self.registration(block), completion: completion, decision: Self.decision(cancellation)) && start()
+        start(Self.registration(block), completion: completion, decision: Self.decision(cancellation))
     }
 
     static func decision(
@@ -257,7 +264,9 @@ public final class COCascadeOperation<Success: Sendable>: CompositeOperation<Suc
 /// ```
 ///
 /// - SeeAlso: seed 004, COTransactionalOperation; `DispatchGroup`.
-public final class COTransactionalOperation<Success: Sendable>: CompositeOperation<Success>, @unchecked Sendable {
+public final class COTransactionalOperation<Success: Sendable>: CompositeOperation<Success>,
+    @unchecked Sendable
+{
     /// A registration block.
     public typealias Block = @Sendable (TransactionScope) throws -> Results<Success>
 
@@ -266,7 +275,8 @@ public final class COTransactionalOperation<Success: Sendable>: CompositeOperati
         domain: Domain? = nil, inheriting queue: COOperationQueue? = nil
     ) {
         super.init(
-            .transactional(TransactionalMachine(width: options?.width)), registration: registration, on: target,
+            .transactional(TransactionalMachine(width: options?.width)), registration: registration,
+            on: target,
             options: options, domain: domain, inheriting: queue)
     }
 
@@ -305,7 +315,7 @@ public final class COTransactionalOperation<Success: Sendable>: CompositeOperati
         _ block: @escaping Block, completion: (@Sendable () -> Void)? = nil,
         cancellation: (@Sendable (COTransactionalOperation<Success>) -> Void)? = nil
     ) -> Bool {
-        prepare(Self.registration(block), completion: completion, decision: Self.decision(cancellation)) && start()
+        start(Self.registration(block), completion: completion, decision: Self.decision(cancellation))
     }
 
     static func decision(
@@ -338,8 +348,8 @@ extension COCascadeOperation where Success == Void {
         cancellation: (@Sendable (COCascadeOperation<Void>) -> Void)? = nil
     ) -> Bool {
         let registering: Block = Results<Void>.after(block)
-        return prepare(
-            Self.registration(registering), completion: completion, decision: Self.decision(cancellation)) && start()
+        return start(
+            Self.registration(registering), completion: completion, decision: Self.decision(cancellation))
     }
 }
 
@@ -356,11 +366,12 @@ extension COTransactionalOperation where Success == Void {
     /// Starts it with a block.
     @discardableResult
     public func run(
-        _ block: @escaping @Sendable (TransactionScope) throws -> Void, completion: (@Sendable () -> Void)? = nil,
+        _ block: @escaping @Sendable (TransactionScope) throws -> Void,
+        completion: (@Sendable () -> Void)? = nil,
         cancellation: (@Sendable (COTransactionalOperation<Void>) -> Void)? = nil
     ) -> Bool {
         let registering: Block = Results<Void>.after(block)
-        return prepare(
-            Self.registration(registering), completion: completion, decision: Self.decision(cancellation)) && start()
+        return start(
+            Self.registration(registering), completion: completion, decision: Self.decision(cancellation))
     }
 }

@@ -50,6 +50,11 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         self.init(body: block.map { .token($0) } ?? .none, on: target, options: options)
     }
 
+    /// Prepares an operation whose block is one task, for adaptors.
+    package convenience init(running body: @escaping @Sendable () async throws -> Success) {
+        self.init(body: .async(body), on: nil, options: nil)
+    }
+
     override final var hasBlock: Bool { if case .none = body { false } else { true } }
     override final var kindName: String { self is COSyncOperation<Success> ? "sync operation" : "operation" }
 
@@ -115,7 +120,8 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         }
     }
 
-    private final func executeAsync(_ number: Int32, _ block: @escaping @Sendable () async throws -> Success) {
+    private final func executeAsync(_ number: Int32, _ block: @escaping @Sendable () async throws -> Success)
+    {
         let executor = target == nil ? Scheduler.shared : target as? any TaskExecutor
         let task = Task(executorPreference: executor) {
             do {
@@ -309,7 +315,8 @@ extension AnyOperation {
                 }
             } onCancel: {
                 let waiting = look { () -> CheckedContinuation<Void, Never>? in
-                    guard let extras, let index = extras.resumed.firstIndex(where: { $0.ticket == ticket }) else {
+                    guard let extras, let index = extras.resumed.firstIndex(where: { $0.ticket == ticket })
+                    else {
                         return nil
                     }
                     return extras.resumed.remove(at: index).continuation

@@ -67,7 +67,7 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
                 return true
             }
             guard isReady, startAndWait(until: timeout.map { ContinuousClock.now + $0 }) else { return nil }
-            _ = waiter.serve(until: nil)
+            _ = waiter.serve(until: nil, for: self)
             return result
         }
     }
@@ -84,7 +84,9 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
     @available(*, noasync)
     final func startAndWait(until deadline: ContinuousClock.Instant?) -> Bool {
         if COQueues.hasSink, withUnsafeCurrentTask(body: { $0 != nil }) {
-            change { effects in _ = refuse("nothing, but a sync operation blocks a thread of a task", &effects) }
+            change { effects in
+                _ = refuse("nothing, but a sync operation blocks a thread of a task", &effects)
+            }
         }
         look {
             let extras = ensureExtras()
@@ -93,7 +95,7 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
         }
         waiter.prepare()
         guard startIfReady() else { return false }
-        if !waiter.serve(until: deadline) { cancel(CancelReason(.timedOut)) }
+        if !waiter.serve(until: deadline, for: self) { cancel(CancelReason(.timedOut)) }
         return true
     }
 }

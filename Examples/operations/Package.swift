@@ -9,18 +9,21 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-let operations = Target.Dependency.product(name: "CompositeOperations", package: "CompositeOperations")
-let foundation = Target.Dependency.product(
-    name: "CompositeOperationsFoundation", package: "CompositeOperations")
+/// A program, beside which stands what it prints.
+func program(_ name: String, with products: [String] = ["CompositeOperations"]) -> Target {
+    .executableTarget(
+        name: name, dependencies: products.map { .product(name: $0, package: "CompositeOperations") },
+        exclude: ["expected.txt"], swiftSettings: settings)
+}
 
 let package = Package(
     name: "operations",
     dependencies: [.package(name: "CompositeOperations", path: "../..")],
     targets: [
-        .executableTarget(name: "flows", dependencies: [operations], swiftSettings: settings),
-        .executableTarget(name: "download", dependencies: [operations], swiftSettings: settings),
-        .executableTarget(name: "sync", dependencies: [operations], swiftSettings: settings),
-        .executableTarget(name: "run-loop", dependencies: [operations, foundation], swiftSettings: settings),
+        program("flows"),
+        program("download"),
+        program("sync"),
+        program("run-loop", with: ["CompositeOperations", "CompositeOperationsFoundation"]),
     ],
     swiftLanguageModes: [.v6]
 )

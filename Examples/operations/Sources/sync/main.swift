@@ -39,11 +39,15 @@ print("from the main actor: \(try sum.wait()!.get())")
 let forgotten = syncOperation(timeout: .milliseconds(10)) { _ in }
 if case .cancelled(let reason)? = forgotten.result { print("forgotten: \(reason)") }
 
-// The main queue serves one item at a time. A wait inside one serves nothing, and says so.
-COQueues.onDiagnostic { print("diagnostic: \($0.message)") }
+// The main queue serves one item at a time. A wait inside one serves nothing, and the sink is told before it begins.
 syncOperation { outer in
     DispatchQueue.main.async {
-        let inner = syncOperation { inner in operation { inner.finish() } }
+        let inner = syncOperation { inner in
+            COQueues.onDiagnostic { diagnostic in
+                print("diagnostic: \(diagnostic.message)")
+                operation { inner.finish() }
+            }
+        }
         COQueues.onDiagnostic(nil)
         print("inside an item: \(inner.isFinished)")
         outer.finish()

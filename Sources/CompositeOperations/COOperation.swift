@@ -54,6 +54,11 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         self.init(body: block.map { .token($0) } ?? .none, on: target, options: options)
     }
 
+    /// Prepares an operation whose block is one task, for adaptors.
+    package convenience init(running body: @escaping @Sendable () async throws -> Success) {
+        self.init(body: .async(body), on: nil, options: nil)
+    }
+
     override final var hasBlock: Bool { if case .none = body { false } else { true } }
     override final var kindName: String { self is COSyncOperation<Success> ? "sync operation" : "operation" }
 

@@ -75,7 +75,7 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
             }
             withExtendedLifetime(former) {}
             guard hasStarted else { return nil }
-            _ = waiter.serve(until: nil)
+            _ = waiter.serve(until: nil, for: self)
             return result
         }
     }
@@ -108,7 +108,7 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
             waiter.prepare(takingTurns: takesTurns)
         }
         guard hasStarted else { return false }
-        if !waiter.serve(until: deadline) { cancel(CancelReason(.timedOut)) }
+        if !waiter.serve(until: deadline, for: self) { cancel(CancelReason(.timedOut)) }
         return true
     }
 }

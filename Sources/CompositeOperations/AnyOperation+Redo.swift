@@ -91,7 +91,7 @@ extension AnyOperation {
             if !isCounted { holdParent() }
             armAttemptTimeout(&effects)
             if extras != nil { observe(&effects) }
-            composition?.goOn(self, &effects)
+            effects.goOn(self)
             return true
         }
     }

@@ -267,6 +267,7 @@ final class Composition: Domain, @unchecked Sendable {
 
     /// An attempt begins with the children that are there.
     func goOn(_ composite: AnyOperation, _ effects: inout Effects) {
+        guard composite.machine.phase == .executing else { return }  // a round around it came first
         if hasLateCauses {
             hasLateCauses = false
             if beginRound(composite, &effects) { composite.carryUp(1, &effects) }

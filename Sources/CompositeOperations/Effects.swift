@@ -11,6 +11,8 @@ struct Effects: ~Copyable {
     private var settled: AnyOperation?
     private var moreSettled: [AnyOperation] = []
     private var others: [Effect] = []
+    private var awakened: [AnyOperation] = []
+    private var isGoingOn = false
 
     /// The turn of an operation is to be sent to its target; it is posted already.
     mutating func start(_ operation: AnyOperation) {
@@ -23,6 +25,16 @@ struct Effects: ~Copyable {
     }
 
     mutating func add(_ effect: Effect) { others.append(effect) }
+
+    /// A composite goes on with its children: under the lock, at once, but those that this makes go on, after it. So
+    /// their depth costs no stack.
+    mutating func goOn(_ composite: AnyOperation) {
+        awakened.append(composite)
+        if isGoingOn { return }
+        isGoingOn = true
+        while let next = awakened.popLast() { next.composition?.goOn(next, &self) }
+        isGoingOn = false
+    }
 
     /// Carries everything out, on the calling thread, which holds no lock of ours.
     consuming func perform() {

@@ -76,7 +76,10 @@ extension AnyOperation {
             composition?.isRegistering = true
             if let extras {
                 armAttemptTimeout(&effects)
-                extras.pendingCause = nil
+                if let cause = extras.pendingCause {
+                    effects.add(.giveUp([cause], nil))
+                    extras.pendingCause = nil
+                }
                 observe(&effects)
             }
         case .waits: if admission != nil { effects.add(.reconcile(self)) }

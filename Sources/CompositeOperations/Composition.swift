@@ -228,7 +228,7 @@ final class Composition: Domain, @unchecked Sendable {
         children = []
         unfinished = 0
         epoch += 1
-        causes = []
+        giveUpCauses(&effects)
         hasLateCauses = false
         hasThrown = false
         hasRefused = false
@@ -243,15 +243,25 @@ final class Composition: Domain, @unchecked Sendable {
         if !dropped.isEmpty { effects.add(.release(Leftovers(dropped))) }
     }
 
+    /// The errors in them are the user's, to be released under no lock.
+    private func giveUpCauses(_ effects: inout Effects) {
+        if causes.isEmpty { return }
+        effects.add(.giveUp(causes, nil))
+        causes = []
+    }
+
     /// Everything that has not finished is to be done again, in the same epoch, when the composite begins.
     func reawakenChildren(of composite: AnyOperation, _ effects: inout Effects) {
         var walk = [self]
         while let composition = walk.popLast() {
-            composition.causes = []
+            composition.giveUpCauses(&effects)
             composition.hasLateCauses = false
             composition.order.restart()
             for child in composition.children where !child.isFinishedForGood {
-                child.badEnd = nil
+                if let badEnd = child.badEnd {
+                    effects.add(.giveUp([], badEnd))
+                    child.badEnd = nil
+                }
                 child.isFinal = false
                 guard let below = child.composition else {
                     child.machine.reawaken(.rerun)

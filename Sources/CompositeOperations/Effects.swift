@@ -66,6 +66,10 @@ enum Effect {
     case dependencyEnded(AnyOperation)
     case tell(COQueues.Diagnostic)
     case release(AnyObject)
+    /// Errors of the user's.
+    case giveUp([Cause], AnyOperation.BadEnd?)
+    /// Closures of the user's.
+    case forget([(number: Int32, handler: @Sendable (CancelReason) -> Void)])
 
     func perform() {
         switch self {
@@ -79,7 +83,7 @@ enum Effect {
         case .disarm(let timer): timer.disarm()
         case .dependencyEnded(let operation): operation.dependencyEnded()
         case .tell(let diagnostic): COQueues.tell(diagnostic)
-        case .release: break
+        case .release, .giveUp, .forget: break
         }
     }
 }

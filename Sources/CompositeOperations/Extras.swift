@@ -74,7 +74,10 @@ final class Extras {
     }
 
     private func endTokens(_ effects: inout Effects) {
-        onCancel = []
+        if !onCancel.isEmpty {
+            effects.add(.forget(onCancel))
+            onCancel = []
+        }
         if let task {
             isTaskCancelled = true
             effects.add(.cancel(task.task))
@@ -203,6 +206,7 @@ extension AnyOperation {
             extras.isDelivering = !extras.notices.isEmpty
             return extras.isDelivering
         }
+        withExtendedLifetime(notice) {}  // released here, under no lock
         if isMore { deliverNotices() }
     }
 

@@ -170,7 +170,10 @@ final class Composition: Domain, @unchecked Sendable {
 
     /// Something of its own ended the attempt badly: the block threw, or the time was over.
     func attemptEnded(_ cause: Cause, of composite: AnyOperation, _ effects: inout Effects) {
-        guard composite.machine.phase == .executing else { return }
+        guard composite.machine.phase == .executing else {
+            if composite.machine.phase == .deciding { causes.append(cause) }
+            return
+        }
         causes.append(cause)
         if beginRound(composite, &effects) { composite.carryUp(1, &effects) }
     }

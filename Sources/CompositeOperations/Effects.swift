@@ -65,6 +65,8 @@ enum Effect {
     /// A dependency of the operation has ended.
     case dependencyEnded(AnyOperation)
     case tell(COQueues.Diagnostic)
+    /// A failure that nobody looked at. The text of the error is the user's code.
+    case tellOfFailure(AnyOperation, Int, OperationState, any Error)
     case release(AnyObject)
     /// Errors of the user's.
     case giveUp([Cause], AnyOperation.BadEnd?)
@@ -83,6 +85,11 @@ enum Effect {
         case .disarm(let timer): timer.disarm()
         case .dependencyEnded(let operation): operation.dependencyEnded()
         case .tell(let diagnostic): COQueues.tell(diagnostic)
+        case .tellOfFailure(let operation, let attempt, let state, let error):
+            COQueues.tell(
+                COQueues.Diagnostic(
+                    operation: operation.id, attempt: attempt, state: state,
+                    message: "failed, and nobody looked: \(error)"))
         case .release, .giveUp, .forget: break
         }
     }

@@ -240,10 +240,6 @@ extension AnyOperation {
         guard case .failed(let error)? = badEnd, COQueues.hasSink, !isChild,
             extras.map({ !$0.isObserved && $0.awaiters.isEmpty && $0.waiters.isEmpty }) ?? true
         else { return }
-        effects.add(
-            .tell(
-                COQueues.Diagnostic(
-                    operation: id, attempt: Int(machine.attempt), state: label,
-                    message: "failed, and nobody looked: \(error)")))
+        effects.add(.tellOfFailure(self, Int(machine.attempt), label, error))
     }
 }

@@ -77,7 +77,8 @@ extension CompositeScope {
     /// Registers a block that ends by a call, with a value.
     @discardableResult
     public func operation<V: Sendable>(
-        returning type: V.Type, on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
+        returning type: V.Type, on target: (any ExecutionTarget)? = nil,
+        options: OperationOptions = .standard,
         _ block: @escaping COOperation<V>.Block
     ) -> COOperation<V> {
         leaf(.token(block), target, options)
@@ -125,7 +126,8 @@ extension CompositeScope {
     @discardableResult
     public func transactionalOperation(
         on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
-        _ block: @escaping @Sendable (TransactionScope) throws -> Void, completion: (@Sendable () -> Void)? = nil,
+        _ block: @escaping @Sendable (TransactionScope) throws -> Void,
+        completion: (@Sendable () -> Void)? = nil,
         cancellation: (@Sendable (COTransaction<Void>) -> Void)? = nil
     ) -> COTransaction<Void> {
         transaction(target, options, Results.after(block), completion, cancellation)
@@ -146,7 +148,8 @@ extension CompositeScope {
         _ body: COOperation<V>.Body, _ target: (any ExecutionTarget)?, _ options: OperationOptions
     ) -> COOperation<V> {
         let child = COOperation(
-            body: body, on: target, options: options, domain: control.unmanagedDomain, inheriting: control.admission)
+            body: body, on: target, options: options, domain: control.unmanagedDomain,
+            inheriting: control.admission)
         control.register(child, epoch: _epoch)
         return child
     }
@@ -164,7 +167,8 @@ extension CompositeScope {
     }
 
     private func transaction<V>(
-        _ target: (any ExecutionTarget)?, _ options: OperationOptions, _ block: @escaping COTransaction<V>.Block,
+        _ target: (any ExecutionTarget)?, _ options: OperationOptions,
+        _ block: @escaping COTransaction<V>.Block,
         _ completion: (@Sendable () -> Void)?, _ cancellation: (@Sendable (COTransaction<V>) -> Void)?
     ) -> COTransaction<V> {
         let child = COTransaction<V>(
@@ -212,7 +216,8 @@ extension CascadeScope {
         _ options: OperationOptions
     ) -> COOperation<V> {
         let child = COOperation(
-            body: body, on: target, options: options, domain: control.unmanagedDomain, inheriting: control.admission)
+            body: body, on: target, options: options, domain: control.unmanagedDomain,
+            inheriting: control.admission)
         control.register(child, epoch: _epoch, after: step)
         return child
     }
@@ -252,13 +257,22 @@ extension AnyOperation {
         }
         if let refusal { throw refusal }
         // While it is in no tree of ours, its own lock and ours are never held at once.
-        let isOpen = look { composition?.refusal(of: self, epoch: epoch) }
-        if let isOpen {
-            child.look { child.isChild = false }
-            throw isOpen
+        let isClosed = look { () -> RegistrationError? in
+            if let refusal = composition?.refusal(of: self, epoch: epoch) { return refusal }
+            // Its gate may be closed, and is one of the tree's as soon as it enters: counted before, for that case.
+            domain!._withUnsafeGuaranteedRef { $0.closedGates += 1 }
+            return nil
         }
-        child.look { child.enter(domain!) }
+        if let isClosed {
+            child.look { child.isChild = false }
+            throw isClosed
+        }
+        let hadClosedGate = child.look {
+            child.enter(domain!)
+            return child.machine.isGateClosed
+        }
         let tooLate = change { effects -> RegistrationError? in
+            if !hadClosedGate { domain!._withUnsafeGuaranteedRef { $0.closedGates -= 1 } }
             guard let composition else { return .ended }
             if let refusal = composition.refusal(of: self, epoch: epoch) {
                 child.isChild = false

@@ -9,7 +9,7 @@ final class Extras {
     /// The default queue in force where it was created.
     var scope: COQueues.Scope?
     /// See `AnyOperation.enter`.
-    var formerDomain: Domain?
+    var formerDomains: [Domain] = []
 
     // Handlers, until the end.
     var completion: (@Sendable (AnyOperation) -> Void)?

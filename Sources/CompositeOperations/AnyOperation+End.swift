@@ -21,12 +21,16 @@ extension AnyOperation {
     /// - Returns: false: refused.
     @discardableResult
     @inline(__always)
-    final func end(_ end: OperationMachine.End, _ bad: BadEnd?, number: Int32? = nil, _ effects: inout Effects) -> Bool {
+    final func end(
+        _ end: OperationMachine.End, _ bad: BadEnd?, number: Int32? = nil, _ effects: inout Effects
+    ) -> Bool {
         guard let freed = machine.decide(end, number: number) else { return false }
         badEnd = bad
         keep()
         decided(&effects)
-        if composition != nil, end != .finished { markDescendants(CancelReason(.parent, origin: id), &effects) }
+        if composition != nil, end != .finished {
+            markDescendants(CancelReason(.parent, origin: id), &effects)
+        }
         carryUp(freed, &effects)
         return true
     }
@@ -65,7 +69,9 @@ extension AnyOperation {
             operation = parent!
             units = 1
         }
-        if top.machine.end != .finished, top.machine.phase == .ending, top.composition != nil, top.isOutOfReach {
+        if top.machine.end != .finished, top.machine.phase == .ending, top.composition != nil,
+            top.isOutOfReach
+        {
             top.settleSubtree(&effects)
         }
     }
@@ -140,7 +146,9 @@ extension AnyOperation {
             } else {
                 path.removeLast()
                 operation.isFinal = true
-                if operation.machine.isQuiescent, operation.machine.phase == .ending { operation.settle(&effects) }
+                if operation.machine.isQuiescent, operation.machine.phase == .ending {
+                    operation.settle(&effects)
+                }
             }
         }
     }
@@ -151,7 +159,7 @@ extension AnyOperation {
         if machine.openAtEnd(), let domain { domain._withUnsafeGuaranteedRef { $0.closedGates -= 1 } }
         if admission != nil { effects.add(.reconcile(self)) }
         if let extras { extras.settled(self, &effects) } else { tellOfUnobservedFailure(&effects) }
-        composition?.giveUp(&effects)
+        composition?.giveUp(keepingHandler: extras?.options?.keepsBlock == true, &effects)
         effects.settled(self)
     }
 

@@ -40,7 +40,8 @@ final class Composition: Domain, @unchecked Sendable {
             switch self {
             case .cascade: self = .cascade(CascadeMachine())
             case .transactional(let machine):
-                self = .transactional(TransactionalMachine(width: machine.width == .max ? nil : machine.width))
+                self = .transactional(
+                    TransactionalMachine(width: machine.width == .max ? nil : machine.width))
             }
         }
 
@@ -124,7 +125,9 @@ final class Composition: Domain, @unchecked Sendable {
         guard child.machine.end != .finished else {
             unfinished -= 1
             order.finished(child.index)
-            guard composite.machine.phase == .executing, !(isRegistering && order.isCascade) else { return false }
+            guard composite.machine.phase == .executing, !(isRegistering && order.isCascade) else {
+                return false
+            }
             startChildren(&effects)
             return isDone(composite) && complete(composite, &effects)
         }
@@ -207,7 +210,9 @@ final class Composition: Domain, @unchecked Sendable {
 
     /// Tells the handler of an end about which there is nothing to decide, unless it has been asked in this attempt.
     func postNotice(to composite: AnyOperation, _ effects: inout Effects) {
-        guard let handler = decisionHandler, handledAttempt != composite.machine.attempt || handledAttempt == 0 else {
+        guard let handler = decisionHandler,
+            handledAttempt != composite.machine.attempt || handledAttempt == 0
+        else {
             return
         }
         handledAttempt = max(composite.machine.attempt, 1)
@@ -277,11 +282,12 @@ final class Composition: Domain, @unchecked Sendable {
     }
 
     /// The composite is settled: gives up children and handler, to be released under no lock.
-    func giveUp(_ effects: inout Effects) {
-        if children.isEmpty && decisionHandler == nil { return }
-        effects.add(.release(Leftovers(children, decisionHandler)))
+    func giveUp(keepingHandler: Bool, _ effects: inout Effects) {
+        let handler = keepingHandler ? nil : decisionHandler
+        if children.isEmpty && handler == nil { return }
+        effects.add(.release(Leftovers(children, handler)))
         children = []
-        decisionHandler = nil
+        if !keepingHandler { decisionHandler = nil }
     }
 }
 

@@ -126,15 +126,14 @@ final class Extras {
     /// Gives up what is of no use after the end, to be released under no lock. The handlers that are still to be
     /// called are in `notices`.
     private func giveUp(_ effects: inout Effects) {
+        task = nil
+        if options?.keepsBlock == true { return }  // copies are made of it
         effects.add(.release(Leftovers(self)))
         completion = nil
         cancellation = nil
         failure = nil
-        task = nil
-        if options?.keepsBlock != true {
-            scope = nil
-            options = options?.afterTheEnd
-        }
+        scope = nil
+        options = options?.afterTheEnd
     }
 
     /// What has been given up.
@@ -205,7 +204,9 @@ extension AnyOperation {
     }
 
     /// Adds a handler of the outcome: called once, also when the outcome is there already.
-    final func addOutcomeHandler(on target: (any ExecutionTarget)?, _ body: @escaping @Sendable (AnyOperation) -> Void) {
+    final func addOutcomeHandler(
+        on target: (any ExecutionTarget)?, _ body: @escaping @Sendable (AnyOperation) -> Void
+    ) {
         change { effects in
             let extras = ensureExtras()
             extras.isObserved = true
@@ -224,7 +225,8 @@ extension AnyOperation {
             effects.add(
                 .tell(
                     COQueues.Diagnostic(
-                        operation: id, attempt: Int(machine.attempt), state: label, message: "refused: \(what)")))
+                        operation: id, attempt: Int(machine.attempt), state: label,
+                        message: "refused: \(what)")))
         }
         return false
     }

@@ -16,7 +16,7 @@ public struct OperationOptions: Sendable {
     public var attemptTimeout: Duration?
     /// The operation is cancelled when it has not ended then.
     public var deadline: ContinuousClock.Instant?
-    /// The block is kept after the end, so that `copy()` has one then, too.
+    /// Block and closures are kept after the end, so that `copy()` has them then, too.
     public var keepsBlock: Bool
     /// The clock of timeouts and pauses.
     public var clock: any Clock<Duration>
@@ -27,7 +27,8 @@ public struct OperationOptions: Sendable {
     ///
     /// - Precondition: `width` is greater than 0.
     public init(
-        name: String? = nil, handlerTarget: (any ExecutionTarget)? = nil, resolver: COOperationResolver? = nil,
+        name: String? = nil, handlerTarget: (any ExecutionTarget)? = nil,
+        resolver: COOperationResolver? = nil,
         width: Int? = nil, timeout: Duration? = nil, attemptTimeout: Duration? = nil,
         deadline: ContinuousClock.Instant? = nil, keepsBlock: Bool = false,
         clock: any Clock<Duration> = ContinuousClock()
@@ -107,7 +108,9 @@ public struct COOperationResolver: Sendable {
         fallback: (@Sendable (AnyOperation) -> Void)? = nil
     ) {
         if maxAttempts < 1 { fatalError("COOperationResolver: \(maxAttempts) attempts are too few") }
-        if case .exponential(_, let factor, _, let jitter) = backoff, !(factor >= 1 && (0...1).contains(jitter)) {
+        if case .exponential(_, let factor, _, let jitter) = backoff,
+            !(factor >= 1 && (0...1).contains(jitter))
+        {
             fatalError("COOperationResolver: a factor of \(factor) or a jitter of \(jitter) makes no sense")
         }
         self.maxAttempts = maxAttempts

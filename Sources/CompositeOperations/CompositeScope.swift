@@ -240,6 +240,7 @@ extension AnyOperation {
             var refusal = composition.refusal(of: self, epoch: epoch)
             if refusal == nil, let step, !composition.isChild(step) { refusal = .notAnEarlierStep }
             guard let refusal else { return composition.append(child, to: self, &effects) }
+            composition.refused(refusal)
             _ = child.refuse("a registration: \(refusal)", &effects)
             child.end(.failed, .failed(refusal), &effects)
         }
@@ -255,18 +256,35 @@ extension AnyOperation {
         }
         if let refusal { throw refusal }
         // While it is in no tree of ours, its own lock and ours are never held at once.
-        let isOpen = look { composition?.refusal(of: self, epoch: epoch) }
-        if let isOpen {
-            child.look { child.isChild = false }
-            throw isOpen
+        let isClosed = look { () -> RegistrationError? in
+            if let composition, let refusal = composition.refusal(of: self, epoch: epoch) {
+                composition.refused(refusal)
+                return refusal
+            }
+            // Its gate may be closed, and is one of the tree's as soon as it enters: counted before, for that case.
+            domain!._withUnsafeGuaranteedRef { $0.closedGates += 1 }
+            return nil
         }
-        child.look { child.enter(domain!) }
+        if let isClosed {
+            child.look { child.isChild = false }
+            throw isClosed
+        }
+        let hadClosedGate = child.look {
+            child.enter(domain!)
+            return child.machine.isGateClosed
+        }
         let tooLate = change { effects -> RegistrationError? in
+            if !hadClosedGate { domain!._withUnsafeGuaranteedRef { $0.closedGates -= 1 } }
             guard let composition else { return .ended }
             if let refusal = composition.refusal(of: self, epoch: epoch) {
                 child.isChild = false
+                composition.refused(refusal)
                 _ = refuse("a registration: \(refusal)", &effects)
                 return refusal
+            }
+            guard child.machine.phase == .ready else {  // ended meanwhile, by itself: that is final
+                child.isChild = false
+                return .alreadyStarted
             }
             if child.admission == nil { child.admission = admission }
             composition.append(child, to: self, &effects)

@@ -46,7 +46,7 @@ public let workloads: [Workload] = [
             sequences run the chain of W6, whose steps may end at any time and place, too.
             """,
         unit: "ns/op", metric: .throughput,
-        quick: [1_000, 10_000, 100_000], smoke: [10_000], thorough: [1_000, 10_000, 100_000, 1_000_000],
+        quick: [1_000, 10_000, 100_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000, 1_000_000],
         expectedChecksum: Workload.sumOfMarks),
     Workload(
         id: "W6-serial", title: "Cascade, serial queues",
@@ -136,13 +136,13 @@ public let workloads: [Workload] = [
             no rerun, a chain of 10 N steps.
             """,
         unit: "ns/op", metric: .throughput,
-        quick: [1_000, 10_000], smoke: [100], thorough: [1_000, 10_000, 100_000],
+        quick: [1_000, 10_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000],
         expectedChecksum: { Workload.sumOfMarks($0 * Workload.stepsOfOneRun) }),
     Workload(
         id: "W15-rebuild", title: "Rebuild",
         sentence: "As the rerun, but a new cascade of 10 steps is built each time.",
         unit: "ns/op", metric: .throughput,
-        quick: [1_000, 10_000], smoke: [100], thorough: [1_000, 10_000, 100_000],
+        quick: [1_000, 10_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000],
         expectedChecksum: { Workload.sumOfMarks($0 * Workload.stepsOfOneRun) }),
     Workload(
         id: "W20", title: "Memory of what is pending",

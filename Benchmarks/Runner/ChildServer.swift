@@ -40,7 +40,7 @@ struct ChildServer {
     }
 
     /// Gives a pool that frees on a thread of its own, or after a grace period, time for it.
-    private static func settle() { poll(nil, 0, 200) }
+    private static func settle() { poll(nil, 0, 100) }
 
     private func respond(to line: String) -> Response {
         do {
@@ -52,9 +52,12 @@ struct ChildServer {
             }
             if countsAllocations { allocation_counter_start() }
             let before = Costs.now()
-            let sample = try peer.run(request.workload, n: request.n)
+            var sample = try peer.run(request.workload, n: request.n)
             let costs = Costs.now().since(before)
-            if findsLeftovers { Self.settle() }
+            if findsLeftovers {
+                sample.extra = [:]  // which would be left
+                Self.settle()
+            }
             let allocated = countsAllocations ? allocation_counter_stop() : nil
             let left = allocated.map { Double($0.bytes) - Double($0.freed) }
             return Response(

@@ -68,9 +68,9 @@ struct LiveBytes {
         return sample
     }
 
-    /// What stays: a pool that reclaims on a thread of its own, or after a grace period, gets 100 ms for it.
+    /// What stays: a pool that reclaims on a thread of its own, or after a grace period, gets 50 ms for it.
     private static func settled() -> Int {
-        sleep(until: now_ns() + 100_000_000)
+        sleep(until: now_ns() + 50_000_000)
         return now()
     }
 

@@ -77,7 +77,8 @@ public let workloads: [Workload] = [
         operations: Workload.spawnsOfFibonacci),
     Workload(
         id: "W10", title: "Skynet",
-        sentence: "A tree of groups, ten branches each, down to N leaves; the sum of their numbers comes up; by leaf.",
+        sentence:
+            "A tree of groups, ten branches each, down to N leaves; the sum of their numbers comes up; by leaf.",
         unit: "ns/op", metric: .throughput,
         quick: [1_000, 10_000, 100_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000, 1_000_000],
         expectedChecksum: { UInt64($0) * UInt64($0 - 1) / 2 }),
@@ -152,25 +153,29 @@ public let workloads: [Workload] = [
         expectedChecksum: Workload.sumOfMarks),
     Workload(
         id: "W20-leaf", title: "Memory, operations",
-        sentence: "N operations with a handle each wait for a worker: the live bytes of each, and what stays.",
+        sentence:
+            "N operations with a handle each wait for a worker: the live bytes of each, and what stays.",
         unit: "bytes/op", metric: .cost,
         quick: [10_000, 100_000], smoke: [10_000], thorough: [10_000, 100_000, 1_000_000],
         expectedChecksum: Workload.sumOfMarks),
     Workload(
         id: "W20-child", title: "Memory, children",
-        sentence: "N children of one group wait behind its closed gate: the live bytes of each, and what stays.",
+        sentence:
+            "N children of one group wait behind its closed gate: the live bytes of each, and what stays.",
         unit: "bytes/op", metric: .cost,
         quick: [10_000, 100_000], smoke: [10_000], thorough: [10_000, 100_000, 1_000_000],
         expectedChecksum: Workload.sumOfMarks),
     Workload(
         id: "W20-composite", title: "Memory, composites",
-        sentence: "N groups wait for a worker to declare their children: the live bytes of each, and what stays.",
+        sentence:
+            "N groups wait for a worker to declare their children: the live bytes of each, and what stays.",
         unit: "bytes/op", metric: .cost,
         quick: [10_000, 100_000], smoke: [10_000], thorough: [10_000, 100_000, 1_000_000],
         expectedChecksum: Workload.sumOfMarks),
     Workload(
         id: "W20-queued", title: "Memory, queued",
-        sentence: "N operations wait in a suspended queue of a limited width: the live bytes of each, and what stays.",
+        sentence:
+            "N operations wait in a suspended queue of a limited width: the live bytes of each, and what stays.",
         unit: "bytes/op", metric: .cost,
         quick: [10_000, 100_000], smoke: [10_000], thorough: [10_000, 100_000, 1_000_000],
         expectedChecksum: Workload.sumOfMarks),

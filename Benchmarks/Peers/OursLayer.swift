@@ -120,7 +120,8 @@ struct OursLayer {
     }
 
     /// The steps of a node: its branches, and their sum.
-    private static func sum(of leaves: Int, from first: Int, in cascade: CascadeScope) -> COOperation<UInt64> {
+    private static func sum(of leaves: Int, from first: Int, in cascade: CascadeScope) -> COOperation<UInt64>
+    {
         let part = leaves / 10
         let branches = cascade.transactionalOperation { group in
             .values(

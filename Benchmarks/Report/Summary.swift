@@ -84,7 +84,7 @@ public struct Summary {
             else { return nil }
             return "\(Format.number(ratio.median))×"
         }
-        let bare = ratio("ours-bare").map { "Our scheduler without the layer takes \($0) of it." }
+        let bare = ratio("ours-bare").map { "Our scheduler without the layer takes \($0) our time." }
         let floor = ratio("floor").map {
             "The floor (the same allocations and calls, no scheduling) takes \($0) our time."
         }

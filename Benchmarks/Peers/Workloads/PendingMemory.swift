@@ -31,7 +31,8 @@ func pendingGroup(_ pool: some PausablePool, count: Int) throws -> Sample {
 }
 
 /// The group is released when this returns.
-private func pendingGroup(_ pool: some PausablePool, _ slots: Slots, _ memory: inout LiveBytes) throws -> Int {
+private func pendingGroup(_ pool: some PausablePool, _ slots: Slots, _ memory: inout LiveBytes) throws -> Int
+{
     let group = HandMadeGroup(count: slots.count)
     let batch = try pool.batch(of: slots.count)
     for index in 0..<slots.count {

@@ -116,7 +116,8 @@ func withoutGroups(_ workload: String) -> String? {
 
 /// Why a peer whose threads can only be occupied cannot run a workload.
 func withoutSuspension(_ workload: String) -> String? {
-    workload == "W15-suspend" ? "It cannot be suspended: its threads can only be kept busy." : withoutGroups(workload)
+    workload == "W15-suspend"
+        ? "It cannot be suspended: its threads can only be kept busy." : withoutGroups(workload)
 }
 
 /// What a peer cannot do, in a sentence.

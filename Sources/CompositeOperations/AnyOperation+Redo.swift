@@ -106,8 +106,7 @@ extension AnyOperation {
         if Int(machine.attempt) >= resolver.maxAttempts {
             exhaust(resolver, &effects)
         } else if resolver.asksUser {
-            _ = machine.ask()
-            observe(&effects)
+            holdDecisionOpen(&effects)
             let number = machine.attempt
             post(&effects) { operation in operation.ask(resolver, cause, number) }
         } else {
@@ -132,6 +131,7 @@ extension AnyOperation {
         let pause = isWanted ? resolver.pause(after: Int(number)) : .zero
         change { effects in
             guard machine.phase == .deciding, machine.attempt == number else { return }
+            composition?.holds -= 1
             if isWanted { redo(by: resolver, after: pause, &effects) } else { exhaust(resolver, &effects) }
         }
     }
@@ -140,14 +140,20 @@ extension AnyOperation {
     private final func exhaust(_ resolver: COOperationResolver, _ effects: inout Effects) {
         composition?.isExhausted = true
         guard let fallback = resolver.fallback else { return decideByCause(&effects) }
-        _ = machine.ask()
-        observe(&effects)
+        holdDecisionOpen(&effects)
         let number = machine.attempt
-        composition?.holds = 1
         post(&effects) { operation in
             fallback(operation)
             operation.decisionIsOver(number)
         }
+    }
+
+    /// Asks for a decision, or keeps open the one that is: beside the handler which has called the resolver, and which
+    /// returns without a decision of its own. Under the lock.
+    private final func holdDecisionOpen(_ effects: inout Effects) {
+        let isFirst = machine.ask()
+        if let composition { composition.holds = isFirst ? 1 : composition.holds + 1 }
+        observe(&effects)
     }
 
     /// Whoever was asked has not decided: that is a decision, too.
@@ -170,8 +176,8 @@ extension AnyOperation {
 
     /// The first failure among the causes; else a cancellation.
     final var badEndByCause: BadEnd {
-        let causes = composition?.causes ?? []
-        let all = causes.isEmpty ? [extras?.pendingCause].compactMap(\.self) : causes
+        // A composite whose resolver was called without a cause has been asked about one that is made up.
+        let all = composition?.causes ?? [extras?.pendingCause].compactMap(\.self)
         for case .failed(let error) in all.map(\.outcome) { return .failed(error) }
         if composition != nil {
             guard case .cancelled(let reason)? = all.first?.outcome else {

@@ -11,9 +11,7 @@
 extension AnyOperation {
     /// Whether an end would be accepted. Under the lock.
     @inline(__always)
-    final func canEnd(_ number: Int32?) -> Bool {
-        !machine.isDecided && (number == nil || number == machine.attempt)
-    }
+    final func canEnd(_ number: Int32?) -> Bool { machine.canEnd(number) }
 
     /// Decides its outcome. Under the lock.
     ///
@@ -40,7 +38,8 @@ extension AnyOperation {
     final func fail(_ error: any Error, number: Int32? = nil, _ effects: inout Effects) -> Bool {
         guard canEnd(number) else { return false }
         if composition == nil, let resolver = extras?.options?.resolver, machine.phase == .executing {
-            resolve(resolver, Cause(index: nil, child: nil, outcome: .failed(error)), &effects)
+            let cause = Cause(index: nil, child: nil, outcome: .failed(error))
+            if !resolve(resolver, cause, &effects) { decideByCause(&effects) }
             return true
         }
         return end(.failed, .failed(error), number: number, &effects)

@@ -9,13 +9,19 @@ internal import Scheduling
 
 extension AnyOperation {
     /// Starts it, unless something is in the way. Under no lock.
-    final func startIfReady() -> Bool {
+    ///
+    /// - Parameters:
+    ///   - bringsBlock: `prepare` sets the block.
+    ///   - prepare: called under the lock if it is started: so that of two threads, the one that starts it sets the
+    ///     block, too.
+    final func startIfReady(bringsBlock: Bool = false, _ prepare: () -> Void = {}) -> Bool {
         change { effects in
             if isChild { return refuse("start() of a child: its composite starts it", &effects) }
-            if !hasBlock { return refuse("start() without a block", &effects) }
+            if !bringsBlock, !hasBlock { return refuse("start() without a block", &effects) }
             guard machine.start() else {
                 return refuse("start(), but it has been started, or has ended", &effects)
             }
+            prepare()
             keep()
             began(&effects)
             becameDue(&effects)
@@ -32,7 +38,7 @@ extension AnyOperation {
         _ = Unmanaged.passRetained(self)
     }
 
-    /// It is queued for the first time: its time runs. Under the lock.
+    /// It is begun, by its start or by its composite: its time runs. Under the lock.
     final func began(_ effects: inout Effects) {
         guard let extras else { return }
         observe(&effects)

@@ -240,6 +240,7 @@ extension AnyOperation {
             var refusal = composition.refusal(of: self, epoch: epoch)
             if refusal == nil, let step, !composition.isChild(step) { refusal = .notAnEarlierStep }
             guard let refusal else { return composition.append(child, to: self, &effects) }
+            composition.refused(refusal)
             _ = child.refuse("a registration: \(refusal)", &effects)
             child.end(.failed, .failed(refusal), &effects)
         }
@@ -255,20 +256,31 @@ extension AnyOperation {
         }
         if let refusal { throw refusal }
         // While it is in no tree of ours, its own lock and ours are never held at once.
-        let isOpen = look { composition?.refusal(of: self, epoch: epoch) }
-        if let isOpen {
+        let isClosed = look { () -> RegistrationError? in
+            guard let composition, let refusal = composition.refusal(of: self, epoch: epoch) else { return nil }
+            composition.refused(refusal)
+            return refusal
+        }
+        if let isClosed {
             child.look { child.isChild = false }
-            throw isOpen
+            throw isClosed
         }
         child.look { child.enter(domain!) }
         let tooLate = change { effects -> RegistrationError? in
             guard let composition else { return .ended }
             if let refusal = composition.refusal(of: self, epoch: epoch) {
                 child.isChild = false
+                composition.refused(refusal)
                 _ = refuse("a registration: \(refusal)", &effects)
                 return refusal
             }
+            guard child.machine.phase == .ready else {  // ended meanwhile, by itself: that is final
+                child.isChild = false
+                return .alreadyStarted
+            }
             if child.admission == nil { child.admission = admission }
+            // Its gate was counted where it was alone.
+            if child.machine.isGateClosed, let domain { domain._withUnsafeGuaranteedRef { $0.closedGates += 1 } }
             composition.append(child, to: self, &effects)
             return nil
         }

@@ -56,6 +56,10 @@ final class Composition: Domain, @unchecked Sendable {
     @exclusivity(unchecked) var isRegistering = false
     /// The registration block threw.
     @exclusivity(unchecked) var hasThrown = false
+    /// A child of the registration block was refused, because the attempt was over.
+    @exclusivity(unchecked) var hasRefused = false
+    /// The registration block has returned, and every child of it was accepted.
+    @exclusivity(unchecked) var isWhole = false
     /// What ended the attempt, the first one first.
     @exclusivity(unchecked) var causes: [Cause] = []
     /// A child that waits for the attempt to begin has ended meanwhile.
@@ -85,17 +89,18 @@ final class Composition: Domain, @unchecked Sendable {
         }
     }
 
+    /// A registration was refused: if it was the block's, whoever goes on with this epoch would lose the child.
+    func refused(_ error: RegistrationError) {
+        if isRegistering, error == .ended || error == .deciding { hasRefused = true }
+    }
+
     /// Accepted: see ``refusal(of:epoch:)``.
     func append(_ child: AnyOperation, to composite: AnyOperation, _ effects: inout Effects) {
         if !child.machine.isTerminal { child.parent = composite }
         child.index = children.count
         children.append(child)
         unfinished += 1
-        if child.machine.isDecided {  // one that was made before, and ended meanwhile
-            if childDecided(child, of: composite, &effects) { composite.carryUp(1, &effects) }
-        } else if !(isRegistering && order.isCascade) {
-            startChildren(&effects)
-        }
+        if !(isRegistering && order.isCascade) { startChildren(&effects) }
     }
 
     /// Whether it is a child of this epoch.
@@ -112,6 +117,7 @@ final class Composition: Domain, @unchecked Sendable {
 
     /// The registration block has returned, and the attempt that called it is the current one.
     func registrationHasClosed(_ composite: AnyOperation, _ effects: inout Effects) {
+        isWhole = !hasRefused
         if order.isCascade { startChildren(&effects) }
         completeIfDone(composite, &effects)
     }
@@ -186,8 +192,7 @@ final class Composition: Domain, @unchecked Sendable {
             }
             return false
         }
-        if let resolver = composite.extras?.options?.resolver, let cause = causes.first {
-            composite.resolve(resolver, cause, &effects)
+        if let resolver = composite.extras?.options?.resolver, composite.resolve(resolver, causes.first, &effects) {
             return false
         }
         let bad = composite.badEndByCause
@@ -227,6 +232,8 @@ final class Composition: Domain, @unchecked Sendable {
         causes = []
         hasLateCauses = false
         hasThrown = false
+        hasRefused = false
+        isWhole = false
         isRegistering = false
         order.restart()
         for child in dropped {
@@ -254,10 +261,9 @@ final class Composition: Domain, @unchecked Sendable {
                     child.observe(&effects)
                     continue
                 }
-                let canGoOn = child.machine.runs > 0 && !below.isRegistering && !below.hasThrown
-                child.machine.reawaken(canGoOn ? .awake : .rerun)
+                child.machine.reawaken(below.isWhole ? .awake : .rerun)
                 child.observe(&effects)
-                if canGoOn { walk.append(below) } else { below.dropChildren(of: child, &effects) }
+                if below.isWhole { walk.append(below) } else { below.dropChildren(of: child, &effects) }
             }
         }
     }
@@ -307,9 +313,8 @@ extension AnyOperation {
     /// Its turn among its siblings has come. Under the lock.
     @inline(__always)
     final func startAsChild(_ effects: inout Effects) {
-        let isFirst = machine.attempt == 0
         guard machine.begin() else { return }
-        if isFirst { began(&effects) }
+        began(&effects)  // also when it is begun again: its end, taken back since, has disarmed its timers
         if machine.phase == .queued { becameDue(&effects) } else { proceed(isCounted: false, &effects) }
     }
 

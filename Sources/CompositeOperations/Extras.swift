@@ -41,8 +41,10 @@ final class Extras {
     var task: (number: Int32, task: Task<Void, Never>)?
     var isTaskCancelled = false
     var timers: [OperationTimer] = []
-    /// What a resolver was asked about.
+    /// A leaf: what a resolver was asked about.
     var pendingCause: Cause?
+    /// The fallback of a resolver has been posted.
+    var hasFallenBack = false
 
     /// Something that a handler is told, in its turn.
     struct Notice {

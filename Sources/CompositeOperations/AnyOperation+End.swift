@@ -54,15 +54,16 @@ extension AnyOperation {
         var top = self
         while let parent = top.parent, !top.isDropped, parent.childDecided(top, &effects) { top = parent }
         // Step 3. Those above have ended a live attempt each.
+        var isWithinReach = top.machine.end != .finished && top.machine.phase == .ending && !top.isOutOfReach
         var operation = self
         var units = freed
         while true {
             let isTop = operation === top
             let parent = operation.parent
             if units > 0 {
-                operation.letGo(units, &effects)
+                operation.letGo(units, isWithinReach: isWithinReach, &effects)
             } else if operation.machine.isQuiescent {
-                _ = operation.quiesce(&effects)  // it never was counted
+                _ = operation.quiesce(&isWithinReach, &effects)  // it never was counted
             }
             if isTop { break }
             operation = parent!

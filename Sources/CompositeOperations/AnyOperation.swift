@@ -187,7 +187,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     final func enter(_ domain: Unmanaged<Domain>) {
         let bits = UInt(bitPattern: domain.retain().toOpaque())
         if let former = Self.domain(domainBits.exchange(bits, ordering: .acquiringAndReleasing)) {
-            ensureExtras().formerDomain = former.takeRetainedValue()
+            ensureExtras().formerDomains.append(former.takeRetainedValue())
         }
     }
 

@@ -143,10 +143,12 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         }
         let isOver = look {
             if machine.out == 0 { return false }  // it has returned already
+            // What ended the attempt saw no task; and what is out may be the next attempt, with a task of its own.
+            if machine.isDecided || machine.attempt != number { return true }
             let extras = ensureExtras()
             extras.task = (number, task)
-            extras.isTaskCancelled = machine.isDecided || machine.attempt != number
-            return extras.isTaskCancelled
+            extras.isTaskCancelled = false
+            return false
         }
         if isOver { task.cancel() }
     }

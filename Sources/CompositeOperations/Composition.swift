@@ -170,7 +170,10 @@ final class Composition: Domain, @unchecked Sendable {
 
     /// Something of its own ended the attempt badly: the block threw, or the time was over.
     func attemptEnded(_ cause: Cause, of composite: AnyOperation, _ effects: inout Effects) {
-        guard composite.machine.phase == .executing else { return }
+        guard composite.machine.phase == .executing else {
+            if composite.machine.phase == .deciding { causes.append(cause) }
+            return
+        }
         causes.append(cause)
         if beginRound(composite, &effects) { composite.carryUp(1, &effects) }
     }
@@ -229,7 +232,7 @@ final class Composition: Domain, @unchecked Sendable {
         children = []
         unfinished = 0
         epoch += 1
-        causes = []
+        giveUpCauses(&effects)
         hasLateCauses = false
         hasThrown = false
         hasRefused = false
@@ -246,15 +249,25 @@ final class Composition: Domain, @unchecked Sendable {
         if !dropped.isEmpty { effects.add(.release(Leftovers(dropped))) }
     }
 
+    /// The errors in them are the user's, to be released under no lock.
+    private func giveUpCauses(_ effects: inout Effects) {
+        if causes.isEmpty { return }
+        effects.add(.giveUp(causes, nil))
+        causes = []
+    }
+
     /// Everything that has not finished is to be done again, in the same epoch, when the composite begins.
     func reawakenChildren(of composite: AnyOperation, _ effects: inout Effects) {
         var walk = [self]
         while let composition = walk.popLast() {
-            composition.causes = []
+            composition.giveUpCauses(&effects)
             composition.hasLateCauses = false
             composition.order.restart()
             for child in composition.children where !child.isFinishedForGood {
-                child.badEnd = nil
+                if let badEnd = child.badEnd {
+                    effects.add(.giveUp([], badEnd))
+                    child.badEnd = nil
+                }
                 child.isFinal = false
                 guard let below = child.composition else {
                     child.machine.reawaken(.rerun)
@@ -270,6 +283,7 @@ final class Composition: Domain, @unchecked Sendable {
 
     /// An attempt begins with the children that are there.
     func goOn(_ composite: AnyOperation, _ effects: inout Effects) {
+        guard composite.machine.phase == .executing else { return }  // a round around it came first
         if hasLateCauses {
             hasLateCauses = false
             if beginRound(composite, &effects) { composite.carryUp(1, &effects) }

@@ -44,7 +44,12 @@ let package = Package(
             dependencies: ["CScheduler"],
             swiftSettings: settings + [.strictMemorySafety()]
         ),
-        .target(name: "CompositeOperations", dependencies: ["Scheduling"], swiftSettings: settings),
+        .target(
+            name: "CompositeOperations",
+            dependencies: ["Scheduling"],
+            exclude: ["DESIGN.md"],
+            swiftSettings: settings
+        ),
 
         // Only the launcher: what it launches is the package in Benchmarks, with dependencies of its own, so that who depends
         // on this package fetches nothing else.

@@ -57,6 +57,7 @@ check "the C above is not formatted; clang-format -i corrects it." \
 # clang-format does not break comments here (see .clang-format), so it does not see them.
 forbid "a line of C has more than 110 columns." '^.{111}' '*.c' '*.h' '*.cpp' '*.hpp'
 check "shellcheck objects to the above." shellcheck "${shell_files[@]}"
+check "the list of Swift mutants is out of date." Scripts/swift-mutants --check
 
 forbid "unsafeFlags keeps other packages from depending on this one by version." 'unsafeFlags' '*.swift'
 forbid "only CScheduler/src/port*.h name atomics." \

@@ -28,14 +28,16 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         case async(@Sendable () async throws -> Success)
     }
 
-    final var body: Body
+    @exclusivity(unchecked) final var body: Body
 
+    @_specialize(where Success == Void)
     init(
-        body: Body, on target: (any ExecutionTarget)?, options: OperationOptions?, domain: Domain? = nil,
-        inheriting queue: COOperationQueue? = nil
+        body: Body, on target: (any ExecutionTarget)?, options: OperationOptions?,
+        within composite: AnyOperation? = nil,
+        admission queue: COOperationQueue? = nil
     ) {
         self.body = body
-        super.init(on: target, options: options, composition: nil, domain: domain, inheriting: queue)
+        super.init(on: target, options: options, composition: nil, within: composite, admission: queue)
     }
 
     /// Prepares an operation; ``AnyOperation/start()`` starts it.
@@ -93,6 +95,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
 
     // MARK: Run
 
+    @_specialize(where Success == Void)
     override final func execute(_ number: Int32) {
         // Read without the lock: a block is out.
         switch body {
@@ -115,7 +118,8 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         }
     }
 
-    private final func executeAsync(_ number: Int32, _ block: @escaping @Sendable () async throws -> Success) {
+    private final func executeAsync(_ number: Int32, _ block: @escaping @Sendable () async throws -> Success)
+    {
         let executor = target == nil ? Scheduler.shared : target as? any TaskExecutor
         let task = Task(executorPreference: executor) {
             do {
@@ -280,7 +284,7 @@ extension AnyOperation {
     final func addCancelHandler(_ number: Int32, _ handler: @escaping @Sendable (CancelReason) -> Void) {
         change { effects in
             guard machine.attempt == number else { return }
-            if case .cancelled(let reason)? = badEnd, machine.isDecided {
+            if let reason = badEnd?.reason, machine.isDecided {
                 post(&effects) { _ in handler(reason) }
             } else if !machine.isDecided {
                 ensureExtras().onCancel.append((number, handler))
@@ -309,7 +313,8 @@ extension AnyOperation {
                 }
             } onCancel: {
                 let waiting = look { () -> CheckedContinuation<Void, Never>? in
-                    guard let extras, let index = extras.resumed.firstIndex(where: { $0.ticket == ticket }) else {
+                    guard let extras, let index = extras.resumed.firstIndex(where: { $0.ticket == ticket })
+                    else {
                         return nil
                     }
                     return extras.resumed.remove(at: index).continuation
@@ -323,7 +328,6 @@ extension AnyOperation {
     private final func reasonToStop(_ number: Int32) -> CancelReason? {
         if machine.attempt != number { return CancelReason() }
         guard machine.isDecided else { return nil }
-        if case .cancelled(let reason)? = badEnd { return reason }
-        return CancelReason()
+        return badEnd?.reason ?? CancelReason()
     }
 }

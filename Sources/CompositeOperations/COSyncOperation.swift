@@ -24,10 +24,13 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
     public init(
         on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard, _ block: Block? = nil
     ) {
-        waiter = Waiter(for: target?._admission.map(\.target) ?? target)
+        let queue = target?._admission
+        waiter = Waiter(for: queue == nil ? target : queue?.target)
+        var body = Body.none
+        if let block { body = .token(block) }
+        // Aimed at the queue that has given its slot to the caller, it runs within that slot.
         super.init(
-            body: block.map { .token($0) } ?? .none, on: waiter, options: options,
-            inheriting: target?._admission === COQueues.slot ? nil : target?._admission)
+            body: body, on: waiter, options: options, admission: queue === COQueues.slot ? nil : queue)
     }
 
     override func makeBlank(_ body: Body) -> COOperation<Success> {
@@ -81,7 +84,9 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
     @available(*, noasync)
     final func startAndWait(until deadline: ContinuousClock.Instant?) -> Bool {
         if COQueues.hasSink, withUnsafeCurrentTask(body: { $0 != nil }) {
-            change { effects in _ = refuse("nothing, but a sync operation blocks a thread of a task", &effects) }
+            change { effects in
+                _ = refuse("nothing, but a sync operation blocks a thread of a task", &effects)
+            }
         }
         look {
             let extras = ensureExtras()

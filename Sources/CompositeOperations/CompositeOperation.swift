@@ -9,16 +9,16 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
     /// The registration block; gives what the value is made of.
     typealias Registration = @Sendable (AnyOperation, Int32) throws -> Results<Success>
 
-    final var registration: Registration?
-    private final var results: Results<Success>?
+    @exclusivity(unchecked) final var registration: Registration?
+    @exclusivity(unchecked) private final var results: Results<Success>?
 
     init(
         _ order: Composition.Order, registration: Registration?, on target: (any ExecutionTarget)?,
-        options: OperationOptions?, domain: Domain?, inheriting queue: COOperationQueue?
+        options: OperationOptions?, within composite: AnyOperation?
     ) {
         self.registration = registration
         super.init(
-            on: target, options: options, composition: Composition(order), domain: domain, inheriting: queue)
+            on: target, options: options, composition: Composition(order), within: composite)
     }
 
     override final var hasBlock: Bool { registration != nil }
@@ -188,11 +188,11 @@ public final class COCascadeOperation<Success: Sendable>: CompositeOperation<Suc
 
     init(
         registration: Registration?, on target: (any ExecutionTarget)?, options: OperationOptions?,
-        domain: Domain? = nil, inheriting queue: COOperationQueue? = nil
+        within composite: AnyOperation? = nil
     ) {
         super.init(
-            .cascade(CascadeMachine()), registration: registration, on: target, options: options, domain: domain,
-            inheriting: queue)
+            .cascade(CascadeMachine()), registration: registration, on: target, options: options,
+            within: composite)
     }
 
     /// Prepares a cascade; `start()` starts it.
@@ -209,7 +209,8 @@ public final class COCascadeOperation<Success: Sendable>: CompositeOperation<Suc
     override var kindName: String { "cascade" }
 
     override func makeCopy() -> AnyOperation {
-        let copy = COCascadeOperation(registration: nil, on: admission ?? target ?? Scheduler.shared, options: nil)
+        let copy = COCascadeOperation(
+            registration: nil, on: admission ?? target ?? Scheduler.shared, options: nil)
         copyComposite(to: copy)
         return copy
     }
@@ -234,7 +235,8 @@ public final class COCascadeOperation<Success: Sendable>: CompositeOperation<Suc
         _ block: @escaping Block, completion: (@Sendable () -> Void)? = nil,
         cancellation: (@Sendable (COCascadeOperation<Success>) -> Void)? = nil
     ) -> Bool {
-        prepare(Self.registration(block), completion: completion, decision: Self.decision(cancellation)) && start()
+        prepare(Self.registration(block), completion: completion, decision: Self.decision(cancellation))
+            && start()
     }
 
     static func decision(
@@ -257,17 +259,20 @@ public final class COCascadeOperation<Success: Sendable>: CompositeOperation<Suc
 /// ```
 ///
 /// - SeeAlso: seed 004, COTransactionalOperation; `DispatchGroup`.
-public final class COTransactionalOperation<Success: Sendable>: CompositeOperation<Success>, @unchecked Sendable {
+public final class COTransactionalOperation<Success: Sendable>: CompositeOperation<Success>,
+    @unchecked Sendable
+{
     /// A registration block.
     public typealias Block = @Sendable (TransactionScope) throws -> Results<Success>
 
     init(
         registration: Registration?, on target: (any ExecutionTarget)?, options: OperationOptions?,
-        domain: Domain? = nil, inheriting queue: COOperationQueue? = nil
+        within composite: AnyOperation? = nil
     ) {
         super.init(
-            .transactional(TransactionalMachine(width: options?.width)), registration: registration, on: target,
-            options: options, domain: domain, inheriting: queue)
+            .transactional(TransactionalMachine(width: options?.width)), registration: registration,
+            on: target,
+            options: options, within: composite)
     }
 
     /// Prepares a transactional operation; `start()` starts it.
@@ -299,13 +304,14 @@ public final class COTransactionalOperation<Success: Sendable>: CompositeOperati
         set { replaceRegistration(newValue.map(Self.registration)) }
     }
 
-    /// Starts it with a block; see ``COCascadeOperation/run(_:completion:cancellation:)``.
+    /// Starts it with a block; as a cascade's `run`.
     @discardableResult
     public func run(
         _ block: @escaping Block, completion: (@Sendable () -> Void)? = nil,
         cancellation: (@Sendable (COTransactionalOperation<Success>) -> Void)? = nil
     ) -> Bool {
-        prepare(Self.registration(block), completion: completion, decision: Self.decision(cancellation)) && start()
+        prepare(Self.registration(block), completion: completion, decision: Self.decision(cancellation))
+            && start()
     }
 
     static func decision(
@@ -339,7 +345,8 @@ extension COCascadeOperation where Success == Void {
     ) -> Bool {
         let registering: Block = Results<Void>.after(block)
         return prepare(
-            Self.registration(registering), completion: completion, decision: Self.decision(cancellation)) && start()
+            Self.registration(registering), completion: completion, decision: Self.decision(cancellation))
+            && start()
     }
 }
 
@@ -356,11 +363,13 @@ extension COTransactionalOperation where Success == Void {
     /// Starts it with a block.
     @discardableResult
     public func run(
-        _ block: @escaping @Sendable (TransactionScope) throws -> Void, completion: (@Sendable () -> Void)? = nil,
+        _ block: @escaping @Sendable (TransactionScope) throws -> Void,
+        completion: (@Sendable () -> Void)? = nil,
         cancellation: (@Sendable (COTransactionalOperation<Void>) -> Void)? = nil
     ) -> Bool {
         let registering: Block = Results<Void>.after(block)
         return prepare(
-            Self.registration(registering), completion: completion, decision: Self.decision(cancellation)) && start()
+            Self.registration(registering), completion: completion, decision: Self.decision(cancellation))
+            && start()
     }
 }

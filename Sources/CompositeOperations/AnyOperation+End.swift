@@ -182,17 +182,22 @@ extension AnyOperation {
     /// When the call returns, it and everything below it read cancelled, and no block below starts any more; blocks
     /// that run are awaited. Handlers are posted, not called.
     ///
+    /// - Parameter reason: nil: that somebody asked for it; while a decision is open, what asks for the decision, so that
+    ///   the outcome tells a failure then, when there is one.
     /// - Returns: false, and nothing was done, when its outcome is decided already.
     /// - Complexity: O(registered descendants).
     @discardableResult
-    public final func cancel(_ reason: CancelReason? = nil) -> Bool {
-        cancel(reason ?? CancelReason(), number: nil)
-    }
+    public final func cancel(_ reason: CancelReason? = nil) -> Bool { cancel(reason, number: nil) }
 
-    final func cancel(_ reason: CancelReason, number: Int32?) -> Bool {
+    final func cancel(_ reason: CancelReason?, number: Int32?) -> Bool {
         change { effects in
-            guard end(.cancelled, .cancelled(reason), number: number, &effects) else {
+            guard canEnd(number) else {
                 return refuse("cancel(), but it has ended, or the attempt is an old one", &effects)
+            }
+            if reason == nil, machine.phase == .deciding {
+                decideByCause(&effects)
+            } else {
+                end(.cancelled, .cancelled(reason ?? CancelReason()), &effects)
             }
             composition?.wasCancelled(self, &effects)
             return true

@@ -233,7 +233,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         /// Cancels the operation.
         @discardableResult
         public func cancel(_ reason: CancelReason? = nil) -> Bool {
-            operation.cancel(reason ?? CancelReason(), number: generation)
+            operation.cancel(reason, number: generation)
         }
 
         /// Closes the operation's gate.

@@ -106,7 +106,7 @@ extension AnyOperation {
         if Int(machine.attempt) >= resolver.maxAttempts {
             exhaust(resolver, &effects)
         } else if resolver.asksUser {
-            _ = machine.ask()
+            holdDecision()
             observe(&effects)
             let number = machine.attempt
             post(&effects) { operation in operation.ask(resolver, cause, number) }
@@ -132,18 +132,26 @@ extension AnyOperation {
         let pause = isWanted ? resolver.pause(after: Int(number)) : .zero
         change { effects in
             guard machine.phase == .deciding, machine.attempt == number else { return }
+            if composition?.isExhausted ?? false { return }  // another resolver's fallback decides
             if isWanted { redo(by: resolver, after: pause, &effects) } else { exhaust(resolver, &effects) }
         }
+        if composition != nil { decisionIsOver(number) }
+    }
+
+    /// A decision is asked for; or, if that was so before, one more holds it open. Under the lock.
+    private final func holdDecision() {
+        let isNew = machine.ask()
+        guard let composition else { return }
+        composition.holds = isNew ? 1 : composition.holds + 1
     }
 
     /// No attempt is left, or none is wanted. Under the lock.
     private final func exhaust(_ resolver: COOperationResolver, _ effects: inout Effects) {
         composition?.isExhausted = true
         guard let fallback = resolver.fallback else { return decideByCause(&effects) }
-        _ = machine.ask()
+        holdDecision()
         observe(&effects)
         let number = machine.attempt
-        composition?.holds = 1
         post(&effects) { operation in
             fallback(operation)
             operation.decisionIsOver(number)

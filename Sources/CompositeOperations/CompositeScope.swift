@@ -45,17 +45,19 @@ extension CompositeScope {
 
     /// Cancels the composite, unless it has started anew.
     @discardableResult
-    public func cancel(_ reason: CancelReason? = nil) -> Bool { isOfThisEpoch && control.cancel(reason) }
+    public func cancel(_ reason: CancelReason? = nil) -> Bool {
+        control.cancel(reason, number: nil, epoch: _epoch)
+    }
 
     /// Closes the composite's gate, unless it has started anew.
     @discardableResult
-    public func suspend() -> Bool { isOfThisEpoch && control.suspend() }
+    public func suspend() -> Bool { control.suspend(number: nil, epoch: _epoch) }
 
     /// Opens the composite's gate, unless it has started anew.
     @discardableResult
-    public func resume(_ mode: ResumeMode = .continue) -> Bool { isOfThisEpoch && control.resume(mode) }
-
-    private var isOfThisEpoch: Bool { control.look { control.composition?.epoch == _epoch } }
+    public func resume(_ mode: ResumeMode = .continue) -> Bool {
+        control.resume(mode, number: nil, epoch: _epoch)
+    }
 
     /// A value for the children of this epoch to share.
     public func shared<V>(_ initial: sending V) -> Shared<V> { Shared(initial) }
@@ -254,16 +256,30 @@ extension AnyOperation {
             return nil
         }
         if let refusal { throw refusal }
-        // While it is in no tree of ours, its own lock and ours are never held at once.
-        let isOpen = look { composition?.refusal(of: self, epoch: epoch) }
+        // While it is in no tree of ours, its own lock and ours are never held at once. So the tree counts its gate as
+        // closed before that is known: too high a count costs time, too low a one lets blocks through.
+        let isOpen = look { () -> RegistrationError? in
+            if let refusal = composition?.refusal(of: self, epoch: epoch) { return refusal }
+            domain!._withUnsafeGuaranteedRef { $0.closedGates += 1 }
+            return nil
+        }
         if let isOpen {
             child.look { child.isChild = false }
             throw isOpen
         }
-        child.look { child.enter(domain!) }
+        let isGateClosed = child.look {
+            if child.machine.isGateClosed, let former = child.domain {
+                former._withUnsafeGuaranteedRef { $0.closedGates -= 1 }
+            }
+            child.enter(domain!)
+            return child.machine.isGateClosed
+        }
         let tooLate = change { effects -> RegistrationError? in
             guard let composition else { return .ended }
-            if let refusal = composition.refusal(of: self, epoch: epoch) {
+            if !isGateClosed { domain!._withUnsafeGuaranteedRef { $0.closedGates -= 1 } }
+            // It may have been ended meanwhile, and then nothing could ever do it again.
+            let hasEnded: RegistrationError? = child.machine.phase == .ready ? nil : .alreadyStarted
+            if let refusal = composition.refusal(of: self, epoch: epoch) ?? hasEnded {
                 child.isChild = false
                 _ = refuse("a registration: \(refusal)", &effects)
                 return refusal

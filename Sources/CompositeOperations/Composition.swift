@@ -87,15 +87,11 @@ final class Composition: Domain, @unchecked Sendable {
 
     /// Accepted: see ``refusal(of:epoch:)``.
     func append(_ child: AnyOperation, to composite: AnyOperation, _ effects: inout Effects) {
-        if !child.machine.isTerminal { child.parent = composite }
+        child.parent = composite
         child.index = children.count
         children.append(child)
         unfinished += 1
-        if child.machine.isDecided {  // one that was made before, and ended meanwhile
-            if childDecided(child, of: composite, &effects) { composite.carryUp(1, &effects) }
-        } else if !(isRegistering && order.isCascade) {
-            startChildren(&effects)
-        }
+        if !(isRegistering && order.isCascade) { startChildren(&effects) }
     }
 
     /// Whether it is a child of this epoch.
@@ -187,6 +183,8 @@ final class Composition: Domain, @unchecked Sendable {
             return false
         }
         if let resolver = composite.extras?.options?.resolver, let cause = causes.first {
+            // So that the resolver may awake it; seen by nobody, unless user code is to be asked.
+            if composite.machine.ask() { holds = 0 }
             composite.resolve(resolver, cause, &effects)
             return false
         }

@@ -39,6 +39,8 @@ private enum Event {
     case reawaken(Machine.Redo)
     case pauseIsOver(Who)
     case proceed(gateIsOpen: Bool)
+    /// Whatever brings it nearer to its next block.
+    case advance
 }
 
 private let events: Generator<Event> = {
@@ -47,7 +49,7 @@ private let events: Generator<Event> = {
     let how = Generator.element(of: [Machine.Redo.rerun, .awake])
     let single: [(Int, Event)] = [
         (3, .start), (6, .post), (1, .refusal), (4, .leave), (2, .childBegins), (2, .childLeaves), (3, .settle),
-        (3, .ask), (3, .begin), (2, .suspend), (2, .resume), (1, .openAtEnd),
+        (3, .ask), (3, .begin), (2, .suspend), (2, .resume), (1, .openAtEnd), (30, .advance),
     ]
     return .frequency(
         single.map { (weight: $0.0, generator: .element(of: [$0.1])) } + [
@@ -110,7 +112,25 @@ private struct Trial {
 
     static let live: Set<Phase> = [.ready, .queued, .executing, .deciding, .delayed]
 
+    /// The event that ``Event/advance`` stands for.
+    private var step: Event {
+        switch machine.phase {
+        case .ready: .start
+        case .queued: posted == 0 ? .post : .turn(gateIsOpen: true)
+        case .delayed where out > 0: .leave
+        case .delayed where children > 0: .childLeaves
+        case .delayed where machine.isPaused: .pauseIsOver(.current)
+        case .delayed where machine.isHeldBack: .begin
+        case .delayed: .proceed(gateIsOpen: true)
+        case .executing: .redo(.rerun, paused: false, .current)
+        case .deciding: .redo(.awake, paused: false, .handle)
+        case .ending where out > 0: .leave
+        case .ending, .finished, .failed, .cancelled: .childLeaves
+        }
+    }
+
     mutating func apply(_ event: Event) throws {
+        if case .advance = event { return try apply(step) }
         let before = Sight(machine)
         let isAccepted = try happen(event, before)
         let after = Sight(machine)
@@ -295,6 +315,8 @@ private struct Trial {
             let answer = machine.resume()
             #expect(answer == (isLivePhase && before.isGateClosed))
             return answer
+
+        case .advance: return false
 
         case .openAtEnd:
             guard machine.isTerminal else { return false }

@@ -11,9 +11,7 @@
 extension AnyOperation {
     /// Whether an end would be accepted. Under the lock.
     @inline(__always)
-    final func canEnd(_ number: Int32?) -> Bool {
-        !machine.isDecided && (number == nil || number == machine.attempt)
-    }
+    final func canEnd(_ number: Int32?) -> Bool { machine.canEnd(number) }
 
     /// Decides its outcome. Under the lock.
     ///
@@ -40,7 +38,8 @@ extension AnyOperation {
     final func fail(_ error: any Error, number: Int32? = nil, _ effects: inout Effects) -> Bool {
         guard canEnd(number) else { return false }
         if composition == nil, let resolver = extras?.options?.resolver, machine.phase == .executing {
-            resolve(resolver, Cause(index: nil, child: nil, outcome: .failed(error)), &effects)
+            let cause = Cause(index: nil, child: nil, outcome: .failed(error))
+            if !resolve(resolver, cause, &effects) { decideByCause(&effects) }
             return true
         }
         return end(.failed, .failed(error), number: number, &effects)
@@ -55,15 +54,16 @@ extension AnyOperation {
         var top = self
         while let parent = top.parent, !top.isDropped, parent.childDecided(top, &effects) { top = parent }
         // Step 3. Those above have ended a live attempt each.
+        var isWithinReach = top.machine.end != .finished && top.machine.phase == .ending && !top.isOutOfReach
         var operation = self
         var units = freed
         while true {
             let isTop = operation === top
             let parent = operation.parent
             if units > 0 {
-                operation.letGo(units, &effects)
+                operation.letGo(units, isWithinReach: isWithinReach, &effects)
             } else if operation.machine.isQuiescent {
-                _ = operation.quiesce(&effects)  // it never was counted
+                _ = operation.quiesce(&isWithinReach, &effects)  // it never was counted
             }
             if isTop { break }
             operation = parent!
@@ -189,9 +189,9 @@ extension AnyOperation {
     @discardableResult
     public final func cancel(_ reason: CancelReason? = nil) -> Bool { cancel(reason, number: nil) }
 
-    final func cancel(_ reason: CancelReason?, number: Int32?, epoch: Int32? = nil) -> Bool {
+    final func cancel(_ reason: CancelReason?, number: Int32?) -> Bool {
         change { effects in
-            guard canEnd(number), isCurrent(number, epoch) else {
+            guard canEnd(number) else {
                 return refuse("cancel(), but it has ended, or the attempt is an old one", &effects)
             }
             if reason == nil, machine.phase == .deciding {

@@ -36,10 +36,11 @@ extension AnyOperation {
                 machine.phase == .executing || (machine.phase == .deciding && composition != nil),
                 !(composition?.isExhausted ?? false)
             else { return refuse("resolve(using:), but it neither executes nor may decide so", &effects) }
-            let cause =
-                composition?.causes.first ?? extras?.pendingCause
-                ?? Cause(index: nil, child: nil, outcome: .cancelled(CancelReason()))
-            resolve(resolver, cause, &effects)
+            // A round has marked the children already.
+            if composition != nil, machine.phase == .executing {
+                markDescendants(.cancelled(CancelReason(.parent, origin: id)), &effects)
+            }
+            if !resolve(resolver, composition?.causes.first, &effects) { decideByCause(&effects) }
             return true
         }
     }
@@ -53,7 +54,7 @@ extension AnyOperation {
         if how == .awake {
             // There is nothing to go on with unless the block had registered everything.
             guard let composition, machine.phase == .deciding, !composition.hasThrown else { return false }
-            if composition.isRegistering { how = .rerun }
+            if !composition.isWhole { how = .rerun }
         }
         guard let freed = machine.redo(how, paused: pause > .zero, number: number) else { return false }
         extras?.attemptEnded(self, &effects)
@@ -94,36 +95,45 @@ extension AnyOperation {
             if !isCounted { holdParent() }
             armAttemptTimeout(&effects)
             if extras != nil { observe(&effects) }
-            composition?.goOn(self, &effects)
+            effects.goOn(self)
             return true
         }
     }
 
-    /// Lets a resolver decide. Under the lock; it executes, or is a composite that decides.
-    final func resolve(_ resolver: COOperationResolver, _ cause: Cause, _ effects: inout Effects) {
-        let extras = ensureExtras()
-        extras.pendingCause = cause
-        if Int(machine.attempt) >= resolver.maxAttempts {
-            exhaust(resolver, &effects)
-        } else if resolver.asksUser {
-            holdDecision()
-            observe(&effects)
-            let number = machine.attempt
-            post(&effects) { operation in operation.ask(resolver, cause, number) }
-        } else {
-            redo(by: resolver, after: resolver.pause(after: Int(machine.attempt)), &effects)
+    /// Lets a resolver decide. Under the lock; it executes, or is a composite that decides, and what is below a
+    /// composite is marked.
+    ///
+    /// - Parameter cause: nil: somebody has asked for it.
+    /// - Returns: false: nothing is done again, and nobody is to be asked; the caller ends it, by cause.
+    final func resolve(_ resolver: COOperationResolver, _ cause: Cause?, _ effects: inout Effects) -> Bool {
+        if composition == nil {
+            let extras = ensureExtras()
+            if let former = extras.pendingCause { effects.add(.giveUp([former], nil)) }
+            extras.pendingCause = cause
         }
+        if machine.ask() { composition?.holds = 0 }
+        if Int(machine.attempt) >= resolver.maxAttempts { return exhaust(resolver, &effects) }
+        guard resolver.asksUser else {
+            return redo(by: resolver, after: resolver.pause(after: Int(machine.attempt)), &effects)
+        }
+        observe(&effects)
+        let number = machine.attempt
+        let cause = cause ?? Cause(index: nil, child: nil, outcome: .cancelled(CancelReason()))
+        composition?.holds += 1  // beside the handler's, which returns before
+        post(&effects) { operation in operation.ask(resolver, cause, number) }
+        return true
     }
 
-    private final func redo(by resolver: COOperationResolver, after pause: Duration, _ effects: inout Effects)
-    {
+    /// - Returns: as ``resolve(_:_:_:)``.
+    private final func redo(
+        by resolver: COOperationResolver, after pause: Duration, _ effects: inout Effects
+    ) -> Bool {
         if composition != nil, resolver.redo == .awake,
             redo(.awake, after: pause, clock: resolver.clock, &effects)
         {
-            return
+            return true
         }
-        if redo(.rerun, after: pause, clock: resolver.clock, &effects) { return }
-        decideByCause(&effects)
+        return redo(.rerun, after: pause, clock: resolver.clock, &effects)
     }
 
     /// Calls what the user gave to the resolver: as a notice, under no lock.
@@ -132,30 +142,30 @@ extension AnyOperation {
         let pause = isWanted ? resolver.pause(after: Int(number)) : .zero
         change { effects in
             guard machine.phase == .deciding, machine.attempt == number else { return }
-            if composition?.isExhausted ?? false { return }  // another resolver's fallback decides
-            if isWanted { redo(by: resolver, after: pause, &effects) } else { exhaust(resolver, &effects) }
+            composition?.holds -= 1
+            let isGoingOn =
+                isWanted ? redo(by: resolver, after: pause, &effects) : exhaust(resolver, &effects)
+            if !isGoingOn { decideByCause(&effects) }
         }
-        if composition != nil { decisionIsOver(number) }
     }
 
-    /// A decision is asked for; or, if that was so before, one more holds it open. Under the lock.
-    private final func holdDecision() {
-        let isNew = machine.ask()
-        guard let composition else { return }
-        composition.holds = isNew ? 1 : composition.holds + 1
-    }
-
-    /// No attempt is left, or none is wanted. Under the lock.
-    private final func exhaust(_ resolver: COOperationResolver, _ effects: inout Effects) {
+    /// No attempt is left, or none is wanted. Under the lock; it decides.
+    ///
+    /// - Returns: as ``resolve(_:_:_:)``.
+    private final func exhaust(_ resolver: COOperationResolver, _ effects: inout Effects) -> Bool {
         composition?.isExhausted = true
-        guard let fallback = resolver.fallback else { return decideByCause(&effects) }
-        holdDecision()
+        let extras = ensureExtras()
+        // Once: a composite around it may have it done again.
+        guard let fallback = resolver.fallback, !extras.hasFallenBack else { return false }
+        extras.hasFallenBack = true
         observe(&effects)
         let number = machine.attempt
+        composition?.holds += 1
         post(&effects) { operation in
             fallback(operation)
             operation.decisionIsOver(number)
         }
+        return true
     }
 
     /// Whoever was asked has not decided: that is a decision, too.
@@ -178,8 +188,7 @@ extension AnyOperation {
 
     /// The first failure among the causes; else a cancellation.
     final var badEndByCause: BadEnd {
-        let causes = composition?.causes ?? []
-        let all = causes.isEmpty ? [extras?.pendingCause].compactMap(\.self) : causes
+        let all = composition?.causes ?? [extras?.pendingCause].compactMap(\.self)
         for case .failed(let error) in all.map(\.outcome) { return .failed(error) }
         if composition != nil {
             guard case .cancelled(let reason)? = all.first?.outcome else {

@@ -187,7 +187,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     final func enter(_ domain: Unmanaged<Domain>) {
         let bits = UInt(bitPattern: domain.retain().toOpaque())
         if let former = Self.domain(domainBits.exchange(bits, ordering: .acquiringAndReleasing)) {
-            ensureExtras().formerDomain = former.takeRetainedValue()
+            ensureExtras().formerDomains.append(former.takeRetainedValue())
         }
     }
 
@@ -250,6 +250,9 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
 
     /// Whether an attempt is under way: it executes, or a decision is asked for. Also while suspended.
     public final var isExecuting: Bool { look { machine.phase == .executing || machine.phase == .deciding } }
+
+    /// Whether its start is somebody else's: the composite's that it belongs to, or has been made already.
+    package final var willBeStarted: Bool { look { isChild || machine.phase != .ready } }
 
     /// Whether its own gate, or one above it, is closed.
     public final var isSuspended: Bool { look { !machine.isDecided && !gateIsOpen } }

@@ -45,19 +45,17 @@ extension CompositeScope {
 
     /// Cancels the composite, unless it has started anew.
     @discardableResult
-    public func cancel(_ reason: CancelReason? = nil) -> Bool {
-        control.cancel(reason, number: nil, epoch: _epoch)
-    }
+    public func cancel(_ reason: CancelReason? = nil) -> Bool { isOfThisEpoch && control.cancel(reason) }
 
     /// Closes the composite's gate, unless it has started anew.
     @discardableResult
-    public func suspend() -> Bool { control.suspend(number: nil, epoch: _epoch) }
+    public func suspend() -> Bool { isOfThisEpoch && control.suspend() }
 
     /// Opens the composite's gate, unless it has started anew.
     @discardableResult
-    public func resume(_ mode: ResumeMode = .continue) -> Bool {
-        control.resume(mode, number: nil, epoch: _epoch)
-    }
+    public func resume(_ mode: ResumeMode = .continue) -> Bool { isOfThisEpoch && control.resume(mode) }
+
+    private var isOfThisEpoch: Bool { control.look { control.composition?.epoch == _epoch } }
 
     /// A value for the children of this epoch to share.
     public func shared<V>(_ initial: sending V) -> Shared<V> { Shared(initial) }
@@ -242,6 +240,7 @@ extension AnyOperation {
             var refusal = composition.refusal(of: self, epoch: epoch)
             if refusal == nil, let step, !composition.isChild(step) { refusal = .notAnEarlierStep }
             guard let refusal else { return composition.append(child, to: self, &effects) }
+            composition.refused(refusal)
             _ = child.refuse("a registration: \(refusal)", &effects)
             child.end(.failed, .failed(refusal), &effects)
         }
@@ -256,33 +255,36 @@ extension AnyOperation {
             return nil
         }
         if let refusal { throw refusal }
-        // While it is in no tree of ours, its own lock and ours are never held at once. So the tree counts its gate as
-        // closed before that is known: too high a count costs time, too low a one lets blocks through.
-        let isOpen = look { () -> RegistrationError? in
-            if let refusal = composition?.refusal(of: self, epoch: epoch) { return refusal }
+        // While it is in no tree of ours, its own lock and ours are never held at once.
+        let isClosed = look { () -> RegistrationError? in
+            if let composition, let refusal = composition.refusal(of: self, epoch: epoch) {
+                composition.refused(refusal)
+                return refusal
+            }
+            // Its gate may be closed, and is one of the tree's as soon as it enters: counted before, for that case.
             domain!._withUnsafeGuaranteedRef { $0.closedGates += 1 }
             return nil
         }
-        if let isOpen {
+        if let isClosed {
             child.look { child.isChild = false }
-            throw isOpen
+            throw isClosed
         }
-        let isGateClosed = child.look {
-            if child.machine.isGateClosed, let former = child.domain {
-                former._withUnsafeGuaranteedRef { $0.closedGates -= 1 }
-            }
+        let hadClosedGate = child.look {
             child.enter(domain!)
             return child.machine.isGateClosed
         }
         let tooLate = change { effects -> RegistrationError? in
+            if !hadClosedGate { domain!._withUnsafeGuaranteedRef { $0.closedGates -= 1 } }
             guard let composition else { return .ended }
-            if !isGateClosed { domain!._withUnsafeGuaranteedRef { $0.closedGates -= 1 } }
-            // It may have been ended meanwhile, and then nothing could ever do it again.
-            let hasEnded: RegistrationError? = child.machine.phase == .ready ? nil : .alreadyStarted
-            if let refusal = composition.refusal(of: self, epoch: epoch) ?? hasEnded {
+            if let refusal = composition.refusal(of: self, epoch: epoch) {
                 child.isChild = false
+                composition.refused(refusal)
                 _ = refuse("a registration: \(refusal)", &effects)
                 return refusal
+            }
+            guard child.machine.phase == .ready else {  // ended meanwhile, by itself: that is final
+                child.isChild = false
+                return .alreadyStarted
             }
             if child.admission == nil { child.admission = admission }
             composition.append(child, to: self, &effects)

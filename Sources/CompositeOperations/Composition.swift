@@ -56,6 +56,10 @@ final class Composition: Domain, @unchecked Sendable {
     @exclusivity(unchecked) var isRegistering = false
     /// The registration block threw.
     @exclusivity(unchecked) var hasThrown = false
+    /// A child of the registration block was refused, because the attempt was over.
+    @exclusivity(unchecked) var hasRefused = false
+    /// The registration block has returned, and every child of it was accepted.
+    @exclusivity(unchecked) var isWhole = false
     /// What ended the attempt, the first one first.
     @exclusivity(unchecked) var causes: [Cause] = []
     /// A child that waits for the attempt to begin has ended meanwhile.
@@ -85,9 +89,14 @@ final class Composition: Domain, @unchecked Sendable {
         }
     }
 
+    /// A registration was refused: if it was the block's, whoever goes on with this epoch would lose the child.
+    func refused(_ error: RegistrationError) {
+        if isRegistering, error == .ended || error == .deciding { hasRefused = true }
+    }
+
     /// Accepted: see ``refusal(of:epoch:)``.
     func append(_ child: AnyOperation, to composite: AnyOperation, _ effects: inout Effects) {
-        child.parent = composite
+        if !child.machine.isTerminal { child.parent = composite }
         child.index = children.count
         children.append(child)
         unfinished += 1
@@ -108,6 +117,7 @@ final class Composition: Domain, @unchecked Sendable {
 
     /// The registration block has returned, and the attempt that called it is the current one.
     func registrationHasClosed(_ composite: AnyOperation, _ effects: inout Effects) {
+        isWhole = !hasRefused
         if order.isCascade { startChildren(&effects) }
         completeIfDone(composite, &effects)
     }
@@ -160,7 +170,10 @@ final class Composition: Domain, @unchecked Sendable {
 
     /// Something of its own ended the attempt badly: the block threw, or the time was over.
     func attemptEnded(_ cause: Cause, of composite: AnyOperation, _ effects: inout Effects) {
-        guard composite.machine.phase == .executing else { return }
+        guard composite.machine.phase == .executing else {
+            if composite.machine.phase == .deciding { causes.append(cause) }
+            return
+        }
         causes.append(cause)
         if beginRound(composite, &effects) { composite.carryUp(1, &effects) }
     }
@@ -182,10 +195,7 @@ final class Composition: Domain, @unchecked Sendable {
             }
             return false
         }
-        if let resolver = composite.extras?.options?.resolver, let cause = causes.first {
-            // So that the resolver may awake it; seen by nobody, unless user code is to be asked.
-            if composite.machine.ask() { holds = 0 }
-            composite.resolve(resolver, cause, &effects)
+        if let resolver = composite.extras?.options?.resolver, composite.resolve(resolver, causes.first, &effects) {
             return false
         }
         let bad = composite.badEndByCause
@@ -222,9 +232,11 @@ final class Composition: Domain, @unchecked Sendable {
         children = []
         unfinished = 0
         epoch += 1
-        causes = []
+        giveUpCauses(&effects)
         hasLateCauses = false
         hasThrown = false
+        hasRefused = false
+        isWhole = false
         isRegistering = false
         order.restart()
         for child in dropped {
@@ -237,31 +249,41 @@ final class Composition: Domain, @unchecked Sendable {
         if !dropped.isEmpty { effects.add(.release(Leftovers(dropped))) }
     }
 
+    /// The errors in them are the user's, to be released under no lock.
+    private func giveUpCauses(_ effects: inout Effects) {
+        if causes.isEmpty { return }
+        effects.add(.giveUp(causes, nil))
+        causes = []
+    }
+
     /// Everything that has not finished is to be done again, in the same epoch, when the composite begins.
     func reawakenChildren(of composite: AnyOperation, _ effects: inout Effects) {
         var walk = [self]
         while let composition = walk.popLast() {
-            composition.causes = []
+            composition.giveUpCauses(&effects)
             composition.hasLateCauses = false
             composition.order.restart()
             for child in composition.children where !child.isFinishedForGood {
-                child.badEnd = nil
+                if let badEnd = child.badEnd {
+                    effects.add(.giveUp([], badEnd))
+                    child.badEnd = nil
+                }
                 child.isFinal = false
                 guard let below = child.composition else {
                     child.machine.reawaken(.rerun)
                     child.observe(&effects)
                     continue
                 }
-                let canGoOn = child.machine.runs > 0 && !below.isRegistering && !below.hasThrown
-                child.machine.reawaken(canGoOn ? .awake : .rerun)
+                child.machine.reawaken(below.isWhole ? .awake : .rerun)
                 child.observe(&effects)
-                if canGoOn { walk.append(below) } else { below.dropChildren(of: child, &effects) }
+                if below.isWhole { walk.append(below) } else { below.dropChildren(of: child, &effects) }
             }
         }
     }
 
     /// An attempt begins with the children that are there.
     func goOn(_ composite: AnyOperation, _ effects: inout Effects) {
+        guard composite.machine.phase == .executing else { return }  // a round around it came first
         if hasLateCauses {
             hasLateCauses = false
             if beginRound(composite, &effects) { composite.carryUp(1, &effects) }
@@ -305,9 +327,8 @@ extension AnyOperation {
     /// Its turn among its siblings has come. Under the lock.
     @inline(__always)
     final func startAsChild(_ effects: inout Effects) {
-        let isFirst = machine.attempt == 0
         guard machine.begin() else { return }
-        if isFirst { began(&effects) }
+        began(&effects)  // also when it is begun again: its end, taken back since, has disarmed its timers
         if machine.phase == .queued { becameDue(&effects) } else { proceed(isCounted: false, &effects) }
     }
 

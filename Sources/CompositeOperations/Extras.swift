@@ -9,7 +9,7 @@ final class Extras {
     /// The default queue in force where it was created.
     var scope: COQueues.Scope?
     /// See `AnyOperation.enter`.
-    var formerDomain: Domain?
+    var formerDomains: [Domain] = []
 
     // Handlers, until the end.
     var completion: (@Sendable (AnyOperation) -> Void)?
@@ -41,8 +41,10 @@ final class Extras {
     var task: (number: Int32, task: Task<Void, Never>)?
     var isTaskCancelled = false
     var timers: [OperationTimer] = []
-    /// What a resolver was asked about.
+    /// A leaf: what a resolver was asked about.
     var pendingCause: Cause?
+    /// The fallback of a resolver has been posted.
+    var hasFallenBack = false
 
     /// Something that a handler is told, in its turn.
     struct Notice {
@@ -72,7 +74,10 @@ final class Extras {
     }
 
     private func endTokens(_ effects: inout Effects) {
-        onCancel = []
+        if !onCancel.isEmpty {
+            effects.add(.forget(onCancel))
+            onCancel = []
+        }
         if let task {
             isTaskCancelled = true
             effects.add(.cancel(task.task))
@@ -201,6 +206,7 @@ extension AnyOperation {
             extras.isDelivering = !extras.notices.isEmpty
             return extras.isDelivering
         }
+        withExtendedLifetime(notice) {}  // released here, under no lock
         if isMore { deliverNotices() }
     }
 
@@ -238,10 +244,6 @@ extension AnyOperation {
         guard let error = badEnd?.error, COQueues.hasSink, !isChild,
             extras.map({ !$0.isObserved && $0.awaiters.isEmpty && $0.waiters.isEmpty }) ?? true
         else { return }
-        effects.add(
-            .tell(
-                COQueues.Diagnostic(
-                    operation: id, attempt: Int(machine.attempt), state: label,
-                    message: "failed, and nobody looked: \(error)")))
+        effects.add(.tellOfFailure(self, Int(machine.attempt), label, error))
     }
 }

@@ -194,7 +194,10 @@ public struct COOperationResolver: Sendable {
         case .custom(let pause): return max(pause(attempt), .zero)
         case .exponential(let first, let factor, let limit, let jitter):
             var pause = first
-            for _ in 1..<max(attempt, 1) where pause < limit { pause = pause * factor }
+            // Not beyond the limit, where the product may be no Duration.
+            for _ in 1..<max(attempt, 1) where pause < limit {
+                pause = pause > limit / factor ? limit : pause * factor
+            }
             pause = max(.zero, min(pause, limit))
             return jitter == 0 ? pause : pause * (1 - Double.random(in: 0...jitter))
         }

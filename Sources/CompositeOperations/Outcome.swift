@@ -147,7 +147,7 @@ public enum RegistrationError: Error, Hashable, Sendable {
     case deciding
     /// The scope belongs to an earlier run of the registration block.
     case stale
-    /// The child has been started, or has ended.
+    /// The child has been started.
     case alreadyStarted
     /// The child belongs to a composite.
     case hasParent

@@ -86,7 +86,7 @@ extension AnyOperation {
                 if let composition {
                     composition.attemptEnded(cause, of: self, &effects)
                 } else if let resolver = extras?.options?.resolver {
-                    resolve(resolver, cause, &effects)
+                    if !resolve(resolver, cause, &effects) { decideByCause(&effects) }
                 } else {
                     end(.cancelled, .cancelled(reason), &effects)
                 }

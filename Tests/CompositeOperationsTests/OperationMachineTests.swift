@@ -341,7 +341,7 @@ private struct Trial {
 @Suite(.watched(testLimit)) struct OperationMachineTests {
     @Test func `random events keep to the table, and to the invariants`() async {
         await forAll(
-            events.array(count: 0...120), cases: scaled(3_000),
+            events.array(count: 0...120), cases: scaled(500),
             covering: [
                 .cover(20, "it is redone") { Self.run($0)?.machine.attempt ?? 0 > 1 },
                 .cover(10, "it is decided upon") { Self.run($0)?.seen.contains(.deciding) ?? false },

@@ -1,6 +1,7 @@
 // QueueTests - the admission queue: orders (G32), slots (G33), nesting (G34), and how it is emptied (G35).
 
 import CompositeOperations
+import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
 import Testing
@@ -100,6 +101,60 @@ import Testing
             _ = await young?.outcome
             await queue.idle()
         }
+    }
+
+    /// The same, made certain: a target of handlers is told of the first displacement before the second one is
+    /// cancelled, and moves that one then.
+    @Test func `what a handler's target does to a displaced operation does not put it back into a line`()
+        async throws
+    {
+        final class Meddler: ExecutionTarget {
+            let meddle = Locked<(@Sendable () -> Void)?>(nil)
+            var isCurrent: Bool { false }
+            func submit(_ work: COQueues.Work) {
+                meddle.withLock { $0 }?()
+                elsewhere.async { work.run() }
+            }
+        }
+        let (queue, first) = await occupied(.aggressiveLIFO, pendingLimit: 2)
+        #expect(await eventually { first.operation.tree.contains("returned without an end") })
+        let meddler = Meddler()
+        let isBack = Log<Bool>()
+        let runs = Count()
+        let told = COOperation<Void>(on: queue, options: OperationOptions(handlerTarget: meddler)) { _ in }
+        told.onOutcome { _ in }
+        told.start()
+        let second = operation(on: queue) { runs.add() }
+        meddler.meddle.withLock { meddle in
+            meddle = {
+                second.suspend()
+                second.resume()
+                let all = queue.pendingOperations + queue.runningOperations
+                isBack.add(all.contains { $0 === second })
+                first.finish()
+            }
+        }
+        queue.pendingLimit = 1
+        try await operation(on: queue) {}.value
+        #expect(await second.outcome.reason?.kind == .displaced)
+        #expect(await told.outcome.reason?.kind == .displaced)
+        #expect(isBack.entries == [false])
+        #expect(runs.value == 0 && second.numberOfRuns == 0)
+        await queue.idle()
+    }
+
+    @Test func `who waits for an idle queue hears when the last ones are displaced together`() async throws {
+        let queue = COOperationQueue(.aggressiveLIFO, runningLimit: 1, pendingLimit: 3)
+        queue.suspend()
+        for _ in 0..<3 { operation(on: queue) {} }
+        let idle = Task { await queue.idle() }
+        // It waits, or will find the queue empty; either has to end.
+        for _ in 0..<100 { await Task.yield() }
+        queue.pendingLimit = 0
+        let newcomer = operation(on: queue) {}
+        #expect(await newcomer.outcome.reason?.kind == .displaced)
+        await idle.value
+        #expect(queue.operationCount == 0)
     }
 
     @Test func `children go before what is pending, in their order, and are never displaced`() async throws {

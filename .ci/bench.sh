@@ -30,7 +30,7 @@ END
 ) || fail "$latest cannot be read; why is said above."
 
 readonly at_least=10
-run_tests "$at_least" 300 -c release --package-path Benchmarks --scratch-path .build/benchmarks
+run_tests benchmarks "$at_least" 300
 
 echo "bench: $summary, all results are right, $latest can be read, and $tests_passed tests" \
     "of the program passed."

@@ -89,7 +89,9 @@ private struct Trial<Machine: ChildOrder> {
             guard finished.indices.contains(child) else { return }
             #expect(!finished[child], "a finished child is not done again")
             #expect(!started.contains(child), "at most once per attempt")
-            if isCascade { #expect(finished[..<child].allSatisfy { $0 }, "an earlier child has not finished") }
+            if isCascade {
+                #expect(finished[..<child].allSatisfy { $0 }, "an earlier child has not finished")
+            }
             if let last = started.last { #expect(child > last, "in the order of registration") }
             started.append(child)
             inFlight.insert(child)
@@ -111,7 +113,8 @@ private struct Trial<Machine: ChildOrder> {
 }
 
 @Suite(.watched(testLimit)) struct ChildOrderTests {
-    @Test func `a cascade starts each child after those before it, once per attempt, and forgets none`() async {
+    @Test func `a cascade starts each child after those before it, once per attempt, and forgets none`() async
+    {
         await forAll(events.array(count: 0...80), cases: scaled(3_000)) { events in
             var trial = Trial(CascadeMachine(), width: 1)
             for event in events { trial.apply(event, isCascade: true) }
@@ -119,11 +122,13 @@ private struct Trial<Machine: ChildOrder> {
         }
     }
 
-    @Test func `a transaction starts each child once per attempt, within its width, and forgets none`() async {
+    @Test func `a transaction starts each child once per attempt, within its width, and forgets none`() async
+    {
         let width = Generator.frequency([
             (1, Generator<Int?>.element(of: [nil])), (4, Generator.int(in: 1...4).map { .some($0) }),
         ])
-        await forAll(Generator.zip(events.array(count: 0...80), width), cases: scaled(3_000)) { events, width in
+        await forAll(Generator.zip(events.array(count: 0...80), width), cases: scaled(3_000)) {
+            events, width in
             var trial = Trial(TransactionalMachine(width: width), width: width ?? .max)
             for event in events { trial.apply(event, isCascade: false) }
             trial.drain(isCascade: false)

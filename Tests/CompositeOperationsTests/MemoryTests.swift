@@ -36,7 +36,9 @@ private struct Gone {
 
     // MARK: G37
 
-    @Test func `an ended leaf has given up its block and its closures, while its handle is held`() async throws {
+    @Test func `an ended leaf has given up its block and its closures, while its handle is held`()
+        async throws
+    {
         for end in End.allCases {
             let released = Count()
             let one = COOperation<Int>(
@@ -143,7 +145,8 @@ private struct Gone {
                 let (gone, released) = (Gone(), Count())
                 let root = await build(fate, isNested, gone, released)
                 _ = await root.outcome
-                #expect(await eventually { gone.left == 0 }, "\(fate), \(isNested): \(gone.left) children left")
+                #expect(
+                    await eventually { gone.left == 0 }, "\(fate), \(isNested): \(gone.left) children left")
                 #expect(await eventually { released.value == 2 }, "\(fate), \(isNested): \(released.value)")
                 #expect(root.children.isEmpty && root.isEnded)
             }
@@ -186,14 +189,15 @@ private struct Gone {
             default: break
             }
         }
-        let root = cascadeOperation({ [inBlock] (cascade: CascadeScope) -> Void in
-            withExtendedLifetime(inBlock) {}
-            if isNested {
-                gone.watch(cascade.transactionalOperation { try fill($0) })
-            } else {
-                try fill(cascade)
-            }
-        }, cancellation: decide)
+        let root = cascadeOperation(
+            { [inBlock] (cascade: CascadeScope) -> Void in
+                withExtendedLifetime(inBlock) {}
+                if isNested {
+                    gone.watch(cascade.transactionalOperation { try fill($0) })
+                } else {
+                    try fill(cascade)
+                }
+            }, cancellation: decide)
         if fate == .cancelled || fate == .cancelledSuspended {
             await built.next()
             root.cancel()
@@ -253,7 +257,8 @@ private struct Gone {
         #expect(await eventually { gone.left == 0 })
     }
 
-    @Test func `an attempt's token, a decision's hold and a scope hold their operation, and nothing holds them`()
+    @Test
+    func `an attempt's token, a decision's hold and a scope hold their operation, and nothing holds them`()
         async throws
     {
         let gone = Gone()
@@ -454,7 +459,9 @@ private struct Gone {
         }
     }
 
-    @Test func `an operation that was cancelled before its start, and dropped, tells its handlers`() async throws {
+    @Test func `an operation that was cancelled before its start, and dropped, tells its handlers`()
+        async throws
+    {
         let told = Mail<CancelReason.Kind?>()
         func cancel() {
             let one = COOperation<Void> { $0.finish() }

@@ -80,7 +80,8 @@ private func check(_ seen: [Transition], of operation: AnyOperation) {
         check(transitions, of: one)
         #expect(
             transitions.map(\.to) == [
-                .ready, .suspended, .ready, .queued, .executing, .delayed, .suspended, .queued, .executing, .ending,
+                .ready, .suspended, .ready, .queued, .executing, .delayed, .suspended, .queued, .executing,
+                .ending,
                 .finished,
             ])
         #expect(transitions.map(\.attempt) == [0, 0, 0, 1, 1, 2, 2, 2, 2, 2, 2])
@@ -109,9 +110,10 @@ private func check(_ seen: [Transition], of operation: AnyOperation) {
         let all = await scopes.next()
         try await cascade.value
         #expect(
-            await outer.value.map(\.to) == [
-                .ready, .queued, .executing, .deciding, .delayed, .executing, .finished,
-            ].flatMap { $0 == .finished ? [.ending, .finished] : [$0] })
+            await outer.value.map(\.to)
+                == [
+                    .ready, .queued, .executing, .deciding, .delayed, .executing, .finished,
+                ].flatMap { $0 == .finished ? [.ending, .finished] : [$0] })
         let expected: [[OperationState]] = [
             [.ready, .queued, .executing, .ending, .finished],
             [
@@ -150,7 +152,9 @@ private func check(_ seen: [Transition], of operation: AnyOperation) {
             join(root)
             root.run { (group: TransactionScope) -> Void in
                 for index in 0..<3 {
-                    join(group.operation(options: OperationOptions(resolver: index == 0 ? resolver : nil), block))
+                    join(
+                        group.operation(
+                            options: OperationOptions(resolver: index == 0 ? resolver : nil), block))
                 }
                 join(
                     group.cascadeOperation { cascade in

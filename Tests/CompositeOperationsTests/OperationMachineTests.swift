@@ -48,7 +48,8 @@ private let events: Generator<Event> = {
     let end = Generator.element(of: [Machine.End.finished, .failed, .cancelled])
     let how = Generator.element(of: [Machine.Redo.rerun, .awake])
     let single: [(Int, Event)] = [
-        (3, .start), (6, .post), (1, .refusal), (4, .leave), (2, .childBegins), (2, .childLeaves), (3, .settle),
+        (3, .start), (6, .post), (1, .refusal), (4, .leave), (2, .childBegins), (2, .childLeaves),
+        (3, .settle),
         (3, .ask), (3, .begin), (2, .suspend), (2, .resume), (1, .openAtEnd), (30, .advance),
     ]
     return .frequency(
@@ -228,8 +229,13 @@ private struct Trial {
 
         case .decide(let end, let who):
             let number = who.number(before.attempt)
+            #expect(
+                machine.canEnd(number)
+                    == (isLivePhase && (phase != .deciding || who == .handle) && who != .old))
             let freed = machine.decide(end, number: number)
-            #expect((freed != nil) == (isLivePhase && who != .old))
+            // While a decision is asked for the attempt is over for its own token: only the handle may end it.
+            let isEntitled = who == .handle || (who == .current && phase != .deciding)
+            #expect((freed != nil) == (isLivePhase && isEntitled))
             guard let freed else { return false }
             #expect(freed == (isLive ? 1 : 0), "the attempt counts until its end, once")
             #expect(machine.phase == .ending && machine.end == end)
@@ -328,7 +334,8 @@ private struct Trial {
 
     private func checkLabels() {
         let open: [Phase: OperationState] = [
-            .ready: .ready, .queued: .queued, .executing: .executing, .deciding: .deciding, .delayed: .delayed,
+            .ready: .ready, .queued: .queued, .executing: .executing, .deciding: .deciding,
+            .delayed: .delayed,
             .ending: .ending, .finished: .finished, .failed: .failed, .cancelled: .cancelled,
         ]
         let canBeSuspended: Set<Phase> = [.ready, .queued, .executing, .delayed]
@@ -385,7 +392,8 @@ private struct Trial {
 
     @Test func `of any two ends, in any state, the first one counts`() async {
         let end = Generator.element(of: [OperationMachine.End.finished, .failed, .cancelled])
-        await forAll(Generator.zip(events.array(count: 0...40), .zip(end, end)), cases: scaled(500)) { value in
+        await forAll(Generator.zip(events.array(count: 0...40), .zip(end, end)), cases: scaled(500)) {
+            value in
             var trial = Trial()
             for event in value.0 { try trial.apply(event) }
             guard !trial.machine.isDecided else { return }
@@ -417,7 +425,8 @@ private struct Trial {
                 }
                 #expect(machine.isPaused == !order[...place].contains(0))
             }
-            expect(machine.proceed(gateIsOpen: false) == .queued, "the gate is before the turn, not before this")
+            expect(
+                machine.proceed(gateIsOpen: false) == .queued, "the gate is before the turn, not before this")
             expect(machine.proceed(gateIsOpen: true) == .waits, "once")
         }
     }

@@ -253,7 +253,9 @@ import Testing
         await queue.idle()
     }
 
-    @Test func `readiness that comes later starts an operation: of a dependency, a gate, the queue`() async throws {
+    @Test func `readiness that comes later starts an operation: of a dependency, a gate, the queue`()
+        async throws
+    {
         let queue = COOperationQueue(runningLimit: 1)
         let runs = Log<String>()
         let dependency = COOperation<Void>()

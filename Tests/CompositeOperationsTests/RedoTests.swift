@@ -155,7 +155,8 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         #expect(cascade.attempt == 3 && cascade.numberOfRuns == 3)
     }
 
-    @Test func `neither awake nor rerun begins before every block of the old attempt has left`() async throws {
+    @Test func `neither awake nor rerun begins before every block of the old attempt has left`() async throws
+    {
         for isAwake in [true, false] {
             let (begun, left) = (Mail<Void>(), Gate())
             let isOut = Count()
@@ -248,7 +249,9 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
                 maxAttempts: limit, retryIf: isAsking ? always : nil, fallback: { _ in fallbacks.add() })
             let told = Mail<Void>()
             let one = COOperation<Void>(options: OperationOptions(resolver: resolver))
-            one.run { (_) throws -> Void in throw TestError(number: runs.add()) } completion: {
+            one.run { (_) throws -> Void in
+                throw TestError(number: runs.add())
+            } completion: {
                 failures.add(100)
             } failure: { _ in
                 failures.add()
@@ -315,7 +318,9 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         }
     }
 
-    @Test func `after the last attempt the fallback decides, also when a handler used the resolver`() async throws {
+    @Test func `after the last attempt the fallback decides, also when a handler used the resolver`()
+        async throws
+    {
         for isFromHandler in [false, true] {
             let redone = Log<Bool>()
             let resolver = COOperationResolver(
@@ -330,7 +335,9 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
                 isFromHandler
                 ? cascadeOperation {
                     $0.operation { () throws -> Void in throw TestError() }
-                } cancellation: { $0.resolve(using: resolver) }
+                } cancellation: {
+                    $0.resolve(using: resolver)
+                }
                 : cascadeOperation(options: OperationOptions(resolver: resolver)) {
                     $0.operation { () throws -> Void in throw TestError() }
                 }
@@ -368,7 +375,9 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
                 #expect(!$0.rerun())
                 ($0 as? COOperation<Int>)?.finish(42)
             })
-        let one = operation(options: OperationOptions(resolver: resolver)) { () throws -> Int in throw TestError() }
+        let one = operation(options: OperationOptions(resolver: resolver)) { () throws -> Int in
+            throw TestError()
+        }
         #expect(try await one.value == 42)
         #expect(one.attempt == 2)
     }
@@ -395,7 +404,9 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         }
     }
 
-    @Test func `a token's resolver retries, and gives cancelled(exhausted) when nothing has failed`() async throws {
+    @Test func `a token's resolver retries, and gives cancelled(exhausted) when nothing has failed`()
+        async throws
+    {
         let (runs, fallbacks) = (Count(), Count())
         let resolver = COOperationResolver(maxAttempts: 3, fallback: { _ in fallbacks.add() })
         let one = operation { attempt in
@@ -510,7 +521,9 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         for isFinish in [true, false] {
             let clock = ManualClock()
             let tokens = Mail<COOperation<Int>.Attempt>()
-            let one = operation(returning: Int.self, options: OperationOptions(clock: clock)) { tokens.send($0) }
+            let one = operation(returning: Int.self, options: OperationOptions(clock: clock)) {
+                tokens.send($0)
+            }
             let token = await tokens.next()
             #expect(token.rerun(after: .seconds(9)))
             #expect(await eventually { clock.sleepers == 1 })
@@ -537,7 +550,9 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
                         runs.add()
                         attempt.rerun(after: .seconds(3))
                     }
-                } cancellation: { _ in handled.add() }
+                } cancellation: { _ in
+                    handled.add()
+                }
                 : cascadeOperation(options: options) { cascade in
                     cascade.operation { () throws -> Void in
                         runs.add()
@@ -558,7 +573,8 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         }
     }
 
-    @Test func `a cancel and the end of a pause that race: the block begins at most once, the outcome is one`()
+    @Test
+    func `a cancel and the end of a pause that race: the block begins at most once, the outcome is one`()
         async throws
     {
         for _ in 0..<scaled(150) {

@@ -16,7 +16,8 @@ import Testing
         try await group.value
         let runs = Count()
         let refused: [AnyOperation] = [
-            scope.operation { runs.add() }, scope.operation { (attempt: COOperation<Void>.Attempt) in runs.add() },
+            scope.operation { runs.add() },
+            scope.operation { (attempt: COOperation<Void>.Attempt) in runs.add() },
             scope.cascadeOperation { _ in runs.add() }, scope.transactionalOperation { _ in runs.add() },
         ]
         for child in refused { #expect(child.isFailed && child.isEnded && child.numberOfRuns == 0) }
@@ -38,7 +39,8 @@ import Testing
         let clock = ManualClock()
         let scopes = Mail<TransactionScope>()
         let (asked, decided) = (Mail<Void>(), Gate())
-        let group = transactionalOperation(options: OperationOptions(handlerTarget: elsewhere, clock: clock)) {
+        let group = transactionalOperation(options: OperationOptions(handlerTarget: elsewhere, clock: clock))
+        {
             scope in
             if scope.control.numberOfRuns == 1 { scope.operation { (_) throws -> Void in throw TestError() } }
             scopes.send(scope)
@@ -79,7 +81,9 @@ import Testing
         #expect(await scopes.next().operation { 1 }.outcome.isFailed)
     }
 
-    @Test func `children that race with the end of the last one are refused, or run and counted`() async throws {
+    @Test func `children that race with the end of the last one are refused, or run and counted`()
+        async throws
+    {
         for _ in 0..<scaled(300) {
             let scopes = Mail<TransactionScope>()
             let tokens = Mail<COOperation<Void>.Attempt>()
@@ -149,7 +153,9 @@ import Testing
         }
     }
 
-    @Test func `a ready-made child has one owner: of an add and a start that race, one is accepted`() async throws {
+    @Test func `a ready-made child has one owner: of an add and a start that race, one is accepted`()
+        async throws
+    {
         for _ in 0..<scaled(300) {
             let scopes = Mail<TransactionScope>()
             let group = transactionalOperation { scope in
@@ -209,7 +215,9 @@ import Testing
         }
     }
 
-    @Test func `a ready-made child whose gate is closed holds its composite until it is resumed`() async throws {
+    @Test func `a ready-made child whose gate is closed holds its composite until it is resumed`()
+        async throws
+    {
         let ready = COOperation<Void> { $0.finish() }
         #expect(ready.suspend())
         let added = Mail<Void>()

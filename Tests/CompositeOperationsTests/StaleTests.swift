@@ -36,7 +36,9 @@ import Testing
         #expect(!old.cancel() && !new.cancel())
     }
 
-    @Test func `a handler that an old token was given does not hear of the new attempt's cancel`() async throws {
+    @Test func `a handler that an old token was given does not hear of the new attempt's cancel`()
+        async throws
+    {
         let tokens = Mail<COOperation<Int>.Attempt>()
         let heard = Log<Int>()
         let one = operation(returning: Int.self) { tokens.send($0) }
@@ -74,7 +76,8 @@ import Testing
         }
     }
 
-    @Test func `an old epoch's scope is closed, and can neither cancel nor suspend the new one`() async throws {
+    @Test func `an old epoch's scope is closed, and can neither cancel nor suspend the new one`() async throws
+    {
         let scopes = Mail<TransactionScope>()
         let tokens = Mail<COOperation<Void>.Attempt>()
         let group = transactionalOperation { scope in
@@ -194,7 +197,9 @@ import Testing
     }
 
     /// Tokens of all attempts so far, in the hands of several threads at once.
-    @Test func `with tokens of many attempts in many hands, one end is accepted: that of the last attempt`() async {
+    @Test func `with tokens of many attempts in many hands, one end is accepted: that of the last attempt`()
+        async
+    {
         let plan = Generator.array(of: .array(of: .int(in: 0...9), count: 1...12), count: 3...3)
         await forAll(plan, cases: scaled(80)) { plan in
             let tokens = Locked<[COOperation<Int>.Attempt]>([])

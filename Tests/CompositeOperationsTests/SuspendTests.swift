@@ -10,7 +10,8 @@ import Testing
 @Suite(.watched(testLimit)) struct SuspendTests {
     // MARK: G26
 
-    @Test func `an operation that is suspended before its start runs once, when it is resumed`() async throws {
+    @Test func `an operation that is suspended before its start runs once, when it is resumed`() async throws
+    {
         let runs = Count()
         let one = COOperation<Void> { attempt in
             runs.add()
@@ -270,8 +271,16 @@ import Testing
             let completions = Count()
             let group: OperationHandle<Void> =
                 isCascade
-                ? cascadeOperation { $0.operation { tokens.send($0) } } completion: { completions.add() }
-                : transactionalOperation { $0.operation { tokens.send($0) } } completion: { completions.add() }
+                ? cascadeOperation {
+                    $0.operation { tokens.send($0) }
+                } completion: {
+                    completions.add()
+                }
+                : transactionalOperation {
+                    $0.operation { tokens.send($0) }
+                } completion: {
+                    completions.add()
+                }
             let token = await tokens.next()
             #expect(group.suspend())
             #expect(token.finish())
@@ -383,7 +392,8 @@ import Testing
         await queue.idle()
     }
 
-    @Test func `suspended between admission and start: neither the slot nor the start is lost`() async throws {
+    @Test func `suspended between admission and start: neither the slot nor the start is lost`() async throws
+    {
         for _ in 0..<scaled(60) {
             // The target does nothing until it is told to.
             let target = HeldTarget()

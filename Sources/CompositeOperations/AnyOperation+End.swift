@@ -192,9 +192,9 @@ extension AnyOperation {
     @discardableResult
     public final func cancel(_ reason: CancelReason? = nil) -> Bool { cancel(reason, number: nil) }
 
-    final func cancel(_ reason: CancelReason?, number: Int32?) -> Bool {
+    final func cancel(_ reason: CancelReason?, number: Int32?, epoch: Int32? = nil) -> Bool {
         change { effects in
-            guard canEnd(number) else {
+            guard canEnd(number), isCurrent(number, epoch) else {
                 return refuse("cancel(), but it has ended, or the attempt is an old one", &effects)
             }
             if reason == nil, machine.phase == .deciding {

@@ -19,12 +19,16 @@ extension AnyOperation {
     /// - Returns: false: refused.
     @discardableResult
     @inline(__always)
-    final func end(_ end: OperationMachine.End, _ bad: BadEnd?, number: Int32? = nil, _ effects: inout Effects) -> Bool {
+    final func end(
+        _ end: OperationMachine.End, _ bad: BadEnd?, number: Int32? = nil, _ effects: inout Effects
+    ) -> Bool {
         guard let freed = machine.decide(end, number: number) else { return false }
         badEnd = bad
         keep()
         decided(&effects)
-        if composition != nil, end != .finished { markDescendants(CancelReason(.parent, origin: id), &effects) }
+        if composition != nil, end != .finished {
+            markDescendants(.cancelled(CancelReason(.parent, origin: id)), &effects)
+        }
         carryUp(freed, &effects)
         return true
     }
@@ -65,7 +69,9 @@ extension AnyOperation {
             operation = parent!
             units = 1
         }
-        if top.machine.end != .finished, top.machine.phase == .ending, top.composition != nil, top.isOutOfReach {
+        if top.machine.end != .finished, top.machine.phase == .ending, top.composition != nil,
+            top.isOutOfReach
+        {
             top.settleSubtree(&effects)
         }
     }
@@ -80,14 +86,14 @@ extension AnyOperation {
     /// Marks everything below as cancelled. Under the lock.
     ///
     /// - Complexity: O(descendants).
-    final func markDescendants(_ reason: CancelReason, _ effects: inout Effects) {
+    final func markDescendants(_ bad: BadEnd, _ effects: inout Effects) {
         guard let composition, !composition.children.isEmpty else { return }
         var walk = [self]
         while let operation = walk.popLast() {
             guard let composition = operation.composition else { continue }
             for child in composition.children {
                 guard let freed = child.machine.decide(.cancelled) else { continue }
-                child.badEnd = .cancelled(reason)
+                child.badEnd = bad
                 child.decided(&effects)
                 if child.composition != nil { walk.append(child) }
                 if freed > 0 { child.letGoWhileMarked(freed) }
@@ -140,7 +146,9 @@ extension AnyOperation {
             } else {
                 path.removeLast()
                 operation.isFinal = true
-                if operation.machine.isQuiescent, operation.machine.phase == .ending { operation.settle(&effects) }
+                if operation.machine.isQuiescent, operation.machine.phase == .ending {
+                    operation.settle(&effects)
+                }
             }
         }
     }
@@ -148,6 +156,7 @@ extension AnyOperation {
     /// Delivers its outcome. Under the lock.
     final func settle(_ effects: inout Effects) {
         machine.settle()
+        parent = nil
         if machine.openAtEnd(), let domain { domain._withUnsafeGuaranteedRef { $0.closedGates -= 1 } }
         if admission != nil { effects.add(.reconcile(self)) }
         if let extras { extras.settled(self, &effects) } else { tellOfUnobservedFailure(&effects) }
@@ -158,10 +167,6 @@ extension AnyOperation {
     /// Gives up what it held (I2, I3). On the thread that settled it, under no lock.
     final func releaseHoldings() {
         releaseBlock()
-        if let parent {
-            self.parent = nil
-            withExtendedLifetime(parent) {}
-        }
         if isHeld {
             isHeld = false
             Unmanaged.passUnretained(self).release()
@@ -177,24 +182,22 @@ extension AnyOperation {
     /// When the call returns, it and everything below it read cancelled, and no block below starts any more; blocks
     /// that run are awaited. Handlers are posted, not called.
     ///
-    /// While a composite's decision is open, to cancel it without a reason is to decide nothing: it ends by what
-    /// caused the decision, which may be a failure.
-    ///
+    /// - Parameter reason: nil: that somebody asked for it; while a decision is open, what asks for the decision, so that
+    ///   the outcome tells a failure then, when there is one.
     /// - Returns: false, and nothing was done, when its outcome is decided already.
     /// - Complexity: O(registered descendants).
     @discardableResult
-    public final func cancel(_ reason: CancelReason? = nil) -> Bool {
-        cancel(reason, number: nil)
-    }
+    public final func cancel(_ reason: CancelReason? = nil) -> Bool { cancel(reason, number: nil) }
 
     final func cancel(_ reason: CancelReason?, number: Int32?) -> Bool {
         change { effects in
-            if reason == nil, machine.phase == .deciding, composition?.causes.isEmpty == false {
+            guard canEnd(number) else {
+                return refuse("cancel(), but it has ended, or the attempt is an old one", &effects)
+            }
+            if reason == nil, machine.phase == .deciding {
                 decideByCause(&effects)
             } else {
-                guard end(.cancelled, .cancelled(reason ?? CancelReason()), number: number, &effects) else {
-                    return refuse("cancel(), but it has ended, or the attempt is an old one", &effects)
-                }
+                end(.cancelled, .cancelled(reason ?? CancelReason()), &effects)
             }
             composition?.wasCancelled(self, &effects)
             return true

@@ -26,7 +26,9 @@ extension AnyOperation {
     ///
     /// - Returns: false, and nothing was done, unless it executes or decides.
     @discardableResult
-    public final func resolve(using resolver: COOperationResolver) -> Bool { resolve(using: resolver, number: nil) }
+    public final func resolve(using resolver: COOperationResolver) -> Bool {
+        resolve(using: resolver, number: nil)
+    }
 
     final func resolve(using resolver: COOperationResolver, number: Int32?) -> Bool {
         change { effects in
@@ -36,7 +38,7 @@ extension AnyOperation {
             else { return refuse("resolve(using:), but it neither executes nor may decide so", &effects) }
             // A round has marked the children already.
             if composition != nil, machine.phase == .executing {
-                markDescendants(CancelReason(.parent, origin: id), &effects)
+                markDescendants(.cancelled(CancelReason(.parent, origin: id)), &effects)
             }
             if !resolve(resolver, composition?.causes.first, &effects) { decideByCause(&effects) }
             return true
@@ -62,7 +64,9 @@ extension AnyOperation {
             case .awake: composition.reawakenChildren(of: self, &effects)
             }
         }
-        if pause > .zero { arm(.pause(machine.attempt), after: pause, clock: clock ?? ContinuousClock(), &effects) }
+        if pause > .zero {
+            arm(.pause(machine.attempt), after: pause, clock: clock ?? ContinuousClock(), &effects)
+        }
         if admission != nil { effects.add(.reconcile(self)) }
         if extras != nil { observe(&effects) }
         letGo(freed, &effects)
@@ -179,10 +183,7 @@ extension AnyOperation {
     /// The outcome that the causes give. Under the lock.
     final func decideByCause(_ effects: inout Effects) {
         let bad = badEndByCause
-        switch bad {
-        case .failed: end(.failed, bad, &effects)
-        case .cancelled: end(.cancelled, bad, &effects)
-        }
+        end(bad.isFailure ? .failed : .cancelled, bad, &effects)
     }
 
     /// The first failure among the causes; else a cancellation.
@@ -190,12 +191,17 @@ extension AnyOperation {
         let all = composition?.causes ?? [extras?.pendingCause].compactMap(\.self)
         for case .failed(let error) in all.map(\.outcome) { return .failed(error) }
         if composition != nil {
-            guard case .cancelled(let reason)? = all.first?.outcome else { return .cancelled(CancelReason(.exhausted)) }
+            guard case .cancelled(let reason)? = all.first?.outcome else {
+                return .cancelled(CancelReason(.exhausted))
+            }
             if all.first?.child == nil { return .cancelled(reason) }
             return .cancelled(
-                CancelReason(.child, origin: reason.origin ?? all.first?.child, underlying: reason.underlying))
+                CancelReason(.child, origin: reason.origin ?? all.first?.child, underlying: reason.underlying)
+            )
         }
-        if case .cancelled(let reason)? = all.first?.outcome, reason.kind == .timedOut { return .cancelled(reason) }
+        if case .cancelled(let reason)? = all.first?.outcome, reason.kind == .timedOut {
+            return .cancelled(reason)
+        }
         return .cancelled(CancelReason(.exhausted))
     }
 }

@@ -9,11 +9,19 @@ internal import Scheduling
 
 extension AnyOperation {
     /// Starts it, unless something is in the way. Under no lock.
-    final func startIfReady() -> Bool {
+    ///
+    /// - Parameters:
+    ///   - bringsBlock: `prepare` sets the block.
+    ///   - prepare: called under the lock if it is started: so that of two threads, the one that starts it sets the
+    ///     block, too.
+    final func startIfReady(bringsBlock: Bool = false, _ prepare: () -> Void = {}) -> Bool {
         change { effects in
             if isChild { return refuse("start() of a child: its composite starts it", &effects) }
-            if !hasBlock { return refuse("start() without a block", &effects) }
-            guard machine.start() else { return refuse("start(), but it has been started, or has ended", &effects) }
+            if !bringsBlock, !hasBlock { return refuse("start() without a block", &effects) }
+            guard machine.start() else {
+                return refuse("start(), but it has been started, or has ended", &effects)
+            }
+            prepare()
             keep()
             began(&effects)
             becameDue(&effects)
@@ -22,8 +30,10 @@ extension AnyOperation {
     }
 
     /// From now on the runtime holds it (I5). Under the lock.
-    final func keep() {
-        guard !isHeld, !isChild else { return }
+    final func keep() { if !isHeld, !isChild { hold() } }
+
+    /// Until it is settled. Under the lock.
+    final func hold() {
         isHeld = true
         _ = Unmanaged.passRetained(self)
     }
@@ -35,7 +45,9 @@ extension AnyOperation {
         guard let options = extras.options else { return }
         if let timeout = options.timeout { arm(.whole, after: timeout, clock: options.clock, &effects) }
         if let deadline = options.deadline {
-            arm(.deadline, after: ContinuousClock.now.duration(to: deadline), clock: ContinuousClock(), &effects)
+            arm(
+                .deadline, after: ContinuousClock.now.duration(to: deadline), clock: ContinuousClock(),
+                &effects)
         }
     }
 
@@ -52,9 +64,13 @@ extension AnyOperation {
     }
 
     /// Sends its turn to the target. Under no lock.
+    final func sendTurn() { Self.sendTurn(.passRetained(self)) }
+
+    /// - Parameter operation: with a reference, which goes on.
     @inline(__always)
-    final func sendTurn() {
-        if let target { target._send(self) } else { Scheduler.shared._send(self) }
+    static func sendTurn(_ operation: Unmanaged<AnyOperation>) {
+        let target = operation._withUnsafeGuaranteedRef { $0.target }
+        if let target { target._send(operation.takeRetainedValue()) } else { sendTurnToShared(operation) }
     }
 
     /// The target will not run it: it was shut down.
@@ -132,8 +148,11 @@ extension AnyOperation {
                 }
             case .threw(let error):
                 if error is CancellationError {
-                    let kind: CancelReason.Kind = extras?.isTaskCancelled == true ? .taskCancelled : .threwCancellation
-                    end(.cancelled, .cancelled(CancelReason(kind, underlying: error)), number: number, &effects)
+                    let kind: CancelReason.Kind =
+                        extras?.isTaskCancelled == true ? .taskCancelled : .threwCancellation
+                    end(
+                        .cancelled, .cancelled(CancelReason(kind, underlying: error)), number: number,
+                        &effects)
                 } else if let reason = error as? CancelReason {
                     end(.cancelled, .cancelled(reason), number: number, &effects)
                 } else {
@@ -172,7 +191,21 @@ extension AnyOperation {
     /// It was counted by its parent, and is quiescent now.
     ///
     /// - Parameter isWithinReach: it is known that a composite around it can take its end back.
+    @inline(__always)
     final func becameQuiescent(isWithinReach: Bool, _ effects: inout Effects) {
+        if composition == nil, machine.phase == .ending, machine.end == .finished {  // most are
+            let parent = parent
+            settle(&effects)
+            if let parent, parent.machine.letGo() {
+                parent.compositeBecameQuiescent(isWithinReach: false, &effects)
+            }
+        } else {
+            compositeBecameQuiescent(isWithinReach: isWithinReach, &effects)
+        }
+    }
+
+    @inline(never)
+    private final func compositeBecameQuiescent(isWithinReach: Bool, _ effects: inout Effects) {
         var operation = self
         var isWithinReach = isWithinReach
         while true {

@@ -14,13 +14,17 @@ public protocol CompositeScope: Sendable {
 
 /// Where the children of a transactional operation are registered. A child starts as soon as it is registered.
 public struct TransactionScope: CompositeScope {
+    /// The composite.
     public let control: AnyOperation
+    /// Which run of the block. Not for users.
     public let _epoch: Int32
 }
 
 /// Where the steps of a cascade are registered. The first one starts when the block has returned.
 public struct CascadeScope: CompositeScope {
+    /// The composite.
     public let control: AnyOperation
+    /// Which run of the block. Not for users.
     public let _epoch: Int32
 }
 
@@ -77,7 +81,8 @@ extension CompositeScope {
     /// Registers a block that ends by a call, with a value.
     @discardableResult
     public func operation<V: Sendable>(
-        returning type: V.Type, on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
+        returning type: V.Type, on target: (any ExecutionTarget)? = nil,
+        options: OperationOptions = .standard,
         _ block: @escaping COOperation<V>.Block
     ) -> COOperation<V> {
         leaf(.token(block), target, options)
@@ -125,7 +130,8 @@ extension CompositeScope {
     @discardableResult
     public func transactionalOperation(
         on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
-        _ block: @escaping @Sendable (TransactionScope) throws -> Void, completion: (@Sendable () -> Void)? = nil,
+        _ block: @escaping @Sendable (TransactionScope) throws -> Void,
+        completion: (@Sendable () -> Void)? = nil,
         cancellation: (@Sendable (COTransaction<Void>) -> Void)? = nil
     ) -> COTransaction<Void> {
         transaction(target, options, Results.after(block), completion, cancellation)
@@ -145,8 +151,7 @@ extension CompositeScope {
     private func leaf<V>(
         _ body: COOperation<V>.Body, _ target: (any ExecutionTarget)?, _ options: OperationOptions
     ) -> COOperation<V> {
-        let child = COOperation(
-            body: body, on: target, options: options, domain: control.unmanagedDomain, inheriting: control.admission)
+        let child = COOperation(body: body, on: target, options: options, within: control)
         control.register(child, epoch: _epoch)
         return child
     }
@@ -156,20 +161,19 @@ extension CompositeScope {
         _ completion: (@Sendable () -> Void)?, _ cancellation: (@Sendable (COCascade<V>) -> Void)?
     ) -> COCascade<V> {
         let child = COCascade<V>(
-            registration: COCascade<V>.registration(block), on: target, options: options,
-            domain: control.unmanagedDomain, inheriting: control.admission)
+            registration: COCascade<V>.registration(block), on: target, options: options, within: control)
         child.set(completion: completion, decision: COCascade<V>.decision(cancellation))
         control.register(child, epoch: _epoch)
         return child
     }
 
     private func transaction<V>(
-        _ target: (any ExecutionTarget)?, _ options: OperationOptions, _ block: @escaping COTransaction<V>.Block,
+        _ target: (any ExecutionTarget)?, _ options: OperationOptions,
+        _ block: @escaping COTransaction<V>.Block,
         _ completion: (@Sendable () -> Void)?, _ cancellation: (@Sendable (COTransaction<V>) -> Void)?
     ) -> COTransaction<V> {
         let child = COTransaction<V>(
-            registration: COTransaction<V>.registration(block), on: target, options: options,
-            domain: control.unmanagedDomain, inheriting: control.admission)
+            registration: COTransaction<V>.registration(block), on: target, options: options, within: control)
         child.set(completion: completion, decision: COTransaction<V>.decision(cancellation))
         control.register(child, epoch: _epoch)
         return child
@@ -211,8 +215,7 @@ extension CascadeScope {
         using step: OperationHandle<Input>, _ body: COOperation<V>.Body, _ target: (any ExecutionTarget)?,
         _ options: OperationOptions
     ) -> COOperation<V> {
-        let child = COOperation(
-            body: body, on: target, options: options, domain: control.unmanagedDomain, inheriting: control.admission)
+        let child = COOperation(body: body, on: target, options: options, within: control)
         control.register(child, epoch: _epoch, after: step)
         return child
     }
@@ -254,16 +257,24 @@ extension AnyOperation {
         if let refusal { throw refusal }
         // While it is in no tree of ours, its own lock and ours are never held at once.
         let isClosed = look { () -> RegistrationError? in
-            guard let composition, let refusal = composition.refusal(of: self, epoch: epoch) else { return nil }
-            composition.refused(refusal)
-            return refusal
+            if let composition, let refusal = composition.refusal(of: self, epoch: epoch) {
+                composition.refused(refusal)
+                return refusal
+            }
+            // Its gate may be closed, and is one of the tree's as soon as it enters: counted before, for that case.
+            domain!._withUnsafeGuaranteedRef { $0.closedGates += 1 }
+            return nil
         }
         if let isClosed {
             child.look { child.isChild = false }
             throw isClosed
         }
-        child.look { child.enter(domain!) }
+        let hadClosedGate = child.look {
+            child.enter(domain!)
+            return child.machine.isGateClosed
+        }
         let tooLate = change { effects -> RegistrationError? in
+            if !hadClosedGate { domain!._withUnsafeGuaranteedRef { $0.closedGates -= 1 } }
             guard let composition else { return .ended }
             if let refusal = composition.refusal(of: self, epoch: epoch) {
                 child.isChild = false
@@ -276,8 +287,6 @@ extension AnyOperation {
                 return .alreadyStarted
             }
             if child.admission == nil { child.admission = admission }
-            // Its gate was counted where it was alone.
-            if child.machine.isGateClosed, let domain { domain._withUnsafeGuaranteedRef { $0.closedGates += 1 } }
             composition.append(child, to: self, &effects)
             return nil
         }

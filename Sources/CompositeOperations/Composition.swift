@@ -8,7 +8,7 @@
 //       out of `executing`, which rounds begin in.
 //   I3  an epoch is one run of the registration block; children of an old one are dropped, and count no more.
 
-/// The part of an operation that composites have.
+/// The part of an operation that composites have. Exclusivity: I6 of AnyOperation.swift.
 final class Composition: Domain, @unchecked Sendable {
     enum Order {
         case cascade(CascadeMachine)
@@ -40,37 +40,38 @@ final class Composition: Domain, @unchecked Sendable {
             switch self {
             case .cascade: self = .cascade(CascadeMachine())
             case .transactional(let machine):
-                self = .transactional(TransactionalMachine(width: machine.width == .max ? nil : machine.width))
+                self = .transactional(
+                    TransactionalMachine(width: machine.width == .max ? nil : machine.width))
             }
         }
 
         var isCascade: Bool { if case .cascade = self { true } else { false } }
     }
 
-    var order: Order
-    var children: ContiguousArray<AnyOperation> = []
-    var unfinished = 0
-    var epoch: Int32 = 0
+    @exclusivity(unchecked) var order: Order
+    @exclusivity(unchecked) var children: ContiguousArray<AnyOperation> = []
+    @exclusivity(unchecked) var unfinished = 0
+    @exclusivity(unchecked) var epoch: Int32 = 0
     /// The registration block is out.
-    var isRegistering = false
+    @exclusivity(unchecked) var isRegistering = false
     /// The registration block threw.
-    var hasThrown = false
+    @exclusivity(unchecked) var hasThrown = false
     /// A child of the registration block was refused, because the attempt was over.
-    var hasRefused = false
+    @exclusivity(unchecked) var hasRefused = false
     /// The registration block has returned, and every child of it was accepted.
-    var isWhole = false
+    @exclusivity(unchecked) var isWhole = false
     /// What ended the attempt, the first one first.
-    var causes: [Cause] = []
+    @exclusivity(unchecked) var causes: [Cause] = []
     /// A child that waits for the attempt to begin has ended meanwhile.
-    var hasLateCauses = false
+    @exclusivity(unchecked) var hasLateCauses = false
     /// Decides when a round asks; told of a direct cancel.
-    var decisionHandler: (@Sendable (AnyOperation) -> Void)?
+    @exclusivity(unchecked) var decisionHandler: (@Sendable (AnyOperation) -> Void)?
     /// The attempt for which the handler was posted last.
-    var handledAttempt: Int32 = 0
+    @exclusivity(unchecked) var handledAttempt: Int32 = 0
     /// How many hold the decision open, the handler included.
-    var holds = 0
+    @exclusivity(unchecked) var holds = 0
     /// A resolver has no attempt left: nothing is done again.
-    var isExhausted = false
+    @exclusivity(unchecked) var isExhausted = false
 
     init(_ order: Order) { self.order = order }
 
@@ -95,7 +96,7 @@ final class Composition: Domain, @unchecked Sendable {
 
     /// Accepted: see ``refusal(of:epoch:)``.
     func append(_ child: AnyOperation, to composite: AnyOperation, _ effects: inout Effects) {
-        child.parent = composite
+        if !child.machine.isTerminal { child.parent = composite }
         child.index = children.count
         children.append(child)
         unfinished += 1
@@ -130,17 +131,16 @@ final class Composition: Domain, @unchecked Sendable {
         guard child.machine.end != .finished else {
             unfinished -= 1
             order.finished(child.index)
-            guard composite.machine.phase == .executing, !(isRegistering && order.isCascade) else { return false }
+            guard composite.machine.phase == .executing, !(isRegistering && order.isCascade) else {
+                return false
+            }
             startChildren(&effects)
             return isDone(composite) && complete(composite, &effects)
         }
-        let outcome: Outcome<Never> =
-            switch child.badEnd {
-            case .failed(let error)?: .failed(error)
-            case .cancelled(let reason)?: .cancelled(reason)
-            case nil: .cancelled(CancelReason())
-            }
-        causes.append(Cause(index: child.index, child: child.id, outcome: outcome))
+        causes.append(
+            Cause(
+                index: child.index, child: child.id,
+                outcome: child.badEnd?.outcome ?? .cancelled(CancelReason())))
         switch composite.machine.phase {
         case .executing: return beginRound(composite, &effects)
         case .delayed: hasLateCauses = true
@@ -182,7 +182,7 @@ final class Composition: Domain, @unchecked Sendable {
     ///
     /// - Returns: whether the composite is decided: nobody is to be asked.
     private func beginRound(_ composite: AnyOperation, _ effects: inout Effects) -> Bool {
-        composite.markDescendants(CancelReason(.parent, origin: causes.first?.child), &effects)
+        composite.markDescendants(.cancelled(CancelReason(.parent, origin: causes.first?.child)), &effects)
         if let handler = decisionHandler {
             _ = composite.machine.ask()
             composite.observe(&effects)
@@ -199,8 +199,7 @@ final class Composition: Domain, @unchecked Sendable {
             return false
         }
         let bad = composite.badEndByCause
-        let end: OperationMachine.End = if case .failed = bad { .failed } else { .cancelled }
-        guard composite.machine.decide(end) != nil else { return false }
+        guard composite.machine.decide(bad.isFailure ? .failed : .cancelled) != nil else { return false }
         composite.badEnd = bad
         composite.keep()
         composite.decided(&effects)
@@ -215,7 +214,9 @@ final class Composition: Domain, @unchecked Sendable {
 
     /// Tells the handler of an end about which there is nothing to decide, unless it has been asked in this attempt.
     func postNotice(to composite: AnyOperation, _ effects: inout Effects) {
-        guard let handler = decisionHandler, handledAttempt != composite.machine.attempt || handledAttempt == 0 else {
+        guard let handler = decisionHandler,
+            handledAttempt != composite.machine.attempt || handledAttempt == 0
+        else {
             return
         }
         handledAttempt = max(composite.machine.attempt, 1)
@@ -226,7 +227,7 @@ final class Composition: Domain, @unchecked Sendable {
 
     /// A new epoch.
     func dropChildren(of composite: AnyOperation, _ effects: inout Effects) {
-        composite.markDescendants(CancelReason(.parent, origin: composite.id), &effects)
+        composite.markDescendants(.cancelled(CancelReason(.parent, origin: composite.id)), &effects)
         let dropped = children
         children = []
         unfinished = 0
@@ -241,7 +242,9 @@ final class Composition: Domain, @unchecked Sendable {
         for child in dropped {
             child.isDropped = true
             child.isFinal = true
-            if !child.machine.isTerminal { child.settleSubtree(&effects) }
+            if child.machine.isTerminal { continue }
+            child.hold()  // its composite does not any more
+            child.settleSubtree(&effects)
         }
         if !dropped.isEmpty { effects.add(.release(Leftovers(dropped))) }
     }

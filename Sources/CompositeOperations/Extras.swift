@@ -9,7 +9,7 @@ final class Extras {
     /// The default queue in force where it was created.
     var scope: COQueues.Scope?
     /// See `AnyOperation.enter`.
-    var formerDomain: Domain?
+    var formerDomains: [Domain] = []
 
     // Handlers, until the end.
     var completion: (@Sendable (AnyOperation) -> Void)?
@@ -57,7 +57,7 @@ final class Extras {
     func decided(_ operation: AnyOperation, _ effects: inout Effects) {
         for timer in timers { effects.add(.disarm(timer)) }
         timers = []
-        if case .cancelled(let reason)? = operation.badEnd {
+        if let reason = operation.badEnd?.reason {
             for (number, handler) in onCancel where number == operation.machine.attempt {
                 operation.post(&effects) { _ in handler(reason) }
             }
@@ -97,7 +97,7 @@ final class Extras {
     /// The outcome is there.
     func settled(_ operation: AnyOperation, _ effects: inout Effects) {
         operation.observe(&effects)
-        switch operation.badEnd {
+        switch operation.badEnd?.outcome {
         case nil: if let completion { operation.post(&effects, completion) }
         case .cancelled?:
             if let composition = operation.composition {
@@ -211,7 +211,9 @@ extension AnyOperation {
     }
 
     /// Adds a handler of the outcome: called once, also when the outcome is there already.
-    final func addOutcomeHandler(on target: (any ExecutionTarget)?, _ body: @escaping @Sendable (AnyOperation) -> Void) {
+    final func addOutcomeHandler(
+        on target: (any ExecutionTarget)?, _ body: @escaping @Sendable (AnyOperation) -> Void
+    ) {
         change { effects in
             let extras = ensureExtras()
             extras.isObserved = true
@@ -230,14 +232,16 @@ extension AnyOperation {
             effects.add(
                 .tell(
                     COQueues.Diagnostic(
-                        operation: id, attempt: Int(machine.attempt), state: label, message: "refused: \(what)")))
+                        operation: id, attempt: Int(machine.attempt), state: label,
+                        message: "refused: \(what)")))
         }
         return false
     }
 
     /// A failure that no handler hears of. Under the lock; it is terminal.
     final func tellOfUnobservedFailure(_ effects: inout Effects) {
-        guard case .failed(let error)? = badEnd, COQueues.hasSink, !isChild,
+        if badEnd == nil { return }
+        guard let error = badEnd?.error, COQueues.hasSink, !isChild,
             extras.map({ !$0.isObserved && $0.awaiters.isEmpty && $0.waiters.isEmpty }) ?? true
         else { return }
         effects.add(.tellOfFailure(self, Int(machine.attempt), label, error))

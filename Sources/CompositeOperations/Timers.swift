@@ -55,7 +55,8 @@ final class OperationTimer: @unchecked Sendable {
 extension AnyOperation {
     /// Under the lock.
     final func arm(
-        _ kind: OperationTimer.Kind, after duration: Duration, clock: any Clock<Duration>, _ effects: inout Effects
+        _ kind: OperationTimer.Kind, after duration: Duration, clock: any Clock<Duration>,
+        _ effects: inout Effects
     ) {
         let timer = OperationTimer(kind, of: self, after: duration, clock: clock)
         ensureExtras().timers.append(timer)

@@ -45,7 +45,12 @@ let package = Package(
             dependencies: ["CScheduler"],
             swiftSettings: settings + [.strictMemorySafety()]
         ),
-        .target(name: "CompositeOperations", dependencies: ["Scheduling"], swiftSettings: settings),
+        .target(
+            name: "CompositeOperations",
+            dependencies: ["Scheduling"],
+            exclude: ["DESIGN.md"],
+            swiftSettings: settings
+        ),
         // Apart, so that the core does without Foundation.
         .target(
             name: "CompositeOperationsFoundation", dependencies: ["CompositeOperations"],

@@ -9,11 +9,19 @@ internal import Scheduling
 
 extension AnyOperation {
     /// Starts it, unless something is in the way. Under no lock.
-    final func startIfReady() -> Bool {
+    ///
+    /// - Parameters:
+    ///   - bringsBlock: `prepare` sets the block.
+    ///   - prepare: called under the lock if it is started: so that of two threads, the one that starts it sets the
+    ///     block, too.
+    final func startIfReady(bringsBlock: Bool = false, _ prepare: () -> Void = {}) -> Bool {
         change { effects in
             if isChild { return refuse("start() of a child: its composite starts it", &effects) }
-            if !hasBlock { return refuse("start() without a block", &effects) }
-            guard machine.start() else { return refuse("start(), but it has been started, or has ended", &effects) }
+            if !bringsBlock, !hasBlock { return refuse("start() without a block", &effects) }
+            guard machine.start() else {
+                return refuse("start(), but it has been started, or has ended", &effects)
+            }
+            prepare()
             keep()
             began(&effects)
             becameDue(&effects)
@@ -22,20 +30,24 @@ extension AnyOperation {
     }
 
     /// From now on the runtime holds it (I5). Under the lock.
-    final func keep() {
-        guard !isHeld, !isChild else { return }
+    final func keep() { if !isHeld, !isChild { hold() } }
+
+    /// Until it is settled. Under the lock.
+    final func hold() {
         isHeld = true
         _ = Unmanaged.passRetained(self)
     }
 
-    /// It is queued for the first time: its time runs. Under the lock.
+    /// It is begun, by its start or by its composite: its time runs. Under the lock.
     final func began(_ effects: inout Effects) {
         guard let extras else { return }
         observe(&effects)
         guard let options = extras.options else { return }
         if let timeout = options.timeout { arm(.whole, after: timeout, clock: options.clock, &effects) }
         if let deadline = options.deadline {
-            arm(.deadline, after: ContinuousClock.now.duration(to: deadline), clock: ContinuousClock(), &effects)
+            arm(
+                .deadline, after: ContinuousClock.now.duration(to: deadline), clock: ContinuousClock(),
+                &effects)
         }
     }
 
@@ -52,15 +64,24 @@ extension AnyOperation {
     }
 
     /// Sends its turn to the target. Under no lock.
+    final func sendTurn() { Self.sendTurn(.passRetained(self)) }
+
+    /// - Parameter operation: with a reference, which goes on.
     @inline(__always)
-    final func sendTurn() {
-        if let target { target._send(self) } else { Scheduler.shared._send(self) }
+    static func sendTurn(_ operation: Unmanaged<AnyOperation>) {
+        let target = operation._withUnsafeGuaranteedRef { $0.target }
+        if let target { target._send(operation.takeRetainedValue()) } else { sendTurnToShared(operation) }
     }
 
     /// The target will not run it: it was shut down.
+    ///
+    /// A piece of work of its own: what becomes due by this end may be refused in its turn, and what by that, and all
+    /// of them would be on one stack.
     final func turnIsRefused() {
-        change { effects in
-            if machine.turnIsRefused() { end(.cancelled, .cancelled(CancelReason(.shutDown)), &effects) }
+        COQueues.run(on: nil) { [self] in
+            change { effects in
+                if machine.turnIsRefused() { end(.cancelled, .cancelled(CancelReason(.shutDown)), &effects) }
+            }
         }
     }
 
@@ -76,7 +97,10 @@ extension AnyOperation {
             composition?.isRegistering = true
             if let extras {
                 armAttemptTimeout(&effects)
-                extras.pendingCause = nil
+                if let cause = extras.pendingCause {
+                    effects.add(.giveUp([cause], nil))
+                    extras.pendingCause = nil
+                }
                 observe(&effects)
             }
         case .waits: if admission != nil { effects.add(.reconcile(self)) }
@@ -129,8 +153,11 @@ extension AnyOperation {
                 }
             case .threw(let error):
                 if error is CancellationError {
-                    let kind: CancelReason.Kind = extras?.isTaskCancelled == true ? .taskCancelled : .threwCancellation
-                    end(.cancelled, .cancelled(CancelReason(kind, underlying: error)), number: number, &effects)
+                    let kind: CancelReason.Kind =
+                        extras?.isTaskCancelled == true ? .taskCancelled : .threwCancellation
+                    end(
+                        .cancelled, .cancelled(CancelReason(kind, underlying: error)), number: number,
+                        &effects)
                 } else if let reason = error as? CancelReason {
                     end(.cancelled, .cancelled(reason), number: number, &effects)
                 } else {
@@ -162,16 +189,33 @@ extension AnyOperation {
 
     /// Lets units of `pending` go, and does what was waiting for quiescence: here, and above. Under the lock.
     @inline(__always)
-    final func letGo(_ count: Int32, _ effects: inout Effects) {
-        if machine.letGo(count) { becameQuiescent(&effects) }
+    final func letGo(_ count: Int32, isWithinReach: Bool = false, _ effects: inout Effects) {
+        if machine.letGo(count) { becameQuiescent(isWithinReach: isWithinReach, &effects) }
     }
 
     /// It was counted by its parent, and is quiescent now.
-    final func becameQuiescent(_ effects: inout Effects) {
+    ///
+    /// - Parameter isWithinReach: it is known that a composite around it can take its end back.
+    @inline(__always)
+    final func becameQuiescent(isWithinReach: Bool, _ effects: inout Effects) {
+        if composition == nil, machine.phase == .ending, machine.end == .finished {  // most are
+            let parent = parent
+            settle(&effects)
+            if let parent, parent.machine.letGo() {
+                parent.compositeBecameQuiescent(isWithinReach: false, &effects)
+            }
+        } else {
+            compositeBecameQuiescent(isWithinReach: isWithinReach, &effects)
+        }
+    }
+
+    @inline(never)
+    private final func compositeBecameQuiescent(isWithinReach: Bool, _ effects: inout Effects) {
         var operation = self
+        var isWithinReach = isWithinReach
         while true {
             let parent = operation.parent
-            if operation.quiesce(&effects) { return }
+            if operation.quiesce(&isWithinReach, &effects) { return }
             guard let parent, parent.machine.letGo() else { return }
             operation = parent
         }
@@ -179,11 +223,17 @@ extension AnyOperation {
 
     /// Does what waited for its quiescence. Under the lock.
     ///
+    /// - Parameter isWithinReach: in and out: a composite above can take the end of this one back, or of one below.
+    ///   Then it can take back those between, too: it is looked for once on the way up.
     /// - Returns: whether a new attempt has begun, to which its parent's unit belongs now.
-    final func quiesce(_ effects: inout Effects) -> Bool {
+    final func quiesce(_ isWithinReach: inout Bool, _ effects: inout Effects) -> Bool {
         switch machine.phase {
         case .ending:
-            if isOutOfReach { settleSubtree(&effects) }
+            if machine.end == .finished {
+                settle(&effects)
+            } else if !isWithinReach {
+                if isOutOfReach { settleSubtree(&effects) } else { isWithinReach = true }
+            }
             return false
         case .delayed: return proceed(isCounted: true, &effects)
         default: return false

@@ -24,18 +24,22 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
     enum Body {
         case none
         case token(Block)
+        /// A block that is somebody else's, for as long as he waits: nobody is given it.
+        case lent(Block)
         case value(@Sendable () throws -> Success)
         case async(@Sendable () async throws -> Success)
     }
 
-    final var body: Body
+    @exclusivity(unchecked) final var body: Body
 
+    @_specialize(where Success == Void)
     init(
-        body: Body, on target: (any ExecutionTarget)?, options: OperationOptions?, domain: Domain? = nil,
-        inheriting queue: COOperationQueue? = nil
+        body: Body, on target: (any ExecutionTarget)?, options: OperationOptions?,
+        within composite: AnyOperation? = nil,
+        admission queue: COOperationQueue? = nil
     ) {
         self.body = body
-        super.init(on: target, options: options, composition: nil, domain: domain, inheriting: queue)
+        super.init(on: target, options: options, composition: nil, within: composite, admission: queue)
     }
 
     /// Prepares an operation; ``AnyOperation/start()`` starts it.
@@ -58,8 +62,10 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
     override final var hasBlock: Bool { if case .none = body { false } else { true } }
     override final var kindName: String { self is COSyncOperation<Success> ? "sync operation" : "operation" }
 
+    private final var isLent: Bool { if case .lent = body { true } else { false } }
+
     override final func releaseBlock() {
-        if extras?.options?.keepsBlock == true { return }
+        if extras?.options?.keepsBlock == true, !isLent { return }
         body = .none
     }
 
@@ -85,7 +91,10 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
     }
 
     override final func makeCopy() -> AnyOperation {
-        let body = look { machine.isTerminal && extras?.options?.keepsBlock != true ? .none : self.body }
+        let body = look { () -> Body in
+            if isLent { return .none }
+            return machine.isTerminal && extras?.options?.keepsBlock != true ? .none : self.body
+        }
         let copy = makeBlank(body)
         copyExtras(to: copy)
         return copy
@@ -93,16 +102,19 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
 
     /// An operation of the same class and target.
     func makeBlank(_ body: Body) -> COOperation<Success> {
-        COOperation(body: body, on: admission ?? target ?? Scheduler.shared, options: nil)
+        let copy = COOperation(body: body, on: nil, options: nil)
+        copyPlace(to: copy)
+        return copy
     }
 
     // MARK: Run
 
+    @_specialize(where Success == Void)
     override final func execute(_ number: Int32) {
         // Read without the lock: a block is out.
         switch body {
         case .none: returned(number, .open)
-        case .token(let block):
+        case .token(let block), .lent(let block):
             do {
                 try block(Attempt(operation: self, generation: number))
                 returned(number, .open)
@@ -133,10 +145,12 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         }
         let isOver = look {
             if machine.out == 0 { return false }  // it has returned already
+            // What ended the attempt saw no task; and what is out may be the next attempt, with a task of its own.
+            if machine.isDecided || machine.attempt != number { return true }
             let extras = ensureExtras()
             extras.task = (number, task)
-            extras.isTaskCancelled = machine.isDecided || machine.attempt != number
-            return extras.isTaskCancelled
+            extras.isTaskCancelled = false
+            return false
         }
         if isOver { task.cancel() }
     }
@@ -155,18 +169,24 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         _ block: @escaping Block, completion: (@Sendable () -> Void)? = nil,
         cancellation: (@Sendable () -> Void)? = nil, failure: (@Sendable (any Error) -> Void)? = nil
     ) -> Bool {
-        let isReady = look {
-            guard machine.phase == .ready, !isChild else { return false }
+        // What they replace, in a copy, is released when the lock has been let go.
+        var former: [Any] = []
+        let hasStarted = start {
+            former.append(body)
             body = .token(block)
-            guard completion != nil || cancellation != nil || failure != nil else { return true }
+            guard completion != nil || cancellation != nil || failure != nil else { return }
             let extras = ensureExtras()
+            former += [extras.completion as Any, extras.cancellation as Any, extras.failure as Any]
             if let completion { extras.completion = { _ in completion() } }
             if let cancellation { extras.cancellation = { _ in cancellation() } }
             if let failure { extras.failure = { _, error in failure(error) } }
-            return true
         }
-        return isReady && start()
+        withExtendedLifetime(former) {}
+        return hasStarted
     }
+
+    /// Starts it with the block that `prepare` sets.
+    func start(with prepare: () -> Void) -> Bool { startIfReady(bringsBlock: true, prepare) }
 
     /// Finishes it, whichever attempt it is at: before its start, while it runs, is suspended, decides or waits.
     ///
@@ -235,7 +255,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         /// Cancels the operation.
         @discardableResult
         public func cancel(_ reason: CancelReason? = nil) -> Bool {
-            operation.cancel(reason ?? CancelReason(), number: generation)
+            operation.cancel(reason, number: generation)
         }
 
         /// Closes the operation's gate.
@@ -286,7 +306,7 @@ extension AnyOperation {
     final func addCancelHandler(_ number: Int32, _ handler: @escaping @Sendable (CancelReason) -> Void) {
         change { effects in
             guard machine.attempt == number else { return }
-            if case .cancelled(let reason)? = badEnd, machine.isDecided {
+            if let reason = badEnd?.reason, machine.isDecided {
                 post(&effects) { _ in handler(reason) }
             } else if !machine.isDecided {
                 ensureExtras().onCancel.append((number, handler))
@@ -330,7 +350,6 @@ extension AnyOperation {
     private final func reasonToStop(_ number: Int32) -> CancelReason? {
         if machine.attempt != number { return CancelReason() }
         guard machine.isDecided else { return nil }
-        if case .cancelled(let reason)? = badEnd { return reason }
-        return CancelReason()
+        return badEnd?.reason ?? CancelReason()
     }
 }

@@ -9,16 +9,16 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
     /// The registration block; gives what the value is made of.
     typealias Registration = @Sendable (AnyOperation, Int32) throws -> Results<Success>
 
-    final var registration: Registration?
-    private final var results: Results<Success>?
+    @exclusivity(unchecked) final var registration: Registration?
+    @exclusivity(unchecked) private final var results: Results<Success>?
 
     init(
         _ order: Composition.Order, registration: Registration?, on target: (any ExecutionTarget)?,
-        options: OperationOptions?, domain: Domain?, inheriting queue: COOperationQueue?
+        options: OperationOptions?, within composite: AnyOperation?
     ) {
         self.registration = registration
         super.init(
-            on: target, options: options, composition: Composition(order), domain: domain, inheriting: queue)
+            on: target, options: options, composition: Composition(order), within: composite)
     }
 
     override final var hasBlock: Bool { registration != nil }
@@ -72,7 +72,7 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
         return value_ != nil
     }
 
-    /// Sets the closures of a composite that is ready. Under the lock.
+    /// Sets the closures of a composite that is ready, where it is given some. Under the lock.
     final func set(completion: (@Sendable () -> Void)?, decision: (@Sendable (AnyOperation) -> Void)?) {
         if let completion { ensureExtras().completion = { _ in completion() } }
         if let decision {
@@ -81,17 +81,22 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
         }
     }
 
-    /// Whether it was ready, and has a block and closures now.
-    final func prepare(
+    /// Starts it with a block and closures, if it is ready.
+    final func start(
         _ registration: @escaping Registration, completion: (@Sendable () -> Void)?,
         decision: (@Sendable (AnyOperation) -> Void)?
     ) -> Bool {
-        look {
-            guard machine.phase == .ready, !isChild else { return false }
+        // What they replace, in a copy, is released when the lock has been let go.
+        var former: [Any] = []
+        let hasStarted = startIfReady(bringsBlock: true) {
+            former = [
+                self.registration as Any, extras?.completion as Any, composition?.decisionHandler as Any,
+            ]
             self.registration = registration
             set(completion: completion, decision: decision)
-            return true
         }
+        withExtendedLifetime(former) {}
+        return hasStarted
     }
 
     final func replaceRegistration(_ new: Registration?) {
@@ -188,11 +193,11 @@ public final class COCascadeOperation<Success: Sendable>: CompositeOperation<Suc
 
     init(
         registration: Registration?, on target: (any ExecutionTarget)?, options: OperationOptions?,
-        domain: Domain? = nil, inheriting queue: COOperationQueue? = nil
+        within composite: AnyOperation? = nil
     ) {
         super.init(
-            .cascade(CascadeMachine()), registration: registration, on: target, options: options, domain: domain,
-            inheriting: queue)
+            .cascade(CascadeMachine()), registration: registration, on: target, options: options,
+            within: composite)
     }
 
     /// Prepares a cascade; `start()` starts it.
@@ -209,7 +214,8 @@ public final class COCascadeOperation<Success: Sendable>: CompositeOperation<Suc
     override var kindName: String { "cascade" }
 
     override func makeCopy() -> AnyOperation {
-        let copy = COCascadeOperation(registration: nil, on: admission ?? target ?? Scheduler.shared, options: nil)
+        let copy = COCascadeOperation(
+            registration: nil, on: admission ?? target ?? Scheduler.shared, options: nil)
         copyComposite(to: copy)
         return copy
     }
@@ -230,11 +236,13 @@ public final class COCascadeOperation<Success: Sendable>: CompositeOperation<Suc
     ///   - cancellation: called when a child did not finish, to decide what happens, or when it is cancelled.
     /// - Returns: false, and nothing was done, when it is not ready.
     @discardableResult
+    // A block that returns nothing fits both forms, until its body is looked at.
+    @_disfavoredOverload
     public func run(
         _ block: @escaping Block, completion: (@Sendable () -> Void)? = nil,
         cancellation: (@Sendable (COCascadeOperation<Success>) -> Void)? = nil
     ) -> Bool {
-        prepare(Self.registration(block), completion: completion, decision: Self.decision(cancellation)) && start()
+        start(Self.registration(block), completion: completion, decision: Self.decision(cancellation))
     }
 
     static func decision(
@@ -257,17 +265,20 @@ public final class COCascadeOperation<Success: Sendable>: CompositeOperation<Suc
 /// ```
 ///
 /// - SeeAlso: seed 004, COTransactionalOperation; `DispatchGroup`.
-public final class COTransactionalOperation<Success: Sendable>: CompositeOperation<Success>, @unchecked Sendable {
+public final class COTransactionalOperation<Success: Sendable>: CompositeOperation<Success>,
+    @unchecked Sendable
+{
     /// A registration block.
     public typealias Block = @Sendable (TransactionScope) throws -> Results<Success>
 
     init(
         registration: Registration?, on target: (any ExecutionTarget)?, options: OperationOptions?,
-        domain: Domain? = nil, inheriting queue: COOperationQueue? = nil
+        within composite: AnyOperation? = nil
     ) {
         super.init(
-            .transactional(TransactionalMachine(width: options?.width)), registration: registration, on: target,
-            options: options, domain: domain, inheriting: queue)
+            .transactional(TransactionalMachine(width: options?.width)), registration: registration,
+            on: target,
+            options: options, within: composite)
     }
 
     /// Prepares a transactional operation; `start()` starts it.
@@ -285,7 +296,8 @@ public final class COTransactionalOperation<Success: Sendable>: CompositeOperati
 
     override func makeCopy() -> AnyOperation {
         let copy = COTransactionalOperation(
-            registration: nil, on: admission ?? target ?? Scheduler.shared, options: look { extras?.options })
+            registration: nil, on: nil, options: look { extras?.options })
+        copyPlace(to: copy)
         copyComposite(to: copy)
         return copy
     }
@@ -299,13 +311,15 @@ public final class COTransactionalOperation<Success: Sendable>: CompositeOperati
         set { replaceRegistration(newValue.map(Self.registration)) }
     }
 
-    /// Starts it with a block; see ``COCascadeOperation/run(_:completion:cancellation:)``.
+    /// Starts it with a block; as a cascade's `run`.
     @discardableResult
+    // A block that returns nothing fits both forms, until its body is looked at.
+    @_disfavoredOverload
     public func run(
         _ block: @escaping Block, completion: (@Sendable () -> Void)? = nil,
         cancellation: (@Sendable (COTransactionalOperation<Success>) -> Void)? = nil
     ) -> Bool {
-        prepare(Self.registration(block), completion: completion, decision: Self.decision(cancellation)) && start()
+        start(Self.registration(block), completion: completion, decision: Self.decision(cancellation))
     }
 
     static func decision(
@@ -338,8 +352,8 @@ extension COCascadeOperation where Success == Void {
         cancellation: (@Sendable (COCascadeOperation<Void>) -> Void)? = nil
     ) -> Bool {
         let registering: Block = Results<Void>.after(block)
-        return prepare(
-            Self.registration(registering), completion: completion, decision: Self.decision(cancellation)) && start()
+        return start(
+            Self.registration(registering), completion: completion, decision: Self.decision(cancellation))
     }
 }
 
@@ -356,11 +370,12 @@ extension COTransactionalOperation where Success == Void {
     /// Starts it with a block.
     @discardableResult
     public func run(
-        _ block: @escaping @Sendable (TransactionScope) throws -> Void, completion: (@Sendable () -> Void)? = nil,
+        _ block: @escaping @Sendable (TransactionScope) throws -> Void,
+        completion: (@Sendable () -> Void)? = nil,
         cancellation: (@Sendable (COTransactionalOperation<Void>) -> Void)? = nil
     ) -> Bool {
         let registering: Block = Results<Void>.after(block)
-        return prepare(
-            Self.registration(registering), completion: completion, decision: Self.decision(cancellation)) && start()
+        return start(
+            Self.registration(registering), completion: completion, decision: Self.decision(cancellation))
     }
 }

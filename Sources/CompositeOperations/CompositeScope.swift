@@ -14,13 +14,17 @@ public protocol CompositeScope: Sendable {
 
 /// Where the children of a transactional operation are registered. A child starts as soon as it is registered.
 public struct TransactionScope: CompositeScope {
+    /// The composite.
     public let control: AnyOperation
+    /// Which run of the block. Not for users.
     public let _epoch: Int32
 }
 
 /// Where the steps of a cascade are registered. The first one starts when the block has returned.
 public struct CascadeScope: CompositeScope {
+    /// The composite.
     public let control: AnyOperation
+    /// Which run of the block. Not for users.
     public let _epoch: Int32
 }
 
@@ -41,17 +45,19 @@ extension CompositeScope {
 
     /// Cancels the composite, unless it has started anew.
     @discardableResult
-    public func cancel(_ reason: CancelReason? = nil) -> Bool { isOfThisEpoch && control.cancel(reason) }
+    public func cancel(_ reason: CancelReason? = nil) -> Bool {
+        control.cancel(reason, number: nil, epoch: _epoch)
+    }
 
     /// Closes the composite's gate, unless it has started anew.
     @discardableResult
-    public func suspend() -> Bool { isOfThisEpoch && control.suspend() }
+    public func suspend() -> Bool { control.suspend(number: nil, epoch: _epoch) }
 
     /// Opens the composite's gate, unless it has started anew.
     @discardableResult
-    public func resume(_ mode: ResumeMode = .continue) -> Bool { isOfThisEpoch && control.resume(mode) }
-
-    private var isOfThisEpoch: Bool { control.look { control.composition?.epoch == _epoch } }
+    public func resume(_ mode: ResumeMode = .continue) -> Bool {
+        control.resume(mode, number: nil, epoch: _epoch)
+    }
 
     /// A value for the children of this epoch to share.
     public func shared<V>(_ initial: sending V) -> Shared<V> { Shared(initial) }
@@ -77,7 +83,8 @@ extension CompositeScope {
     /// Registers a block that ends by a call, with a value.
     @discardableResult
     public func operation<V: Sendable>(
-        returning type: V.Type, on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
+        returning type: V.Type, on target: (any ExecutionTarget)? = nil,
+        options: OperationOptions = .standard,
         _ block: @escaping COOperation<V>.Block
     ) -> COOperation<V> {
         leaf(.token(block), target, options)
@@ -125,7 +132,8 @@ extension CompositeScope {
     @discardableResult
     public func transactionalOperation(
         on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
-        _ block: @escaping @Sendable (TransactionScope) throws -> Void, completion: (@Sendable () -> Void)? = nil,
+        _ block: @escaping @Sendable (TransactionScope) throws -> Void,
+        completion: (@Sendable () -> Void)? = nil,
         cancellation: (@Sendable (COTransaction<Void>) -> Void)? = nil
     ) -> COTransaction<Void> {
         transaction(target, options, Results.after(block), completion, cancellation)
@@ -145,8 +153,7 @@ extension CompositeScope {
     private func leaf<V>(
         _ body: COOperation<V>.Body, _ target: (any ExecutionTarget)?, _ options: OperationOptions
     ) -> COOperation<V> {
-        let child = COOperation(
-            body: body, on: target, options: options, domain: control.unmanagedDomain, inheriting: control.admission)
+        let child = COOperation(body: body, on: target, options: options, within: control)
         control.register(child, epoch: _epoch)
         return child
     }
@@ -156,20 +163,19 @@ extension CompositeScope {
         _ completion: (@Sendable () -> Void)?, _ cancellation: (@Sendable (COCascade<V>) -> Void)?
     ) -> COCascade<V> {
         let child = COCascade<V>(
-            registration: COCascade<V>.registration(block), on: target, options: options,
-            domain: control.unmanagedDomain, inheriting: control.admission)
+            registration: COCascade<V>.registration(block), on: target, options: options, within: control)
         child.set(completion: completion, decision: COCascade<V>.decision(cancellation))
         control.register(child, epoch: _epoch)
         return child
     }
 
     private func transaction<V>(
-        _ target: (any ExecutionTarget)?, _ options: OperationOptions, _ block: @escaping COTransaction<V>.Block,
+        _ target: (any ExecutionTarget)?, _ options: OperationOptions,
+        _ block: @escaping COTransaction<V>.Block,
         _ completion: (@Sendable () -> Void)?, _ cancellation: (@Sendable (COTransaction<V>) -> Void)?
     ) -> COTransaction<V> {
         let child = COTransaction<V>(
-            registration: COTransaction<V>.registration(block), on: target, options: options,
-            domain: control.unmanagedDomain, inheriting: control.admission)
+            registration: COTransaction<V>.registration(block), on: target, options: options, within: control)
         child.set(completion: completion, decision: COTransaction<V>.decision(cancellation))
         control.register(child, epoch: _epoch)
         return child
@@ -211,8 +217,7 @@ extension CascadeScope {
         using step: OperationHandle<Input>, _ body: COOperation<V>.Body, _ target: (any ExecutionTarget)?,
         _ options: OperationOptions
     ) -> COOperation<V> {
-        let child = COOperation(
-            body: body, on: target, options: options, domain: control.unmanagedDomain, inheriting: control.admission)
+        let child = COOperation(body: body, on: target, options: options, within: control)
         control.register(child, epoch: _epoch, after: step)
         return child
     }
@@ -237,6 +242,7 @@ extension AnyOperation {
             var refusal = composition.refusal(of: self, epoch: epoch)
             if refusal == nil, let step, !composition.isChild(step) { refusal = .notAnEarlierStep }
             guard let refusal else { return composition.append(child, to: self, &effects) }
+            composition.refused(refusal)
             _ = child.refuse("a registration: \(refusal)", &effects)
             child.end(.failed, .failed(refusal), &effects)
         }
@@ -252,18 +258,35 @@ extension AnyOperation {
         }
         if let refusal { throw refusal }
         // While it is in no tree of ours, its own lock and ours are never held at once.
-        let isOpen = look { composition?.refusal(of: self, epoch: epoch) }
-        if let isOpen {
-            child.look { child.isChild = false }
-            throw isOpen
+        let isClosed = look { () -> RegistrationError? in
+            if let composition, let refusal = composition.refusal(of: self, epoch: epoch) {
+                composition.refused(refusal)
+                return refusal
+            }
+            // Its gate may be closed, and is one of the tree's as soon as it enters: counted before, for that case.
+            domain!._withUnsafeGuaranteedRef { $0.closedGates += 1 }
+            return nil
         }
-        child.look { child.enter(domain!) }
+        if let isClosed {
+            child.look { child.isChild = false }
+            throw isClosed
+        }
+        let hadClosedGate = child.look {
+            child.enter(domain!)
+            return child.machine.isGateClosed
+        }
         let tooLate = change { effects -> RegistrationError? in
+            if !hadClosedGate { domain!._withUnsafeGuaranteedRef { $0.closedGates -= 1 } }
             guard let composition else { return .ended }
             if let refusal = composition.refusal(of: self, epoch: epoch) {
                 child.isChild = false
+                composition.refused(refusal)
                 _ = refuse("a registration: \(refusal)", &effects)
                 return refusal
+            }
+            guard child.machine.phase == .ready else {  // ended meanwhile, by itself: that is final
+                child.isChild = false
+                return .alreadyStarted
             }
             if child.admission == nil { child.admission = admission }
             composition.append(child, to: self, &effects)

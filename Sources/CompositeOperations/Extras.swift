@@ -9,7 +9,7 @@ final class Extras {
     /// The default queue in force where it was created.
     var scope: COQueues.Scope?
     /// See `AnyOperation.enter`.
-    var formerDomain: Domain?
+    var formerDomains: [Domain] = []
 
     // Handlers, until the end.
     var completion: (@Sendable (AnyOperation) -> Void)?
@@ -41,8 +41,10 @@ final class Extras {
     var task: (number: Int32, task: Task<Void, Never>)?
     var isTaskCancelled = false
     var timers: [OperationTimer] = []
-    /// What a resolver was asked about.
+    /// A leaf: what a resolver was asked about.
     var pendingCause: Cause?
+    /// The fallback of a resolver has been posted.
+    var hasFallenBack = false
 
     /// Something that a handler is told, in its turn.
     struct Notice {
@@ -55,7 +57,7 @@ final class Extras {
     func decided(_ operation: AnyOperation, _ effects: inout Effects) {
         for timer in timers { effects.add(.disarm(timer)) }
         timers = []
-        if case .cancelled(let reason)? = operation.badEnd {
+        if let reason = operation.badEnd?.reason {
             for (number, handler) in onCancel where number == operation.machine.attempt {
                 operation.post(&effects) { _ in handler(reason) }
             }
@@ -72,7 +74,10 @@ final class Extras {
     }
 
     private func endTokens(_ effects: inout Effects) {
-        onCancel = []
+        if !onCancel.isEmpty {
+            effects.add(.forget(onCancel))
+            onCancel = []
+        }
         if let task {
             isTaskCancelled = true
             effects.add(.cancel(task.task))
@@ -81,7 +86,8 @@ final class Extras {
     }
 
     func gateHasMoved(_ operation: AnyOperation, _ effects: inout Effects) {
-        if operation.gateIsOpen { wakeResumed(&effects) }
+        // Asked only where somebody waits: it looks at all gates above, and this is called for everything below.
+        if !resumed.isEmpty, operation.gateIsOpen { wakeResumed(&effects) }
     }
 
     private func wakeResumed(_ effects: inout Effects) {
@@ -92,7 +98,7 @@ final class Extras {
     /// The outcome is there.
     func settled(_ operation: AnyOperation, _ effects: inout Effects) {
         operation.observe(&effects)
-        switch operation.badEnd {
+        switch operation.badEnd?.outcome {
         case nil: if let completion { operation.post(&effects, completion) }
         case .cancelled?:
             if let composition = operation.composition {
@@ -126,15 +132,14 @@ final class Extras {
     /// Gives up what is of no use after the end, to be released under no lock. The handlers that are still to be
     /// called are in `notices`.
     private func giveUp(_ effects: inout Effects) {
+        task = nil
+        if options?.keepsBlock == true { return }  // copies are made of it
         effects.add(.release(Leftovers(self)))
         completion = nil
         cancellation = nil
         failure = nil
-        task = nil
-        if options?.keepsBlock != true {
-            scope = nil
-            options = options?.afterTheEnd
-        }
+        scope = nil
+        options = options?.afterTheEnd
     }
 
     /// What has been given up.
@@ -201,11 +206,14 @@ extension AnyOperation {
             extras.isDelivering = !extras.notices.isEmpty
             return extras.isDelivering
         }
+        withExtendedLifetime(notice) {}  // released here, under no lock
         if isMore { deliverNotices() }
     }
 
     /// Adds a handler of the outcome: called once, also when the outcome is there already.
-    final func addOutcomeHandler(on target: (any ExecutionTarget)?, _ body: @escaping @Sendable (AnyOperation) -> Void) {
+    final func addOutcomeHandler(
+        on target: (any ExecutionTarget)?, _ body: @escaping @Sendable (AnyOperation) -> Void
+    ) {
         change { effects in
             let extras = ensureExtras()
             extras.isObserved = true
@@ -224,20 +232,18 @@ extension AnyOperation {
             effects.add(
                 .tell(
                     COQueues.Diagnostic(
-                        operation: id, attempt: Int(machine.attempt), state: label, message: "refused: \(what)")))
+                        operation: id, attempt: Int(machine.attempt), state: label,
+                        message: "refused: \(what)")))
         }
         return false
     }
 
     /// A failure that no handler hears of. Under the lock; it is terminal.
     final func tellOfUnobservedFailure(_ effects: inout Effects) {
-        guard case .failed(let error)? = badEnd, COQueues.hasSink, !isChild,
+        if badEnd == nil { return }
+        guard let error = badEnd?.error, COQueues.hasSink, !isChild,
             extras.map({ !$0.isObserved && $0.awaiters.isEmpty && $0.waiters.isEmpty }) ?? true
         else { return }
-        effects.add(
-            .tell(
-                COQueues.Diagnostic(
-                    operation: id, attempt: Int(machine.attempt), state: label,
-                    message: "failed, and nobody looked: \(error)")))
+        effects.add(.tellOfFailure(self, Int(machine.attempt), label, error))
     }
 }

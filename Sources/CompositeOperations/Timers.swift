@@ -37,7 +37,7 @@ final class OperationTimer: @unchecked Sendable {
             state.task = task
             return state.isDisarmed
         }) {
-            task.cancel()
+            cancel(task)
         }
     }
 
@@ -46,7 +46,12 @@ final class OperationTimer: @unchecked Sendable {
             state.isDisarmed = true
             return state.task
         }
-        task?.cancel()
+        if let task { cancel(task) }
+    }
+
+    /// A clock of a user's has code of the user's for the end of a sleep.
+    private func cancel(_ task: Task<Void, Never>) {
+        if clock is ContinuousClock { task.cancel() } else { task.cancelElsewhere() }
     }
 
     private func fire() { operation?.timeIsOver(kind) }
@@ -55,7 +60,8 @@ final class OperationTimer: @unchecked Sendable {
 extension AnyOperation {
     /// Under the lock.
     final func arm(
-        _ kind: OperationTimer.Kind, after duration: Duration, clock: any Clock<Duration>, _ effects: inout Effects
+        _ kind: OperationTimer.Kind, after duration: Duration, clock: any Clock<Duration>,
+        _ effects: inout Effects
     ) {
         let timer = OperationTimer(kind, of: self, after: duration, clock: clock)
         ensureExtras().timers.append(timer)
@@ -85,7 +91,7 @@ extension AnyOperation {
                 if let composition {
                     composition.attemptEnded(cause, of: self, &effects)
                 } else if let resolver = extras?.options?.resolver {
-                    resolve(resolver, cause, &effects)
+                    if !resolve(resolver, cause, &effects) { decideByCause(&effects) }
                 } else {
                     end(.cancelled, .cancelled(reason), &effects)
                 }

@@ -33,18 +33,23 @@ final class Waiter: ExecutionTarget {
     func wake() { signal { $0.isOver = true } }
 
     /// A turn. The destination's own thread would wait for itself: so it takes the turn here.
+    ///
+    /// Where nobody waits, as with a child, which its composite starts, the built-in scheduler takes it.
     func submit(_ work: COQueues.Work) {
-        if let destination, !isInline.load(ordering: .relaxed) {
-            destination.submit(work)
-        } else {
+        if isInline.load(ordering: .relaxed) {
             signal { $0.work.append(work) }
+        } else {
+            (destination ?? Scheduler.shared).submit(work)
         }
     }
 
     private let isInline = Atomic(false)
 
-    /// The calling thread will wait.
-    func prepare() { isInline.store(destination?.isCurrent ?? true, ordering: .relaxed) }
+    /// Whether the calling thread has to take the turns, when it waits.
+    var takesTurns: Bool { destination?.isCurrent ?? true }
+
+    /// The operation has been started by a thread that will wait; before its first turn is sent.
+    func prepare(takingTurns: Bool) { isInline.store(takingTurns, ordering: .relaxed) }
 
     var isCurrent: Bool { false }
 

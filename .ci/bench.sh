@@ -33,7 +33,7 @@ END
 swift run benchmarks check --counts || fail "a count has grown, or something is left; which is said above."
 
 readonly at_least=10
-run_tests "$at_least" 300 -c release --package-path Benchmarks --scratch-path .build/benchmarks
+run_tests benchmarks "$at_least" 300
 
 echo "bench: $summary, all results are right, $latest can be read, its counts hold, and $tests_passed tests" \
     "of the program passed."

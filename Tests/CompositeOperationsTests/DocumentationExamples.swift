@@ -608,7 +608,7 @@ private struct Unreachable: Error {}
     // MARK: FromOperationQueue.md
 
     @Test func `what an operation queue did`() async throws {
-        func work() { log.add("work") }
+        @Sendable func work() { log.add("work") }
         // FromOperationQueue.md, the table
         let queue = COOperationQueue(runningLimit: 2)
         let first = operation(on: queue) { work() }
@@ -668,7 +668,7 @@ private struct Unreachable: Error {}
     // MARK: FromDispatchGroups.md
 
     @Test func `what a group did`() {
-        func work() { log.add("work") }
+        @Sendable func work() { log.add("work") }
         let queue = DispatchQueue(label: "queue")
         // FromDispatchGroups.md, the table
         let both = transactionalOperation { group in

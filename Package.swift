@@ -21,6 +21,7 @@ let package = Package(
         .library(name: "CScheduler", targets: ["CScheduler"]),
         .library(name: "Scheduling", targets: ["Scheduling"]),
         .library(name: "CompositeOperations", targets: ["CompositeOperations"]),
+        .library(name: "CompositeOperationsFoundation", targets: ["CompositeOperationsFoundation"]),
         .library(name: "PropertyTesting", targets: ["PropertyTesting"]),
         .library(name: "PropertyTestingSupport", targets: ["PropertyTestingSupport"]),
         .executable(name: "benchmarks", targets: ["benchmarks"]),
@@ -44,7 +45,17 @@ let package = Package(
             dependencies: ["CScheduler"],
             swiftSettings: settings + [.strictMemorySafety()]
         ),
-        .target(name: "CompositeOperations", dependencies: ["Scheduling"], swiftSettings: settings),
+        .target(
+            name: "CompositeOperations",
+            dependencies: ["Scheduling"],
+            exclude: ["DESIGN.md"],
+            swiftSettings: settings
+        ),
+        // Apart, so that the core does without Foundation.
+        .target(
+            name: "CompositeOperationsFoundation", dependencies: ["CompositeOperations"],
+            swiftSettings: settings
+        ),
 
         // Only the launcher: what it launches is the package in Benchmarks, with dependencies of its own, so that who depends
         // on this package fetches nothing else.
@@ -78,6 +89,14 @@ let package = Package(
         .testTarget(
             name: "CompositeOperationsTests",
             dependencies: ["CompositeOperations", "PropertyTesting", "PropertyTestingSupport", "Scheduling"],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "CompositeOperationsFoundationTests",
+            dependencies: [
+                "CompositeOperations", "CompositeOperationsFoundation", "PropertyTesting",
+                "PropertyTestingSupport",
+            ],
             swiftSettings: settings
         ),
         .testTarget(

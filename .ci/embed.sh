@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The package as others use it: a package outside this repository that depends on it by path and by version,
-# and a program in C. Nothing is written to the repository, or to the package manager's caches.
+# the examples, and a program in C. Nothing is written to the repository, or to the package manager's caches.
 set -euo pipefail
 # shellcheck source=.ci/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -136,6 +136,21 @@ dependencies=$(grep -c '"identity"' "$temporary/by-version/Package.resolved")
 [[ $dependencies -eq 1 ]] ||
     fail "a package that depends on this one gets $((dependencies - 1)) others with it."
 
+# The examples, in the clone.
+examples=$published/Examples/operations
+swift build --package-path "$examples" --cache-path "$temporary/cache" --security-path "$temporary/security" ||
+    fail "Examples/operations does not build."
+programs=0
+for expected in "$examples"/Sources/*/expected.txt; do
+    program=$(basename "$(dirname "$expected")")
+    timeout --kill-after=5 "$limit" "$examples/.build/debug/$program" >"$temporary/output" ||
+        fail "Examples/operations: '$program' failed, or did not end within $limit s."
+    diff "$expected" "$temporary/output" ||
+        fail "Examples/operations: '$program' printed other (>) than it should have (<)."
+    programs=$((programs + 1))
+done
+[[ $programs -ge 4 ]] || fail "Examples/operations has only $programs programs that were compared."
+
 # C alone: with the Makefile, and with the command of the README, so that neither goes stale.
 cp -r "$repository/Examples" "$repository/CScheduler" "$temporary/published/"
 cd "$temporary/published/Examples/embed-c"
@@ -154,4 +169,4 @@ bash -e readme-command.sh || fail "the command in Examples/embed-c/README.md doe
 run_c ./embed-c
 
 echo "embed: packages that depend on this one run, by path (debug) and by version (release);" \
-    "so does a program in C."
+    "$programs examples print what they should, and a program in C runs."

@@ -28,7 +28,7 @@ temporary_folder() {
 #
 # Builds, then runs the tests with a time limit, and fails unless at least so many tests ran and all passed: a
 # filter that matches nothing, or a target that dropped out of the manifest, must not look like success. Needs
-# `temporary`.
+# `temporary`, and leaves Swift Testing's events there, in the file `events`, until the next call.
 run_tests() {
     local minimum=$1 seconds=$2 build=() only=() everything=(--build-tests) status=0 count
     shift 2

@@ -57,6 +57,7 @@ check "the C above is not formatted; clang-format -i corrects it." \
 # clang-format does not break comments here (see .clang-format), so it does not see them.
 forbid "a line of C has more than 110 columns." '^.{111}' '*.c' '*.h' '*.cpp' '*.hpp'
 check "shellcheck objects to the above." shellcheck "${shell_files[@]}"
+check "the list of Swift mutants is out of date." Scripts/swift-mutants --check
 
 forbid "unsafeFlags keeps other packages from depending on this one by version." 'unsafeFlags' '*.swift'
 forbid "only CScheduler/src/port*.h name atomics." \
@@ -65,9 +66,9 @@ forbid "only CScheduler/src/port*.h name atomics." \
 forbid "only CScheduler/src/reclaim.c includes liburcu." \
     '^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"]urcu' \
     '*.[ch]' '*.cpp' '*.hpp' ':!CScheduler/src/reclaim.c'
-forbid "Sources/Scheduling does not import Foundation." \
+forbid "Sources/Scheduling and Sources/CompositeOperations do not import Foundation." \
     '^[^/"]*import[[:space:]]+([a-z]+[[:space:]]+)?Foundation' \
-    'Sources/Scheduling/*.swift'
+    'Sources/Scheduling/*.swift' 'Sources/CompositeOperations/*.swift'
 
 mapfile -t tracked < <(git ls-files '.build*' '*/.build*' 'Package.resolved' '*/Package.resolved')
 if [[ ${#tracked[@]} -gt 0 ]]; then

@@ -11,9 +11,7 @@
 extension AnyOperation {
     /// Whether an end would be accepted. Under the lock.
     @inline(__always)
-    final func canEnd(_ number: Int32?) -> Bool {
-        !machine.isDecided && (number == nil || number == machine.attempt)
-    }
+    final func canEnd(_ number: Int32?) -> Bool { machine.canEnd(number) }
 
     /// Decides its outcome. Under the lock.
     ///
@@ -29,7 +27,7 @@ extension AnyOperation {
         keep()
         decided(&effects)
         if composition != nil, end != .finished {
-            markDescendants(CancelReason(.parent, origin: id), &effects)
+            markDescendants(.cancelled(CancelReason(.parent, origin: id)), &effects)
         }
         carryUp(freed, &effects)
         return true
@@ -40,7 +38,8 @@ extension AnyOperation {
     final func fail(_ error: any Error, number: Int32? = nil, _ effects: inout Effects) -> Bool {
         guard canEnd(number) else { return false }
         if composition == nil, let resolver = extras?.options?.resolver, machine.phase == .executing {
-            resolve(resolver, Cause(index: nil, child: nil, outcome: .failed(error)), &effects)
+            let cause = Cause(index: nil, child: nil, outcome: .failed(error))
+            if !resolve(resolver, cause, &effects) { decideByCause(&effects) }
             return true
         }
         return end(.failed, .failed(error), number: number, &effects)
@@ -55,15 +54,16 @@ extension AnyOperation {
         var top = self
         while let parent = top.parent, !top.isDropped, parent.childDecided(top, &effects) { top = parent }
         // Step 3. Those above have ended a live attempt each.
+        var isWithinReach = top.machine.end != .finished && top.machine.phase == .ending && !top.isOutOfReach
         var operation = self
         var units = freed
         while true {
             let isTop = operation === top
             let parent = operation.parent
             if units > 0 {
-                operation.letGo(units, &effects)
+                operation.letGo(units, isWithinReach: isWithinReach, &effects)
             } else if operation.machine.isQuiescent {
-                _ = operation.quiesce(&effects)  // it never was counted
+                _ = operation.quiesce(&isWithinReach, &effects)  // it never was counted
             }
             if isTop { break }
             operation = parent!
@@ -86,14 +86,14 @@ extension AnyOperation {
     /// Marks everything below as cancelled. Under the lock.
     ///
     /// - Complexity: O(descendants).
-    final func markDescendants(_ reason: CancelReason, _ effects: inout Effects) {
+    final func markDescendants(_ bad: BadEnd, _ effects: inout Effects) {
         guard let composition, !composition.children.isEmpty else { return }
         var walk = [self]
         while let operation = walk.popLast() {
             guard let composition = operation.composition else { continue }
             for child in composition.children {
                 guard let freed = child.machine.decide(.cancelled) else { continue }
-                child.badEnd = .cancelled(reason)
+                child.badEnd = bad
                 child.decided(&effects)
                 if child.composition != nil { walk.append(child) }
                 if freed > 0 { child.letGoWhileMarked(freed) }
@@ -156,6 +156,7 @@ extension AnyOperation {
     /// Delivers its outcome. Under the lock.
     final func settle(_ effects: inout Effects) {
         machine.settle()
+        parent = nil
         if machine.openAtEnd(), let domain { domain._withUnsafeGuaranteedRef { $0.closedGates -= 1 } }
         if admission != nil { effects.add(.reconcile(self)) }
         if let extras { extras.settled(self, &effects) } else { tellOfUnobservedFailure(&effects) }
@@ -166,10 +167,6 @@ extension AnyOperation {
     /// Gives up what it held (I2, I3). On the thread that settled it, under no lock.
     final func releaseHoldings() {
         releaseBlock()
-        if let parent {
-            self.parent = nil
-            withExtendedLifetime(parent) {}
-        }
         if isHeld {
             isHeld = false
             Unmanaged.passUnretained(self).release()
@@ -185,17 +182,22 @@ extension AnyOperation {
     /// When the call returns, it and everything below it read cancelled, and no block below starts any more; blocks
     /// that run are awaited. Handlers are posted, not called.
     ///
+    /// - Parameter reason: nil: that somebody asked for it; while a decision is open, what asks for the decision, so that
+    ///   the outcome tells a failure then, when there is one.
     /// - Returns: false, and nothing was done, when its outcome is decided already.
     /// - Complexity: O(registered descendants).
     @discardableResult
-    public final func cancel(_ reason: CancelReason? = nil) -> Bool {
-        cancel(reason ?? CancelReason(), number: nil)
-    }
+    public final func cancel(_ reason: CancelReason? = nil) -> Bool { cancel(reason, number: nil) }
 
-    final func cancel(_ reason: CancelReason, number: Int32?) -> Bool {
+    final func cancel(_ reason: CancelReason?, number: Int32?) -> Bool {
         change { effects in
-            guard end(.cancelled, .cancelled(reason), number: number, &effects) else {
+            guard canEnd(number) else {
                 return refuse("cancel(), but it has ended, or the attempt is an old one", &effects)
+            }
+            if reason == nil, machine.phase == .deciding {
+                decideByCause(&effects)
+            } else {
+                end(.cancelled, .cancelled(reason ?? CancelReason()), &effects)
             }
             composition?.wasCancelled(self, &effects)
             return true

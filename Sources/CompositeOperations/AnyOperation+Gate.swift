@@ -49,7 +49,9 @@ extension AnyOperation {
                 if operation.composition != nil { composites.append(operation) }
             }
             // Inner before outer.
-            while let composite = composites.popLast() { composite.composition?.gateHasOpened(composite, &effects) }
+            while let composite = composites.popLast() {
+                composite.composition?.gateHasOpened(composite, &effects)
+            }
             return true
         }
     }

@@ -26,7 +26,9 @@ extension AnyOperation {
     ///
     /// - Returns: false, and nothing was done, unless it executes or decides.
     @discardableResult
-    public final func resolve(using resolver: COOperationResolver) -> Bool { resolve(using: resolver, number: nil) }
+    public final func resolve(using resolver: COOperationResolver) -> Bool {
+        resolve(using: resolver, number: nil)
+    }
 
     final func resolve(using resolver: COOperationResolver, number: Int32?) -> Bool {
         change { effects in
@@ -34,10 +36,11 @@ extension AnyOperation {
                 machine.phase == .executing || (machine.phase == .deciding && composition != nil),
                 !(composition?.isExhausted ?? false)
             else { return refuse("resolve(using:), but it neither executes nor may decide so", &effects) }
-            let cause =
-                composition?.causes.first ?? extras?.pendingCause
-                ?? Cause(index: nil, child: nil, outcome: .cancelled(CancelReason()))
-            resolve(resolver, cause, &effects)
+            // A round has marked the children already.
+            if composition != nil, machine.phase == .executing {
+                markDescendants(.cancelled(CancelReason(.parent, origin: id)), &effects)
+            }
+            if !resolve(resolver, composition?.causes.first, &effects) { decideByCause(&effects) }
             return true
         }
     }
@@ -51,7 +54,7 @@ extension AnyOperation {
         if how == .awake {
             // There is nothing to go on with unless the block had registered everything.
             guard let composition, machine.phase == .deciding, !composition.hasThrown else { return false }
-            if composition.isRegistering { how = .rerun }
+            if !composition.isWhole { how = .rerun }
         }
         guard let freed = machine.redo(how, paused: pause > .zero, number: number) else { return false }
         extras?.attemptEnded(self, &effects)
@@ -61,7 +64,9 @@ extension AnyOperation {
             case .awake: composition.reawakenChildren(of: self, &effects)
             }
         }
-        if pause > .zero { arm(.pause(machine.attempt), after: pause, clock: clock ?? ContinuousClock(), &effects) }
+        if pause > .zero {
+            arm(.pause(machine.attempt), after: pause, clock: clock ?? ContinuousClock(), &effects)
+        }
         if admission != nil { effects.add(.reconcile(self)) }
         if extras != nil { observe(&effects) }
         letGo(freed, &effects)
@@ -90,35 +95,45 @@ extension AnyOperation {
             if !isCounted { holdParent() }
             armAttemptTimeout(&effects)
             if extras != nil { observe(&effects) }
-            composition?.goOn(self, &effects)
+            effects.goOn(self)
             return true
         }
     }
 
-    /// Lets a resolver decide. Under the lock; it executes, or is a composite that decides.
-    final func resolve(_ resolver: COOperationResolver, _ cause: Cause, _ effects: inout Effects) {
-        let extras = ensureExtras()
-        extras.pendingCause = cause
-        if Int(machine.attempt) >= resolver.maxAttempts {
-            exhaust(resolver, &effects)
-        } else if resolver.asksUser {
-            _ = machine.ask()
-            observe(&effects)
-            let number = machine.attempt
-            post(&effects) { operation in operation.ask(resolver, cause, number) }
-        } else {
-            redo(by: resolver, after: resolver.pause(after: Int(machine.attempt)), &effects)
+    /// Lets a resolver decide. Under the lock; it executes, or is a composite that decides, and what is below a
+    /// composite is marked.
+    ///
+    /// - Parameter cause: nil: somebody has asked for it.
+    /// - Returns: false: nothing is done again, and nobody is to be asked; the caller ends it, by cause.
+    final func resolve(_ resolver: COOperationResolver, _ cause: Cause?, _ effects: inout Effects) -> Bool {
+        if composition == nil {
+            let extras = ensureExtras()
+            if let former = extras.pendingCause { effects.add(.giveUp([former], nil)) }
+            extras.pendingCause = cause
         }
+        if machine.ask() { composition?.holds = 0 }
+        if Int(machine.attempt) >= resolver.maxAttempts { return exhaust(resolver, &effects) }
+        guard resolver.asksUser else {
+            return redo(by: resolver, after: resolver.pause(after: Int(machine.attempt)), &effects)
+        }
+        observe(&effects)
+        let number = machine.attempt
+        let cause = cause ?? Cause(index: nil, child: nil, outcome: .cancelled(CancelReason()))
+        composition?.holds += 1  // beside the handler's, which returns before
+        post(&effects) { operation in operation.ask(resolver, cause, number) }
+        return true
     }
 
-    private final func redo(by resolver: COOperationResolver, after pause: Duration, _ effects: inout Effects) {
+    /// - Returns: as ``resolve(_:_:_:)``.
+    private final func redo(
+        by resolver: COOperationResolver, after pause: Duration, _ effects: inout Effects
+    ) -> Bool {
         if composition != nil, resolver.redo == .awake,
             redo(.awake, after: pause, clock: resolver.clock, &effects)
         {
-            return
+            return true
         }
-        if redo(.rerun, after: pause, clock: resolver.clock, &effects) { return }
-        decideByCause(&effects)
+        return redo(.rerun, after: pause, clock: resolver.clock, &effects)
     }
 
     /// Calls what the user gave to the resolver: as a notice, under no lock.
@@ -127,22 +142,30 @@ extension AnyOperation {
         let pause = isWanted ? resolver.pause(after: Int(number)) : .zero
         change { effects in
             guard machine.phase == .deciding, machine.attempt == number else { return }
-            if isWanted { redo(by: resolver, after: pause, &effects) } else { exhaust(resolver, &effects) }
+            composition?.holds -= 1
+            let isGoingOn =
+                isWanted ? redo(by: resolver, after: pause, &effects) : exhaust(resolver, &effects)
+            if !isGoingOn { decideByCause(&effects) }
         }
     }
 
-    /// No attempt is left, or none is wanted. Under the lock.
-    private final func exhaust(_ resolver: COOperationResolver, _ effects: inout Effects) {
+    /// No attempt is left, or none is wanted. Under the lock; it decides.
+    ///
+    /// - Returns: as ``resolve(_:_:_:)``.
+    private final func exhaust(_ resolver: COOperationResolver, _ effects: inout Effects) -> Bool {
         composition?.isExhausted = true
-        guard let fallback = resolver.fallback else { return decideByCause(&effects) }
-        _ = machine.ask()
+        let extras = ensureExtras()
+        // Once: a composite around it may have it done again.
+        guard let fallback = resolver.fallback, !extras.hasFallenBack else { return false }
+        extras.hasFallenBack = true
         observe(&effects)
         let number = machine.attempt
-        composition?.holds = 1
+        composition?.holds += 1
         post(&effects) { operation in
             fallback(operation)
             operation.decisionIsOver(number)
         }
+        return true
     }
 
     /// Whoever was asked has not decided: that is a decision, too.
@@ -160,24 +183,25 @@ extension AnyOperation {
     /// The outcome that the causes give. Under the lock.
     final func decideByCause(_ effects: inout Effects) {
         let bad = badEndByCause
-        switch bad {
-        case .failed: end(.failed, bad, &effects)
-        case .cancelled: end(.cancelled, bad, &effects)
-        }
+        end(bad.isFailure ? .failed : .cancelled, bad, &effects)
     }
 
     /// The first failure among the causes; else a cancellation.
     final var badEndByCause: BadEnd {
-        let causes = composition?.causes ?? []
-        let all = causes.isEmpty ? [extras?.pendingCause].compactMap(\.self) : causes
+        let all = composition?.causes ?? [extras?.pendingCause].compactMap(\.self)
         for case .failed(let error) in all.map(\.outcome) { return .failed(error) }
         if composition != nil {
-            guard case .cancelled(let reason)? = all.first?.outcome else { return .cancelled(CancelReason(.exhausted)) }
+            guard case .cancelled(let reason)? = all.first?.outcome else {
+                return .cancelled(CancelReason(.exhausted))
+            }
             if all.first?.child == nil { return .cancelled(reason) }
             return .cancelled(
-                CancelReason(.child, origin: reason.origin ?? all.first?.child, underlying: reason.underlying))
+                CancelReason(.child, origin: reason.origin ?? all.first?.child, underlying: reason.underlying)
+            )
         }
-        if case .cancelled(let reason)? = all.first?.outcome, reason.kind == .timedOut { return .cancelled(reason) }
+        if case .cancelled(let reason)? = all.first?.outcome, reason.kind == .timedOut {
+            return .cancelled(reason)
+        }
         return .cancelled(CancelReason(.exhausted))
     }
 }

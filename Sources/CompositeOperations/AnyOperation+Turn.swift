@@ -30,13 +30,15 @@ extension AnyOperation {
     }
 
     /// From now on the runtime holds it (I5). Under the lock.
-    final func keep() {
-        guard !isHeld, !isChild else { return }
+    final func keep() { if !isHeld, !isChild { hold() } }
+
+    /// Until it is settled. Under the lock.
+    final func hold() {
         isHeld = true
         _ = Unmanaged.passRetained(self)
     }
 
-    /// It is queued for the first time: its time runs. Under the lock.
+    /// It is begun, by its start or by its composite: its time runs. Under the lock.
     final func began(_ effects: inout Effects) {
         guard let extras else { return }
         observe(&effects)
@@ -62,9 +64,13 @@ extension AnyOperation {
     }
 
     /// Sends its turn to the target. Under no lock.
+    final func sendTurn() { Self.sendTurn(.passRetained(self)) }
+
+    /// - Parameter operation: with a reference, which goes on.
     @inline(__always)
-    final func sendTurn() {
-        if let target { target._send(self) } else { Scheduler.shared._send(self) }
+    static func sendTurn(_ operation: Unmanaged<AnyOperation>) {
+        let target = operation._withUnsafeGuaranteedRef { $0.target }
+        if let target { target._send(operation.takeRetainedValue()) } else { sendTurnToShared(operation) }
     }
 
     /// The target will not run it: it was shut down.
@@ -86,7 +92,10 @@ extension AnyOperation {
             composition?.isRegistering = true
             if let extras {
                 armAttemptTimeout(&effects)
-                extras.pendingCause = nil
+                if let cause = extras.pendingCause {
+                    effects.add(.giveUp([cause], nil))
+                    extras.pendingCause = nil
+                }
                 observe(&effects)
             }
         case .waits: if admission != nil { effects.add(.reconcile(self)) }
@@ -175,16 +184,33 @@ extension AnyOperation {
 
     /// Lets units of `pending` go, and does what was waiting for quiescence: here, and above. Under the lock.
     @inline(__always)
-    final func letGo(_ count: Int32, _ effects: inout Effects) {
-        if machine.letGo(count) { becameQuiescent(&effects) }
+    final func letGo(_ count: Int32, isWithinReach: Bool = false, _ effects: inout Effects) {
+        if machine.letGo(count) { becameQuiescent(isWithinReach: isWithinReach, &effects) }
     }
 
     /// It was counted by its parent, and is quiescent now.
-    final func becameQuiescent(_ effects: inout Effects) {
+    ///
+    /// - Parameter isWithinReach: it is known that a composite around it can take its end back.
+    @inline(__always)
+    final func becameQuiescent(isWithinReach: Bool, _ effects: inout Effects) {
+        if composition == nil, machine.phase == .ending, machine.end == .finished {  // most are
+            let parent = parent
+            settle(&effects)
+            if let parent, parent.machine.letGo() {
+                parent.compositeBecameQuiescent(isWithinReach: false, &effects)
+            }
+        } else {
+            compositeBecameQuiescent(isWithinReach: isWithinReach, &effects)
+        }
+    }
+
+    @inline(never)
+    private final func compositeBecameQuiescent(isWithinReach: Bool, _ effects: inout Effects) {
         var operation = self
+        var isWithinReach = isWithinReach
         while true {
             let parent = operation.parent
-            if operation.quiesce(&effects) { return }
+            if operation.quiesce(&isWithinReach, &effects) { return }
             guard let parent, parent.machine.letGo() else { return }
             operation = parent
         }
@@ -192,11 +218,17 @@ extension AnyOperation {
 
     /// Does what waited for its quiescence. Under the lock.
     ///
+    /// - Parameter isWithinReach: in and out: a composite above can take the end of this one back, or of one below.
+    ///   Then it can take back those between, too: it is looked for once on the way up.
     /// - Returns: whether a new attempt has begun, to which its parent's unit belongs now.
-    final func quiesce(_ effects: inout Effects) -> Bool {
+    final func quiesce(_ isWithinReach: inout Bool, _ effects: inout Effects) -> Bool {
         switch machine.phase {
         case .ending:
-            if isOutOfReach { settleSubtree(&effects) }
+            if machine.end == .finished {
+                settle(&effects)
+            } else if !isWithinReach {
+                if isOutOfReach { settleSubtree(&effects) } else { isWithinReach = true }
+            }
             return false
         case .delayed: return proceed(isCounted: true, &effects)
         default: return false

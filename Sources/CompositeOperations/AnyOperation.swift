@@ -7,13 +7,16 @@
 //
 // Invariants (those of the pure state are in OperationMachine.swift):
 //   I1  user code, the release of what users gave us, targets and queues: never under the lock.
-//   I2  parent and child refer to each other until the child, or the parent, is settled; then `releaseHoldings`
-//       takes both references away, once, on the thread that settled it.
+//   I2  a composite holds its children until it is settled. A child does not hold its composite, which cannot settle
+//       before the child has: a root, and one that a rerun dropped, is held by the runtime (I5), every other one by its
+//       own composite. `parent` is taken away when the child settles, and read by nobody after that.
 //   I3  the block of an operation is written while it is ready, read while a block is out, and released after it
 //       is terminal; so those who read it need no lock.
 //   I4  `domain` is set once, or once more when an operation that was made by itself becomes a child, which it
 //       does only while it is ready. What it was before stays alive as long as the operation.
 //   I5  a root that was started, or ended, is held by the runtime until it is settled (`isHeld`).
+//   I6  because of the lock no two accesses to a field overlap. So the run-time check of exclusivity, which was a third
+//       of a cascade's step, is left out: `@exclusivity(unchecked)`. ThreadSanitizer looks after the rest.
 
 internal import Scheduling
 internal import Synchronization
@@ -23,7 +26,7 @@ class Domain: @unchecked Sendable {
     // Unchecked: what is below is under the lock.
     let lock = WordLock()
     /// How many gates of the tree are closed; while it is 0, no operation asks those above it.
-    var closedGates = 0
+    @exclusivity(unchecked) final var closedGates = 0
 }
 
 /// Any operation: one piece of work with a handle. The face of it that does not know the type of the value.
@@ -35,10 +38,18 @@ class Domain: @unchecked Sendable {
 public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConvertible {
     // Unchecked: everything that changes is under the tree's lock, except as I3 says.
 
-    /// How it ended, when it did not finish.
-    enum BadEnd {
-        case failed(any Error)
-        case cancelled(CancelReason)
+    /// How it ended, when it did not finish. An object, which all that end for one reason share.
+    final class BadEnd: Sendable {
+        let outcome: Outcome<Never>
+
+        init(_ outcome: Outcome<Never>) { self.outcome = outcome }
+
+        static func failed(_ error: any Error) -> BadEnd { BadEnd(.failed(error)) }
+        static func cancelled(_ reason: CancelReason) -> BadEnd { BadEnd(.cancelled(reason)) }
+
+        var isFailure: Bool { if case .failed = outcome { true } else { false } }
+        var error: (any Error)? { if case .failed(let error) = outcome { error } else { nil } }
+        var reason: CancelReason? { if case .cancelled(let reason) = outcome { reason } else { nil } }
     }
 
     private let ownLock = WordLock()
@@ -47,51 +58,62 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     /// 0: nobody has asked yet.
     private let number = Atomic<UInt64>(0)
 
-    final var machine = OperationMachine()
-    final var badEnd: BadEnd?
-    /// The composite around it.
-    final var parent: AnyOperation?
+    @exclusivity(unchecked) final var machine = OperationMachine()
+    @exclusivity(unchecked) final var badEnd: BadEnd?
+    /// The composite around it, until it is settled (I2).
+    @exclusivity(unchecked) unowned(unsafe) final var parent: AnyOperation?
     /// Its place among the children of `parent`.
-    final var index = 0
+    @exclusivity(unchecked) final var index = 0
     /// It belongs, or has belonged, to a composite.
-    final var isChild = false
+    @exclusivity(unchecked) final var isChild = false
     /// A composite has started anew without it.
-    final var isDropped = false
+    @exclusivity(unchecked) final var isDropped = false
     /// No composite around it can take its end back.
-    final var isFinal = false
+    @exclusivity(unchecked) final var isFinal = false
     /// The runtime holds a reference to it (I5).
-    final var isHeld = false
+    @exclusivity(unchecked) final var isHeld = false
     /// Where its blocks run; nil: the built-in scheduler.
-    final var target: (any ExecutionTarget)?
+    @exclusivity(unchecked) final var target: (any ExecutionTarget)?
     /// It was given one, so that a queue which it is added to does not give it another one.
     final var hasOwnTarget: Bool
     /// Who decides when they may.
-    final var admission: COOperationQueue?
+    @exclusivity(unchecked) final var admission: COOperationQueue?
     /// What that queue knows of it; under the queue's lock.
-    final var ticket: COOperationQueue.Ticket?
-    final var extras: Extras?
+    @exclusivity(unchecked) final var ticket: COOperationQueue.Ticket?
+    @exclusivity(unchecked) final var extras: Extras?
     final let composition: Composition?
 
     /// - Parameters:
     ///   - target: a queue counts as both: it admits, and its target runs.
-    ///   - domain: that of the composite around it.
+    ///   - composite: the one whose child it will be; it has been started.
+    ///   - queue: admits it, unless `target` is a queue.
     init(
         on target: (any ExecutionTarget)?, options: OperationOptions?, composition: Composition?,
-        domain: Domain?,
-        inheriting inherited: COOperationQueue?
+        within composite: AnyOperation?, admission queue: COOperationQueue? = nil
     ) {
+        let inherited = composite == nil ? queue : composite?.admission
         hasOwnTarget = target != nil
-        let given = target ?? (inherited == nil ? COQueues.inForce : nil)
-        let queue = given?._admission ?? inherited
-        admission = queue
-        self.target = given?._admission == nil ? given ?? queue?.target : queue?.target
-        self.composition = composition
-        let domain = domain ?? composition
-        domainBits = Atomic(domain.map { UInt(bitPattern: Unmanaged.passRetained($0).toOpaque()) } ?? 0)
-        if let scope = COQueues.scoped { ensureExtras().scope = scope }
-        if let options, !options.isDefault {
-            ensureExtras().options = options
+        let scope = COQueues.scoped
+        let given = target ?? (inherited == nil ? scope?.target ?? COQueues.unscoped : nil)
+        if let given {
+            let admitting = given._admission
+            admission = admitting ?? inherited
+            self.target = admitting == nil ? given : admitting?.target
+        } else {
+            admission = inherited
+            self.target = inherited?.target
         }
+        self.composition = composition
+        if let composite {
+            let bits = composite.domainBits.load(ordering: .acquiring)
+            _ = Self.domain(bits)?.retain()
+            domainBits = Atomic(bits)
+        } else {
+            domainBits = Atomic(
+                composition.map { UInt(bitPattern: Unmanaged.passRetained($0).toOpaque()) } ?? 0)
+        }
+        if let scope { ensureExtras().scope = scope }
+        if let options, !options.isStandard { ensureExtras().options = options }
     }
 
     deinit {
@@ -155,11 +177,6 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
 
     /// That of the tree; nil: a single operation. Under the lock.
     final var domain: Unmanaged<Domain>? { Self.domain(domainBits.load(ordering: .relaxed)) }
-
-    /// The same, as an object. It is what it is as soon as the operation has been started.
-    final var unmanagedDomain: Domain? {
-        Self.domain(domainBits.load(ordering: .acquiring))?.takeUnretainedValue()
-    }
 
     final func isOfTheSameTree(as other: AnyOperation) -> Bool {
         let bits = domainBits.load(ordering: .relaxed)
@@ -238,6 +255,9 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
 
     /// Whether an attempt is under way: it executes, or a decision is asked for. Also while suspended.
     public final var isExecuting: Bool { look { machine.phase == .executing || machine.phase == .deciding } }
+
+    /// Whether its start is somebody else's: the composite's that it belongs to, or has been made already.
+    package final var willBeStarted: Bool { look { isChild || machine.phase != .ready } }
 
     /// Whether its own gate, or one above it, is closed.
     public final var isSuspended: Bool { look { !machine.isDecided && !gateIsOpen } }

@@ -30,14 +30,16 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         case async(@Sendable () async throws -> Success)
     }
 
-    final var body: Body
+    @exclusivity(unchecked) final var body: Body
 
+    @_specialize(where Success == Void)
     init(
-        body: Body, on target: (any ExecutionTarget)?, options: OperationOptions?, domain: Domain? = nil,
-        inheriting queue: COOperationQueue? = nil
+        body: Body, on target: (any ExecutionTarget)?, options: OperationOptions?,
+        within composite: AnyOperation? = nil,
+        admission queue: COOperationQueue? = nil
     ) {
         self.body = body
-        super.init(on: target, options: options, composition: nil, domain: domain, inheriting: queue)
+        super.init(on: target, options: options, composition: nil, within: composite, admission: queue)
     }
 
     /// Prepares an operation; ``AnyOperation/start()`` starts it.
@@ -50,6 +52,11 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard, _ block: Block? = nil
     ) {
         self.init(body: block.map { .token($0) } ?? .none, on: target, options: options)
+    }
+
+    /// Prepares an operation whose block is one task, for adaptors.
+    package convenience init(running body: @escaping @Sendable () async throws -> Success) {
+        self.init(body: .async(body), on: nil, options: nil)
     }
 
     override final var hasBlock: Bool { if case .none = body { false } else { true } }
@@ -102,6 +109,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
 
     // MARK: Run
 
+    @_specialize(where Success == Void)
     override final func execute(_ number: Int32) {
         // Read without the lock: a block is out.
         switch body {
@@ -137,10 +145,12 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         }
         let isOver = look {
             if machine.out == 0 { return false }  // it has returned already
+            // What ended the attempt saw no task; and what is out may be the next attempt, with a task of its own.
+            if machine.isDecided || machine.attempt != number { return true }
             let extras = ensureExtras()
             extras.task = (number, task)
-            extras.isTaskCancelled = machine.isDecided || machine.attempt != number
-            return extras.isTaskCancelled
+            extras.isTaskCancelled = false
+            return false
         }
         if isOver { task.cancel() }
     }
@@ -245,7 +255,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         /// Cancels the operation.
         @discardableResult
         public func cancel(_ reason: CancelReason? = nil) -> Bool {
-            operation.cancel(reason ?? CancelReason(), number: generation)
+            operation.cancel(reason, number: generation)
         }
 
         /// Closes the operation's gate.
@@ -296,7 +306,7 @@ extension AnyOperation {
     final func addCancelHandler(_ number: Int32, _ handler: @escaping @Sendable (CancelReason) -> Void) {
         change { effects in
             guard machine.attempt == number else { return }
-            if case .cancelled(let reason)? = badEnd, machine.isDecided {
+            if let reason = badEnd?.reason, machine.isDecided {
                 post(&effects) { _ in handler(reason) }
             } else if !machine.isDecided {
                 ensureExtras().onCancel.append((number, handler))
@@ -340,7 +350,6 @@ extension AnyOperation {
     private final func reasonToStop(_ number: Int32) -> CancelReason? {
         if machine.attempt != number { return CancelReason() }
         guard machine.isDecided else { return nil }
-        if case .cancelled(let reason)? = badEnd { return reason }
-        return CancelReason()
+        return badEnd?.reason ?? CancelReason()
     }
 }

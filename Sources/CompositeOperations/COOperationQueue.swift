@@ -89,7 +89,8 @@ public final class COOperationQueue: ExecutionTarget {
             case aside
         }
 
-        let operation: AnyOperation
+        /// The operation, except outside: a stale entry of a line keeps nothing alive.
+        var operation: AnyOperation?
         var place = Place.outside
         var number: UInt64 = 0
         /// A child: goes first, and is not counted as pending.
@@ -97,8 +98,6 @@ public final class COOperationQueue: ExecutionTarget {
         // The list of all that are not outside.
         var next: Ticket?
         unowned(unsafe) var previous: Ticket?
-
-        init(_ operation: AnyOperation) { self.operation = operation }
 
         var waits: Bool { place == .inLine || place == .asleep }
     }
@@ -110,8 +109,6 @@ public final class COOperationQueue: ExecutionTarget {
         var lastNumber: UInt64 = 0
         var running = 0
         var pending = 0
-        /// Pending, or added and not yet here.
-        var reserved = 0
         var count = 0
         var first: Ticket?
         unowned(unsafe) var last: Ticket?
@@ -134,6 +131,7 @@ public final class COOperationQueue: ExecutionTarget {
             if let next = ticket.next { next.previous = ticket.previous } else { last = ticket.previous }
             ticket.next = nil
             ticket.previous = nil
+            ticket.operation = nil  // whoever came with it holds it
         }
 
         /// Puts a ticket elsewhere, and keeps the counts.
@@ -156,7 +154,7 @@ public final class COOperationQueue: ExecutionTarget {
             var found: [AnyOperation] = []
             var ticket = first
             while let one = ticket {
-                if isWanted(one) { found.append(one.operation) }
+                if isWanted(one), let operation = one.operation { found.append(operation) }
                 ticket = one.next
             }
             return found
@@ -165,36 +163,47 @@ public final class COOperationQueue: ExecutionTarget {
 
     /// Tickets by their numbers. One that has left for another place stays until it is come upon.
     private struct Line {
-        private var tickets: [Ticket] = []
+        private struct Entry {
+            let number: UInt64
+            let ticket: Ticket
+            var isValid: Bool { ticket.place == .inLine && ticket.number == number }
+        }
+
+        private var entries: [Entry] = []
         private var head = 0
 
         mutating func insert(_ ticket: Ticket) {
-            if head > 32, head * 2 > tickets.count {
-                tickets.removeFirst(head)
+            if head > 32, head * 2 > entries.count {
+                entries.removeFirst(head)
                 head = 0
             }
-            var place = tickets.count
-            while place > head, tickets[place - 1].number > ticket.number { place -= 1 }
-            if place > head, tickets[place - 1] === ticket { return }
-            tickets.insert(ticket, at: place)
+            var place = entries.count
+            while place > head, entries[place - 1].number > ticket.number { place -= 1 }
+            if place > head, entries[place - 1].number == ticket.number { return }  // it has been here
+            entries.insert(Entry(number: ticket.number, ticket: ticket), at: place)
         }
 
         mutating func takeOldest() -> Ticket? {
-            while head < tickets.count {
-                let ticket = tickets[head]
+            while head < entries.count {
+                let entry = entries[head]
                 head += 1
-                if ticket.place == .inLine { return ticket }
+                if entry.isValid { return entry.ticket }
             }
-            tickets = []
-            head = 0
+            clear()
             return nil
         }
 
         mutating func takeNewest() -> Ticket? {
-            while head < tickets.count, let ticket = tickets.popLast() { if ticket.place == .inLine { return ticket } }
-            tickets = []
-            head = 0
+            while head < entries.count, let entry = entries.popLast() {
+                if entry.isValid { return entry.ticket }
+            }
+            clear()
             return nil
+        }
+
+        private mutating func clear() {
+            entries = []
+            head = 0
         }
     }
 
@@ -234,6 +243,8 @@ public final class COOperationQueue: ExecutionTarget {
         let verdict = state.withLock { state -> Verdict in
             var verdict = Verdict()
             let (need, ticket) = operation.need(keepsSlot: slots == .holdWhileSuspended)
+            if need == .over, ticket.place == .outside { return verdict }
+            ticket.operation = operation
             adapt(ticket, to: need, &state, &verdict)
             pump(&state, &verdict)
             return verdict
@@ -248,12 +259,16 @@ public final class COOperationQueue: ExecutionTarget {
             if isNew {
                 state.lastNumber += 1
                 ticket.number = state.lastNumber
-                ticket.isChild = ticket.operation.isChild
+                ticket.isChild = ticket.operation?.isChild ?? false
             } else if !ticket.waits {  // another attempt: it goes last
                 state.lastNumber += 1
                 ticket.number = state.lastNumber
             }
-            if need == .turn { if ticket.place != .inLine { state.enqueue(ticket) } } else { state.move(ticket, to: .asleep) }
+            if need == .turn {
+                if ticket.place != .inLine { state.enqueue(ticket) }
+            } else {
+                state.move(ticket, to: .asleep)
+            }
             if isNew, !ticket.isChild { makeRoom(for: ticket, &state, &verdict) }
         case .slot:
             // One that is resumed, and whose block has left, takes a slot only if one is free.
@@ -270,15 +285,17 @@ public final class COOperationQueue: ExecutionTarget {
 
     /// The newcomer may be one too many.
     private func makeRoom(for newcomer: Ticket, _ state: inout State, _ verdict: inout Verdict) {
-        guard let limit = state.pendingLimit ?? (order == .aggressiveLIFO ? state.runningLimit : nil) else { return }
+        guard let limit = state.pendingLimit ?? (order == .aggressiveLIFO ? state.runningLimit : nil) else {
+            return
+        }
         pump(&state, &verdict)
         while state.pending > limit {
             if order == .aggressiveLIFO, let oldest = oldestPending(state) {
+                if let operation = oldest.operation { verdict.displaced.append(operation) }
                 state.move(oldest, to: .outside)
-                verdict.displaced.append(oldest.operation)
             } else {
-                state.move(newcomer, to: .outside)
                 verdict.refused = newcomer.operation
+                state.move(newcomer, to: .outside)
                 return
             }
         }
@@ -294,12 +311,13 @@ public final class COOperationQueue: ExecutionTarget {
     private func pump(_ state: inout State, _ verdict: inout Verdict) {
         guard !state.isSuspended else { return }
         while state.hasFreeSlot {
-            let next = state.children.takeOldest()
+            let next =
+                state.children.takeOldest()
                 ?? (order == .fifo ? state.line.takeOldest() : state.line.takeNewest())
-            guard let next else { return }
-            if next.operation.claimTurn() {
+            guard let next, let operation = next.operation else { return }
+            if operation.claimTurn() {
                 state.move(next, to: .running)
-                verdict.turns.append(next.operation)
+                verdict.turns.append(operation)
             } else {
                 state.move(next, to: .asleep)
             }
@@ -381,7 +399,7 @@ public final class COOperationQueue: ExecutionTarget {
 
     /// Composites whose children are under way.
     public var waitingComposites: [AnyOperation] {
-        state.withLock { $0.tickets { $0.place == .aside && $0.operation.composition != nil } }
+        state.withLock { $0.tickets { $0.place == .aside && $0.operation?.composition != nil } }
     }
 
     /// Cancels all that are in it.
@@ -423,6 +441,7 @@ public final class COOperationQueue: ExecutionTarget {
     /// Whether the calling code is its target's.
     public var isCurrent: Bool { target?.isCurrent ?? false }
 
+    /// Itself.
     public var _admission: COOperationQueue? { self }
 }
 
@@ -430,7 +449,7 @@ extension AnyOperation {
     /// What it needs of its queue, and its ticket there. Under the queue's lock.
     fileprivate final func need(keepsSlot: Bool) -> (COOperationQueue.Need, COOperationQueue.Ticket) {
         look {
-            if ticket == nil { ticket = COOperationQueue.Ticket(self) }
+            if ticket == nil { ticket = COOperationQueue.Ticket() }
             return (need(keepsSlot), ticket!)
         }
     }
@@ -461,7 +480,8 @@ extension AnyOperation {
     /// Starts it, as one of a queue's.
     fileprivate final func start(in queue: COOperationQueue) -> Bool {
         let isItsOwn = look {
-            guard machine.phase == .ready, !isChild, hasBlock, ticket == nil, admission == nil || admission === queue
+            guard machine.phase == .ready, !isChild, hasBlock, ticket == nil,
+                admission == nil || admission === queue
             else { return false }
             admission = queue
             if !hasOwnTarget { target = queue.target }

@@ -23,12 +23,15 @@ public enum COQueues {
 
     /// The one in force here; nil: the built-in scheduler.
     static var inForce: (any ExecutionTarget)? {
-        if let scoped { return scoped.target }
-        return isSet.load(ordering: .acquiring) ? global.withLock { $0 } : nil
+        scoped?.target ?? unscoped
+    }
+
+    static var unscoped: (any ExecutionTarget)? {
+        isSet.load(ordering: .acquiring) ? global.withLock { $0 } : nil
     }
 
     /// The queue that an operation made here runs on when it is not given one: that of the innermost
-    /// ``withDefaultQueue(_:_:)-(_,()throws(E)->R)``, else the one that was set, else the built-in scheduler.
+    /// `withDefaultQueue`, else the one that was set, else the built-in scheduler.
     public static var defaultQueue: any ExecutionTarget { inForce ?? Scheduler.shared }
 
     /// Sets the default queue of the process, as often as you like; operations that exist keep theirs.
@@ -59,7 +62,8 @@ public enum COQueues {
 
     /// Calls `body` with another default queue: for the operations that it makes, and in their blocks.
     public static func withDefaultQueue<R, E: Error>(
-        _ target: any ExecutionTarget, isolation: isolated (any Actor)? = #isolation, _ body: () async throws(E) -> R
+        _ target: any ExecutionTarget, isolation: isolated (any Actor)? = #isolation,
+        _ body: () async throws(E) -> R
     ) async throws(E) -> R {
         let result = await $scoped.withValue(
             Scope(target),

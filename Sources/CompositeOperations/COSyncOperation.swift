@@ -31,7 +31,7 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
         if let block { body = .token(block) }
         // Aimed at the queue that has given its slot to the caller, it runs within that slot.
         super.init(
-            body: body, on: waiter, options: options, inheriting: queue === COQueues.slot ? nil : queue)
+            body: body, on: waiter, options: options, admission: queue === COQueues.slot ? nil : queue)
     }
 
     override func makeBlank(_ body: Body) -> COOperation<Success> {
@@ -76,7 +76,7 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
             }
             withExtendedLifetime(former) {}
             guard hasStarted else { return nil }
-            _ = waiter.serve(until: nil)
+            _ = waiter.serve(until: nil, for: self)
             return result
         }
     }
@@ -109,7 +109,7 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
             waiter.prepare(takingTurns: takesTurns)
         }
         guard hasStarted else { return false }
-        if !waiter.serve(until: deadline) { cancel(CancelReason(.timedOut)) }
+        if !waiter.serve(until: deadline, for: self) { cancel(CancelReason(.timedOut)) }
         return true
     }
 }

@@ -9,16 +9,16 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
     /// The registration block; gives what the value is made of.
     typealias Registration = @Sendable (AnyOperation, Int32) throws -> Results<Success>
 
-    final var registration: Registration?
-    private final var results: Results<Success>?
+    @exclusivity(unchecked) final var registration: Registration?
+    @exclusivity(unchecked) private final var results: Results<Success>?
 
     init(
         _ order: Composition.Order, registration: Registration?, on target: (any ExecutionTarget)?,
-        options: OperationOptions?, domain: Domain?, inheriting queue: COOperationQueue?
+        options: OperationOptions?, within composite: AnyOperation?
     ) {
         self.registration = registration
         super.init(
-            on: target, options: options, composition: Composition(order), domain: domain, inheriting: queue)
+            on: target, options: options, composition: Composition(order), within: composite)
     }
 
     override final var hasBlock: Bool { registration != nil }
@@ -193,12 +193,11 @@ public final class COCascadeOperation<Success: Sendable>: CompositeOperation<Suc
 
     init(
         registration: Registration?, on target: (any ExecutionTarget)?, options: OperationOptions?,
-        domain: Domain? = nil, inheriting queue: COOperationQueue? = nil
+        within composite: AnyOperation? = nil
     ) {
         super.init(
             .cascade(CascadeMachine()), registration: registration, on: target, options: options,
-            domain: domain,
-            inheriting: queue)
+            within: composite)
     }
 
     /// Prepares a cascade; `start()` starts it.
@@ -274,12 +273,12 @@ public final class COTransactionalOperation<Success: Sendable>: CompositeOperati
 
     init(
         registration: Registration?, on target: (any ExecutionTarget)?, options: OperationOptions?,
-        domain: Domain? = nil, inheriting queue: COOperationQueue? = nil
+        within composite: AnyOperation? = nil
     ) {
         super.init(
             .transactional(TransactionalMachine(width: options?.width)), registration: registration,
             on: target,
-            options: options, domain: domain, inheriting: queue)
+            options: options, within: composite)
     }
 
     /// Prepares a transactional operation; `start()` starts it.
@@ -312,7 +311,7 @@ public final class COTransactionalOperation<Success: Sendable>: CompositeOperati
         set { replaceRegistration(newValue.map(Self.registration)) }
     }
 
-    /// Starts it with a block; see ``COCascadeOperation/run(_:completion:cancellation:)``.
+    /// Starts it with a block; as a cascade's `run`.
     @discardableResult
     // A block that returns nothing fits both forms, until its body is looked at.
     @_disfavoredOverload

@@ -14,13 +14,17 @@ public protocol CompositeScope: Sendable {
 
 /// Where the children of a transactional operation are registered. A child starts as soon as it is registered.
 public struct TransactionScope: CompositeScope {
+    /// The composite.
     public let control: AnyOperation
+    /// Which run of the block. Not for users.
     public let _epoch: Int32
 }
 
 /// Where the steps of a cascade are registered. The first one starts when the block has returned.
 public struct CascadeScope: CompositeScope {
+    /// The composite.
     public let control: AnyOperation
+    /// Which run of the block. Not for users.
     public let _epoch: Int32
 }
 
@@ -147,9 +151,7 @@ extension CompositeScope {
     private func leaf<V>(
         _ body: COOperation<V>.Body, _ target: (any ExecutionTarget)?, _ options: OperationOptions
     ) -> COOperation<V> {
-        let child = COOperation(
-            body: body, on: target, options: options, domain: control.unmanagedDomain,
-            inheriting: control.admission)
+        let child = COOperation(body: body, on: target, options: options, within: control)
         control.register(child, epoch: _epoch)
         return child
     }
@@ -159,8 +161,7 @@ extension CompositeScope {
         _ completion: (@Sendable () -> Void)?, _ cancellation: (@Sendable (COCascade<V>) -> Void)?
     ) -> COCascade<V> {
         let child = COCascade<V>(
-            registration: COCascade<V>.registration(block), on: target, options: options,
-            domain: control.unmanagedDomain, inheriting: control.admission)
+            registration: COCascade<V>.registration(block), on: target, options: options, within: control)
         child.set(completion: completion, decision: COCascade<V>.decision(cancellation))
         control.register(child, epoch: _epoch)
         return child
@@ -172,8 +173,7 @@ extension CompositeScope {
         _ completion: (@Sendable () -> Void)?, _ cancellation: (@Sendable (COTransaction<V>) -> Void)?
     ) -> COTransaction<V> {
         let child = COTransaction<V>(
-            registration: COTransaction<V>.registration(block), on: target, options: options,
-            domain: control.unmanagedDomain, inheriting: control.admission)
+            registration: COTransaction<V>.registration(block), on: target, options: options, within: control)
         child.set(completion: completion, decision: COTransaction<V>.decision(cancellation))
         control.register(child, epoch: _epoch)
         return child
@@ -215,9 +215,7 @@ extension CascadeScope {
         using step: OperationHandle<Input>, _ body: COOperation<V>.Body, _ target: (any ExecutionTarget)?,
         _ options: OperationOptions
     ) -> COOperation<V> {
-        let child = COOperation(
-            body: body, on: target, options: options, domain: control.unmanagedDomain,
-            inheriting: control.admission)
+        let child = COOperation(body: body, on: target, options: options, within: control)
         control.register(child, epoch: _epoch, after: step)
         return child
     }
@@ -242,6 +240,7 @@ extension AnyOperation {
             var refusal = composition.refusal(of: self, epoch: epoch)
             if refusal == nil, let step, !composition.isChild(step) { refusal = .notAnEarlierStep }
             guard let refusal else { return composition.append(child, to: self, &effects) }
+            composition.refused(refusal)
             _ = child.refuse("a registration: \(refusal)", &effects)
             child.end(.failed, .failed(refusal), &effects)
         }
@@ -258,7 +257,10 @@ extension AnyOperation {
         if let refusal { throw refusal }
         // While it is in no tree of ours, its own lock and ours are never held at once.
         let isClosed = look { () -> RegistrationError? in
-            if let refusal = composition?.refusal(of: self, epoch: epoch) { return refusal }
+            if let composition, let refusal = composition.refusal(of: self, epoch: epoch) {
+                composition.refused(refusal)
+                return refusal
+            }
             // Its gate may be closed, and is one of the tree's as soon as it enters: counted before, for that case.
             domain!._withUnsafeGuaranteedRef { $0.closedGates += 1 }
             return nil
@@ -276,8 +278,13 @@ extension AnyOperation {
             guard let composition else { return .ended }
             if let refusal = composition.refusal(of: self, epoch: epoch) {
                 child.isChild = false
+                composition.refused(refusal)
                 _ = refuse("a registration: \(refusal)", &effects)
                 return refusal
+            }
+            guard child.machine.phase == .ready else {  // ended meanwhile, by itself: that is final
+                child.isChild = false
+                return .alreadyStarted
             }
             if child.admission == nil { child.admission = admission }
             composition.append(child, to: self, &effects)

@@ -8,7 +8,7 @@
 //       out of `executing`, which rounds begin in.
 //   I3  an epoch is one run of the registration block; children of an old one are dropped, and count no more.
 
-/// The part of an operation that composites have.
+/// The part of an operation that composites have. Exclusivity: I6 of AnyOperation.swift.
 final class Composition: Domain, @unchecked Sendable {
     enum Order {
         case cascade(CascadeMachine)
@@ -48,26 +48,30 @@ final class Composition: Domain, @unchecked Sendable {
         var isCascade: Bool { if case .cascade = self { true } else { false } }
     }
 
-    var order: Order
-    var children: ContiguousArray<AnyOperation> = []
-    var unfinished = 0
-    var epoch: Int32 = 0
+    @exclusivity(unchecked) var order: Order
+    @exclusivity(unchecked) var children: ContiguousArray<AnyOperation> = []
+    @exclusivity(unchecked) var unfinished = 0
+    @exclusivity(unchecked) var epoch: Int32 = 0
     /// The registration block is out.
-    var isRegistering = false
+    @exclusivity(unchecked) var isRegistering = false
     /// The registration block threw.
-    var hasThrown = false
+    @exclusivity(unchecked) var hasThrown = false
+    /// A child of the registration block was refused, because the attempt was over.
+    @exclusivity(unchecked) var hasRefused = false
+    /// The registration block has returned, and every child of it was accepted.
+    @exclusivity(unchecked) var isWhole = false
     /// What ended the attempt, the first one first.
-    var causes: [Cause] = []
+    @exclusivity(unchecked) var causes: [Cause] = []
     /// A child that waits for the attempt to begin has ended meanwhile.
-    var hasLateCauses = false
+    @exclusivity(unchecked) var hasLateCauses = false
     /// Decides when a round asks; told of a direct cancel.
-    var decisionHandler: (@Sendable (AnyOperation) -> Void)?
+    @exclusivity(unchecked) var decisionHandler: (@Sendable (AnyOperation) -> Void)?
     /// The attempt for which the handler was posted last.
-    var handledAttempt: Int32 = 0
+    @exclusivity(unchecked) var handledAttempt: Int32 = 0
     /// How many hold the decision open, the handler included.
-    var holds = 0
+    @exclusivity(unchecked) var holds = 0
     /// A resolver has no attempt left: nothing is done again.
-    var isExhausted = false
+    @exclusivity(unchecked) var isExhausted = false
 
     init(_ order: Order) { self.order = order }
 
@@ -85,17 +89,18 @@ final class Composition: Domain, @unchecked Sendable {
         }
     }
 
+    /// A registration was refused: if it was the block's, whoever goes on with this epoch would lose the child.
+    func refused(_ error: RegistrationError) {
+        if isRegistering, error == .ended || error == .deciding { hasRefused = true }
+    }
+
     /// Accepted: see ``refusal(of:epoch:)``.
     func append(_ child: AnyOperation, to composite: AnyOperation, _ effects: inout Effects) {
-        child.parent = composite
+        if !child.machine.isTerminal { child.parent = composite }
         child.index = children.count
         children.append(child)
         unfinished += 1
-        if child.machine.isDecided {  // one that was made before, and ended meanwhile
-            if childDecided(child, of: composite, &effects) { composite.carryUp(1, &effects) }
-        } else if !(isRegistering && order.isCascade) {
-            startChildren(&effects)
-        }
+        if !(isRegistering && order.isCascade) { startChildren(&effects) }
     }
 
     /// Whether it is a child of this epoch.
@@ -112,6 +117,7 @@ final class Composition: Domain, @unchecked Sendable {
 
     /// The registration block has returned, and the attempt that called it is the current one.
     func registrationHasClosed(_ composite: AnyOperation, _ effects: inout Effects) {
+        isWhole = !hasRefused
         if order.isCascade { startChildren(&effects) }
         completeIfDone(composite, &effects)
     }
@@ -131,13 +137,10 @@ final class Composition: Domain, @unchecked Sendable {
             startChildren(&effects)
             return isDone(composite) && complete(composite, &effects)
         }
-        let outcome: Outcome<Never> =
-            switch child.badEnd {
-            case .failed(let error)?: .failed(error)
-            case .cancelled(let reason)?: .cancelled(reason)
-            case nil: .cancelled(CancelReason())
-            }
-        causes.append(Cause(index: child.index, child: child.id, outcome: outcome))
+        causes.append(
+            Cause(
+                index: child.index, child: child.id,
+                outcome: child.badEnd?.outcome ?? .cancelled(CancelReason())))
         switch composite.machine.phase {
         case .executing: return beginRound(composite, &effects)
         case .delayed: hasLateCauses = true
@@ -167,7 +170,10 @@ final class Composition: Domain, @unchecked Sendable {
 
     /// Something of its own ended the attempt badly: the block threw, or the time was over.
     func attemptEnded(_ cause: Cause, of composite: AnyOperation, _ effects: inout Effects) {
-        guard composite.machine.phase == .executing else { return }
+        guard composite.machine.phase == .executing else {
+            if composite.machine.phase == .deciding { causes.append(cause) }
+            return
+        }
         causes.append(cause)
         if beginRound(composite, &effects) { composite.carryUp(1, &effects) }
     }
@@ -176,7 +182,7 @@ final class Composition: Domain, @unchecked Sendable {
     ///
     /// - Returns: whether the composite is decided: nobody is to be asked.
     private func beginRound(_ composite: AnyOperation, _ effects: inout Effects) -> Bool {
-        composite.markDescendants(CancelReason(.parent, origin: causes.first?.child), &effects)
+        composite.markDescendants(.cancelled(CancelReason(.parent, origin: causes.first?.child)), &effects)
         if let handler = decisionHandler {
             _ = composite.machine.ask()
             composite.observe(&effects)
@@ -189,13 +195,11 @@ final class Composition: Domain, @unchecked Sendable {
             }
             return false
         }
-        if let resolver = composite.extras?.options?.resolver, let cause = causes.first {
-            composite.resolve(resolver, cause, &effects)
+        if let resolver = composite.extras?.options?.resolver, composite.resolve(resolver, causes.first, &effects) {
             return false
         }
         let bad = composite.badEndByCause
-        let end: OperationMachine.End = if case .failed = bad { .failed } else { .cancelled }
-        guard composite.machine.decide(end) != nil else { return false }
+        guard composite.machine.decide(bad.isFailure ? .failed : .cancelled) != nil else { return false }
         composite.badEnd = bad
         composite.keep()
         composite.decided(&effects)
@@ -223,49 +227,63 @@ final class Composition: Domain, @unchecked Sendable {
 
     /// A new epoch.
     func dropChildren(of composite: AnyOperation, _ effects: inout Effects) {
-        composite.markDescendants(CancelReason(.parent, origin: composite.id), &effects)
+        composite.markDescendants(.cancelled(CancelReason(.parent, origin: composite.id)), &effects)
         let dropped = children
         children = []
         unfinished = 0
         epoch += 1
-        causes = []
+        giveUpCauses(&effects)
         hasLateCauses = false
         hasThrown = false
+        hasRefused = false
+        isWhole = false
         isRegistering = false
         order.restart()
         for child in dropped {
             child.isDropped = true
             child.isFinal = true
-            if !child.machine.isTerminal { child.settleSubtree(&effects) }
+            if child.machine.isTerminal { continue }
+            child.hold()  // its composite does not any more
+            child.settleSubtree(&effects)
         }
         if !dropped.isEmpty { effects.add(.release(Leftovers(dropped))) }
+    }
+
+    /// The errors in them are the user's, to be released under no lock.
+    private func giveUpCauses(_ effects: inout Effects) {
+        if causes.isEmpty { return }
+        effects.add(.giveUp(causes, nil))
+        causes = []
     }
 
     /// Everything that has not finished is to be done again, in the same epoch, when the composite begins.
     func reawakenChildren(of composite: AnyOperation, _ effects: inout Effects) {
         var walk = [self]
         while let composition = walk.popLast() {
-            composition.causes = []
+            composition.giveUpCauses(&effects)
             composition.hasLateCauses = false
             composition.order.restart()
             for child in composition.children where !child.isFinishedForGood {
-                child.badEnd = nil
+                if let badEnd = child.badEnd {
+                    effects.add(.giveUp([], badEnd))
+                    child.badEnd = nil
+                }
                 child.isFinal = false
                 guard let below = child.composition else {
                     child.machine.reawaken(.rerun)
                     child.observe(&effects)
                     continue
                 }
-                let canGoOn = child.machine.runs > 0 && !below.isRegistering && !below.hasThrown
-                child.machine.reawaken(canGoOn ? .awake : .rerun)
+                child.machine.reawaken(below.isWhole ? .awake : .rerun)
                 child.observe(&effects)
-                if canGoOn { walk.append(below) } else { below.dropChildren(of: child, &effects) }
+                if below.isWhole { walk.append(below) } else { below.dropChildren(of: child, &effects) }
             }
         }
     }
 
     /// An attempt begins with the children that are there.
     func goOn(_ composite: AnyOperation, _ effects: inout Effects) {
+        guard composite.machine.phase == .executing else { return }  // a round around it came first
         if hasLateCauses {
             hasLateCauses = false
             if beginRound(composite, &effects) { composite.carryUp(1, &effects) }
@@ -310,9 +328,8 @@ extension AnyOperation {
     /// Its turn among its siblings has come. Under the lock.
     @inline(__always)
     final func startAsChild(_ effects: inout Effects) {
-        let isFirst = machine.attempt == 0
         guard machine.begin() else { return }
-        if isFirst { began(&effects) }
+        began(&effects)  // also when it is begun again: its end, taken back since, has disarmed its timers
         if machine.phase == .queued { becameDue(&effects) } else { proceed(isCounted: false, &effects) }
     }
 

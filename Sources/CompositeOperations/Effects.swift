@@ -4,37 +4,65 @@
 // closures are others' code, and that never runs under a lock.
 
 /// What is to be done once the lock is let go.
+///
+/// The usual change starts one operation and settles one: those need no memory of their own.
 struct Effects: ~Copyable {
-    // The usual change starts one operation and settles one: those need no array.
-    private var start: AnyOperation?
-    private var starts: [AnyOperation] = []
+    // A reference that goes to the target with the turn.
+    private var start: Unmanaged<AnyOperation>?
     private var settled: AnyOperation?
-    private var moreSettled: [AnyOperation] = []
-    private var others: [Effect] = []
+    private var rest: Rest?
+
+    private final class Rest {
+        var starts: [AnyOperation] = []
+        var settled: [AnyOperation] = []
+        var others: [Effect] = []
+        /// Composites that go on when the one before them has.
+        var awakened: [AnyOperation] = []
+        var isGoingOn = false
+    }
+
+    private mutating func ensureRest() -> Rest {
+        if let rest { return rest }
+        let made = Rest()
+        rest = made
+        return made
+    }
 
     /// The turn of an operation is to be sent to its target; it is posted already.
+    @inline(__always)
     mutating func start(_ operation: AnyOperation) {
-        if start == nil { start = operation } else { starts.append(operation) }
+        if start == nil { start = .passRetained(operation) } else { ensureRest().starts.append(operation) }
     }
 
     /// The operation is terminal: what it held is to be released.
+    @inline(__always)
     mutating func settled(_ operation: AnyOperation) {
-        if settled == nil { settled = operation } else { moreSettled.append(operation) }
+        if settled == nil { settled = operation } else { ensureRest().settled.append(operation) }
     }
 
-    mutating func add(_ effect: Effect) { others.append(effect) }
+    mutating func add(_ effect: Effect) { ensureRest().others.append(effect) }
+
+    /// A composite goes on with its children: under the lock, at once, but those that this makes go on, after it. So
+    /// their depth costs no stack.
+    mutating func goOn(_ composite: AnyOperation) {
+        let rest = ensureRest()
+        rest.awakened.append(composite)
+        if rest.isGoingOn { return }
+        rest.isGoingOn = true
+        while let next = rest.awakened.popLast() { next.composition?.goOn(next, &self) }
+        rest.isGoingOn = false
+    }
 
     /// Carries everything out, on the calling thread, which holds no lock of ours.
+    @inline(__always)
     consuming func perform() {
-        if let start {
-            start.sendTurn()
-            for operation in starts { operation.sendTurn() }
+        if let start { AnyOperation.sendTurn(start) }
+        if let rest {
+            for operation in rest.starts { operation.sendTurn() }
+            for effect in rest.others { effect.perform() }
         }
-        if !others.isEmpty { for effect in others { effect.perform() } }
-        if let settled {
-            settled.releaseHoldings()
-            for operation in moreSettled { operation.releaseHoldings() }
-        }
+        settled?.releaseHoldings()
+        if let rest { for operation in rest.settled { operation.releaseHoldings() } }
     }
 }
 
@@ -53,7 +81,13 @@ enum Effect {
     /// A dependency of the operation has ended.
     case dependencyEnded(AnyOperation)
     case tell(COQueues.Diagnostic)
+    /// A failure that nobody looked at. The text of the error is the user's code.
+    case tellOfFailure(AnyOperation, Int, OperationState, any Error)
     case release(AnyObject)
+    /// Errors of the user's.
+    case giveUp([Cause], AnyOperation.BadEnd?)
+    /// Closures of the user's.
+    case forget([(number: Int32, handler: @Sendable (CancelReason) -> Void)])
 
     func perform() {
         switch self {
@@ -67,7 +101,12 @@ enum Effect {
         case .disarm(let timer): timer.disarm()
         case .dependencyEnded(let operation): operation.dependencyEnded()
         case .tell(let diagnostic): COQueues.tell(diagnostic)
-        case .release: break
+        case .tellOfFailure(let operation, let attempt, let state, let error):
+            COQueues.tell(
+                COQueues.Diagnostic(
+                    operation: operation.id, attempt: attempt, state: state,
+                    message: "failed, and nobody looked: \(error)"))
+        case .release, .giveUp, .forget: break
         }
     }
 }

@@ -24,10 +24,12 @@ public protocol ExecutionTarget: AnyObject, Sendable {
 }
 
 extension ExecutionTarget {
+    /// Submits the turn as a piece of work.
     public func _send(_ operation: AnyOperation) {
         submit(COQueues.Work({ operation.turn() }, abandoned: { operation.turnIsRefused() }))
     }
 
+    /// nil: it only runs.
     public var _admission: COOperationQueue? { nil }
 }
 
@@ -37,7 +39,18 @@ private let turnOfOperation: JobFunction = { object, isCancelled in
     if isCancelled { operation.turnIsRefused() } else { operation.turn() }
 }
 
+extension AnyOperation {
+    /// To the built-in scheduler.
+    @inline(__always)
+    static func sendTurnToShared(_ operation: Unmanaged<AnyOperation>) {
+        if !Scheduler.submitToShared(job: operation.toOpaque(), turnOfOperation) {
+            operation.takeRetainedValue().turnIsRefused()
+        }
+    }
+}
+
 extension Scheduler: ExecutionTarget {
+    /// Enqueues a piece of work; when it is refused, the work is released.
     public func submit(_ work: COQueues.Work) {
         // Refused: the closure is released, and with it the work.
         try? submit { work.run() }
@@ -46,20 +59,24 @@ extension Scheduler: ExecutionTarget {
     /// False: a scheduler runs many operations at a time.
     public var isCurrent: Bool { false }
 
+    /// Sends the turn without an allocation.
     public func _send(_ operation: AnyOperation) {
         do { try submit(job: operation, turnOfOperation) } catch { operation.turnIsRefused() }
     }
 }
 
 extension SerialLane: ExecutionTarget {
+    /// Enqueues a piece of work; when it is refused, the work is released.
     public func submit(_ work: COQueues.Work) { try? submit { work.run() } }
 
+    /// Sends the turn without an allocation.
     public func _send(_ operation: AnyOperation) {
         do { try submit(job: operation, turnOfOperation) } catch { operation.turnIsRefused() }
     }
 }
 
 extension DispatchQueue: ExecutionTarget {
+    /// Enqueues a piece of work; when it is refused, the work is released.
     public func submit(_ work: COQueues.Work) { async { work.run() } }
 
     /// Whether the calling code is a block of this queue; false for a global queue.
@@ -87,6 +104,7 @@ extension DispatchQueue: ExecutionTarget {
         }
     }
 
+    /// Sends the turn.
     public func _send(_ operation: AnyOperation) { async { operation.turn() } }
 }
 
@@ -109,6 +127,7 @@ public final class ExecutorTarget: ExecutionTarget {
     /// Runs blocks isolated to an actor.
     public init(_ actor: any Actor) { kind = .actor(actor) }
 
+    /// Enqueues a piece of work; when it is refused, the work is released.
     public func submit(_ work: COQueues.Work) {
         switch kind {
         case .tasks(let executor): Task(executorPreference: executor) { work.run() }

@@ -41,8 +41,10 @@ final class Extras {
     var task: (number: Int32, task: Task<Void, Never>)?
     var isTaskCancelled = false
     var timers: [OperationTimer] = []
-    /// What a resolver was asked about.
+    /// A leaf: what a resolver was asked about.
     var pendingCause: Cause?
+    /// The fallback of a resolver has been posted.
+    var hasFallenBack = false
 
     /// Something that a handler is told, in its turn.
     struct Notice {
@@ -55,7 +57,7 @@ final class Extras {
     func decided(_ operation: AnyOperation, _ effects: inout Effects) {
         for timer in timers { effects.add(.disarm(timer)) }
         timers = []
-        if case .cancelled(let reason)? = operation.badEnd {
+        if let reason = operation.badEnd?.reason {
             for (number, handler) in onCancel where number == operation.machine.attempt {
                 operation.post(&effects) { _ in handler(reason) }
             }
@@ -72,7 +74,10 @@ final class Extras {
     }
 
     private func endTokens(_ effects: inout Effects) {
-        onCancel = []
+        if !onCancel.isEmpty {
+            effects.add(.forget(onCancel))
+            onCancel = []
+        }
         if let task {
             isTaskCancelled = true
             effects.add(.cancel(task.task))
@@ -92,7 +97,7 @@ final class Extras {
     /// The outcome is there.
     func settled(_ operation: AnyOperation, _ effects: inout Effects) {
         operation.observe(&effects)
-        switch operation.badEnd {
+        switch operation.badEnd?.outcome {
         case nil: if let completion { operation.post(&effects, completion) }
         case .cancelled?:
             if let composition = operation.composition {
@@ -200,6 +205,7 @@ extension AnyOperation {
             extras.isDelivering = !extras.notices.isEmpty
             return extras.isDelivering
         }
+        withExtendedLifetime(notice) {}  // released here, under no lock
         if isMore { deliverNotices() }
     }
 
@@ -233,13 +239,10 @@ extension AnyOperation {
 
     /// A failure that no handler hears of. Under the lock; it is terminal.
     final func tellOfUnobservedFailure(_ effects: inout Effects) {
-        guard case .failed(let error)? = badEnd, COQueues.hasSink, !isChild,
+        if badEnd == nil { return }
+        guard let error = badEnd?.error, COQueues.hasSink, !isChild,
             extras.map({ !$0.isObserved && $0.awaiters.isEmpty && $0.waiters.isEmpty }) ?? true
         else { return }
-        effects.add(
-            .tell(
-                COQueues.Diagnostic(
-                    operation: id, attempt: Int(machine.attempt), state: label,
-                    message: "failed, and nobody looked: \(error)")))
+        effects.add(.tellOfFailure(self, Int(machine.attempt), label, error))
     }
 }

@@ -5,14 +5,14 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
     // Unchecked: as in `AnyOperation`.
 
     /// Written when it finishes, under the lock.
-    final var value_: Success?
+    @exclusivity(unchecked) final var value_: Success?
 
     /// How it ended; nil before.
     public final var result: Outcome<Success>? { look { machine.isTerminal ? decidedOutcome : nil } }
 
     /// Under the lock; it is decided.
     final var decidedOutcome: Outcome<Success> {
-        switch badEnd {
+        switch badEnd?.outcome {
         case .failed(let error)?: return .failed(error)
         case .cancelled(let reason)?: return .cancelled(reason)
         case nil:

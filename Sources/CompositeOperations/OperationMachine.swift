@@ -124,7 +124,7 @@ struct OperationMachine: Sendable {
     /// - Parameter number: the attempt that asks for it; nil: whoever holds the handle.
     /// - Returns: how many units of `pending` that frees, to be let go by the caller; nil: refused.
     mutating func decide(_ end: End, number: Int32? = nil) -> Int32? {
-        guard !isDecided, number == nil || number == attempt else { return nil }
+        guard canEnd(number) else { return nil }
         phase = .ending
         self.end = end
         isPosted = false
@@ -132,6 +132,11 @@ struct OperationMachine: Sendable {
         isAwakening = false
         isHeldBack = false
         return endAttempt()
+    }
+
+    /// Whether an end would be accepted. An attempt that a decision is asked about is over for its own block.
+    func canEnd(_ number: Int32?) -> Bool {
+        !isDecided && (number == nil || (number == attempt && phase != .deciding))
     }
 
     private mutating func endAttempt() -> Int32 {

@@ -2,26 +2,100 @@
 
 /// What an operation may be told beside its block. Durations run on `clock`.
 public struct OperationOptions: Sendable {
-    /// For descriptions.
-    public var name: String?
-    /// Where its handlers run; nil: on the built-in scheduler.
-    public var handlerTarget: (any ExecutionTarget)?
-    /// Decides on a failure, a round, or the end of an attempt's time, when no handler does.
-    public var resolver: COOperationResolver?
-    /// At most so many children of a transactional operation are in flight; nil: all.
-    public var width: Int?
-    /// The operation is cancelled when it has not ended so long after its start.
-    public var timeout: Duration?
-    /// An attempt that has not ended so long after its beginning ends, as with a cancelled child.
-    public var attemptTimeout: Duration?
-    /// The operation is cancelled when it has not ended then.
-    public var deadline: ContinuousClock.Instant?
-    /// Block and closures are kept after the end, so that `copy()` has them then, too.
-    public var keepsBlock: Bool
-    /// The clock of timeouts and pauses.
-    public var clock: any Clock<Duration>
+    private struct Fields: Sendable {
+        var name: String?
+        var handlerTarget: (any ExecutionTarget)?
+        var resolver: COOperationResolver?
+        var width: Int?
+        var timeout: Duration?
+        var attemptTimeout: Duration?
+        var deadline: ContinuousClock.Instant?
+        var keepsBlock = false
+        var clock: any Clock<Duration> = ContinuousClock()
+    }
 
-    let isDefault: Bool
+    /// One word, so that passing options on costs nothing where there are none.
+    private final class Box: Sendable {
+        let fields: Fields
+        init(_ fields: Fields) { self.fields = fields }
+    }
+
+    /// nil: nothing out of the ordinary.
+    private var box: Box?
+
+    private var fields: Fields {
+        get { box?.fields ?? Fields() }
+        set { box = Box(newValue) }
+    }
+
+    var isStandard: Bool { box == nil }
+
+    /// For descriptions.
+    public var name: String? {
+        get { box?.fields.name }
+        set { fields.name = newValue }
+    }
+
+    /// Where its handlers run; nil: on the built-in scheduler.
+    public var handlerTarget: (any ExecutionTarget)? {
+        get { box?.fields.handlerTarget }
+        set { fields.handlerTarget = newValue }
+    }
+
+    /// Decides on a failure, a round, or the end of an attempt's time, when no handler does.
+    public var resolver: COOperationResolver? {
+        get { box?.fields.resolver }
+        set { fields.resolver = newValue }
+    }
+
+    /// At most so many children of a transactional operation are in flight; nil: all.
+    ///
+    /// - Precondition: greater than 0.
+    public var width: Int? {
+        get { box?.fields.width }
+        set {
+            if let newValue, newValue < 1 {
+                fatalError("OperationOptions: a width of \(newValue) lets no child run")
+            }
+            fields.width = newValue
+        }
+    }
+
+    /// The operation is cancelled when it has not ended so long after its start.
+    public var timeout: Duration? {
+        get { box?.fields.timeout }
+        set { fields.timeout = newValue }
+    }
+
+    /// An attempt that has not ended so long after its beginning ends, as with a cancelled child.
+    public var attemptTimeout: Duration? {
+        get { box?.fields.attemptTimeout }
+        set { fields.attemptTimeout = newValue }
+    }
+
+    /// The operation is cancelled when it has not ended then.
+    public var deadline: ContinuousClock.Instant? {
+        get { box?.fields.deadline }
+        set { fields.deadline = newValue }
+    }
+
+    /// Block and closures are kept after the end, so that `copy()` has them then, too.
+    public var keepsBlock: Bool {
+        get { box?.fields.keepsBlock ?? false }
+        set { fields.keepsBlock = newValue }
+    }
+
+    /// The clock of timeouts and pauses.
+    public var clock: any Clock<Duration> {
+        get { box?.fields.clock ?? ContinuousClock() }
+        set { fields.clock = newValue }
+    }
+
+    /// Nothing out of the ordinary.
+    public static let standard = OperationOptions()
+
+    /// As ``standard``.
+    public init() {}
 
     /// Creates options.
     ///
@@ -33,27 +107,12 @@ public struct OperationOptions: Sendable {
         deadline: ContinuousClock.Instant? = nil, keepsBlock: Bool = false,
         clock: any Clock<Duration> = ContinuousClock()
     ) {
-        if let width, width < 1 { fatalError("OperationOptions: a width of \(width) lets no child run") }
-        self.name = name
-        self.handlerTarget = handlerTarget
-        self.resolver = resolver
         self.width = width
-        self.timeout = timeout
-        self.attemptTimeout = attemptTimeout
-        self.deadline = deadline
-        self.keepsBlock = keepsBlock
-        self.clock = clock
-        isDefault = false
+        box = Box(
+            Fields(
+                name: name, handlerTarget: handlerTarget, resolver: resolver, width: width, timeout: timeout,
+                attemptTimeout: attemptTimeout, deadline: deadline, keepsBlock: keepsBlock, clock: clock))
     }
-
-    private init() {
-        keepsBlock = false
-        clock = ContinuousClock()
-        isDefault = true
-    }
-
-    /// Nothing out of the ordinary.
-    public static let standard = OperationOptions()
 
     /// What is of use after the end.
     var afterTheEnd: OperationOptions { OperationOptions(name: name, handlerTarget: handlerTarget) }
@@ -135,7 +194,10 @@ public struct COOperationResolver: Sendable {
         case .custom(let pause): return max(pause(attempt), .zero)
         case .exponential(let first, let factor, let limit, let jitter):
             var pause = first
-            for _ in 1..<max(attempt, 1) where pause < limit { pause = pause * factor }
+            // Not beyond the limit, where the product may be no Duration.
+            for _ in 1..<max(attempt, 1) where pause < limit {
+                pause = pause > limit / factor ? limit : pause * factor
+            }
             pause = max(.zero, min(pause, limit))
             return jitter == 0 ? pause : pause * (1 - Double.random(in: 0...jitter))
         }

@@ -55,7 +55,8 @@ final class OperationTimer: @unchecked Sendable {
 extension AnyOperation {
     /// Under the lock.
     final func arm(
-        _ kind: OperationTimer.Kind, after duration: Duration, clock: any Clock<Duration>, _ effects: inout Effects
+        _ kind: OperationTimer.Kind, after duration: Duration, clock: any Clock<Duration>,
+        _ effects: inout Effects
     ) {
         let timer = OperationTimer(kind, of: self, after: duration, clock: clock)
         ensureExtras().timers.append(timer)
@@ -85,7 +86,7 @@ extension AnyOperation {
                 if let composition {
                     composition.attemptEnded(cause, of: self, &effects)
                 } else if let resolver = extras?.options?.resolver {
-                    resolve(resolver, cause, &effects)
+                    if !resolve(resolver, cause, &effects) { decideByCause(&effects) }
                 } else {
                     end(.cancelled, .cancelled(reason), &effects)
                 }

@@ -77,7 +77,9 @@ final class TransitionBuffer: Sendable {
             await withTaskCancellationHandler {
                 await withCheckedContinuation { continuation in
                     let isReady = state.withLock { state in
-                        if state.first < state.waiting.count || state.isOver || Task.isCancelled { return true }
+                        if state.first < state.waiting.count || state.isOver || Task.isCancelled {
+                            return true
+                        }
                         state.reader = continuation
                         return false
                     }

@@ -12,11 +12,14 @@ extension AnyOperation {
             while let (depth, operation) = walk.popLast() {
                 var text = "\(operation.label), attempt \(operation.machine.attempt)"
                 let machine = operation.machine
-                if machine.phase == .executing, machine.isLive, machine.out == 0, operation.composition == nil {
+                if machine.phase == .executing, machine.isLive, machine.out == 0, operation.composition == nil
+                {
                     text += ", its block has returned without an end"
                 }
                 lines.append((depth, operation, text))
-                for child in (operation.composition?.children ?? []).reversed() { walk.append((depth + 1, child)) }
+                for child in (operation.composition?.children ?? []).reversed() {
+                    walk.append((depth + 1, child))
+                }
             }
             return lines
         }

@@ -63,7 +63,9 @@ private enum ParkingLot {
     }
 
     /// Sleeps until a ``wakeOne(_:)``, if `condition` still holds.
-    static func park(_ key: UnsafeRawPointer, if condition: () -> Bool) { bucket(of: key).park(key, if: condition) }
+    static func park(_ key: UnsafeRawPointer, if condition: () -> Bool) {
+        bucket(of: key).park(key, if: condition)
+    }
 
     static func wakeOne(_ key: UnsafeRawPointer) { bucket(of: key).wakeOne(key) }
 

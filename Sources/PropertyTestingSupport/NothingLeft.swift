@@ -2,7 +2,8 @@ public import PropertyTesting
 public import Testing
 
 /// Expects that `body` leaves no thread, no open file and no counted instance behind; records one issue that
-/// says what is left. For the whole process: see ``Census``.
+/// says what is left. For the whole process: see
+/// ``/PropertyTesting/Census``.
 ///
 /// - Parameters:
 ///   - limit: for how long what is left may still go.

@@ -1,7 +1,7 @@
 import PropertyTesting
 public import Testing
 
-/// Runs each case of a test under a ``Watchdog``; of a suite, each case of each of its tests.
+/// Runs each case of a test under a ``/PropertyTesting/Watchdog``; of a suite, each case of each of its tests.
 ///
 /// Unlike `.timeLimit`, which records an issue and then waits for a test that hangs: the process ends, and says
 /// which test it was, what its threads wait for and, inside of `forAll`, how the case is replayed.
@@ -39,7 +39,7 @@ private func arguments(of testCase: Test.Case) -> [String] {
 }
 
 extension Trait where Self == WatchedTrait {
-    /// Ends the process when a case of the test takes longer; see ``Watchdog``.
+    /// Ends the process when a case of the test takes longer; see ``/PropertyTesting/Watchdog``.
     ///
     /// When a test and suites around it have this trait, only the nearest one applies: so a limit can be longer
     /// for one test than for its suite.

@@ -2,7 +2,8 @@ internal import CScheduler
 
 /// What a job calls: with the object that was submitted, and with whether it is only to be given up, because the
 /// scheduler was shut down first. It takes over the object's reference.
-package typealias JobFunction = @convention(c) (_ object: UnsafeMutableRawPointer, _ isCancelled: Bool) -> Void
+package typealias JobFunction =
+    @convention(c) (_ object: UnsafeMutableRawPointer, _ isCancelled: Bool) -> Void
 
 // An operation's context is the object, and its second word the function: nothing is allocated for a job.
 
@@ -11,7 +12,6 @@ extension Scheduler {
     ///
     /// - Throws: as ``submit(_:)``, but never ``SchedulerError/Code/full``; `function` is not called then.
     /// - Complexity: O(1), lock-free, allocates nothing but a block for every few hundred operations that wait.
-    @inline(__always)
     package func submit(job object: AnyObject, _ function: JobFunction) throws(SchedulerError) {
         var operation = unsafe jobOperation(object, function)
         let status = unsafe csched_submit_exempt(handle, &operation)
@@ -20,13 +20,26 @@ extension Scheduler {
             try status.check()
         }
     }
+
+    // The handle, without the object around it, whose references would be counted.
+    nonisolated(unsafe) private static let sharedHandle = shared.handle
+
+    /// Submits an object to ``shared``.
+    ///
+    /// - Parameter object: with a reference, for `function` to take over.
+    /// - Returns: whether it was accepted; if not, the reference is the caller's still.
+    package static func submitToShared(job object: UnsafeMutableRawPointer, _ function: JobFunction) -> Bool {
+        var operation = unsafe csched_operation(
+            run: runJob, context: object, extra: unsafeBitCast(function, to: UnsafeMutableRawPointer.self),
+            counter: nil)
+        return unsafe csched_submit_exempt(sharedHandle, &operation) == .ok
+    }
 }
 
 extension SerialLane {
     /// Appends an object.
     ///
     /// - Throws: as ``submit(_:)``; `function` is not called then.
-    @inline(__always)
     package func submit(job object: AnyObject, _ function: JobFunction) throws(SchedulerError) {
         var operation = unsafe jobOperation(object, function)
         let status = unsafe csched_lane_submit(handle, &operation)
@@ -45,7 +58,8 @@ private func jobOperation(_ object: AnyObject, _ function: JobFunction) -> csche
 }
 
 private func runJob(
-    _ object: UnsafeMutableRawPointer?, _ function: UnsafeMutableRawPointer?, _ disposition: csched_disposition
+    _ object: UnsafeMutableRawPointer?, _ function: UnsafeMutableRawPointer?,
+    _ disposition: csched_disposition
 ) {
     let call = unsafe unsafeBitCast(function, to: JobFunction.self)
     unsafe call(object!, disposition == .cancel)

@@ -9,7 +9,7 @@ internal import CScheduler
 /// counter.wait()
 /// ```
 ///
-/// Every accepted operation runs exactly once, or is cancelled by ``shutdown(_:)-(ShutdownPolicy)``: then its
+/// Every accepted operation runs exactly once, or is cancelled by a shutdown, see ``ShutdownPolicy``: then its
 /// closure is released without being called. What was written before a submission is visible to the
 /// operation. There is no order between operations; a ``SerialLane`` has one. All members may be used from
 /// any thread, also inside an operation.

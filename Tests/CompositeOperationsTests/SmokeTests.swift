@@ -40,7 +40,11 @@ import Testing
             cascade.operation { $0.finish() }
             cascade.operation { $0.cancel() }
             cascade.operation { $0.finish() }
-        } completion: { called.withLock { $0 += 100 } } cancellation: { _ in called.withLock { $0 += 1 } }
+        } completion: {
+            called.withLock { $0 += 100 }
+        } cancellation: { _ in
+            called.withLock { $0 += 1 }
+        }
         let o = await c.outcome
         guard case .cancelled(let r) = o else { Issue.record("\(o)"); return }
         #expect(r.kind == .child)
@@ -49,10 +53,24 @@ import Testing
     @Test func `awake redoes`() async throws {
         let runs = Locked([0, 0, 0])
         let c = cascadeOperation { cascade in
-            cascade.operation { a in runs.withLock { $0[0] += 1 }; a.finish() }
-            cascade.operation { a in if runs.withLock({ $0[1] += 1; return $0[1] }) < 3 { a.cancel() } else { a.finish() } }
-            cascade.operation { a in runs.withLock { $0[2] += 1 }; a.finish() }
-        } cancellation: { $0.awake() }
+            cascade.operation { a in
+                runs.withLock { $0[0] += 1 }; a.finish()
+            }
+            cascade.operation { a in
+                if runs.withLock({
+                    $0[1] += 1; return $0[1]
+                }) < 3 {
+                    a.cancel()
+                } else {
+                    a.finish()
+                }
+            }
+            cascade.operation { a in
+                runs.withLock { $0[2] += 1 }; a.finish()
+            }
+        } cancellation: {
+            $0.awake()
+        }
         try await c.value
         #expect(runs.withLock { $0 } == [1, 3, 1])
         #expect(c.attempt == 3)
@@ -63,7 +81,9 @@ import Testing
             for _ in 0..<10 {
                 cascade.transactionalOperation { group in
                     for _ in 0..<10 { group.operation { count.withLock { $0 += 1 } } }
-                    group.cascadeOperation { c in for _ in 0..<5 { c.operation { count.withLock { $0 += 1 } } } }
+                    group.cascadeOperation { c in
+                        for _ in 0..<5 { c.operation { count.withLock { $0 += 1 } } }
+                    }
                 }
             }
         }
@@ -72,16 +92,20 @@ import Testing
     }
     @Test func `sync`() {
         var x = 0
-        let s = syncOperation { so in x += 1; if so.number < 3 { so.rerun() } else { operation(on: concurrentQueue()) { so.finish() } } }
+        let s = syncOperation { so in
+            x += 1; if so.number < 3 { so.rerun() } else { operation(on: concurrentQueue()) { so.finish() } }
+        }
         #expect(x == 3)
         #expect(s.isFinished)
     }
     @Test func `queue limit one nested`() async throws {
         let q = COOperationQueue(runningLimit: 1)
         let count = Locked(0)
-        let c = (0..<10).map { _ in cascadeOperation(on: q) { cascade in
-            for _ in 0..<10 { cascade.operation { count.withLock { $0 += 1 } } }
-        } }
+        let c = (0..<10).map { _ in
+            cascadeOperation(on: q) { cascade in
+                for _ in 0..<10 { cascade.operation { count.withLock { $0 += 1 } } }
+            }
+        }
         for x in c { try await x.value }
         await q.idle()
         #expect(count.withLock { $0 } == 100)
@@ -90,7 +114,7 @@ import Testing
     @Test func `suspend resume`() async throws {
         let c = cascadeOperation { cascade in
             cascade.suspend()
-            for _ in 0..<10 { cascade.operation { } }
+            for _ in 0..<10 { cascade.operation {} }
         }
         while c.numberOfRuns == 0 || c.state != .suspended { await Task.yield() }
         #expect(c.resume())
@@ -98,8 +122,15 @@ import Testing
     }
     @Test func `resolver`() async throws {
         let runs = Locked(0)
-        let o = operation(options: OperationOptions(resolver: COOperationResolver(maxAttempts: 4, backoff: .constant(.milliseconds(1))))) { () throws -> Int in
-            if runs.withLock({ $0 += 1; return $0 }) < 4 { throw E() }
+        let o = operation(
+            options: OperationOptions(
+                resolver: COOperationResolver(maxAttempts: 4, backoff: .constant(.milliseconds(1))))
+        ) { () throws -> Int in
+            if runs.withLock({
+                $0 += 1; return $0
+            }) < 4 {
+                throw E()
+            }
             return 1
         }
         #expect(try await o.value == 1)

@@ -18,7 +18,8 @@ let isThreadSanitized = dlsym(nil, "__tsan_init") != nil
 let isAddressSanitized = dlsym(nil, "__asan_init") != nil
 
 /// How long a case of a test may take: many times of what it takes on a busy machine.
-let testLimit: Duration = .seconds(90) * max(1, stressScale) * (isThreadSanitized || isAddressSanitized ? 4 : 1)
+let testLimit: Duration =
+    .seconds(90) * max(1, stressScale) * (isThreadSanitized || isAddressSanitized ? 4 : 1)
 
 /// For blocks that wait: they must not take the workers of the built-in scheduler from other tests.
 let elsewhere = DispatchQueue(label: "elsewhere", attributes: .concurrent)
@@ -50,7 +51,8 @@ struct TestError: Error, Equatable {
 }
 
 /// Waits until an atomic condition holds that no event tells of; for states that another thread is about to reach.
-func eventually(within limit: Duration = .seconds(60), _ condition: () throws -> Bool) async rethrows -> Bool {
+func eventually(within limit: Duration = .seconds(60), _ condition: () throws -> Bool) async rethrows -> Bool
+{
     let end = ContinuousClock.now + limit
     while try !condition() {
         if ContinuousClock.now > end { return false }
@@ -103,7 +105,8 @@ final class ManualClock: Clock, Sendable {
             return state.lastID
         }
         try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            try await withCheckedThrowingContinuation {
+                (continuation: CheckedContinuation<Void, any Error>) in
                 let answer = state.withLock { state -> Result<Void, any Error>? in
                     if state.cancelled.remove(id) != nil { return .failure(CancellationError()) }
                     if deadline <= state.now { return .success(()) }

@@ -1,0 +1,148 @@
+"""See Scripts/documentation."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+ROOT = Path(__file__).resolve().parent.parent
+# Not a plugin of SwiftPM: who depends on the package would fetch it, too.
+FOLDER = ROOT / ".build/documentation"
+
+# A parameter whose name says it all has no words of its own here.
+ACCEPTED = re.compile(r"^Parameter '\w+' is missing documentation$")
+
+
+def fail(sentence):
+    sys.exit(f"documentation: {sentence}")
+
+
+def run(*command):
+    """What a command prints; ends the script, with that, when it fails."""
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, errors="replace")
+    if result.returncode != 0:
+        print(result.stdout + result.stderr, file=sys.stderr)
+        fail(f"{' '.join(str(each) for each in command[:3])} failed; its output is above.")
+    return result.stdout
+
+
+def libraries():
+    """Of each library of Swift, by name, its description."""
+    targets = json.loads(run("swift", "package", "describe", "--type", "json"))["targets"]
+    return {
+        target["name"]: target
+        for target in targets
+        if target["type"] == "library" and target["module_type"] == "SwiftTarget"
+    }
+
+
+def with_dependencies(names, known):
+    """The libraries and those that they depend on, which come first."""
+    ordered = []
+
+    def add(name):
+        if name not in ordered:
+            for dependency in known[name].get("target_dependencies", []):
+                if dependency in known:
+                    add(dependency)
+            ordered.append(name)
+
+    for name in names:
+        add(name)
+    return ordered
+
+
+def docc():
+    """The one that belongs to the compiler."""
+    beside = Path(shutil.which("swift") or fail("swift is missing.")).resolve().parent / "docc"
+    return (
+        beside if beside.is_file() else shutil.which("docc") or fail("docc is missing; toolchains have it.")
+    )
+
+
+class Builder:
+    def __init__(self):
+        self.modules = Path(run("swift", "build", "--show-bin-path").strip()) / "Modules"
+        self.triple = json.loads(run("swift", "-print-target-info"))["target"]["triple"]
+        maps = [ROOT / name for name in run("git", "ls-files", "*/module.modulemap").split("\n") if name]
+        self.includes = [word for path in maps for word in ("-Xcc", f"-I{path.parent}")]
+        self.docc = docc()
+
+    def symbols(self, name):
+        """The folder with what the compiler knows of a target; a second, once the target is built."""
+        folder = FOLDER / name / "symbols"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        run("swift", "build", "--target", name)
+        run(
+            *("swift", "symbolgraph-extract", "-module-name", name, "-target", self.triple),
+            *("-I", self.modules, *self.includes, "-minimum-access-level", "public"),
+            *("-emit-extension-block-symbols", "-output-dir", folder),
+        )
+        return folder
+
+    def convert(self, target, dependencies):
+        """The warnings and errors of DocC."""
+        name = target["name"]
+        catalogue = ROOT / target["path"] / f"{name}.docc"
+        archive, diagnostics = archive_of(name), FOLDER / name / "diagnostics.json"
+        shutil.rmtree(archive, ignore_errors=True)
+        diagnostics.unlink(missing_ok=True)
+        command = [self.docc, "convert"]
+        command += [catalogue] if catalogue.is_dir() else []
+        command += ["--additional-symbol-graph-dir", self.symbols(name), "--output-path", archive]
+        command += ["--fallback-display-name", name, "--fallback-bundle-identifier", name]
+        command += ["--enable-experimental-external-link-support", "--diagnostics-file", diagnostics]
+        for dependency in dependencies:
+            command += ["--dependency", archive_of(dependency)]
+        result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, errors="replace")
+        found = json.loads(diagnostics.read_text())["diagnostics"] if diagnostics.is_file() else []
+        found = [each for each in found if each["severity"] in ("warning", "error")]
+        if result.returncode != 0 and not found:
+            print(result.stdout + result.stderr, file=sys.stderr)
+            fail(f"docc convert failed for {name}; its output is above.")
+        return [each for each in found if not ACCEPTED.match(each["summary"])]
+
+
+def archive_of(name):
+    return FOLDER / name / f"{name}.doccarchive"
+
+
+def sentence_of(diagnostic):
+    """As a compiler says it, with what DocC proposes."""
+    where = ""
+    if diagnostic.get("source"):
+        path = Path(unquote(urlparse(diagnostic["source"]).path))
+        where = str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
+        if diagnostic.get("range"):
+            start = diagnostic["range"]["start"]
+            where += f":{start['line']}:{start['column']}"
+        where += ": "
+    proposals = "".join(f"\n    {each['summary']}" for each in diagnostic.get("solutions", []))
+    return f"{where}{diagnostic['severity']}: {diagnostic['summary']}{proposals}"
+
+
+def main(arguments):
+    known = libraries()
+    for name in arguments:
+        if name not in known:
+            fail(f"'{name}' is no library of Swift; there are {', '.join(sorted(known))}.")
+    wanted = arguments or sorted(known)
+    builder, made, wrong = Builder(), [], 0
+    for name in with_dependencies(wanted, known):
+        found = builder.convert(known[name], made)
+        if name in wanted:
+            wrong += len(found)
+            for diagnostic in found:
+                print(sentence_of(diagnostic), file=sys.stderr)
+        if archive_of(name).is_dir():
+            made.append(name)
+    if wrong:
+        fail(f"warnings: {wrong}.")
+    print(f"documentation: {', '.join(wanted)}: no warning, no dead link.")
+
+
+main(sys.argv[1:])

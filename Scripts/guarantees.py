@@ -1,0 +1,128 @@
+"""See Scripts/guarantees.
+
+The document's tables have the columns id, promise and tests. A test is named in backticks, by its name or,
+where others have it, too, after its suite: `Join/branches run at the same time`. A cell names one or more.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+from swift_tests import Tests, events_of
+
+# The sections, as they are headed, and the promises of each: a letter, the first and the last number.
+SECTIONS = {
+    "Guarantees": [("G", 1, 40)],
+    "Rules": [("R", 1, 60)],
+}
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENT = ROOT / "docs/guarantees.md"
+ROW = re.compile(r"^\s*\|\s*([A-Z]+\d+)\s*\|(.*)\|\s*$")
+HEADING = re.compile(r"^(#+)\s+(.*?)\s*#*$")
+CODE = re.compile(r"`([^`]+)`")
+
+
+def fail(sentence):
+    sys.exit(f"guarantees: {sentence}")
+
+
+def rows_of(text):
+    """(line, sections around, id, tests) of each row."""
+    rows, headings = [], []  # of headings: (level, text), those around first
+    for number, line in enumerate(text.split("\n"), 1):
+        if heading := HEADING.match(line):
+            level = len(heading[1])
+            headings = [each for each in headings if each[0] < level] + [(level, heading[2])]
+        elif row := ROW.match(line):
+            cells = [cell.replace("\\|", "|").strip() for cell in re.split(r"(?<!\\)\|", row[2])]
+            rows.append((number, [each for _, each in headings], row[1], cells))
+    return rows
+
+
+def required():
+    """The section of each id."""
+    return {
+        f"{letter}{number}": section
+        for section, ranges in SECTIONS.items()
+        for letter, first, last in ranges
+        for number in range(first, last + 1)
+    }
+
+
+def check_rows(rows, tests):
+    """What is wrong, and the ids of each test's path that is named."""
+    errors, sections, first, named = [], required(), {}, {}
+    for line, around, name, cells in rows:
+        where = f"line {line}: {name}"
+        if name in first:
+            errors.append(f"{where} has a row already, in line {first[name]}.")
+            continue
+        first[name] = line
+        if name not in sections:
+            errors.append(f"{where} is in no range; the head of Scripts/guarantees.py says which there are.")
+        elif sections[name] not in around:
+            errors.append(f"{where} belongs into the section '{sections[name]}'.")
+        if len(cells) != 2 or not cells[0]:
+            errors.append(f"{where} needs a promise and its tests, and has {len(cells)} cells after the id.")
+            continue
+        names = CODE.findall(cells[1])
+        if not names:
+            errors.append(f"{where} has no test.")
+        for each in names:
+            paths = tests.named(each)
+            if len(paths) == 1:
+                named.setdefault("/".join(paths[0]), []).append(name)
+            elif paths:
+                found = ", ".join("/".join(path) for path in paths)
+                errors.append(f"{where}: '{each}' is the name of several tests: {found}.")
+            else:
+                errors.append(f"{where}: no test in Tests is named '{each}'.")
+    errors += [f"{name} has no row." for name in sections if name not in first]
+    return errors, named
+
+
+def check_events(files, named):
+    """Of the named tests, which did not run, or did not pass."""
+    passed, failed = set(), {}
+    for file in files:
+        ended = False
+        with open(file, encoding="utf-8", errors="replace") as lines:
+            for kind, path, fails, is_test in events_of(lines):
+                ended = ended or kind == "runEnded"
+                name = "/".join(path) if path else None
+                if fails and name:
+                    failed.setdefault(name, file)
+                elif kind == "testEnded" and is_test:
+                    passed.add(name)
+        if not ended:
+            fail(f"{file} is not the events of a run that came to its end.")
+    errors = []
+    for name, ids in named.items():
+        if name in failed:
+            errors.append(f"{', '.join(ids)}: '{name}' failed, in {failed[name]}.")
+        elif name not in passed:
+            errors.append(f"{', '.join(ids)}: '{name}' did not run.")
+    return errors
+
+
+def main(arguments):
+    if arguments and (arguments[0] != "--events" or len(arguments) < 2):
+        fail("the only option is --events, with files.")
+    files = arguments[1:]
+    for file in files:
+        if not Path(file).is_file():
+            fail(f"there is no file '{file}'.")
+    if not DOCUMENT.is_file():
+        fail(f"{DOCUMENT.relative_to(ROOT)} is missing.")
+    errors, named = check_rows(rows_of(DOCUMENT.read_text()), Tests(ROOT))
+    if not errors and files:
+        errors = check_events(files, named)
+    for error in errors:
+        print(f"{DOCUMENT.relative_to(ROOT)}: {error}", file=sys.stderr)
+    if errors:
+        fail(f"{len(errors)} objections.")
+    print(f"guarantees: {len(required())} promises, {len(named)} tests" + (", all passed." if files else "."))
+
+
+main(sys.argv[1:])

@@ -65,11 +65,11 @@ import Testing
         let one = operation { () async -> Int in
             await withTaskCancellationHandler {
                 isIn.open()
-                while !Task.isCancelled { await Task.yield() }
+                while wasCancelled.value == 0 { await Task.yield() }
             } onCancel: {
                 wasCancelled.add()
             }
-            return 1
+            return Task.isCancelled ? 1 : 0
         }
         await aside { isIn.wait() }
         #expect(one.cancel(CancelReason(.removed)))

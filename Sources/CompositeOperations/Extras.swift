@@ -86,7 +86,8 @@ final class Extras {
     }
 
     func gateHasMoved(_ operation: AnyOperation, _ effects: inout Effects) {
-        if operation.gateIsOpen { wakeResumed(&effects) }
+        // Asked only where somebody waits: it looks at all gates above, and this is called for everything below.
+        if !resumed.isEmpty, operation.gateIsOpen { wakeResumed(&effects) }
     }
 
     private func wakeResumed(_ effects: inout Effects) {

@@ -66,8 +66,8 @@ final class Composition: Domain, @unchecked Sendable {
     @exclusivity(unchecked) var hasLateCauses = false
     /// Decides when a round asks; told of a direct cancel.
     @exclusivity(unchecked) var decisionHandler: (@Sendable (AnyOperation) -> Void)?
-    /// The attempt for which the handler was posted last.
-    @exclusivity(unchecked) var handledAttempt: Int32 = 0
+    /// The attempt for which the handler was posted last: 0, too, for one that has not begun; -1: none.
+    @exclusivity(unchecked) var handledAttempt: Int32 = -1
     /// How many hold the decision open, the handler included.
     @exclusivity(unchecked) var holds = 0
     /// A resolver has no attempt left: nothing is done again.
@@ -214,12 +214,10 @@ final class Composition: Domain, @unchecked Sendable {
 
     /// Tells the handler of an end about which there is nothing to decide, unless it has been asked in this attempt.
     func postNotice(to composite: AnyOperation, _ effects: inout Effects) {
-        guard let handler = decisionHandler,
-            handledAttempt != composite.machine.attempt || handledAttempt == 0
-        else {
+        guard let handler = decisionHandler, handledAttempt != composite.machine.attempt else {
             return
         }
-        handledAttempt = max(composite.machine.attempt, 1)
+        handledAttempt = composite.machine.attempt
         composite.post(&effects, handler)
     }
 
@@ -300,11 +298,12 @@ final class Composition: Domain, @unchecked Sendable {
     }
 
     /// The composite is settled: gives up children and handler, to be released under no lock.
-    func giveUp(_ effects: inout Effects) {
-        if children.isEmpty && decisionHandler == nil { return }
-        effects.add(.release(Leftovers(children, decisionHandler)))
+    func giveUp(keepingHandler: Bool, _ effects: inout Effects) {
+        let handler = keepingHandler ? nil : decisionHandler
+        if children.isEmpty && handler == nil { return }
+        effects.add(.release(Leftovers(children, handler)))
         children = []
-        decisionHandler = nil
+        if !keepingHandler { decisionHandler = nil }
     }
 }
 

@@ -96,7 +96,7 @@ enum Effect {
         case .wake(let waiter): waiter.wake()
         case .resume(let continuation): continuation.resume()
         case .flush(let buffer): buffer.flush()
-        case .cancel(let task): task.cancel()
+        case .cancel(let task): task.cancelElsewhere()
         case .arm(let timer): timer.arm()
         case .disarm(let timer): timer.disarm()
         case .dependencyEnded(let operation): operation.dependencyEnded()
@@ -109,4 +109,10 @@ enum Effect {
         case .release, .giveUp, .forget: break
         }
     }
+}
+
+extension Task<Void, Never> {
+    /// Cancels it, in a piece of work of its own: that calls the cancellation handlers of users, which must not run in
+    /// the stack of whoever ends an operation.
+    func cancelElsewhere() { COQueues.run(on: nil) { cancel() } }
 }

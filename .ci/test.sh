@@ -9,12 +9,9 @@ temporary_folder
 # target.
 readonly at_least=40
 
-run_tests "$at_least" 600
+run_tests debug "$at_least" 600
 debug=$tests_passed
 
-# Another folder: the launcher of the benchmarks builds into .build for release, with its own products.
-# The explorer's tests call its command.
-swift build -c release --scratch-path .build-release-tests --product explore || fail "the explorer does not build."
-run_tests "$at_least" 400 -c release --scratch-path .build-release-tests
+run_tests release "$at_least" 400
 
 echo "test: $debug tests passed in a debug build, and $tests_passed in a release build."

@@ -50,6 +50,9 @@ extension AnyOperation {
     /// - Parameter freed: the units that its attempt held.
     @inline(__always)
     final func carryUp(_ freed: Int32, _ effects: inout Effects) {
+        // What starts anew above settles what it drops: this one too, and then it has no parent any more, unless it
+        // holds a unit, as those between do.
+        let first = parent
         // Step 2.
         var top = self
         while let parent = top.parent, !top.isDropped, parent.childDecided(top, &effects) { top = parent }
@@ -59,7 +62,7 @@ extension AnyOperation {
         var units = freed
         while true {
             let isTop = operation === top
-            let parent = operation.parent
+            let parent = operation === self ? first : operation.parent
             if units > 0 {
                 operation.letGo(units, isWithinReach: isWithinReach, &effects)
             } else if operation.machine.isQuiescent {
@@ -160,7 +163,7 @@ extension AnyOperation {
         if machine.openAtEnd(), let domain { domain._withUnsafeGuaranteedRef { $0.closedGates -= 1 } }
         if admission != nil { effects.add(.reconcile(self)) }
         if let extras { extras.settled(self, &effects) } else { tellOfUnobservedFailure(&effects) }
-        composition?.giveUp(&effects)
+        composition?.giveUp(keepingHandler: extras?.options?.keepsBlock == true, &effects)
         effects.settled(self)
     }
 
@@ -189,9 +192,9 @@ extension AnyOperation {
     @discardableResult
     public final func cancel(_ reason: CancelReason? = nil) -> Bool { cancel(reason, number: nil) }
 
-    final func cancel(_ reason: CancelReason?, number: Int32?) -> Bool {
+    final func cancel(_ reason: CancelReason?, number: Int32?, epoch: Int32? = nil) -> Bool {
         change { effects in
-            guard canEnd(number) else {
+            guard canEnd(number), isCurrent(number, epoch) else {
                 return refuse("cancel(), but it has ended, or the attempt is an old one", &effects)
             }
             if reason == nil, machine.phase == .deciding {

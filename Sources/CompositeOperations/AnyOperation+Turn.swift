@@ -74,9 +74,14 @@ extension AnyOperation {
     }
 
     /// The target will not run it: it was shut down.
+    ///
+    /// A piece of work of its own: what becomes due by this end may be refused in its turn, and what by that, and all
+    /// of them would be on one stack.
     final func turnIsRefused() {
-        change { effects in
-            if machine.turnIsRefused() { end(.cancelled, .cancelled(CancelReason(.shutDown)), &effects) }
+        COQueues.run(on: nil) { [self] in
+            change { effects in
+                if machine.turnIsRefused() { end(.cancelled, .cancelled(CancelReason(.shutDown)), &effects) }
+            }
         }
     }
 

@@ -75,7 +75,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     /// Where its blocks run; nil: the built-in scheduler.
     @exclusivity(unchecked) final var target: (any ExecutionTarget)?
     /// It was given one, so that a queue which it is added to does not give it another one.
-    final let hasOwnTarget: Bool
+    final var hasOwnTarget: Bool
     /// Who decides when they may.
     @exclusivity(unchecked) final var admission: COOperationQueue?
     /// What that queue knows of it; under the queue's lock.
@@ -196,6 +196,11 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         let made = Extras()
         extras = made
         return made
+    }
+
+    /// Lets a copy, which nobody else knows yet, be admitted and run where this one is.
+    final func copyPlace(to copy: AnyOperation) {
+        (copy.admission, copy.target, copy.hasOwnTarget) = look { (admission, target, hasOwnTarget) }
     }
 
     // MARK: What the kinds of operations know

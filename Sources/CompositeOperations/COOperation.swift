@@ -102,7 +102,9 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
 
     /// An operation of the same class and target.
     func makeBlank(_ body: Body) -> COOperation<Success> {
-        COOperation(body: body, on: admission ?? target ?? Scheduler.shared, options: nil)
+        let copy = COOperation(body: body, on: nil, options: nil)
+        copyPlace(to: copy)
+        return copy
     }
 
     // MARK: Run

@@ -35,7 +35,8 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
     }
 
     override func makeBlank(_ body: Body) -> COOperation<Success> {
-        let copy = COSyncOperation(on: admission ?? waiter.destination)
+        let copy = COSyncOperation(on: waiter.destination)
+        copy.admission = look { admission }
         copy.body = body
         return copy
     }

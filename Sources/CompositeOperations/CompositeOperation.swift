@@ -236,6 +236,8 @@ public final class COCascadeOperation<Success: Sendable>: CompositeOperation<Suc
     ///   - cancellation: called when a child did not finish, to decide what happens, or when it is cancelled.
     /// - Returns: false, and nothing was done, when it is not ready.
     @discardableResult
+    // A block that returns nothing fits both forms, until its body is looked at.
+    @_disfavoredOverload
     public func run(
         _ block: @escaping Block, completion: (@Sendable () -> Void)? = nil,
         cancellation: (@Sendable (COCascadeOperation<Success>) -> Void)? = nil
@@ -294,7 +296,8 @@ public final class COTransactionalOperation<Success: Sendable>: CompositeOperati
 
     override func makeCopy() -> AnyOperation {
         let copy = COTransactionalOperation(
-            registration: nil, on: admission ?? target ?? Scheduler.shared, options: look { extras?.options })
+            registration: nil, on: nil, options: look { extras?.options })
+        copyPlace(to: copy)
         copyComposite(to: copy)
         return copy
     }
@@ -310,6 +313,8 @@ public final class COTransactionalOperation<Success: Sendable>: CompositeOperati
 
     /// Starts it with a block; as a cascade's `run`.
     @discardableResult
+    // A block that returns nothing fits both forms, until its body is looked at.
+    @_disfavoredOverload
     public func run(
         _ block: @escaping Block, completion: (@Sendable () -> Void)? = nil,
         cancellation: (@Sendable (COTransactionalOperation<Success>) -> Void)? = nil

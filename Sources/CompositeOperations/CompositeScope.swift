@@ -45,17 +45,19 @@ extension CompositeScope {
 
     /// Cancels the composite, unless it has started anew.
     @discardableResult
-    public func cancel(_ reason: CancelReason? = nil) -> Bool { isOfThisEpoch && control.cancel(reason) }
+    public func cancel(_ reason: CancelReason? = nil) -> Bool {
+        control.cancel(reason, number: nil, epoch: _epoch)
+    }
 
     /// Closes the composite's gate, unless it has started anew.
     @discardableResult
-    public func suspend() -> Bool { isOfThisEpoch && control.suspend() }
+    public func suspend() -> Bool { control.suspend(number: nil, epoch: _epoch) }
 
     /// Opens the composite's gate, unless it has started anew.
     @discardableResult
-    public func resume(_ mode: ResumeMode = .continue) -> Bool { isOfThisEpoch && control.resume(mode) }
-
-    private var isOfThisEpoch: Bool { control.look { control.composition?.epoch == _epoch } }
+    public func resume(_ mode: ResumeMode = .continue) -> Bool {
+        control.resume(mode, number: nil, epoch: _epoch)
+    }
 
     /// A value for the children of this epoch to share.
     public func shared<V>(_ initial: sending V) -> Shared<V> { Shared(initial) }

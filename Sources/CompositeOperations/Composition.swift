@@ -298,11 +298,12 @@ final class Composition: Domain, @unchecked Sendable {
     }
 
     /// The composite is settled: gives up children and handler, to be released under no lock.
-    func giveUp(_ effects: inout Effects) {
-        if children.isEmpty && decisionHandler == nil { return }
-        effects.add(.release(Leftovers(children, decisionHandler)))
+    func giveUp(keepingHandler: Bool, _ effects: inout Effects) {
+        let handler = keepingHandler ? nil : decisionHandler
+        if children.isEmpty && handler == nil { return }
+        effects.add(.release(Leftovers(children, handler)))
         children = []
-        decisionHandler = nil
+        if !keepingHandler { decisionHandler = nil }
     }
 }
 

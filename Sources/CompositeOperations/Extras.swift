@@ -86,7 +86,8 @@ final class Extras {
     }
 
     func gateHasMoved(_ operation: AnyOperation, _ effects: inout Effects) {
-        if operation.gateIsOpen { wakeResumed(&effects) }
+        // Asked only where somebody waits: it looks at all gates above, and this is called for everything below.
+        if !resumed.isEmpty, operation.gateIsOpen { wakeResumed(&effects) }
     }
 
     private func wakeResumed(_ effects: inout Effects) {
@@ -131,15 +132,14 @@ final class Extras {
     /// Gives up what is of no use after the end, to be released under no lock. The handlers that are still to be
     /// called are in `notices`.
     private func giveUp(_ effects: inout Effects) {
+        task = nil
+        if options?.keepsBlock == true { return }  // copies are made of it
         effects.add(.release(Leftovers(self)))
         completion = nil
         cancellation = nil
         failure = nil
-        task = nil
-        if options?.keepsBlock != true {
-            scope = nil
-            options = options?.afterTheEnd
-        }
+        scope = nil
+        options = options?.afterTheEnd
     }
 
     /// What has been given up.

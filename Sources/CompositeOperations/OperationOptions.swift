@@ -79,7 +79,7 @@ public struct OperationOptions: Sendable {
         set { fields.deadline = newValue }
     }
 
-    /// The block is kept after the end, so that `copy()` has one then, too.
+    /// Block and closures are kept after the end, so that `copy()` has them then, too.
     public var keepsBlock: Bool {
         get { box?.fields.keepsBlock ?? false }
         set { fields.keepsBlock = newValue }

@@ -1,0 +1,786 @@
+// TreeRun.swift - carries a TreePlan out, on whatever it is given to run on, and records what happened.
+//
+// A record is made by the blocks and handlers themselves: each takes the time, a number that grows, when it begins and
+// before it ends something. So of two recorded times the order is that of the program.
+
+import CompositeOperations
+import Dispatch
+import PropertyTesting
+import Synchronization
+
+/// What trees run on.
+protocol TreeEnvironment: Sendable {
+    func target(_ target: TreePlan.Target) -> (any ExecutionTarget)?
+    /// nil: where handlers run by default.
+    var handlerTarget: (any ExecutionTarget)? { get }
+    /// Of the queue of a plan.
+    var queueTarget: (any ExecutionTarget)? { get }
+    /// For pauses and timeouts; nil: pauses are short, and who never ends is cancelled from elsewhere.
+    var clock: (any Clock<Duration>)? { get }
+    func nextPause() -> Duration
+    /// Runs something, which is no operation, somewhere else.
+    func later(_ body: @escaping @Sendable () -> Void)
+    /// One thread does everything: what a block sees when it begins is what was when its turn came.
+    var isSingleThreaded: Bool { get }
+}
+
+/// What happened.
+struct TreeRecord: Sendable {
+    /// One operation.
+    struct Operation: Sendable {
+        var node: TreePlan.Node
+        var parent: Int?
+        /// Of the composite around it: which run of its block registered it.
+        var epoch = 0
+        /// It was not taken in, and never started.
+        var isForgotten = false
+        var blocks: [Block] = []
+        /// Of each run of its block.
+        var children: [[Int]] = []
+        /// Told by `onOutcome`, and when.
+        var outcomes: [(ending: ModelEnding, time: Int)] = []
+        /// As the handle has it at the end; nil: there is no handle any more.
+        var ending: ModelEnding?
+        var attempt: Int?
+        var numberOfRuns: Int?
+        var decisions: [Int] = []
+        var completions = 0
+        /// Calls of `cancel`; those that returned true; and of these the ones that gave a reason, which an open
+        /// decision leaves as it is.
+        var isCancelAsked = false
+        var cancellations = 0
+        var reasons = 0
+    }
+
+    struct Block: Sendable {
+        /// nil: the block was not told.
+        var attempt: Int?
+        var begin: Int
+        /// Before the call that ended the attempt.
+        var end: Int?
+        /// Before it returned.
+        var returned: Int?
+    }
+
+    var operations: [Operation] = []
+    /// What was seen while it happened, and should not be.
+    var objections: [String] = []
+}
+
+/// Everything that a closure of a run holds is alive.
+private final class Mark: Sendable {
+    private let live: Count
+    init(_ live: Count) {
+        self.live = live
+        live.add()
+    }
+    deinit { live.add(-1) }
+}
+
+final class TreeRun: Sendable {
+    /// How many trees, commands and blocks there have been in this process.
+    static let trees = Count()
+    static let commands = Count()
+    static let blocks = Count()
+
+    /// What is known of one operation beside the record.
+    private struct Known {
+        var handle: AnyOperation?
+        weak var weakHandle: AnyOperation?
+        /// Reads its result.
+        var ending: (@Sendable () -> ModelEnding?)?
+    }
+
+    private struct State {
+        var record = TreeRecord()
+        var known: [Known] = []
+        /// By node: blocks begun, and the newest operation.
+        var runs: [Int: Int] = [:]
+        var newest: [Int: Int] = [:]
+        /// A pause before an attempt of an operation has been decided.
+        var pauses: [(operation: Int, attempt: Int)] = []
+        /// After a cancellation: how many blocks had begun, of it and what is below it.
+        var begunAtCancel: [(operation: Int, runs: Int)] = []
+        /// Outcomes that are still to come; and one until all roots have been started.
+        var outstanding = 1
+    }
+
+    let plan: TreePlan
+    let environment: any TreeEnvironment
+    let queue: COOperationQueue?
+    /// Everybody has been told.
+    let isOver = Gate()
+    private let state = Locked(State())
+    private let time = Atomic(0)
+    private let live = Count()
+
+    init(_ plan: TreePlan, on environment: any TreeEnvironment) {
+        self.plan = plan
+        self.environment = environment
+        queue = plan.queue.map { queue in
+            COOperationQueue(
+                queue.order == .fifo ? .fifo : queue.order == .lifo ? .lifo : .aggressiveLIFO,
+                runningLimit: queue.running, pendingLimit: queue.pending,
+                slots: queue.holds ? .holdWhileSuspended : .releaseWhileSuspended, on: environment.queueTarget)
+        }
+    }
+
+    // MARK: Times
+
+    private func now() -> Int { time.add(1, ordering: .sequentiallyConsistent).newValue }
+
+    func object(_ text: String) { state.withLock { $0.record.objections.append(text) } }
+
+    private func change<Answer>(_ operation: Int, _ body: (inout TreeRecord.Operation) -> Answer) -> Answer {
+        state.withLock { body(&$0.record.operations[operation]) }
+    }
+
+    func handle(_ operation: Int) -> AnyOperation? { state.withLock { $0.known[operation].handle } }
+
+    private func node(_ operation: Int) -> TreePlan.Node { state.withLock { $0.record.operations[operation].node } }
+
+    // MARK: Making operations
+
+    /// Enters an operation that is about to be made.
+    private func enter(_ node: TreePlan.Node, in parent: Int?, epoch: Int) -> Int {
+        state.withLock { state in
+            let operation = state.record.operations.count
+            state.record.operations.append(TreeRecord.Operation(node: node, parent: parent, epoch: epoch))
+            state.known.append(Known())
+            state.newest[node.id] = operation
+            if let parent { state.record.operations[parent].children[epoch].append(operation) }
+            if node.isWatched { state.outstanding += 1 }
+            return operation
+        }
+    }
+
+    /// Enters its handle, and listens.
+    private func made<Value>(_ operation: Int, _ handle: OperationHandle<Value>) {
+        let isWatched = state.withLock { state in
+            state.known[operation] = Known(
+                handle: handle, weakHandle: handle, ending: { handle.result.map(Self.ending) })
+            return state.record.operations[operation].node.isWatched
+        }
+        guard isWatched else { return }
+        handle.onOutcome { [self, mark = Mark(live)] outcome in
+            withExtendedLifetime(mark) { told(operation, Self.ending(outcome)) }
+        }
+    }
+
+    private func forget(_ operation: Int) {
+        let isWatched = state.withLock { state in
+            state.record.operations[operation].isForgotten = true
+            state.known[operation].handle = nil
+            return state.record.operations[operation].node.isWatched
+        }
+        if isWatched { oneLess() }
+    }
+
+    private func oneLess() {
+        let isLast = state.withLock { state in
+            state.outstanding -= 1
+            return state.outstanding == 0
+        }
+        if isLast { isOver.open() }
+    }
+
+    private func told(_ operation: Int, _ ending: ModelEnding) {
+        let time = now()
+        let (handle, below) = state.withLock { state in
+            state.record.operations[operation].outcomes.append((ending, time))
+            let below = state.record.operations[operation].children.last ?? []
+            return (
+                state.known[operation].handle, below.map { (state.known[$0].handle, state.record.operations[$0]) }
+            )
+        }
+        if let handle, !handle.isEnded { object("\(handle) was told of its outcome before it had ended") }
+        for (child, entry) in below where !entry.isForgotten {
+            if let child, !child.isEnded { object("\(child) had not ended when its composite's outcome was told") }
+        }
+        oneLess()
+    }
+
+    private static func ending<Value>(_ outcome: Outcome<Value>) -> ModelEnding {
+        switch outcome {
+        case .finished(let value): return .finished(value as? Int ?? 0)
+        case .failed(let error as TestError): return .failed(node: error.number)
+        case .failed: return .refused
+        case .cancelled(let reason): return .cancelled(kind(reason))
+        }
+    }
+
+    private static func kind(_ reason: CancelReason) -> ModelEnding.CancelKind {
+        switch reason.kind {
+        case .requested: .requested
+        case .child: .child
+        case .parent: .parent
+        case .displaced: .displaced
+        case .queueFull: .queueFull
+        case .removed: .removed
+        case .timedOut: .timedOut
+        case .threwCancellation: .threw
+        case .taskCancelled: .task
+        case .exhausted: .exhausted
+        default: .other
+        }
+    }
+
+    private func options(_ operation: Int, _ node: TreePlan.Node) -> OperationOptions {
+        var options = OperationOptions(name: "\(node.id)", handlerTarget: environment.handlerTarget)
+        if let clock = environment.clock { options.clock = clock }
+        switch node.body {
+        case .leaf(let leaf):
+            if !node.isWatched, leaf.resolver == nil, !leaf.isTimed, !leaf.pauses { return .standard }
+            options.resolver = leaf.resolver.map { resolver(operation, $0) }
+            // Longer than all pauses.
+            if leaf.isTimed, environment.clock != nil { options.timeout = .seconds(1_000_000 + node.id) }
+        case .composite(let composite):
+            options.width = composite.transaction?.limit
+            options.resolver = composite.resolver.map { resolver(operation, $0) }
+        }
+        return options
+    }
+
+    private func resolver(_ operation: Int, _ plan: TreePlan.Resolver) -> COOperationResolver {
+        let mark = Mark(live)
+        let pause: @Sendable (Int) -> Duration = { [self] attempt in
+            withExtendedLifetime(mark) { pauseIsDecided(operation, attempt + 1) }
+            return environment.nextPause()
+        }
+        let fallback: @Sendable (AnyOperation) -> Void = { [self] handle in
+            withExtendedLifetime(mark) { fallBack(plan.fallback, operation, handle) }
+        }
+        var retryIf: (@Sendable (Cause) -> Bool)?
+        if let from = plan.refusesFrom {
+            retryIf = { [self] _ in withExtendedLifetime(mark) { attempt(operation) < from } }
+        }
+        return COOperationResolver(
+            maxAttempts: plan.maxAttempts, backoff: plan.pauses ? .custom(pause) : .none,
+            redo: plan.reruns ? .rerun : .awake, clock: environment.clock ?? ContinuousClock(), retryIf: retryIf,
+            fallback: plan.fallback == .none ? nil : fallback)
+    }
+
+    /// Also when the handles have been dropped.
+    private func attempt(_ operation: Int) -> Int { state.withLock { $0.known[operation].weakHandle }?.attempt ?? 0 }
+
+    private func fallBack(_ fallback: TreePlan.Fallback, _ operation: Int, _ handle: AnyOperation) {
+        switch fallback {
+        case .none, .undecided: break
+        case .cancel: cancel(operation) { handle.cancel() }
+        case .finish: (handle as? COOperation<Int>)?.finish(node(operation).id)
+        }
+    }
+
+    private func pauseIsDecided(_ operation: Int, _ attempt: Int) {
+        state.withLock { $0.pauses.append((operation, attempt)) }
+    }
+
+    /// How many pauses go on, as far as the labels tell.
+    var pausesUnderWay: Int {
+        let pauses = state.withLock { state in state.pauses.map { (state.known[$0.operation].handle, $0.attempt) } }
+        return pauses.count { handle, attempt in handle?.state == .delayed && handle?.attempt == attempt }
+    }
+
+    /// How many operations are decided, and how many wait between attempts.
+    var endings: [Int] {
+        let handles = state.withLock { state in state.known.compactMap(\.weakHandle) }
+        let states = handles.map(\.state)
+        return [states.count { $0 == .ending || $0.isTerminal }, states.count { $0 == .delayed }]
+    }
+
+    // MARK: Blocks
+
+    /// What a block knows of itself.
+    private struct Entered {
+        let operation: Int
+        let block: Int
+        /// The how-manieth of its node.
+        let run: Int
+    }
+
+    private func begin(_ operation: Int, _ handle: AnyOperation?, attempt: Int?) -> Entered {
+        let time = now()
+        Self.blocks.add()
+        let (entered, id, waitsFor, earlier) = state.withLock { state in
+            let entry = state.record.operations[operation]
+            let id = entry.node.id
+            state.record.operations[operation].blocks.append(TreeRecord.Block(attempt: attempt, begin: time))
+            state.runs[id, default: 0] += 1
+            let entered = Entered(operation: operation, block: entry.blocks.count, run: state.runs[id]!)
+            let roots = state.record.operations.indices.filter { state.record.operations[$0].parent == nil }
+            let waitsFor = plan.isChained ? roots.last { $0 < operation } : nil
+            var earlier: [AnyOperation?] = []
+            if let parent = entry.parent, state.record.operations[parent].node.composite?.transaction == nil {
+                let siblings = state.record.operations[parent].children[entry.epoch]
+                earlier = siblings.prefix { $0 != operation }.map { state.known[$0].handle }
+            }
+            return (entered, id, entry.parent == nil ? waitsFor.flatMap { state.known[$0].handle } : nil, earlier)
+        }
+        if let waitsFor, !waitsFor.isEnded { object("\(id) began before the root before it had ended") }
+        if environment.isSingleThreaded {
+            if let handle, handle.isSuspended { object("a block of #\(id) began behind a closed gate") }
+            if let handle, handle.state == .ending || handle.isEnded { object("a block of #\(id) began after its end") }
+            if earlier.contains(where: { $0?.isFinished == false }) { object("#\(id) began out of turn") }
+        }
+        // Not in every run: a rerun would have no end.
+        for command in plan.commands where command.inside == id && entered.run == 1 + command.delay % 2 {
+            perform(command)
+        }
+        return entered
+    }
+
+    /// - Parameter call: ends the attempt, if it answers true.
+    private func end(_ entered: Entered, _ call: () -> Bool) {
+        let time = now()
+        guard call() else { return }
+        change(entered.operation) { $0.blocks[entered.block].end = time }
+    }
+
+    private func returns(_ entered: Entered) {
+        let time = now()
+        change(entered.operation) { $0.blocks[entered.block].returned = time }
+    }
+
+    private func leafBlock(
+        _ operation: Int, _ leaf: TreePlan.Leaf, _ scope: (any CompositeScope)?, _ epoch: Int
+    ) -> COOperation<Int>.Block {
+        { [self, mark = Mark(live)] attempt in
+            let entered = begin(operation, attempt.operation, attempt: attempt.number)
+            defer { withExtendedLifetime(mark) { returns(entered) } }
+            if let scope, let parent = state.withLock({ $0.record.operations[operation].parent }) {
+                for node in leaf.late { _ = register(node, in: scope, of: parent, epoch: epoch) }
+            }
+            let step = leaf.step(entered.run)
+            let suspension = step == .rerun && leaf.suspension != .none ? .isOpened : leaf.suspension
+            let suspends = step.isGood && suspension != .none
+            if suspends { attempt.suspend() }
+            if leaf.isLater || step == .never {
+                environment.later { [self] in
+                    withExtendedLifetime(mark) {
+                        if suspends, suspension == .isOpened { attempt.operation.resume() }
+                        try? perform(step, entered, leaf, attempt, isThrowing: false)
+                    }
+                }
+            } else {
+                if suspends, suspension == .isOpened {
+                    environment.later { withExtendedLifetime(mark) { _ = attempt.operation.resume() } }
+                }
+                try perform(step, entered, leaf, attempt, isThrowing: true)
+            }
+        }
+    }
+
+    private func perform(
+        _ step: TreePlan.Step, _ entered: Entered, _ leaf: TreePlan.Leaf, _ attempt: COOperation<Int>.Attempt,
+        isThrowing: Bool
+    ) throws {
+        let id = node(entered.operation).id
+        switch step {
+        case .finish: end(entered) { attempt.finish(id) }
+        case .throwsError where isThrowing: throw TestError(number: id)
+        case .throwsCancellation where isThrowing: throw CancellationError()
+        case .fail, .throwsError: end(entered) { attempt.fail(TestError(number: id)) }
+        case .cancel: end(entered) { cancel(entered.operation) { attempt.cancel() } }
+        case .throwsCancellation: end(entered) { attempt.cancel(CancelReason(.threwCancellation)) }
+        case .rerun:
+            let pause = leaf.pauses ? environment.nextPause() : .zero
+            end(entered) {
+                guard attempt.rerun(after: pause) else { return false }
+                if leaf.pauses { pauseIsDecided(entered.operation, attempt.number + 1) }
+                return true
+            }
+        case .never: if environment.clock == nil { end(entered) { attempt.cancel(CancelReason(.timedOut)) } }
+        }
+    }
+
+    private func valueBlock(_ operation: Int, _ leaf: TreePlan.Leaf) -> @Sendable () throws -> Int {
+        { [self, mark = Mark(live)] in
+            let entered = begin(operation, handle(operation), attempt: nil)
+            defer { withExtendedLifetime(mark) { returns(entered) } }
+            return try value(entered, leaf)
+        }
+    }
+
+    private func asyncBlock(_ operation: Int, _ leaf: TreePlan.Leaf) -> @Sendable () async throws -> Int {
+        { [self, mark = Mark(live)] in
+            // Its task begins some time after its turn: so it is not to be looked at.
+            let entered = begin(operation, nil, attempt: nil)
+            defer { withExtendedLifetime(mark) { returns(entered) } }
+            await Task.yield()
+            return try value(entered, leaf)
+        }
+    }
+
+    private func value(_ entered: Entered, _ leaf: TreePlan.Leaf) throws -> Int {
+        let id = node(entered.operation).id
+        switch leaf.step(entered.run) {
+        case .throwsCancellation: throw CancellationError()
+        case .throwsError: throw TestError(number: id)
+        default: return id
+        }
+    }
+
+    /// A registration block.
+    private func declare(
+        _ composite: TreePlan.Composite, _ operation: Int, in scope: some CompositeScope
+    ) throws -> OperationHandle<Int>? {
+        let entered = begin(operation, scope.control, attempt: nil)
+        defer { returns(entered) }
+        let epoch = change(operation) { entry in
+            entry.children.append([])
+            return entry.children.count - 1
+        }
+        var last: OperationHandle<Int>?
+        for node in composite.children {
+            if let child = register(node, in: scope, of: operation, epoch: epoch) { last = child }
+        }
+        if composite.suspends, scope.suspend() {
+            environment.later { [mark = Mark(live)] in withExtendedLifetime(mark) { _ = scope.control.resume() } }
+        }
+        if entered.run <= composite.throwing { throw TestError(number: node(operation).id) }
+        return last
+    }
+
+    private func declare(
+        _ composite: TreePlan.Composite, _ operation: Int
+    ) -> @Sendable (any CompositeScope) throws -> Void {
+        { [self, mark = Mark(live)] scope in
+            try withExtendedLifetime(mark) { _ = try declare(composite, operation, in: scope) }
+        }
+    }
+
+    private func declareValue(
+        _ composite: TreePlan.Composite, _ operation: Int
+    ) -> @Sendable (any CompositeScope) throws -> Results<Int> {
+        { [self, mark = Mark(live)] scope in
+            try withExtendedLifetime(mark) {
+                // What was refused for being ready-made has no handle; nor has the composite a value then.
+                .value(of: try declare(composite, operation, in: scope) ?? COOperation<Int>())
+            }
+        }
+    }
+
+    // MARK: Children
+
+    /// - Returns: its handle, if it has a value.
+    private func register(
+        _ node: TreePlan.Node, in scope: some CompositeScope, of parent: Int, epoch: Int
+    ) -> OperationHandle<Int>? {
+        let operation = enter(node, in: parent, epoch: epoch)
+        let options = options(operation, node)
+        let target = environment.target(node.target)
+        if node.isReadyMade {
+            guard let child = readyMade(node, operation, target, options, scope, epoch) else { return nil }
+            if node.wasSuspended { child.suspend() }
+            do throws(RegistrationError) { try scope.add(child) } catch {
+                forget(operation)
+                return nil
+            }
+            made(operation, child)
+            if node.wasSuspended { environment.later { _ = child.resume() } }
+            return child
+        }
+        switch node.body {
+        case .leaf(let leaf):
+            let child =
+                switch leaf.form {
+                case .token:
+                    scope.operation(
+                        returning: Int.self, on: target, options: options,
+                        leafBlock(operation, leaf, scope, epoch))
+                case .value: scope.operation(on: target, options: options, valueBlock(operation, leaf))
+                case .async: scope.operation(on: target, options: options, asyncBlock(operation, leaf))
+                }
+            made(operation, child)
+            return child
+        case .composite(let composite):
+            let completion = completion(operation, composite)
+            let isValued = node.value != nil
+            switch (composite.transaction == nil, isValued) {
+            case (true, true):
+                let block = declareValue(composite, operation)
+                let child = scope.cascadeOperation(
+                    on: target, options: options, { try block($0) }, completion: completion,
+                    cancellation: decision(operation, composite))
+                made(operation, child)
+                return child
+            case (false, true):
+                let block = declareValue(composite, operation)
+                let child = scope.transactionalOperation(
+                    on: target, options: options, { try block($0) }, completion: completion,
+                    cancellation: decision(operation, composite))
+                made(operation, child)
+                return child
+            case (true, false):
+                let block = declare(composite, operation)
+                made(
+                    operation,
+                    scope.cascadeOperation(
+                        on: target, options: options, { try block($0) }, completion: completion,
+                        cancellation: decision(operation, composite)))
+            case (false, false):
+                let block = declare(composite, operation)
+                made(
+                    operation,
+                    scope.transactionalOperation(
+                        on: target, options: options, { try block($0) }, completion: completion,
+                        cancellation: decision(operation, composite)))
+            }
+            return nil
+        }
+    }
+
+    /// Not started.
+    private func readyMade(
+        _ node: TreePlan.Node, _ operation: Int, _ target: (any ExecutionTarget)?, _ options: OperationOptions,
+        _ scope: (any CompositeScope)?, _ epoch: Int
+    ) -> OperationHandle<Int>? {
+        switch node.body {
+        case .leaf(let leaf):
+            return COOperation<Int>(on: target, options: options, leafBlock(operation, leaf, scope, epoch))
+        case .composite(let composite):
+            guard node.value != nil else { return nil }
+            let block = declareValue(composite, operation)
+            return composite.transaction == nil
+                ? COCascade<Int>(on: target, options: options) { try block($0) }
+                : COTransaction<Int>(on: target, options: options) { try block($0) }
+        }
+    }
+
+    private func completion(_ operation: Int, _ composite: TreePlan.Composite) -> (@Sendable () -> Void)? {
+        guard composite.hasCompletion else { return nil }
+        return { [self, mark = Mark(live)] in
+            withExtendedLifetime(mark) { change(operation) { $0.completions += 1 } }
+        }
+    }
+
+    // MARK: Decisions
+
+    private func decision<Value, Composite: CompositeOperation<Value>>(
+        _ operation: Int, _ composite: TreePlan.Composite
+    ) -> (@Sendable (Composite) -> Void)? {
+        guard let handler = composite.handler else { return nil }
+        return { [self, mark = Mark(live)] composite in
+            withExtendedLifetime(mark) { decide(operation, handler, composite) }
+        }
+    }
+
+    private func decide<Value>(
+        _ operation: Int, _ handler: TreePlan.Handler, _ composite: CompositeOperation<Value>
+    ) {
+        let time = now()
+        change(operation) { $0.decisions.append(time) }
+        let attempt = composite.attempt
+        guard attempt < handler.below else { return }
+        switch handler.decision {
+        case .nothing: break
+        case .cancel: cancel(operation) { composite.cancel() }
+        // To awaken one that is ready would start it.
+        case .awake: if attempt > 0 { composite.awake() }
+        case .deferredAwake:
+            guard let hold = composite.deferDecision() else { return }
+            environment.later { withExtendedLifetime(hold) { _ = composite.awake() } }
+        case .rerun: composite.rerun()
+        case .pausedRerun:
+            if composite.rerun(after: environment.nextPause()) { pauseIsDecided(operation, attempt + 1) }
+        case .resolve(let plan): composite.resolve(using: resolver(operation, plan))
+        }
+    }
+
+    @discardableResult
+    private func cancel(_ operation: Int, _ call: () -> Bool) -> Bool {
+        change(operation) { $0.isCancelAsked = true }
+        let isAccepted = call()
+        if isAccepted { change(operation) { $0.cancellations += 1 } }
+        return isAccepted
+    }
+
+    // MARK: Roots
+
+    func start() {
+        Self.trees.add()
+        var last: AnyOperation?
+        for node in plan.roots {
+            var node = node
+            node.isWatched = true
+            last = start(node, after: plan.isChained ? last : nil)
+        }
+        if plan.dropsHandles { letGo() }
+        oneLess()
+    }
+
+    private func start(_ node: TreePlan.Node, after last: AnyOperation?) -> AnyOperation? {
+        let operation = enter(node, in: nil, epoch: 0)
+        let options = options(operation, node)
+        let composite = node.composite
+        let isAdded = plan.queue?.adds == true && composite?.handler == nil && composite?.hasCompletion != true
+            && node.value != nil
+        let target: (any ExecutionTarget)? = isAdded ? nil : queue ?? environment.target(node.target)
+        func prepared<Value, Handle: OperationHandle<Value>>(_ handle: Handle) -> Handle {
+            made(operation, handle)
+            if let last { handle.addDependency(last) }
+            return handle
+        }
+        if isAdded || composite == nil {
+            guard let handle = readyMade(node, operation, target, options, nil, 0).map({ prepared($0) }) else { return nil }
+            if let queue, isAdded {
+                // One that is turned away is nobody's, but can be ended.
+                if !queue.add(handle) { cancel(operation) { handle.cancel() } }
+            } else {
+                handle.start()
+            }
+            return handle
+        }
+        guard let composite else { return nil }
+        let completion = completion(operation, composite)
+        switch (composite.transaction == nil, node.value != nil) {
+        case (true, true):
+            let (block, handle) = (declareValue(composite, operation), prepared(COCascade<Int>(on: target, options: options)))
+            handle.run({ try block($0) }, completion: completion, cancellation: decision(operation, composite))
+            return handle
+        case (false, true):
+            let (block, handle) = (
+                declareValue(composite, operation), prepared(COTransaction<Int>(on: target, options: options))
+            )
+            handle.run({ try block($0) }, completion: completion, cancellation: decision(operation, composite))
+            return handle
+        case (true, false):
+            let (block, handle) = (declare(composite, operation), prepared(COCascade<Void>(on: target, options: options)))
+            handle.run({ try block($0) }, completion: completion, cancellation: decision(operation, composite))
+            return handle
+        case (false, false):
+            let (block, handle) = (declare(composite, operation), prepared(COTransaction<Void>(on: target, options: options)))
+            handle.run({ try block($0) }, completion: completion, cancellation: decision(operation, composite))
+            return handle
+        }
+    }
+
+    // MARK: Commands
+
+    func perform(_ command: TreePlan.Command) {
+        Self.commands.add()
+        switch command.what {
+        case .suspendQueue: queue?.suspend()
+        case .resumeQueue: queue?.resume()
+        case .cancelAll: queue?.cancelAll()
+        case .removePending: queue?.removeAllPending()
+        case .narrow: queue?.runningLimit = 1
+        case .widen: queue?.runningLimit = nil
+        default: break
+        }
+        guard let operation = state.withLock({ $0.newest[command.node] }), let handle = handle(operation) else { return }
+        switch command.what {
+        case .cancel:
+            guard cancel(operation, { handle.cancel(CancelReason()) }) else { return }
+            change(operation) { $0.reasons += 1 }
+            if !handle.isCancelled, isOutOfReach(operation) { object("\(handle) was cancelled, and does not say so") }
+            if let runs = runs(below: operation) { state.withLock { $0.begunAtCancel.append((operation, runs)) } }
+        case .suspend: handle.suspend()
+        case .resume: handle.resume()
+        case .restart: handle.resume(.restart)
+        case .rerun: handle.rerun()
+        case .awake:
+            // To awaken one that is ready would start it: composites do that.
+            guard handle.attempt > 0 else { return }
+            (handle as? CompositeOperation<Int>)?.awake()
+            (handle as? CompositeOperation<Void>)?.awake()
+        default: break
+        }
+    }
+
+    /// Nothing around it does anything again.
+    private func isOutOfReach(_ operation: Int) -> Bool {
+        state.withLock { state in
+            var next = state.record.operations[operation].parent
+            while let one = next {
+                let composite = state.record.operations[one].node.composite
+                if composite?.handler != nil || composite?.resolver != nil { return false }
+                next = state.record.operations[one].parent
+            }
+            return true
+        }
+    }
+
+    /// Blocks begun, of it and of what is below it; nil: there are some whose handle is not there, or not yet.
+    private func runs(below operation: Int) -> Int? {
+        let handles = state.withLock { state in
+            var walk = [operation]
+            var handles: [AnyOperation?] = []
+            while let one = walk.popLast() {
+                if !state.record.operations[one].isForgotten { handles.append(state.known[one].handle) }
+                walk += state.record.operations[one].children.flatMap(\.self)
+            }
+            return handles
+        }
+        var runs = 0
+        for handle in handles {
+            guard let handle else { return nil }
+            runs += handle.numberOfRuns
+        }
+        return runs
+    }
+
+    /// Opens whatever is closed.
+    ///
+    /// - Returns: whether something was.
+    @discardableResult
+    func openEverything() -> Bool {
+        let handles = state.withLock { state in state.known.compactMap(\.handle) }
+        var isAny = false
+        if let queue, queue.isSuspended {
+            queue.resume()
+            isAny = true
+        }
+        for handle in handles where handle.isSuspended && handle.resume() { isAny = true }
+        return isAny
+    }
+
+    /// Where everything is, for a report.
+    var tree: String {
+        let roots = state.withLock { state in
+            state.record.operations.indices.filter { state.record.operations[$0].parent == nil }
+                .compactMap { state.known[$0].handle }
+        }
+        return roots.map(\.tree).joined(separator: "\n")
+    }
+
+    // MARK: The end
+
+    /// What happened, when everything is over.
+    func record() -> TreeRecord {
+        let (known, atCancel) = state.withLock { ($0.known, $0.begunAtCancel) }
+        for (operation, runs) in atCancel where isOutOfReach(operation) {
+            if let now = self.runs(below: operation), now != runs {
+                object("\(now - runs) blocks began after cancel() of #\(node(operation).id) had returned")
+            }
+        }
+        for (index, one) in known.enumerated() {
+            guard let handle = one.handle, let ending = one.ending else { continue }
+            let (result, attempt, runs) = (ending(), handle.attempt, handle.numberOfRuns)
+            change(index) { entry in
+                entry.ending = result
+                entry.attempt = attempt
+                entry.numberOfRuns = runs
+            }
+        }
+        return state.withLock { $0.record }
+    }
+
+    /// Lets everything go. What is not gone after that is said by ``leftovers``.
+    func letGo() {
+        let former = state.withLock { state in
+            let former = state.known
+            for index in state.known.indices {
+                state.known[index].handle = nil
+                state.known[index].ending = nil
+            }
+            return former
+        }
+        withExtendedLifetime(former) {}
+    }
+
+    /// How many closures and operations are still there.
+    var leftovers: (closures: Int, operations: Int) {
+        (live.value, state.withLock { $0.known.count { $0.weakHandle != nil } })
+    }
+}

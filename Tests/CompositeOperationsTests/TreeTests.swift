@@ -1,0 +1,121 @@
+// TreeTests.swift - random trees on the built-in scheduler, with commands from threads that race.
+
+import CompositeOperations
+import Dispatch
+import Glibc
+import PropertyTesting
+import PropertyTestingSupport
+import Testing
+
+/// Targets of all kinds, which all trees share.
+private struct RealEnvironment: TreeEnvironment {
+    private static let lane = serialQueue()
+    private static let serial = DispatchQueue(label: "serial")
+
+    func target(_ target: TreePlan.Target) -> (any ExecutionTarget)? {
+        switch target {
+        case .inherited: nil
+        case .lane: Self.lane
+        case .serial: Self.serial
+        case .concurrent: elsewhere
+        }
+    }
+
+    var handlerTarget: (any ExecutionTarget)? { nil }
+    var queueTarget: (any ExecutionTarget)? { nil }
+    var clock: (any Clock<Duration>)? { nil }
+    func nextPause() -> Duration { .microseconds(20) }
+    func later(_ body: @escaping @Sendable () -> Void) { elsewhere.async(execute: body) }
+    var isSingleThreaded: Bool { false }
+}
+
+/// How long a tree may take that has lost something; a watchdog would not make it small.
+private let patience: Duration = .seconds(10)
+
+/// Carries a plan out, with a thread for each kind of commands.
+///
+/// - Returns: what was wrong.
+private func run(_ plan: TreePlan) async -> [String] {
+    let run = TreeRun(plan, on: RealEnvironment())
+    let model = TreeModel.of(plan)
+    let isOver = await withCheckedContinuation { continuation in
+        elsewhere.async { continuation.resume(returning: drive(run, isExact: model != nil)) }
+    }
+    guard isOver else { return ["it hangs:\n\(run.tree)"] + run.record().objections }
+    if let queue = run.queue, await !eventually(within: patience, { queue.operationCount == 0 }) {
+        return ["the queue still has \(queue.operationCount)"]
+    }
+    let record = run.record()
+    var objections = record.objections(to: plan) + (model?.objections(to: record) ?? [])
+    run.letGo()
+    if await !eventually(within: patience, { run.leftovers == (0, 0) }) {
+        objections.append("\(run.leftovers) are left")
+    }
+    return objections
+}
+
+/// - Returns: whether everybody was told in time.
+private func drive(_ run: TreeRun, isExact: Bool) -> Bool {
+    let plan = run.plan
+    if plan.commands.isEmpty {
+        run.start()
+    } else {
+        // The trees start while the commands come.
+        _ = concurrently(3) { index in
+            if index == 2 { return run.start() }
+            for command in plan.commands where command.inside == nil && command.thread == index {
+                for _ in 0..<command.delay * 4 { sched_yield() }
+                run.perform(command)
+            }
+        }
+    }
+    // Nothing is lost that was opened while it was closed: where no command and no chance is, nobody helps.
+    if isExact && !plan.nodes.contains(where: \.wasSuspended) { return run.isOver.wait(timeout: patience) }
+    let end = ContinuousClock.now + patience
+    while !run.isOver.wait(timeout: .microseconds(200)) {
+        if ContinuousClock.now > end { return false }
+        run.openEverything()
+    }
+    return true
+}
+
+@Suite(.watched(testLimit)) struct TreeTests {
+    private static func check(_ kinds: TreePlan.Kinds, cases: Int, covering: [Coverage<TreePlan>] = []) async {
+        await forAll(TreePlan.plans(kinds), cases: cases, covering: covering) { plan in
+            let objections = await run(plan)
+            let text = objections.joined(separator: "\n")
+            #expect(objections.isEmpty, "\(text)")
+        }
+        report()
+    }
+
+    @Test func `trees end as the model says, each operation once`() async {
+        await Self.check(
+            TreePlan.Kinds(), cases: scaled(1_000),
+            covering: [
+                .cover(40, "nothing left to chance") { TreeModel.of($0) != nil },
+                .cover(5, "several attempts of a composite") { plan in
+                    TreeModel.of(plan)?.operations.values.joined().contains { $0.attempt > 1 && $0.decisions > 0 } ?? false
+                },
+            ])
+    }
+
+    @Test func `trees end, whatever is done to them`() async {
+        await Self.check(TreePlan.Kinds(hasCommands: true), cases: scaled(800))
+    }
+
+    @Test func `trees in a queue end as the model says, and its limits hold`() async {
+        await Self.check(TreePlan.Kinds(hasQueue: true), cases: scaled(500))
+    }
+
+    @Test func `trees in a queue end, whatever is done to both`() async {
+        await Self.check(TreePlan.Kinds(hasCommands: true, hasQueue: true), cases: scaled(500))
+    }
+}
+
+/// For the campaign, which adds up what all processes print.
+func report() {
+    guard getenv("TREES_REPORT") != nil else { return }
+    let (trees, commands, blocks) = (TreeRun.trees.value, TreeRun.commands.value, TreeRun.blocks.value)
+    print("trees: \(trees) trees, \(commands) commands, \(blocks) blocks so far")
+}

@@ -1,0 +1,203 @@
+// VirtualTimeTests.swift - random trees on one thread: which of the pending pieces of work comes next is a choice of
+// the tape, and time passes when nothing else is left to be done. So an interleaving is replayed from one line.
+//
+// Turns, handlers, the jobs of asynchronous blocks and what comes "from elsewhere" all are such pieces. Only timers
+// are tasks of the runtime, on a thread of its own: the driver waits for them where it lets time pass.
+
+import CompositeOperations
+import PropertyTesting
+import PropertyTestingSupport
+import Testing
+
+/// Keeps what it is given until the driver takes it.
+private final class VirtualTarget: ExecutionTarget, TaskExecutor {
+    private enum Piece: Sendable {
+        case work(COQueues.Work)
+        case job(UnownedJob)
+        case call(@Sendable () -> Void)
+    }
+
+    private let pieces = Locked<[Piece]>([])
+
+    func submit(_ work: COQueues.Work) { pieces.withLock { $0.append(.work(work)) } }
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        pieces.withLock { $0.append(.job(job)) }
+    }
+    func call(_ body: @escaping @Sendable () -> Void) { pieces.withLock { $0.append(.call(body)) } }
+    var isCurrent: Bool { false }
+
+    var isEmpty: Bool { pieces.withLock { $0.isEmpty } }
+
+    /// Does one of the pieces.
+    func step(_ choice: Int) {
+        let piece = pieces.withLock { $0.remove(at: choice % $0.count) }
+        switch piece {
+        case .work(let work): work.run()
+        case .job(let job): job.runSynchronously(on: asUnownedTaskExecutor())
+        case .call(let body): body()
+        }
+    }
+}
+
+/// A clock that stands still until the driver moves it to the next moment at which somebody wants to be woken.
+private final class VirtualClock: Clock, Sendable {
+    typealias Instant = ManualClock.Instant
+
+    private struct State {
+        var now = Instant(offset: .zero)
+        var last = 0
+        var sleepers: [(id: Int, deadline: Instant, continuation: CheckedContinuation<Void, any Error>)] = []
+        var cancelled: Set<Int> = []
+    }
+
+    private let state = Locked(State())
+
+    var now: Instant { state.withLock { $0.now } }
+    var minimumResolution: Duration { .nanoseconds(1) }
+    var sleepers: Int { state.withLock { $0.sleepers.count } }
+
+    func sleep(until deadline: Instant, tolerance: Duration?) async throws {
+        let id = state.withLock { state in
+            state.last += 1
+            return state.last
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let isCancelled = state.withLock { state in
+                    if state.cancelled.remove(id) != nil { return true }
+                    state.sleepers.append((id, deadline, continuation))
+                    return false
+                }
+                if isCancelled { continuation.resume(throwing: CancellationError()) }
+            }
+        } onCancel: {
+            let sleeper = state.withLock { state in
+                guard let index = state.sleepers.firstIndex(where: { $0.id == id }) else {
+                    state.cancelled.insert(id)
+                    return nil as CheckedContinuation<Void, any Error>?
+                }
+                return state.sleepers.remove(at: index).continuation
+            }
+            sleeper?.resume(throwing: CancellationError())
+        }
+    }
+
+    /// Wakes the one whose deadline is the first.
+    func wakeNext() {
+        let next = state.withLock { state in
+            guard let index = state.sleepers.indices.min(by: { state.sleepers[$0].deadline < state.sleepers[$1].deadline })
+            else { return nil as CheckedContinuation<Void, any Error>? }
+            let next = state.sleepers.remove(at: index)
+            state.now = max(state.now, next.deadline)
+            return next.continuation
+        }
+        next?.resume()
+    }
+}
+
+private struct VirtualEnvironment: TreeEnvironment {
+    let virtual = VirtualTarget()
+    let virtualClock = VirtualClock()
+    private let pauses = Count()
+
+    func target(_ target: TreePlan.Target) -> (any ExecutionTarget)? { virtual }
+    var handlerTarget: (any ExecutionTarget)? { virtual }
+    var queueTarget: (any ExecutionTarget)? { virtual }
+    var clock: (any Clock<Duration>)? { virtualClock }
+    /// No two end at the same time.
+    func nextPause() -> Duration { .seconds(1) + .microseconds(pauses.add()) }
+    func later(_ body: @escaping @Sendable () -> Void) { virtual.call(body) }
+    var isSingleThreaded: Bool { true }
+}
+
+/// For what the runtime's own thread has to do.
+private let patience: Duration = .seconds(10)
+
+/// More than any plan needs.
+private let mostSteps = 20_000
+
+/// Carries a plan out on this thread.
+///
+/// - Returns: what was wrong.
+private func run(_ plan: TreePlan) async -> [String] {
+    let environment = VirtualEnvironment()
+    let (target, clock) = (environment.virtual, environment.virtualClock)
+    let run = TreeRun(plan, on: environment)
+    let model = TreeModel.of(plan)
+    let needsHelp = model == nil || plan.nodes.contains(where: \.wasSuspended)
+    let hasTimers = plan.hasPauses
+    var commands = plan.commands.filter { $0.inside == nil }.sorted { $0.delay < $1.delay }[...]
+    var steps = 0
+    run.start()
+    while steps < mostSteps {
+        steps += 1
+        while let command = commands.first, command.delay < steps || target.isEmpty {
+            commands.removeFirst()
+            run.perform(command)
+        }
+        if !target.isEmpty {
+            target.step(steps <= plan.schedule.count ? plan.schedule[steps - 1] : 0)
+        } else if run.isOver.wait(timeout: .zero) {
+            break
+        } else if !(needsHelp && run.openEverything()), target.isEmpty {
+            // Nothing can be done now: time passes, to the end of the next pause.
+            guard hasTimers, await pass(run, clock, target) else { break }
+        }
+    }
+    guard run.isOver.wait(timeout: .zero) else {
+        return [(steps < mostSteps ? "it hangs:\n" : "it has no end:\n") + run.tree] + run.record().objections
+    }
+    let record = run.record()
+    var objections = record.objections(to: plan) + (model?.objections(to: record) ?? [])
+    if let queue = run.queue, queue.operationCount != 0 { objections.append("the queue has \(queue.operationCount)") }
+    run.letGo()
+    // Only a timer's task may still be on its way out.
+    if await !eventually(within: hasTimers ? patience : .zero, { run.leftovers == (0, 0) }) {
+        objections.append("\(run.leftovers) are left")
+    }
+    return objections
+}
+
+/// Lets time pass until the next timer has done what it has to.
+///
+/// - Returns: false: there is none.
+private func pass(_ run: TreeRun, _ clock: VirtualClock, _ target: VirtualTarget) async -> Bool {
+    let pauses = run.pausesUnderWay
+    guard await eventually(within: patience, { clock.sleepers >= max(1, pauses) }) else { return false }
+    let before = run.endings
+    clock.wakeNext()
+    // Whatever it was has an effect: a turn, or an end, which somebody hears of.
+    return await eventually(within: patience) {
+        !target.isEmpty || run.endings != before || run.isOver.wait(timeout: .zero)
+    }
+}
+
+@Suite(.watched(testLimit)) struct VirtualTimeTests {
+    private static func check(_ kinds: TreePlan.Kinds, cases: Int, covering: [Coverage<TreePlan>] = []) async {
+        await forAll(TreePlan.plans(kinds), cases: cases, covering: covering) { plan in
+            let objections = await run(plan)
+            let text = objections.joined(separator: "\n")
+            #expect(objections.isEmpty, "\(text)")
+        }
+        report()
+    }
+
+    @Test func `in virtual time trees end as the model says, in whichever order their work is done`() async {
+        await Self.check(
+            TreePlan.Kinds(isVirtual: true), cases: scaled(1_000),
+            covering: [.cover(5, "time passes") { $0.hasPauses && TreeModel.of($0) != nil }])
+    }
+
+    @Test func `in virtual time trees end, whatever is done to them and when`() async {
+        await Self.check(TreePlan.Kinds(hasCommands: true, isVirtual: true), cases: scaled(1_000))
+    }
+
+    @Test func `in virtual time trees in a queue end as the model says`() async {
+        await Self.check(TreePlan.Kinds(hasQueue: true, isVirtual: true), cases: scaled(500))
+    }
+
+    @Test func `in virtual time trees in a queue end, whatever is done to both and when`() async {
+        await Self.check(TreePlan.Kinds(hasCommands: true, hasQueue: true, isVirtual: true), cases: scaled(1_000))
+    }
+}

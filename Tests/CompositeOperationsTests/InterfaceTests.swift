@@ -658,13 +658,12 @@ import Testing
             mayLeave.wait()
         }
         await aside { isIn.wait() }
+        scheduler.suspend()
         let waiting = operation(on: scheduler) {}
         let inLane = operation(on: lane) {}
-        async let isDown = aside { try? scheduler.shutdown(.cancelPending) }
-        // One that is refused at once tells that the shutdown has begun; what waits is told by the worker.
-        #expect(await eventually { operation(on: scheduler) {}.isEnded })
-        mayLeave.open()
-        _ = await isDown
+        elsewhere.async { mayLeave.open() }
+        // Cancels what waits before it ends the suspension.
+        try await scheduler.shutdown(.cancelPending)
         #expect(await waiting.outcome.reason?.kind == .shutDown)
         #expect(await running.outcome.isFinished)
         #expect(await inLane.outcome.isCancelled)

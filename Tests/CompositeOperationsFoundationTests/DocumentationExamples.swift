@@ -19,7 +19,8 @@ import Testing
         let after = BlockOperation { log.add("after") }
         let adapted = FoundationOperation(steps)
         after.addDependency(adapted)
-        queue.addOperations([adapted, after], waitUntilFinished: false)
+        queue.addOperation(adapted)
+        queue.addOperation(after)
         // end of the example
         await after.ended()
         #expect(log.entries == ["first", "second", "after"])

@@ -161,7 +161,7 @@ for expected in "$examples"/Sources/*/expected.txt; do
         fail "Examples/operations: '$program' printed other (>) than it should have (<)."
     programs=$((programs + 1))
 done
-[[ $programs -ge 4 ]] || fail "Examples/operations has only $programs programs that were compared."
+[[ $programs -ge 5 ]] || fail "Examples/operations has only $programs programs that were compared."
 
 # C alone: with the Makefile, and with the command of the README, so that neither goes stale.
 cp -r "$repository/Examples" "$repository/CScheduler" "$temporary/published/"

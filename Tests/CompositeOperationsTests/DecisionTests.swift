@@ -119,6 +119,40 @@ import Testing
         #expect(composite.numberOfRuns == 0)
     }
 
+    @Test func `a child that is cancelled before its turn tells its handler once, whoever decides above`()
+        async
+    {
+        for isAwoken in [false, true] {
+            let (asked, hold, cancelled) = (Log<String>(), Gate(), Gate())
+            let options = OperationOptions(handlerTarget: elsewhere)
+            let child = Locked<COCascade<Void>?>(nil)
+            let root = cascadeOperation(options: options) { cascade in
+                cascade.operation(on: elsewhere) { cancelled.wait() }
+                let inner = cascade.cascadeOperation { inner in
+                    inner.operation { (attempt: COOperation<Void>.Attempt) in attempt.cancel() }
+                } cancellation: { inner in
+                    asked.add("inner \(inner.attempt)")
+                }
+                child.withLock { $0 = inner }
+            } cancellation: { root in
+                asked.add("root \(root.attempt)")
+                hold.wait()
+                if isAwoken, root.attempt == 1 { root.awake() }
+            }
+            #expect(await eventually { root.numberOfRuns == 1 && child.withLock { $0 != nil } })
+            #expect(await eventually { child.withLock { $0?.cancel() ?? false } })
+            #expect(await eventually { asked.entries.count == 2 })
+            hold.open()
+            cancelled.open()
+            #expect(await root.outcome.isCancelled)
+            await root.handlersAreOver()
+            await child.withLock { $0 }?.handlersAreOver()
+            #expect(
+                asked.entries.sorted()
+                    == (isAwoken ? ["inner 0", "inner 1", "root 1", "root 2"] : ["inner 0", "root 1"]))
+        }
+    }
+
     @Test func `cancel while a decision is open asks nobody again`() async throws {
         for isCascade in [true, false] {
             let made = try await makeCase(isCascade)

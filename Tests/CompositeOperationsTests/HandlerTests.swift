@@ -32,7 +32,7 @@ import Testing
                 isOver.open()
             }
             await root.expectEnd()
-            isOver.wait()
+            await isOver.opened()
             #expect(violations.entries.isEmpty, "\(violations.entries)")
         }
     }
@@ -158,7 +158,7 @@ import Testing
                     stack.visit("the task's cancellation handler")
                 }
             }
-            begun.wait()
+            await begun.opened()
             #expect(await eventually { stack.call { operation.cancel() } })
             _ = await operation.outcome
             #expect(stack.found.entries.isEmpty)

@@ -140,9 +140,9 @@ import Testing
         ) { (attempt: COOperation<Void>.Attempt) in
             if attempt.number < 3 { attempt.fail(TestError()) } else { attempt.finish() }
         }
-        for pause in [1, 5] {
-            #expect(await eventually { clock.sleepers == 1 })
-            clock.advance(by: .seconds(pause))  // takes the sleeper away; the next one is of the next pause
+        for (number, pause) in [(2, 1), (3, 5)] {
+            #expect(await eventually { clock.sleepers == 1 && one.attempt == number })
+            clock.advance(by: .seconds(pause))
         }
         #expect(await one.outcome.isFinished)
     }
@@ -270,6 +270,7 @@ import Testing
     @Test func `awake runs the block of a nested composite that was about to rerun`() async {
         let clock = ManualClock()
         let runs = Count()
+        let throwers = Count()
         let outer = transactionalOperation { group in
             let inner = group.cascadeOperation(options: OperationOptions(clock: clock)) { cascade in
                 cascade.operation { attempt in
@@ -281,7 +282,7 @@ import Testing
             group.operation { () async throws -> Void in
                 let isDelayed = await eventually { inner.state == .delayed || inner.isEnded }
                 #expect(isDelayed)
-                if runs.value == 1, !inner.isEnded { throw TestError() }
+                if throwers.add() == 1 { throw TestError() }
             }
         } cancellation: { outer in
             if outer.attempt == 1 { outer.awake() }
@@ -321,7 +322,7 @@ import Testing
     @Test func `a limit of time holds in the attempt that a composite around it asks for, too`() async {
         let clock = ManualClock()
         let began = Count()
-        let tries = Count()
+        let throwers = Count()
         let outer = transactionalOperation { group in
             group.operation(options: OperationOptions(timeout: .seconds(5), clock: clock)) {
                 (_: COOperation<Void>.Attempt) in began.add()
@@ -329,7 +330,7 @@ import Testing
             group.operation { () async throws -> Void in
                 let isThere = await eventually { began.value > 0 }
                 #expect(isThere)
-                if tries.add() == 1 { throw TestError() }
+                if throwers.add() == 1 { throw TestError() }
             }
         } cancellation: { outer in
             if outer.attempt == 1 { outer.awake() }

@@ -294,6 +294,11 @@ func racing<Result: Sendable>(_ count: Int, _ body: @escaping @Sendable (Int) ->
     }
 }
 
+extension Gate {
+    /// Waits without blocking one of Swift's threads, which are few.
+    func opened() async { _ = await eventually { wait(timeout: .zero) } }
+}
+
 /// A target that keeps what it is given until somebody has it run: so a test decides when a turn or a handler comes.
 final class Mailbox: ExecutionTarget {
     private let work = Locked<[COQueues.Work]>([])

@@ -21,6 +21,7 @@ let package = Package(
         .library(name: "CScheduler", targets: ["CScheduler"]),
         .library(name: "Scheduling", targets: ["Scheduling"]),
         .library(name: "CompositeOperations", targets: ["CompositeOperations"]),
+        .library(name: "CompositeOperationsFoundation", targets: ["CompositeOperationsFoundation"]),
         .library(name: "PropertyTesting", targets: ["PropertyTesting"]),
         .library(name: "PropertyTestingSupport", targets: ["PropertyTestingSupport"]),
         .executable(name: "benchmarks", targets: ["benchmarks"]),
@@ -48,6 +49,11 @@ let package = Package(
             name: "CompositeOperations",
             dependencies: ["Scheduling"],
             exclude: ["DESIGN.md"],
+            swiftSettings: settings
+        ),
+        // Apart, so that the core does without Foundation.
+        .target(
+            name: "CompositeOperationsFoundation", dependencies: ["CompositeOperations"],
             swiftSettings: settings
         ),
 
@@ -83,6 +89,14 @@ let package = Package(
         .testTarget(
             name: "CompositeOperationsTests",
             dependencies: ["CompositeOperations", "PropertyTesting", "PropertyTestingSupport", "Scheduling"],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "CompositeOperationsFoundationTests",
+            dependencies: [
+                "CompositeOperations", "CompositeOperationsFoundation", "PropertyTesting",
+                "PropertyTestingSupport",
+            ],
             swiftSettings: settings
         ),
         .testTarget(

@@ -29,8 +29,11 @@ print(f"{len(workloads)} workloads ran with {len(peers)} peers")
 END
 ) || fail "$latest cannot be read; why is said above."
 
-readonly at_least=10
-run_tests "$at_least" 300 -c release --package-path Benchmarks --scratch-path .build/benchmarks
+# What each operation of the layer allocates and keeps, and what is left: counts, which no load spoils.
+swift run benchmarks check --counts || fail "a count has grown, or something is left; which is said above."
 
-echo "bench: $summary, all results are right, $latest can be read, and $tests_passed tests" \
+readonly at_least=10
+run_tests benchmarks "$at_least" 300
+
+echo "bench: $summary, all results are right, $latest can be read, its counts hold, and $tests_passed tests" \
     "of the program passed."

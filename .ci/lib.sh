@@ -24,38 +24,67 @@ temporary_folder() {
     trap 'rm -rf "$temporary"' EXIT
 }
 
-# run_tests <at least> <seconds> [<options of swift build>] [-- <options of swift test>]
+# configure <configuration>: sets `options`, those of swift build and of swift test, and `products`, what the
+# steps use of that configuration. Each has a folder of its own, so that none undoes what another built.
+configure() {
+    products=(explore CompositeOperationsPackageTests) # the explorer's tests call its command
+    case $1 in
+    debug) # without options it is the command of the README, which builds everything
+        options=()
+        products=()
+        ;;
+    release) # in a folder where the launcher of the benchmarks does not build; as swift test builds it
+        options=(-c release --scratch-path .build-release-tests -Xswiftc -enable-testing)
+        products+=(mutate)
+        ;;
+    thread) options=(--sanitize=thread --scratch-path .build-tsan) ;;
+    address) options=(--sanitize=address --scratch-path .build-asan) ;;
+    benchmarks) # as their launcher builds them, and with their tests
+        options=(-c release --package-path Benchmarks --scratch-path .build/benchmarks)
+        products=()
+        ;;
+    *) fail "there is no configuration '$1'." ;;
+    esac
+}
+
+# build <configuration> [<products>]: does nothing when .ci/run has built it ahead, and waits when that is not
+# done yet.
+build() {
+    local options products product
+    configure "$1"
+    [[ $# -eq 1 ]] || products=("${@:2}")
+    if [[ ${#products[@]} -eq 0 ]]; then
+        swift build --build-tests "${options[@]}" || fail "the tests do not build ($1)."
+    fi
+    for product in "${products[@]}"; do
+        # The linker has one warning for each of AddressSanitizer's hundreds of helpers.
+        swift build --product "$product" "${options[@]}" 2>&1 | sed '/Cannot export local symbol/d' ||
+            fail "$product does not build ($1)."
+    done
+}
+
+# run_tests <configuration> <at least> <seconds>
 #
 # Builds, then runs the tests with a time limit, and fails unless at least so many tests ran and all passed: a
-# filter that matches nothing, or a target that dropped out of the manifest, must not look like success. Needs
-# `temporary`, and leaves Swift Testing's events there, in the file `events`, until the next call.
+# target that dropped out of the manifest must not look like success. Needs `temporary`, and leaves Swift
+# Testing's events there, in the file `events`, until the next call.
 run_tests() {
-    local minimum=$1 seconds=$2 build=() only=() everything=(--build-tests) status=0 count
-    shift 2
-    while [[ $# -gt 0 && $1 != -- ]]; do build+=("$1") && shift; done
-    if [[ $# -gt 0 ]]; then shift && only=("$@"); fi
-    # Without options it is the command of the README, which builds everything. Other builds leave the
-    # benchmarks out.
-    if [[ ${#build[@]} -gt 0 && ${build[*]} != *--package-path* ]]; then
-        everything=(--product CompositeOperationsPackageTests)
-        only+=(--test-product CompositeOperationsPackageTests)
-    fi
-
-    # The linker has one warning for each of AddressSanitizer's hundreds of helpers.
-    swift build "${everything[@]}" "${build[@]}" 2>&1 | sed '/Cannot export local symbol/d' ||
-        fail "the tests do not build (${build[*]:-debug})."
+    local minimum=$2 seconds=$3 options products only=() status=0 count
+    build "$1"
+    configure "$1"
+    if [[ ${#products[@]} -gt 0 ]]; then only=(--test-product CompositeOperationsPackageTests); fi
 
     # The interrupt reaches the test process through swift test, which a termination signal would leave
     # behind. The events say which tests hang: what swift test itself prints is lost then.
     : >"$temporary/events"
     timeout --signal=INT --kill-after=20 "$seconds" \
-        swift test --disable-xctest "${build[@]}" "${only[@]}" \
+        swift test --skip-build --disable-xctest "${options[@]}" "${only[@]}" \
         --event-stream-output-path "$temporary/events" --event-stream-version 0 2>&1 |
         tee "$temporary/log" || status=$?
     if [[ $status -eq 124 || $status -eq 137 ]]; then
         fail "stopped after $seconds s; these had not ended: $(unfinished_tests "$temporary/events")."
     fi
-    [[ $status -eq 0 ]] || fail "a test failed or crashed (${build[*]:-debug}); its output is above."
+    [[ $status -eq 0 ]] || fail "a test failed or crashed ($1); its output is above."
 
     count=$(sed -nE 's/.*Test run with ([0-9]+) tests? .*passed.*/\1/p' "$temporary/log" | tail -n 1)
     [[ -n $count ]] || fail "the tests ended without the line that says how many passed."

@@ -74,6 +74,7 @@ let package = Package(
             name: "BenchmarkPeers",
             dependencies: [
                 "BenchmarkCore", "GlibcExtras", "PthreadPool", "TBBPeer",
+                .product(name: "CompositeOperations", package: "CompositeOperations"),
                 .product(name: "Scheduling", package: "CompositeOperations"),
                 .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["NIO"])),
             ],

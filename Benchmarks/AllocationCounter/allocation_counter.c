@@ -18,7 +18,7 @@ typedef struct {
     void *extra;
 } hooks;
 
-static _Atomic uint64_t allocations, deallocations, bytes;
+static _Atomic uint64_t allocations, deallocations, bytes, freed;
 
 static void on_allocation(void *extra, int type, void *result, uintptr_t raw_result, uintptr_t arguments[3])
 {
@@ -29,8 +29,9 @@ static void on_allocation(void *extra, int type, void *result, uintptr_t raw_res
 
 static void on_deallocation(void *extra, int type, void *address, uintptr_t arguments[4])
 {
-    (void)extra, (void)type, (void)address, (void)arguments;
+    (void)extra, (void)type, (void)arguments;
     atomic_fetch_add_explicit(&deallocations, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&freed, malloc_usable_size(address), memory_order_relaxed);
 }
 
 static void on_expansion(void *extra, int type, void *address, size_t old_size, size_t new_size,
@@ -39,6 +40,8 @@ static void on_expansion(void *extra, int type, void *address, size_t old_size, 
     (void)extra, (void)type, (void)address, (void)raw_result, (void)arguments;
     if (new_size > old_size) {
         atomic_fetch_add_explicit(&bytes, new_size - old_size, memory_order_relaxed);
+    } else {
+        atomic_fetch_add_explicit(&freed, old_size - new_size, memory_order_relaxed);
     }
 }
 
@@ -50,11 +53,11 @@ bool allocation_counter_install(void)
     return mallctl("experimental.hooks.install", &installed, &size, &wanted, sizeof wanted) == 0;
 }
 
-void allocation_counter_start(void) { allocations = deallocations = bytes = 0; }
+void allocation_counter_start(void) { allocations = deallocations = bytes = freed = 0; }
 
 allocation_counts allocation_counter_stop(void)
 {
-    return (allocation_counts){allocations, deallocations, bytes};
+    return (allocation_counts){allocations, deallocations, bytes, freed};
 }
 
 uint64_t allocation_counter_live_bytes(void)

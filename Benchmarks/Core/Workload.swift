@@ -55,9 +55,25 @@ public struct Workload: Sendable {
 }
 
 extension Workload {
+    /// Whether what is left of its allocations, to the byte, is counted for ours: nothing of a cancelled or finished
+    /// tree may stay.
+    public var findsLeftovers: Bool { id.hasPrefix("W14-") || id.hasPrefix("W20-") }
+
     /// The operations of one sample of W2, whatever the number of submitting threads: divisible by all of
     /// them.
     public static let submissionsOfAllThreads = 50_000
+
+    /// The stages of W7 at this width: 1,000 × 10, 100 × 100, 10 × 10,000.
+    public static func stages(ofWidth width: Int) -> Int { max(10, 10_000 / width) }
+
+    /// The steps of the composite that W15 does again.
+    public static let stepsOfOneRun = 10
+
+    /// How many operations of W14 have begun when it is cancelled, by the identifier's end.
+    public static func started(_ workload: String, of count: Int) -> Int {
+        let percent = workload.split(separator: "-").last.flatMap { Int($0) } ?? 0
+        return count * percent / 100
+    }
 
     /// The value that operation `index` writes: all bits depend on the index, so that two errors do not
     /// cancel in the sum.

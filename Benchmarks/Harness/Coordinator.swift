@@ -196,13 +196,16 @@ public final class Coordinator {
     private func countAllocations() throws {
         let children = Children(program: program, threads: plan.threads, countAllocations: true)
         defer { children.endAll() }
-        for workload in plan.workloads where workload.metric == .throughput {
+        for workload in plan.workloads where workload.metric == .throughput || workload.findsLeftovers {
             for index in document.results.indices
             where document.results[index].workload == workload.id && !document.results[index].values.isEmpty {
                 if isInterrupted() { return }
                 let series = document.results[index]
+                let findsLeftovers = workload.findsLeftovers && series.peer == "ours"
+                if workload.metric == .cost && !findsLeftovers { continue }
                 progress.show("\(workload.id) n=\(series.n) allocations \(series.peer)")
-                let request = Request(workload: workload.id, n: series.n)
+                let request = Request(
+                    workload: workload.id, n: series.n, findsLeftovers: findsLeftovers)
                 let child = try children.child(series.peer)
                 guard case .answered(let response) = child.ask(request, limit: plan.limit * 10),
                     let sample = response.sample
@@ -213,6 +216,7 @@ public final class Coordinator {
                     continue
                 }
                 guard let allocations = response.allocations else { return }  // no jemalloc with hooks
+                if let left = response.bytesLeft { document.results[index].counts["bytes_left"] = left }
                 let operations = Double(max(1, sample.operations))
                 document.results[index].counts["allocations_per_op"] = allocations / operations
                 document.results[index].counts["allocated_bytes_per_op"] =

@@ -6,11 +6,15 @@ public struct Request: Codable, Sendable {
     public var workload: String
     /// The size.
     public var n: Int
+    /// Whether a child that counts allocations is to tell what is left of them: it runs the workload once before, and
+    /// gives everything time to be freed.
+    public var findsLeftovers: Bool
 
     /// Creates a request.
-    public init(workload: String, n: Int) {
+    public init(workload: String, n: Int, findsLeftovers: Bool = false) {
         self.workload = workload
         self.n = n
+        self.findsLeftovers = findsLeftovers
     }
 }
 
@@ -24,15 +28,20 @@ public struct Response: Codable, Sendable {
     public var allocations: Double?
     /// The bytes allocated, when they were counted.
     public var allocatedBytes: Double?
+    /// The bytes allocated and not freed since, when they were counted.
+    public var bytesLeft: Double?
     /// What went wrong.
     public var error: String?
 
     /// Creates the answer to a request that was carried out.
-    public init(sample: Sample, costs: Costs, allocations: Double?, allocatedBytes: Double?) {
+    public init(
+        sample: Sample, costs: Costs, allocations: Double?, allocatedBytes: Double?, bytesLeft: Double? = nil
+    ) {
         self.sample = sample
         self.costs = costs
         self.allocations = allocations
         self.allocatedBytes = allocatedBytes
+        self.bytesLeft = bytesLeft
     }
 
     /// Creates the answer to a request that failed.

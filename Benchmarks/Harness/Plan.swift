@@ -33,22 +33,25 @@ public struct Plan: Sendable {
     /// The longest that one sample may take; a size that is predicted to take longer is not asked, and a process that
     /// takes twice as long is killed.
     public var limit: Duration
+    /// The sizes of every workload; nil: as the depth says.
+    public var sizes: [Int]?
 
     /// Creates a plan, and checks that its names exist.
     ///
     /// - Parameters:
-    ///   - filter: identifiers of workloads; nil: all.
+    ///   - filter: identifiers of workloads, or their beginnings up to a hyphen; nil: all.
     ///   - peers: names; nil: all that are known.
     ///   - known: the names that users see.
     ///   - hidden: names that take part only when they are asked for.
+    ///   - sizes: instead of those of the depth.
     ///   - limit: the longest that one sample may take; nil: as the depth says.
     /// - Throws: ``BenchmarkError`` that names what is unknown.
     public init(
         filter: [String]?, peers wanted: [String]?, known: [String], hidden: [String] = [], threads: Int,
-        seed: UInt64, depth: Depth, limit: Duration? = nil
+        seed: UInt64, depth: Depth, limit: Duration? = nil, sizes: [Int]? = nil
     ) throws {
         let all = BenchmarkCore.workloads
-        for id in filter ?? [] where !all.contains(where: { $0.id == id }) {
+        for id in filter ?? [] where !all.contains(where: { $0.belongs(to: id) }) {
             throw BenchmarkError(
                 "There is no workload '\(id)'; there are \(all.map(\.id).joined(separator: ", ")).")
         }
@@ -58,7 +61,13 @@ public struct Plan: Sendable {
         guard threads > 0 else {
             throw BenchmarkError("The number of threads must be at least 1, not \(threads).")
         }
-        workloads = all.filter { filter?.contains($0.id) ?? ($0.id != "W0") }  // W0 is a control
+        if let size = sizes?.first(where: { $0 < 1 }) {
+            throw BenchmarkError("A size must be at least 1, not \(size).")
+        }
+        workloads = all.filter { workload in
+            filter?.contains(where: workload.belongs) ?? (workload.id != "W0")  // W0 is a control
+        }
+        self.sizes = sizes
         // Everything is compared with ours, so it always takes part.
         peers = ["ours"]
         peers += known.filter { $0 != "ours" && (wanted?.contains($0) ?? true) }
@@ -74,7 +83,8 @@ public struct Plan: Sendable {
 
     /// The sizes of a workload.
     public func sizes(of workload: Workload) -> [Int] {
-        switch depth {
+        if let sizes { return sizes }
+        return switch depth {
         case .smoke: workload.smoke
         case .quick: workload.quick
         case .thorough: workload.thorough
@@ -105,6 +115,11 @@ public struct Plan: Sendable {
 
     /// Whether a workload is measured with this set of processes: costs vary little, and take long.
     func includes(_ workload: Workload, restart: Int) -> Bool { workload.metric != .cost || restart < 2 }
+}
+
+extension Workload {
+    /// Whether it is the one that is named, or one of a family: W14 is W14-0, W14-1 and so on.
+    fileprivate func belongs(to name: String) -> Bool { id == name || id.hasPrefix("\(name)-") }
 }
 
 /// Predicts how long a peer will take for a size, by what it took for the sizes before.

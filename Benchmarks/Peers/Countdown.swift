@@ -18,4 +18,9 @@ final class Countdown: Sendable {
     }
 
     func wait() { zero.wait() }
+
+    /// Gives the thread to other tasks meanwhile.
+    func waitInTask() async {
+        while left.load(ordering: .acquiring) > 0 { await Task.yield() }
+    }
 }

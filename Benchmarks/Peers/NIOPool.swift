@@ -8,6 +8,8 @@
         static let version = "of Package.resolved"
         static let source = "Benchmarks/Peers/NIOPool.swift"
 
+        static func notApplicable(_ workload: String) -> String? { withoutSuspension(workload) }
+
         private let pool: NIOThreadPool
         private let threads: Int
         private let gate = Gate()

@@ -31,6 +31,100 @@ final class OperationQueuePool: PausablePool {
 
     func shutdown() { queue.waitUntilAllOperationsAreFinished() }
 
+    static func largest(_ workload: String) -> Int? {
+        // The wait for a chain of dependencies takes time that grows with its square.
+        workload == "W6-cascade" ? 10_000 : nil
+    }
+
+    func run(_ workload: String, n: Int) throws -> Sample {
+        switch workload {
+        case "W5": group(count: n)
+        case "W6-cascade": cascade(steps: n)
+        case "W7": stages(width: n)
+        case "W14-0": cancellation(count: n)
+        default: try runPausing(workload, n: n)
+        }
+    }
+
+    /// W5 by dependencies: an operation that finishes the group.
+    private func group(count: Int) -> Sample {
+        let slots = Slots(count: count)
+        let end = ChainEnd()
+        let start = now_ns()
+        let finishing = BlockOperation { end.reach(0) }
+        let children = (0..<count).map { index in
+            let mark = Mark(slots: slots, index: index)
+            return BlockOperation { mark.run() }
+        }
+        for child in children { finishing.addDependency(child) }
+        queue.addOperations(children + [finishing], waitUntilFinished: false)
+        end.wait()
+        let stop = now_ns()
+        return Sample(from: start, to: stop, operations: count, checksum: slots.checksum)
+    }
+
+    /// W6 by dependencies: every operation depends on the one before.
+    private func cascade(steps: Int) -> Sample {
+        let end = ChainEnd()
+        let state = Slots(count: 2)
+        let start = now_ns()
+        var operations: [Operation] = []
+        operations.reserveCapacity(steps)
+        for step in 0..<steps {
+            let job = SerialStep(state: state, step: step, steps: steps, end: end)
+            let operation = BlockOperation { job.run() }
+            if let last = operations.last { operation.addDependency(last) }
+            operations.append(operation)
+        }
+        queue.addOperations(operations, waitUntilFinished: false)
+        end.wait()
+        let stop = now_ns()
+        queue.waitUntilAllOperationsAreFinished()
+        return Sample(from: start, to: stop, operations: steps, checksum: end.value)
+    }
+
+    /// W7: the operation that finishes a stage adds the next.
+    private func stages(width: Int) -> Sample {
+        let slots = Slots(count: width * Workload.stages(ofWidth: width))
+        let end = ChainEnd()
+        let start = now_ns()
+        add(stage: 0, of: Workload.stages(ofWidth: width), width: width, slots, end)
+        end.wait()
+        let stop = now_ns()
+        queue.waitUntilAllOperationsAreFinished()
+        return Sample(from: start, to: stop, operations: slots.count, checksum: slots.checksum)
+    }
+
+    private func add(stage: Int, of stages: Int, width: Int, _ slots: Slots, _ end: ChainEnd) {
+        let finishing = BlockOperation { [self] in
+            if stage + 1 == stages { return end.reach(0) }
+            add(stage: stage + 1, of: stages, width: width, slots, end)
+        }
+        let children = (0..<width).map { index in
+            let mark = StageMark(slots: slots, width: width, stage: stage, index: index)
+            return BlockOperation { mark.run() }
+        }
+        for child in children { finishing.addDependency(child) }
+        queue.addOperations(children + [finishing], waitUntilFinished: false)
+    }
+
+    /// W14 by its own means, as long as none has begun.
+    private func cancellation(count: Int) -> Sample {
+        let slots = Slots(count: count)
+        pause()
+        for index in 0..<count {
+            let mark = Mark(slots: slots, index: index)
+            queue.addOperation { mark.run() }
+        }
+        let start = now_ns()
+        queue.cancelAllOperations()
+        let cancelled = now_ns()
+        unpause()
+        queue.waitUntilAllOperationsAreFinished()
+        let stop = now_ns()
+        return storm(from: start, cancelled: cancelled, to: stop, slots, begun: 0)
+    }
+
     func lanes(_ count: Int) -> [OperationQueueLane] { (0..<count).map { _ in OperationQueueLane() } }
 }
 

@@ -1,16 +1,25 @@
 import BenchmarkCore
 import Scheduling
 
-/// Ours: a `Scheduler`, counted by a `CompletionCounter`.
+/// Ours: a `Scheduler`, counted by a `CompletionCounter`; for operations, cascades and groups `OursLayer.swift`.
 final class OursPool: PausablePool {
     static let name = "ours"
     static let version = "this package"
     static let source = "Benchmarks/Peers/OursPool.swift"
 
+    static func notApplicable(_ workload: String) -> String? { nil }
+
     private let scheduler: Scheduler
+    private let threads: Int
 
     init(threads: Int) throws {
         scheduler = try Scheduler(Scheduler.Configuration(workers: threads))
+        self.threads = threads
+    }
+
+    func run(_ workload: String, n: Int) throws -> Sample {
+        OursLayer.runs(workload)
+            ? try OursLayer(threads: threads).run(workload, n: n) : try runPausing(workload, n: n)
     }
 
     func batch(of count: Int) throws -> CompletionCounter { try CompletionCounter() }
@@ -48,6 +57,28 @@ final class OursPool: PausablePool {
     func lanes(_ count: Int) throws -> [OursLane] {
         try (0..<count).map { _ in OursLane(lane: try SerialLane(on: scheduler)) }
     }
+}
+
+/// The scheduler alone in the workloads of the layer that is built on it: what the layer costs is the difference.
+final class OursBarePool: Peer {
+    static let name = "ours-bare"
+    static let version = "this package"
+    static let source = "Benchmarks/Peers/OursPool.swift"
+
+    static func notApplicable(_ workload: String) -> String? {
+        OursLayer.runs(workload) ? withoutGroups(workload) : "It is ours: no layer is measured here."
+    }
+
+    private let pool: OursPool
+
+    init(threads: Int) throws { pool = try OursPool(threads: threads) }
+
+    /// W5 is W3, without handles: a completion counter is all that there is.
+    func run(_ workload: String, n: Int) throws -> Sample {
+        workload == "W5" ? try spawnFromInside(pool, count: n) : try pool.runPausing(workload, n: n)
+    }
+
+    func shutdown() { pool.shutdown() }
 }
 
 private struct Fibonacci: Job {

@@ -1,11 +1,13 @@
 public import BenchmarkCore
 
-/// Every peer, in the order of the report: ours, what a user would pick instead, and the physical limits.
+/// Every peer, in the order of the report: ours, what a user would pick instead, our scheduler without the layer
+/// on it, and the physical limits.
 /// Then the controls `wrong` and `hang`, which fail on purpose and are shown in no report.
 ///
 /// A peer whose library was missing when this was built is in the list where it can be, and says so for every
 /// workload: see ``Peer/notApplicable(_:)``.
 public let peerTypes: [any Peer.Type] = [
     OursPool.self, DispatchPool.self, OperationQueuePool.self, TaskGroupPeer.self, NIOPool.self,
-    PthreadPoolPeer.self, TBBPool.self, SerialPeer.self, FloorPeer.self, WrongPeer.self, HangingPeer.self,
+    PthreadPoolPeer.self, TBBPool.self, OursBarePool.self, SerialPeer.self, FloorPeer.self, WrongPeer.self,
+    HangingPeer.self,
 ]

@@ -10,6 +10,8 @@ final class PthreadPoolPeer: PausablePool, @unchecked Sendable {
     static let version = "glibc " + String(cString: gnu_get_libc_version())
     static let source = "Benchmarks/Peers/PthreadPoolPeer.swift"
 
+    static func notApplicable(_ workload: String) -> String? { withoutSuspension(workload) }
+
     private let pool: OpaquePointer
     private let threads: Int
     private let gate = Gate()

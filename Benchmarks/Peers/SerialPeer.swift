@@ -58,9 +58,11 @@ private func recursion(_ n: Int) -> UInt64 { n < 2 ? UInt64(n) : recursion(n - 1
 func withoutThreads(_ workload: String) -> String? {
     switch workload {
     case "W2": "It has one thread, the caller's."
+    case "W6-serial": "It is one place: see the chain."
     case "W11": "It has no two sides: a turn would call the next one."
     case "W12", "W13": "It has no thread that could be idle."
-    case "W20": "Nothing is ever pending: a submission is the call."
-    default: nil
+    case "W20", "W14-0", "W14-1", "W14-50", "W15-suspend", "W20-leaf", "W20-child", "W20-queued":
+        "Nothing is ever pending: a submission is the call."
+    default: withoutGroups(workload)
     }
 }

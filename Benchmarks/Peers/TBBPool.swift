@@ -14,8 +14,13 @@ final class TBBPool: ThreadPool, @unchecked Sendable {
 
     static func notApplicable(_ workload: String) -> String? {
         if tbb_peer_version() == nil { return "It was built where oneTBB (libtbb-dev) is not installed." }
-        return workload == "W20"
-            ? "Its tasks come from an allocator of its own, which tells no live bytes." : nil
+        switch workload {
+        case "W14-0", "W14-1", "W14-50", "W15-suspend":
+            return "It cannot be kept from starting: its arenas have no pause."
+        case "W20", "W20-leaf", "W20-child", "W20-queued":
+            return "Its tasks come from an allocator of its own, which tells no live bytes."
+        default: return withoutGroups(workload)
+        }
     }
 
     init(threads: Int) throws {

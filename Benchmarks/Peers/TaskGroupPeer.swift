@@ -1,6 +1,7 @@
 import BenchmarkCore
 import Dispatch
 import Glibc
+import Synchronization
 
 /// Swift's own tasks on the global executor: a discarding task group, `async let`, actors, detached tasks.
 /// The number of threads is that of the CPUs; nobody can choose it.
@@ -9,7 +10,9 @@ final class TaskGroupPeer: Pool {
     static let version = "of the toolchain"
     static let source = "Benchmarks/Peers/TaskGroupPeer.swift"
 
-    static func notApplicable(_ workload: String) -> String? { nil }
+    static func notApplicable(_ workload: String) -> String? {
+        workload == "W20-queued" ? "It has no queues." : withoutSuspension(workload)
+    }
 
     init(threads: Int) {}
 
@@ -34,11 +37,23 @@ final class TaskGroupPeer: Pool {
         switch workload {
         case "W2": submitFromOutside(self, threads: n, count: Workload.submissionsOfAllThreads)
         case "W3": blocking { await Self.spawn(count: n) }
+        case "W5": blocking { await Self.group(count: n) }
+        case "W6-serial": blocking { await Self.serial(steps: n) }
+        case "W7": blocking { await Self.stages(width: n) }
         case "W9": blocking { await Self.forkJoin(n: n) }
+        case "W10":
+            blocking {
+                let start = now_ns()
+                let sum = await Self.sum(of: n, from: 0)
+                let stop = now_ns()
+                return Sample(from: start, to: stop, operations: n, checksum: sum)
+            }
         case "W11": blocking { await Self.pingPong(rounds: n) }
         case "W12": wakeUp(interval_ns: 1_000_000, count: n) { submit($0) }
         case "W13": idleCost(count: n) { submit($0) }
-        case "W20": blocking { await Self.pendingMemory(count: n) }
+        case "W14-0", "W14-1", "W14-50":
+            blocking { await Self.cancellation(count: n, begun: Workload.started(workload, of: n)) }
+        case "W20", "W20-leaf", "W20-child": blocking { await Self.pendingMemory(count: n) }
         default: try runWithoutThreads(workload, n: n)
         }
     }
@@ -56,6 +71,99 @@ final class TaskGroupPeer: Pool {
         }
         let stop = now_ns()
         return Sample(from: start, to: stop, operations: count, checksum: slots.checksum)
+    }
+
+    /// W5: a child that throws cancels the others, which look before they begin.
+    private static func group(count: Int) async -> Sample {
+        let slots = Slots(count: count)
+        let start = now_ns()
+        try? await withThrowingDiscardingTaskGroup { group in
+            for index in 0..<count {
+                let mark = Mark(slots: slots, index: index)
+                group.addTask {
+                    try Task.checkCancellation()
+                    mark.run()
+                }
+            }
+        }
+        let stop = now_ns()
+        return Sample(from: start, to: stop, operations: count, checksum: slots.checksum)
+    }
+
+    private static func stages(width: Int) async -> Sample {
+        let count = Workload.stages(ofWidth: width)
+        let slots = Slots(count: count * width)
+        let start = now_ns()
+        for stage in 0..<count {
+            try? await withThrowingDiscardingTaskGroup { group in
+                for index in 0..<width {
+                    let mark = StageMark(slots: slots, width: width, stage: stage, index: index)
+                    group.addTask {
+                        try Task.checkCancellation()
+                        mark.run()
+                    }
+                }
+            }
+        }
+        let stop = now_ns()
+        return Sample(from: start, to: stop, operations: slots.count, checksum: slots.checksum)
+    }
+
+    /// W6 in a serial place, an actor: one task calls it step by step, which keeps them in order.
+    private static func serial(steps: Int) async -> Sample {
+        let adder = Adder()
+        let start = now_ns()
+        for step in 0..<steps { await adder.add(step) }
+        let sum = await adder.sum
+        let stop = now_ns()
+        return Sample(from: start, to: stop, operations: steps, checksum: sum)
+    }
+
+    private actor Adder {
+        var sum: UInt64 = 0
+        func add(_ step: Int) { sum &+= Workload.mark(step) }
+    }
+
+    private static func sum(of leaves: Int, from first: Int) async -> UInt64 {
+        if leaves == 1 { return UInt64(first) }
+        let part = leaves / 10
+        return await withTaskGroup(of: UInt64.self) { group in
+            for branch in 0..<10 { group.addTask { await sum(of: part, from: first + branch * part) } }
+            var all: UInt64 = 0
+            for await number in group { all &+= number }
+            return all
+        }
+    }
+
+    /// W14: tasks that have begun wait without a thread; the others have none, because all threads are occupied.
+    private static func cancellation(count: Int, begun: Int) async -> Sample {
+        let slots = Slots(count: count)
+        let others = sysconf(Int32(_SC_NPROCESSORS_ONLN)) - 1
+        let gate = Gate()
+        var start = 0
+        var cancelled = 0
+        await withDiscardingTaskGroup { group in
+            let waiting = Countdown(begun)
+            for index in 0..<begun {
+                let mark = Mark(slots: slots, index: index)
+                group.addTask {
+                    mark.run()
+                    await UntilCancelled().wait { waiting.leave() }
+                }
+            }
+            await waiting.waitInTask()
+            gate.close(threads: others) { occupation in Task.detached { occupation.run() } }
+            for index in begun..<count {
+                let mark = Mark(slots: slots, index: index)
+                group.addTask { if !Task.isCancelled { mark.run() } }
+            }
+            start = now_ns()
+            group.cancelAll()
+            cancelled = now_ns()
+            gate.open(threads: others)
+        }
+        let stop = now_ns()
+        return storm(from: start, cancelled: cancelled, to: stop, slots, begun: begun)
     }
 
     private static func forkJoin(n: Int) async -> Sample {
@@ -116,6 +224,38 @@ final class TaskGroupPeer: Pool {
         let stop = now_ns()
         memory.noteDrained()
         return memory.sample(from: start, to: stop, operations: count, checksum: slots.checksum)
+    }
+}
+
+/// A wait that only the cancellation of its task ends.
+private final class UntilCancelled: Sendable {
+    private enum State {
+        case before
+        case waiting(UnsafeContinuation<Void, Never>)
+        case over
+    }
+
+    private let state = Mutex(State.before)
+
+    /// - Parameter isWaiting: called before the wait.
+    func wait(_ isWaiting: () -> Void) async {
+        await withTaskCancellationHandler {
+            isWaiting()
+            await withUnsafeContinuation { continuation in
+                let isOver = state.withLock { state in
+                    if case .over = state { return true }
+                    state = .waiting(continuation)
+                    return false
+                }
+                if isOver { continuation.resume() }
+            }
+        } onCancel: {
+            let former = state.withLock { state in
+                defer { state = .over }
+                return state
+            }
+            if case .waiting(let continuation) = former { continuation.resume() }
+        }
     }
 }
 

@@ -10,7 +10,10 @@ public struct Gates {
     public init(_ document: RunDocument) { self.document = document }
 
     /// A sentence for each gate that does not hold.
-    public func failures() -> [String] { counts + slopes + ratios }
+    public func failures() -> [String] { countFailures() + ratios + demands }
+
+    /// As ``failures()``, without what another program on the machine could spoil.
+    public func countFailures() -> [String] { counts + layerCounts + slopes }
 
     private var counts: [String] {
         var failures: [String] = []
@@ -20,7 +23,9 @@ public struct Gates {
                     "\(series.workload): idle workers switch \(Format.number(switches)) times a second, not 0."
                 )
             }
-            if let left = series.counts["bytes_left"], let n = series.params["n"], left > Double(n) {
+            if !Self.isCountedExactly(series), let left = series.counts["bytes_left"],
+                let n = series.params["n"], left > Double(n)
+            {
                 failures.append(
                     "\(series.workload): \(Format.number(left)) bytes are left after the drain of \(n) operations."
                 )
@@ -36,9 +41,69 @@ public struct Gates {
         return failures
     }
 
+    /// Their bytes that are left are counted one by one.
+    private static func isCountedExactly(_ series: RunDocument.Series) -> Bool {
+        series.workload.hasPrefix("W14-") || series.workload.hasPrefix("W20-")
+    }
+
+    /// What is recorded, and what must be 0.
+    private var layerCounts: [String] {
+        var failures: [String] = []
+        func compare(_ series: RunDocument.Series, _ key: String, _ recorded: Double?, _ what: String) {
+            guard let recorded, let count = series.counts[key], count > recorded * RecordedCounts.tolerance
+            else { return }
+            failures.append(
+                "\(series.workload): \(Format.number(count)) \(what) an operation; \(Format.number(recorded)) are recorded."
+            )
+        }
+        for series in document.results where series.peer == "ours" {
+            if series.n >= RecordedCounts.leastSize, series.n == document.sizes(series.workload).last {
+                compare(
+                    series, "allocations_per_op", RecordedCounts.allocationsPerOperation[series.workload],
+                    "allocations")
+            }
+            if series.n == RecordedCounts.sizeOfBytes {
+                compare(series, "bytes_per_op", RecordedCounts.bytesPerOperation[series.workload], "bytes")
+            }
+            if let ran = series.counts["ran_after_cancel"], ran > 0 {
+                failures.append(
+                    "\(series.workload): \(Format.number(ran)) operations ran after the cancellation, not 0.")
+            }
+            if Self.isCountedExactly(series), let left = series.counts["bytes_left"],
+                left > 0
+            {
+                failures.append(
+                    "\(series.workload): \(Format.number(left)) bytes are left of \(series.n) operations, not 0."
+                )
+            }
+        }
+        return failures
+    }
+
+    /// What is promised: the least ratio to ours, by workload and peer.
+    private static let demanded: [(workload: String, peer: String, ratio: Double)] = [
+        ("W5", "dispatch", 3), ("W5", "taskgroup", 10), ("W6-cascade", "ours-bare", 0.5),
+        ("W6-cascade", "dispatch", 3),
+    ]
+
+    private var demands: [String] {
+        Self.demanded.compactMap { demand in
+            guard let n = document.sizes(demand.workload).last,
+                let ratio = document.ratio(demand.workload, n: n, peer: demand.peer),
+                ratio.high < demand.ratio
+            else { return nil }
+            return """
+                \(demand.workload): \(demand.peer) takes \(Format.number(ratio.median))× our time; at least \
+                \(Format.number(demand.ratio))× is promised.
+                """
+        }
+    }
+
     private var slopes: [String] {
-        ["W1", "W3", "W6"].compactMap { workload in
-            guard let slope = document.slope(workload, peer: "ours"), slope > 1.1 else { return nil }
+        ["W1", "W3", "W5", "W6", "W6-cascade", "W10", "W14-0", "W14-1", "W14-50"].compactMap { workload in
+            guard let slope = document.slope(workload, peer: "ours"), slope > 1.1,
+                document.slopeOfCPUTime(workload, peer: "ours") ?? slope > 1.1
+            else { return nil }
             return "\(workload): time grows with n to the power \(Format.number(slope)), more than 1.1."
         }
     }

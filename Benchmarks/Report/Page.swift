@@ -109,7 +109,7 @@ public struct Page {
 
     private var losses: [String] {
         summary.rows.flatMap { row in
-            row.peers.filter { $0.name != "floor" && $0.name != "serial" }.compactMap { peer in
+            row.peers.filter { !Summary.references.contains($0.name) }.compactMap { peer in
                 guard let ratio = peer.ratio, ratio.high < 1 else { return nil }
                 return "\(row.workload.id) \(row.workload.title): \(peer.name) takes "
                     + "\(Format.number(ratio.median))× our time."

@@ -63,7 +63,7 @@ public struct Summary {
 
     /// One sentence about a row.
     func verdict(_ row: Row) -> String {
-        let ratios = row.peers.filter { $0.name != "floor" && $0.name != "serial" }
+        let ratios = row.peers.filter { !Self.references.contains($0.name) }
             .compactMap { peer in peer.ratio.map { (name: peer.name, ratio: $0) } }
             .sorted { $0.ratio.median < $1.ratio.median }
         guard let best = ratios.first else { return "No peer to compare with." }
@@ -73,13 +73,23 @@ public struct Summary {
         return "No difference can be told from \(figure)."
     }
 
-    /// The sentence about the distance to the physical limit.
+    /// What is measured beside the peers, to compare with: nobody would use it instead.
+    static let references: Set = ["ours-bare", "serial", "floor"]
+
+    /// The sentence about the distance to the physical limit, and to our scheduler where ours is the layer on it.
     func floorSentence(_ row: Row) -> String? {
-        guard let floor = row.peers.first(where: { $0.name == "floor" }), let ratio = floor.ratio,
-            ratio.median > 0
-        else { return nil }
-        return "The floor (the same allocations and calls, no scheduling) takes "
-            + "\(Format.number(ratio.median))× our time."
+        func ratio(_ name: String) -> String? {
+            guard row.workload.metric != .cost || name != "floor",
+                let ratio = row.peers.first(where: { $0.name == name })?.ratio, ratio.median > 0
+            else { return nil }
+            return "\(Format.number(ratio.median))×"
+        }
+        let bare = ratio("ours-bare").map { "Our scheduler without the layer takes \($0) our time." }
+        let floor = ratio("floor").map {
+            "The floor (the same allocations and calls, no scheduling) takes \($0) our time."
+        }
+        let sentences = [bare, floor].compactMap(\.self)
+        return sentences.isEmpty ? nil : sentences.joined(separator: " ")
     }
 }
 

@@ -39,17 +39,31 @@ struct ChildServer {
         peer.shutdown()
     }
 
+    /// Gives a pool that frees on a thread of its own, or after a grace period, time for it.
+    private static func settle() { poll(nil, 0, 100) }
+
     private func respond(to line: String) -> Response {
         do {
             let request = try JSONDecoder().decode(Request.self, from: Data(line.utf8))
+            let findsLeftovers = countsAllocations && request.findsLeftovers
+            if findsLeftovers {
+                _ = try peer.run(request.workload, n: request.n)  // what is made once, and stays
+                Self.settle()
+            }
             if countsAllocations { allocation_counter_start() }
             let before = Costs.now()
-            let sample = try peer.run(request.workload, n: request.n)
+            var sample = try peer.run(request.workload, n: request.n)
             let costs = Costs.now().since(before)
+            if findsLeftovers {
+                sample.extra = [:]  // which would be left
+                Self.settle()
+            }
             let allocated = countsAllocations ? allocation_counter_stop() : nil
+            let left = allocated.map { Double($0.bytes) - Double($0.freed) }
             return Response(
                 sample: sample, costs: costs, allocations: allocated.map { Double($0.allocations) },
-                allocatedBytes: allocated.map { Double($0.bytes) })
+                allocatedBytes: allocated.map { Double($0.bytes) },
+                bytesLeft: findsLeftovers ? left : nil)
         } catch {
             return Response(error: "\(error)")
         }

@@ -10,7 +10,7 @@ import Synchronization
 struct Run: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Measure (the default).")
 
-    @Option(help: "Workloads by identifier, separated by commas; all without it.")
+    @Option(help: "Workloads by identifier, separated by commas, W14 for all W14-...; all without it.")
     var filter: String?
 
     @Option(help: "Peers by name, separated by commas; all without it. Ours always takes part.")
@@ -30,6 +30,9 @@ struct Run: ParsableCommand {
 
     @Option(help: "The longest that one sample may take, in seconds; by the depth of the run without it.")
     var limit: Double?
+
+    @Option(help: "The sizes of every workload, separated by commas; by the depth of the run without it.")
+    var sizes: String?
 
     @Option(help: "Where the raw values go.")
     var json = ".benchmarks/latest.json"
@@ -51,7 +54,8 @@ struct Run: ParsableCommand {
             hidden: peerTypes.map { $0.name }.filter(controls.contains),
             threads: threads ?? ProcessInfo.processInfo.activeProcessorCount,
             seed: seed ?? .random(in: 1...999_999_999),
-            depth: smoke ? .smoke : thorough ? .thorough : .quick, limit: limit.map { .seconds($0) })
+            depth: smoke ? .smoke : thorough ? .thorough : .quick, limit: limit.map { .seconds($0) },
+            sizes: sizes.map(Self.numbers))
         Interruption.install()
         let coordinator = Coordinator(
             plan: plan, program: "/proc/self/exe", types: peerTypes, progress: Progress(),
@@ -69,6 +73,13 @@ struct Run: ParsableCommand {
         let picture = URL(fileURLWithPath: html).deletingLastPathComponent().appendingPathComponent(
             "forest.svg")
         try writeText(page.forest(), to: picture.path)
+    }
+
+    private static func numbers(_ text: String) throws -> [Int] {
+        try list(text).map { part in
+            guard let number = Int(part) else { throw BenchmarkError("'\(part)' is no size.") }
+            return number
+        }
     }
 
     private static func list(_ text: String) -> [String] {

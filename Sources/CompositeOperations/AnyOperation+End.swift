@@ -57,15 +57,16 @@ extension AnyOperation {
         var top = self
         while let parent = top.parent, !top.isDropped, parent.childDecided(top, &effects) { top = parent }
         // Step 3. Those above have ended a live attempt each.
+        var isWithinReach = top.machine.end != .finished && top.machine.phase == .ending && !top.isOutOfReach
         var operation = self
         var units = freed
         while true {
             let isTop = operation === top
             let parent = operation === self ? first : operation.parent
             if units > 0 {
-                operation.letGo(units, &effects)
+                operation.letGo(units, isWithinReach: isWithinReach, &effects)
             } else if operation.machine.isQuiescent {
-                _ = operation.quiesce(&effects)  // it never was counted
+                _ = operation.quiesce(&isWithinReach, &effects)  // it never was counted
             }
             if isTop { break }
             operation = parent!
@@ -162,7 +163,7 @@ extension AnyOperation {
         if machine.openAtEnd(), let domain { domain._withUnsafeGuaranteedRef { $0.closedGates -= 1 } }
         if admission != nil { effects.add(.reconcile(self)) }
         if let extras { extras.settled(self, &effects) } else { tellOfUnobservedFailure(&effects) }
-        composition?.giveUp(&effects)
+        composition?.giveUp(keepingHandler: extras?.options?.keepsBlock == true, &effects)
         effects.settled(self)
     }
 
@@ -191,9 +192,9 @@ extension AnyOperation {
     @discardableResult
     public final func cancel(_ reason: CancelReason? = nil) -> Bool { cancel(reason, number: nil) }
 
-    final func cancel(_ reason: CancelReason?, number: Int32?) -> Bool {
+    final func cancel(_ reason: CancelReason?, number: Int32?, epoch: Int32? = nil) -> Bool {
         change { effects in
-            guard canEnd(number) else {
+            guard canEnd(number), isCurrent(number, epoch) else {
                 return refuse("cancel(), but it has ended, or the attempt is an old one", &effects)
             }
             // Before the end: a composite around it may begin another attempt at once.

@@ -10,9 +10,9 @@ extension AnyOperation {
     @discardableResult
     public final func suspend() -> Bool { suspend(number: nil) }
 
-    final func suspend(number: Int32?) -> Bool {
+    final func suspend(number: Int32?, epoch: Int32? = nil) -> Bool {
         change { effects in
-            guard number == nil || number == machine.attempt, machine.suspend() else {
+            guard isCurrent(number, epoch), machine.suspend() else {
                 return refuse("suspend(), but its gate is closed, or it has ended", &effects)
             }
             if let domain { domain._withUnsafeGuaranteedRef { $0.closedGates += 1 } }
@@ -28,9 +28,9 @@ extension AnyOperation {
     @discardableResult
     public final func resume(_ mode: ResumeMode = .continue) -> Bool { resume(mode, number: nil) }
 
-    final func resume(_ mode: ResumeMode, number: Int32?) -> Bool {
+    final func resume(_ mode: ResumeMode, number: Int32?, epoch: Int32? = nil) -> Bool {
         change { effects in
-            guard number == nil || number == machine.attempt, machine.resume() else {
+            guard isCurrent(number, epoch), machine.resume() else {
                 return refuse("resume(), but its gate is open, or it has ended", &effects)
             }
             if let domain { domain._withUnsafeGuaranteedRef { $0.closedGates -= 1 } }
@@ -54,6 +54,12 @@ extension AnyOperation {
             }
             return true
         }
+    }
+
+    /// Whether who asks belongs to what runs now: a token by its attempt, a scope by its epoch, a handle always. Under
+    /// the lock: a redo between the question and what follows from it would be hit by an old one's call.
+    final func isCurrent(_ number: Int32?, _ epoch: Int32?) -> Bool {
+        (number == nil || number == machine.attempt) && (epoch == nil || epoch == composition?.epoch)
     }
 
     /// What became due behind the gate. Under the lock.

@@ -95,7 +95,7 @@ extension AnyOperation {
             if !isCounted { holdParent() }
             armAttemptTimeout(&effects)
             if extras != nil { observe(&effects) }
-            composition?.goOn(self, &effects)
+            effects.goOn(self)
             return true
         }
     }
@@ -106,7 +106,11 @@ extension AnyOperation {
     /// - Parameter cause: nil: somebody has asked for it.
     /// - Returns: false: nothing is done again, and nobody is to be asked; the caller ends it, by cause.
     final func resolve(_ resolver: COOperationResolver, _ cause: Cause?, _ effects: inout Effects) -> Bool {
-        if composition == nil { ensureExtras().pendingCause = cause }
+        if composition == nil {
+            let extras = ensureExtras()
+            if let former = extras.pendingCause { effects.add(.giveUp([former], nil)) }
+            extras.pendingCause = cause
+        }
         if machine.ask() { composition?.holds = 0 }
         if Int(machine.attempt) >= resolver.maxAttempts { return exhaust(resolver, &effects) }
         guard resolver.asksUser else {

@@ -9,13 +9,19 @@ internal import Scheduling
 
 extension AnyOperation {
     /// Starts it, unless something is in the way. Under no lock.
-    final func startIfReady() -> Bool {
+    ///
+    /// - Parameters:
+    ///   - bringsBlock: `prepare` sets the block.
+    ///   - prepare: called under the lock if it is started: so that of two threads, the one that starts it sets the
+    ///     block, too.
+    final func startIfReady(bringsBlock: Bool = false, _ prepare: () -> Void = {}) -> Bool {
         change { effects in
             if isChild { return refuse("start() of a child: its composite starts it", &effects) }
-            if !hasBlock { return refuse("start() without a block", &effects) }
+            if !bringsBlock, !hasBlock { return refuse("start() without a block", &effects) }
             guard machine.start() else {
                 return refuse("start(), but it has been started, or has ended", &effects)
             }
+            prepare()
             keep()
             began(&effects)
             becameDue(&effects)
@@ -68,9 +74,14 @@ extension AnyOperation {
     }
 
     /// The target will not run it: it was shut down.
+    ///
+    /// A piece of work of its own: what becomes due by this end may be refused in its turn, and what by that, and all
+    /// of them would be on one stack.
     final func turnIsRefused() {
-        change { effects in
-            if machine.turnIsRefused() { end(.cancelled, .cancelled(CancelReason(.shutDown)), &effects) }
+        COQueues.run(on: nil) { [self] in
+            change { effects in
+                if machine.turnIsRefused() { end(.cancelled, .cancelled(CancelReason(.shutDown)), &effects) }
+            }
         }
     }
 
@@ -86,7 +97,10 @@ extension AnyOperation {
             composition?.isRegistering = true
             if let extras {
                 armAttemptTimeout(&effects)
-                extras.pendingCause = nil
+                if let cause = extras.pendingCause {
+                    effects.add(.giveUp([cause], nil))
+                    extras.pendingCause = nil
+                }
                 observe(&effects)
             }
         case .waits: if admission != nil { effects.add(.reconcile(self)) }
@@ -175,28 +189,33 @@ extension AnyOperation {
 
     /// Lets units of `pending` go, and does what was waiting for quiescence: here, and above. Under the lock.
     @inline(__always)
-    final func letGo(_ count: Int32, _ effects: inout Effects) {
-        if machine.letGo(count) { becameQuiescent(&effects) }
+    final func letGo(_ count: Int32, isWithinReach: Bool = false, _ effects: inout Effects) {
+        if machine.letGo(count) { becameQuiescent(isWithinReach: isWithinReach, &effects) }
     }
 
     /// It was counted by its parent, and is quiescent now.
+    ///
+    /// - Parameter isWithinReach: it is known that a composite around it can take its end back.
     @inline(__always)
-    final func becameQuiescent(_ effects: inout Effects) {
+    final func becameQuiescent(isWithinReach: Bool, _ effects: inout Effects) {
         if composition == nil, machine.phase == .ending, machine.end == .finished {  // most are
             let parent = parent
             settle(&effects)
-            if let parent, parent.machine.letGo() { parent.compositeBecameQuiescent(&effects) }
+            if let parent, parent.machine.letGo() {
+                parent.compositeBecameQuiescent(isWithinReach: false, &effects)
+            }
         } else {
-            compositeBecameQuiescent(&effects)
+            compositeBecameQuiescent(isWithinReach: isWithinReach, &effects)
         }
     }
 
     @inline(never)
-    private final func compositeBecameQuiescent(_ effects: inout Effects) {
+    private final func compositeBecameQuiescent(isWithinReach: Bool, _ effects: inout Effects) {
         var operation = self
+        var isWithinReach = isWithinReach
         while true {
             let parent = operation.parent
-            if operation.quiesce(&effects) { return }
+            if operation.quiesce(&isWithinReach, &effects) { return }
             guard let parent, parent.machine.letGo() else { return }
             operation = parent
         }
@@ -204,11 +223,17 @@ extension AnyOperation {
 
     /// Does what waited for its quiescence. Under the lock.
     ///
+    /// - Parameter isWithinReach: in and out: a composite above can take the end of this one back, or of one below.
+    ///   Then it can take back those between, too: it is looked for once on the way up.
     /// - Returns: whether a new attempt has begun, to which its parent's unit belongs now.
-    final func quiesce(_ effects: inout Effects) -> Bool {
+    final func quiesce(_ isWithinReach: inout Bool, _ effects: inout Effects) -> Bool {
         switch machine.phase {
         case .ending:
-            if isOutOfReach { settleSubtree(&effects) }
+            if machine.end == .finished {
+                settle(&effects)
+            } else if !isWithinReach {
+                if isOutOfReach { settleSubtree(&effects) } else { isWithinReach = true }
+            }
             return false
         case .delayed: return proceed(isCounted: true, &effects)
         default: return false

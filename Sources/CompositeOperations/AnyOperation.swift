@@ -75,7 +75,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     /// Where its blocks run; nil: the built-in scheduler.
     @exclusivity(unchecked) final var target: (any ExecutionTarget)?
     /// It was given one, so that a queue which it is added to does not give it another one.
-    final let hasOwnTarget: Bool
+    final var hasOwnTarget: Bool
     /// Who decides when they may.
     @exclusivity(unchecked) final var admission: COOperationQueue?
     /// What that queue knows of it; under the queue's lock.
@@ -187,7 +187,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     final func enter(_ domain: Unmanaged<Domain>) {
         let bits = UInt(bitPattern: domain.retain().toOpaque())
         if let former = Self.domain(domainBits.exchange(bits, ordering: .acquiringAndReleasing)) {
-            ensureExtras().formerDomain = former.takeRetainedValue()
+            ensureExtras().formerDomains.append(former.takeRetainedValue())
         }
     }
 
@@ -196,6 +196,11 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         let made = Extras()
         extras = made
         return made
+    }
+
+    /// Lets a copy, which nobody else knows yet, be admitted and run where this one is.
+    final func copyPlace(to copy: AnyOperation) {
+        (copy.admission, copy.target, copy.hasOwnTarget) = look { (admission, target, hasOwnTarget) }
     }
 
     // MARK: What the kinds of operations know
@@ -250,6 +255,9 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
 
     /// Whether an attempt is under way: it executes, or a decision is asked for. Also while suspended.
     public final var isExecuting: Bool { look { machine.phase == .executing || machine.phase == .deciding } }
+
+    /// Whether its start is somebody else's: the composite's that it belongs to, or has been made already.
+    package final var willBeStarted: Bool { look { isChild || machine.phase != .ready } }
 
     /// Whether its own gate, or one above it, is closed.
     public final var isSuspended: Bool { look { !machine.isDecided && !gateIsOpen } }

@@ -24,6 +24,8 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
     enum Body {
         case none
         case token(Block)
+        /// A block that is somebody else's, for as long as he waits: nobody is given it.
+        case lent(Block)
         case value(@Sendable () throws -> Success)
         case async(@Sendable () async throws -> Success)
     }
@@ -52,11 +54,18 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         self.init(body: block.map { .token($0) } ?? .none, on: target, options: options)
     }
 
+    /// Prepares an operation whose block is one task, for adaptors.
+    package convenience init(running body: @escaping @Sendable () async throws -> Success) {
+        self.init(body: .async(body), on: nil, options: nil)
+    }
+
     override final var hasBlock: Bool { if case .none = body { false } else { true } }
     override final var kindName: String { self is COSyncOperation<Success> ? "sync operation" : "operation" }
 
+    private final var isLent: Bool { if case .lent = body { true } else { false } }
+
     override final func releaseBlock() {
-        if extras?.options?.keepsBlock == true { return }
+        if extras?.options?.keepsBlock == true, !isLent { return }
         body = .none
     }
 
@@ -82,7 +91,10 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
     }
 
     override final func makeCopy() -> AnyOperation {
-        let body = look { machine.isTerminal && extras?.options?.keepsBlock != true ? .none : self.body }
+        let body = look { () -> Body in
+            if isLent { return .none }
+            return machine.isTerminal && extras?.options?.keepsBlock != true ? .none : self.body
+        }
         let copy = makeBlank(body)
         copyExtras(to: copy)
         return copy
@@ -90,7 +102,9 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
 
     /// An operation of the same class and target.
     func makeBlank(_ body: Body) -> COOperation<Success> {
-        COOperation(body: body, on: admission ?? target ?? Scheduler.shared, options: nil)
+        let copy = COOperation(body: body, on: nil, options: nil)
+        copyPlace(to: copy)
+        return copy
     }
 
     // MARK: Run
@@ -100,7 +114,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         // Read without the lock: a block is out.
         switch body {
         case .none: returned(number, .open)
-        case .token(let block):
+        case .token(let block), .lent(let block):
             do {
                 try block(Attempt(operation: self, generation: number))
                 returned(number, .open)
@@ -131,10 +145,12 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         }
         let isOver = look {
             if machine.out == 0 { return false }  // it has returned already
+            // What ended the attempt saw no task; and what is out may be the next attempt, with a task of its own.
+            if machine.isDecided || machine.attempt != number { return true }
             let extras = ensureExtras()
             extras.task = (number, task)
-            extras.isTaskCancelled = machine.isDecided || machine.attempt != number
-            return extras.isTaskCancelled
+            extras.isTaskCancelled = false
+            return false
         }
         if isOver { task.cancel() }
     }
@@ -153,18 +169,24 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         _ block: @escaping Block, completion: (@Sendable () -> Void)? = nil,
         cancellation: (@Sendable () -> Void)? = nil, failure: (@Sendable (any Error) -> Void)? = nil
     ) -> Bool {
-        let isReady = look {
-            guard machine.phase == .ready, !isChild else { return false }
+        // What they replace, in a copy, is released when the lock has been let go.
+        var former: [Any] = []
+        let hasStarted = start {
+            former.append(body)
             body = .token(block)
-            guard completion != nil || cancellation != nil || failure != nil else { return true }
+            guard completion != nil || cancellation != nil || failure != nil else { return }
             let extras = ensureExtras()
+            former += [extras.completion as Any, extras.cancellation as Any, extras.failure as Any]
             if let completion { extras.completion = { _ in completion() } }
             if let cancellation { extras.cancellation = { _ in cancellation() } }
             if let failure { extras.failure = { _, error in failure(error) } }
-            return true
         }
-        return isReady && start()
+        withExtendedLifetime(former) {}
+        return hasStarted
     }
+
+    /// Starts it with the block that `prepare` sets.
+    func start(with prepare: () -> Void) -> Bool { startIfReady(bringsBlock: true, prepare) }
 
     /// Finishes it, whichever attempt it is at: before its start, while it runs, is suspended, decides or waits.
     ///

@@ -95,6 +95,8 @@ public final class COOperationQueue: ExecutionTarget {
         var number: UInt64 = 0
         /// A child: goes first, and is not counted as pending.
         var isChild = false
+        /// Displaced, or one too many: it will be cancelled, and does not come back before that.
+        var isGivenUp = false
         // The list of all that are not outside.
         var next: Ticket?
         unowned(unsafe) var previous: Ticket?
@@ -243,10 +245,14 @@ public final class COOperationQueue: ExecutionTarget {
         let verdict = state.withLock { state -> Verdict in
             var verdict = Verdict()
             let (need, ticket) = operation.need(keepsSlot: slots == .holdWhileSuspended)
-            if need == .over, ticket.place == .outside { return verdict }
+            if ticket.isGivenUp || (need == .over && ticket.place == .outside) { return verdict }
             ticket.operation = operation
             adapt(ticket, to: need, &state, &verdict)
             pump(&state, &verdict)
+            if state.count == 0 {
+                verdict.idlers = state.idlers
+                state.idlers = []
+            }
             return verdict
         }
         verdict.carryOut()
@@ -274,12 +280,7 @@ public final class COOperationQueue: ExecutionTarget {
             // One that is resumed, and whose block has left, takes a slot only if one is free.
             if ticket.place != .running, state.hasFreeSlot { state.move(ticket, to: .running) }
         case .nothing: state.move(ticket, to: .aside)
-        case .over:
-            state.move(ticket, to: .outside)
-            if state.count == 0 {
-                verdict.idlers += state.idlers
-                state.idlers = []
-            }
+        case .over: state.move(ticket, to: .outside)
         }
     }
 
@@ -292,9 +293,11 @@ public final class COOperationQueue: ExecutionTarget {
         while state.pending > limit {
             if order == .aggressiveLIFO, let oldest = oldestPending(state) {
                 if let operation = oldest.operation { verdict.displaced.append(operation) }
+                oldest.isGivenUp = true
                 state.move(oldest, to: .outside)
             } else {
                 verdict.refused = newcomer.operation
+                newcomer.isGivenUp = true
                 state.move(newcomer, to: .outside)
                 return
             }
@@ -370,15 +373,17 @@ public final class COOperationQueue: ExecutionTarget {
 
     /// Lets no operation start that waits in it; operations that run go on, and its target is not touched.
     public func suspend() {
-        suspended.store(true, ordering: .sequentiallyConsistent)
-        state.withLock { $0.isSuspended = true }
+        state.withLock { state in
+            state.isSuspended = true
+            suspended.store(true, ordering: .sequentiallyConsistent)
+        }
     }
 
     /// Starts all that fit.
     public func resume() {
-        suspended.store(false, ordering: .sequentiallyConsistent)
         let waiting = state.withLock { state in
             state.isSuspended = false
+            suspended.store(false, ordering: .sequentiallyConsistent)
             return state.tickets { $0.place == .asleep }
         }
         for operation in waiting { reconcile(operation) }

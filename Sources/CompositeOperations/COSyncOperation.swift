@@ -25,7 +25,8 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
         on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard, _ block: Block? = nil
     ) {
         let queue = target?._admission
-        waiter = Waiter(for: queue == nil ? target : queue?.target)
+        // A queue without a target admits to the built-in scheduler.
+        waiter = Waiter(for: queue.map { $0.target ?? Scheduler.shared } ?? target)
         var body = Body.none
         if let block { body = .token(block) }
         // Aimed at the queue that has given its slot to the caller, it runs within that slot.
@@ -34,7 +35,8 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
     }
 
     override func makeBlank(_ body: Body) -> COOperation<Success> {
-        let copy = COSyncOperation(on: admission ?? waiter.destination)
+        let copy = COSyncOperation(on: waiter.destination)
+        copy.admission = look { admission }
         copy.body = body
         return copy
     }
@@ -45,6 +47,11 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
     @available(*, noasync, message: "Blocks the thread; use an operation and its `value`.")
     @discardableResult
     override public func start() -> Bool { startAndWait(until: nil) }
+
+    @available(*, noasync)
+    override func start(with prepare: () -> Void) -> Bool {
+        startAndWait(until: nil, bringsBlock: true, prepare)
+    }
 
     /// Starts it with a block, and blocks the calling thread until it has ended.
     ///
@@ -61,13 +68,15 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
         withoutActuallyEscaping(block) { block in
             let loan = Loan(block)
             defer { loan.end() }
-            let isReady = look {
-                guard machine.phase == .ready, !isChild else { return false }
-                body = .token { try loan.run($0) }
-                return true
+            var former = Body.none
+            let hasStarted = startAndWait(until: timeout.map { ContinuousClock.now + $0 }, bringsBlock: true)
+            {
+                former = body
+                body = .lent { try loan.run($0) }
             }
-            guard isReady, startAndWait(until: timeout.map { ContinuousClock.now + $0 }) else { return nil }
-            _ = waiter.serve(until: nil)
+            withExtendedLifetime(former) {}
+            guard hasStarted else { return nil }
+            _ = waiter.serve(until: nil, for: self)
             return result
         }
     }
@@ -82,20 +91,25 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
     }
 
     @available(*, noasync)
-    final func startAndWait(until deadline: ContinuousClock.Instant?) -> Bool {
+    final func startAndWait(
+        until deadline: ContinuousClock.Instant?, bringsBlock: Bool = false, _ prepare: () -> Void = {}
+    ) -> Bool {
         if COQueues.hasSink, withUnsafeCurrentTask(body: { $0 != nil }) {
             change { effects in
                 _ = refuse("nothing, but a sync operation blocks a thread of a task", &effects)
             }
         }
-        look {
+        let takesTurns = waiter.takesTurns
+        // Only whoever starts it says who takes the turns: another thread may be waiting already.
+        let hasStarted = startIfReady(bringsBlock: bringsBlock) {
+            prepare()
             let extras = ensureExtras()
             extras.isObserved = true
             extras.waiters.append(waiter)
+            waiter.prepare(takingTurns: takesTurns)
         }
-        waiter.prepare()
-        guard startIfReady() else { return false }
-        if !waiter.serve(until: deadline) { cancel(CancelReason(.timedOut)) }
+        guard hasStarted else { return false }
+        if !waiter.serve(until: deadline, for: self) { cancel(CancelReason(.timedOut)) }
         return true
     }
 }

@@ -9,17 +9,19 @@
 //   I3  a composite is complete when its registration is closed and each child has finished; never before.
 
 /// One child after another.
-struct CascadeMachine: Sendable {
+package struct CascadeMachine: Sendable {
     /// The child whose turn it is, or will be when it is registered.
-    private(set) var current = 0
+    package private(set) var current = 0
     /// It has been started in this attempt.
-    private(set) var isUnderWay = false
+    package private(set) var isUnderWay = false
+
+    package init() {}
 
     /// - Parameters:
     ///   - count: how many children there are.
     ///   - isFinished: whether a child has finished already: by hand, or in an earlier attempt.
     /// - Returns: the child to start now.
-    mutating func next(of count: Int, isFinished: (Int) -> Bool) -> Int? {
+    package mutating func next(of count: Int, isFinished: (Int) -> Bool) -> Int? {
         if isUnderWay { return nil }
         while current < count {
             guard isFinished(current) else {
@@ -32,26 +34,26 @@ struct CascadeMachine: Sendable {
     }
 
     /// A child has finished.
-    mutating func finished(_ child: Int) {
+    package mutating func finished(_ child: Int) {
         guard child == current else { return }
         current += 1
         isUnderWay = false
     }
 
     /// A new attempt begins: with the first child that has not finished.
-    mutating func restart() { self = CascadeMachine() }
+    package mutating func restart() { self = CascadeMachine() }
 }
 
 /// All children at once, or `width` of them.
-struct TransactionalMachine: Sendable {
-    let width: Int
-    private(set) var inFlight = 0
-    private(set) var current = 0
+package struct TransactionalMachine: Sendable {
+    package let width: Int
+    package private(set) var inFlight = 0
+    package private(set) var current = 0
 
-    init(width: Int?) { self.width = width ?? .max }
+    package init(width: Int?) { self.width = width ?? .max }
 
     /// As ``CascadeMachine/next(of:isFinished:)``.
-    mutating func next(of count: Int, isFinished: (Int) -> Bool) -> Int? {
+    package mutating func next(of count: Int, isFinished: (Int) -> Bool) -> Int? {
         while current < count, inFlight < width {
             defer { current += 1 }
             if !isFinished(current) {
@@ -63,7 +65,7 @@ struct TransactionalMachine: Sendable {
     }
 
     /// A child has finished.
-    mutating func finished(_ child: Int) { if child < current { inFlight -= 1 } }
+    package mutating func finished(_ child: Int) { if child < current { inFlight -= 1 } }
 
-    mutating func restart() { self = TransactionalMachine(width: width) }
+    package mutating func restart() { self = TransactionalMachine(width: width) }
 }

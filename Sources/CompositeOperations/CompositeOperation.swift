@@ -72,7 +72,7 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
         return value_ != nil
     }
 
-    /// Sets the closures of a composite that is ready. Under the lock.
+    /// Sets the closures of a composite that is ready, where it is given some. Under the lock.
     final func set(completion: (@Sendable () -> Void)?, decision: (@Sendable (AnyOperation) -> Void)?) {
         if let completion { ensureExtras().completion = { _ in completion() } }
         if let decision {
@@ -81,17 +81,22 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
         }
     }
 
-    /// Whether it was ready, and has a block and closures now.
-    final func prepare(
+    /// Starts it with a block and closures, if it is ready.
+    final func start(
         _ registration: @escaping Registration, completion: (@Sendable () -> Void)?,
         decision: (@Sendable (AnyOperation) -> Void)?
     ) -> Bool {
-        look {
-            guard machine.phase == .ready, !isChild else { return false }
+        // What they replace, in a copy, is released when the lock has been let go.
+        var former: [Any] = []
+        let hasStarted = startIfReady(bringsBlock: true) {
+            former = [
+                self.registration as Any, extras?.completion as Any, composition?.decisionHandler as Any,
+            ]
             self.registration = registration
             set(completion: completion, decision: decision)
-            return true
         }
+        withExtendedLifetime(former) {}
+        return hasStarted
     }
 
     final func replaceRegistration(_ new: Registration?) {
@@ -231,12 +236,13 @@ public final class COCascadeOperation<Success: Sendable>: CompositeOperation<Suc
     ///   - cancellation: called when a child did not finish, to decide what happens, or when it is cancelled.
     /// - Returns: false, and nothing was done, when it is not ready.
     @discardableResult
+    // A block that returns nothing fits both forms, until its body is looked at.
+    @_disfavoredOverload
     public func run(
         _ block: @escaping Block, completion: (@Sendable () -> Void)? = nil,
         cancellation: (@Sendable (COCascadeOperation<Success>) -> Void)? = nil
     ) -> Bool {
-        prepare(Self.registration(block), completion: completion, decision: Self.decision(cancellation))
-            && start()
+        start(Self.registration(block), completion: completion, decision: Self.decision(cancellation))
     }
 
     static func decision(
@@ -290,7 +296,8 @@ public final class COTransactionalOperation<Success: Sendable>: CompositeOperati
 
     override func makeCopy() -> AnyOperation {
         let copy = COTransactionalOperation(
-            registration: nil, on: admission ?? target ?? Scheduler.shared, options: look { extras?.options })
+            registration: nil, on: nil, options: look { extras?.options })
+        copyPlace(to: copy)
         copyComposite(to: copy)
         return copy
     }
@@ -306,12 +313,13 @@ public final class COTransactionalOperation<Success: Sendable>: CompositeOperati
 
     /// Starts it with a block; as a cascade's `run`.
     @discardableResult
+    // A block that returns nothing fits both forms, until its body is looked at.
+    @_disfavoredOverload
     public func run(
         _ block: @escaping Block, completion: (@Sendable () -> Void)? = nil,
         cancellation: (@Sendable (COTransactionalOperation<Success>) -> Void)? = nil
     ) -> Bool {
-        prepare(Self.registration(block), completion: completion, decision: Self.decision(cancellation))
-            && start()
+        start(Self.registration(block), completion: completion, decision: Self.decision(cancellation))
     }
 
     static func decision(
@@ -344,9 +352,8 @@ extension COCascadeOperation where Success == Void {
         cancellation: (@Sendable (COCascadeOperation<Void>) -> Void)? = nil
     ) -> Bool {
         let registering: Block = Results<Void>.after(block)
-        return prepare(
+        return start(
             Self.registration(registering), completion: completion, decision: Self.decision(cancellation))
-            && start()
     }
 }
 
@@ -368,8 +375,7 @@ extension COTransactionalOperation where Success == Void {
         cancellation: (@Sendable (COTransactionalOperation<Void>) -> Void)? = nil
     ) -> Bool {
         let registering: Block = Results<Void>.after(block)
-        return prepare(
+        return start(
             Self.registration(registering), completion: completion, decision: Self.decision(cancellation))
-            && start()
     }
 }

@@ -45,17 +45,19 @@ extension CompositeScope {
 
     /// Cancels the composite, unless it has started anew.
     @discardableResult
-    public func cancel(_ reason: CancelReason? = nil) -> Bool { isOfThisEpoch && control.cancel(reason) }
+    public func cancel(_ reason: CancelReason? = nil) -> Bool {
+        control.cancel(reason, number: nil, epoch: _epoch)
+    }
 
     /// Closes the composite's gate, unless it has started anew.
     @discardableResult
-    public func suspend() -> Bool { isOfThisEpoch && control.suspend() }
+    public func suspend() -> Bool { control.suspend(number: nil, epoch: _epoch) }
 
     /// Opens the composite's gate, unless it has started anew.
     @discardableResult
-    public func resume(_ mode: ResumeMode = .continue) -> Bool { isOfThisEpoch && control.resume(mode) }
-
-    private var isOfThisEpoch: Bool { control.look { control.composition?.epoch == _epoch } }
+    public func resume(_ mode: ResumeMode = .continue) -> Bool {
+        control.resume(mode, number: nil, epoch: _epoch)
+    }
 
     /// A value for the children of this epoch to share.
     public func shared<V>(_ initial: sending V) -> Shared<V> { Shared(initial) }
@@ -257,16 +259,24 @@ extension AnyOperation {
         if let refusal { throw refusal }
         // While it is in no tree of ours, its own lock and ours are never held at once.
         let isClosed = look { () -> RegistrationError? in
-            guard let composition, let refusal = composition.refusal(of: self, epoch: epoch) else { return nil }
-            composition.refused(refusal)
-            return refusal
+            if let composition, let refusal = composition.refusal(of: self, epoch: epoch) {
+                composition.refused(refusal)
+                return refusal
+            }
+            // Its gate may be closed, and is one of the tree's as soon as it enters: counted before, for that case.
+            domain!._withUnsafeGuaranteedRef { $0.closedGates += 1 }
+            return nil
         }
         if let isClosed {
             child.look { child.isChild = false }
             throw isClosed
         }
-        child.look { child.enter(domain!) }
+        let hadClosedGate = child.look {
+            child.enter(domain!)
+            return child.machine.isGateClosed
+        }
         let tooLate = change { effects -> RegistrationError? in
+            if !hadClosedGate { domain!._withUnsafeGuaranteedRef { $0.closedGates -= 1 } }
             guard let composition else { return .ended }
             if let refusal = composition.refusal(of: self, epoch: epoch) {
                 child.isChild = false
@@ -279,8 +289,6 @@ extension AnyOperation {
                 return .alreadyStarted
             }
             if child.admission == nil { child.admission = admission }
-            // Its gate was counted where it was alone.
-            if child.machine.isGateClosed, let domain { domain._withUnsafeGuaranteedRef { $0.closedGates += 1 } }
             composition.append(child, to: self, &effects)
             return nil
         }

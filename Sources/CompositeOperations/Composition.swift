@@ -66,8 +66,8 @@ final class Composition: Domain, @unchecked Sendable {
     @exclusivity(unchecked) var hasLateCauses = false
     /// Decides when a round asks; told of a direct cancel.
     @exclusivity(unchecked) var decisionHandler: (@Sendable (AnyOperation) -> Void)?
-    /// The attempt for which the handler was posted last.
-    @exclusivity(unchecked) var handledAttempt: Int32 = 0
+    /// The attempt for which the handler was posted last: 0, too, for one that has not begun; -1: none.
+    @exclusivity(unchecked) var handledAttempt: Int32 = -1
     /// How many hold the decision open, the handler included.
     @exclusivity(unchecked) var holds = 0
     /// A resolver has no attempt left: nothing is done again.
@@ -170,7 +170,10 @@ final class Composition: Domain, @unchecked Sendable {
 
     /// Something of its own ended the attempt badly: the block threw, or the time was over.
     func attemptEnded(_ cause: Cause, of composite: AnyOperation, _ effects: inout Effects) {
-        guard composite.machine.phase == .executing else { return }
+        guard composite.machine.phase == .executing else {
+            if composite.machine.phase == .deciding { causes.append(cause) }
+            return
+        }
         causes.append(cause)
         if beginRound(composite, &effects) { composite.carryUp(1, &effects) }
     }
@@ -206,10 +209,10 @@ final class Composition: Domain, @unchecked Sendable {
     /// Tells the handler of an end about which there is nothing to decide, unless it has been asked in this attempt:
     /// of a direct cancel at once, of one from above when the composite settles.
     func postNotice(to composite: AnyOperation, _ effects: inout Effects) {
-        // Before its first attempt, too, it is told once.
-        let attempt = max(composite.machine.attempt, 1)
-        guard let handler = decisionHandler, handledAttempt != attempt else { return }
-        handledAttempt = attempt
+        guard let handler = decisionHandler, handledAttempt != composite.machine.attempt else {
+            return
+        }
+        handledAttempt = composite.machine.attempt
         composite.post(&effects, handler)
     }
 
@@ -222,7 +225,7 @@ final class Composition: Domain, @unchecked Sendable {
         children = []
         unfinished = 0
         epoch += 1
-        causes = []
+        giveUpCauses(&effects)
         hasLateCauses = false
         hasThrown = false
         hasRefused = false
@@ -239,15 +242,25 @@ final class Composition: Domain, @unchecked Sendable {
         if !dropped.isEmpty { effects.add(.release(Leftovers(dropped))) }
     }
 
+    /// The errors in them are the user's, to be released under no lock.
+    private func giveUpCauses(_ effects: inout Effects) {
+        if causes.isEmpty { return }
+        effects.add(.giveUp(causes, nil))
+        causes = []
+    }
+
     /// Everything that has not finished is to be done again, in the same epoch, when the composite begins.
     func reawakenChildren(of composite: AnyOperation, _ effects: inout Effects) {
         var walk = [self]
         while let composition = walk.popLast() {
-            composition.causes = []
+            composition.giveUpCauses(&effects)
             composition.hasLateCauses = false
             composition.order.restart()
             for child in composition.children where !child.isFinishedForGood {
-                child.badEnd = nil
+                if let badEnd = child.badEnd {
+                    effects.add(.giveUp([], badEnd))
+                    child.badEnd = nil
+                }
                 child.isFinal = false
                 guard let below = child.composition else {
                     child.machine.reawaken(.rerun)
@@ -263,6 +276,7 @@ final class Composition: Domain, @unchecked Sendable {
 
     /// An attempt begins with the children that are there.
     func goOn(_ composite: AnyOperation, _ effects: inout Effects) {
+        guard composite.machine.phase == .executing else { return }  // a round around it came first
         if hasLateCauses {
             hasLateCauses = false
             if beginRound(composite, &effects) { composite.carryUp(1, &effects) }
@@ -279,11 +293,12 @@ final class Composition: Domain, @unchecked Sendable {
     }
 
     /// The composite is settled: gives up children and handler, to be released under no lock.
-    func giveUp(_ effects: inout Effects) {
-        if children.isEmpty && decisionHandler == nil { return }
-        effects.add(.release(Leftovers(children, decisionHandler)))
+    func giveUp(keepingHandler: Bool, _ effects: inout Effects) {
+        let handler = keepingHandler ? nil : decisionHandler
+        if children.isEmpty && handler == nil { return }
+        effects.add(.release(Leftovers(children, handler)))
         children = []
-        decisionHandler = nil
+        if !keepingHandler { decisionHandler = nil }
     }
 }
 

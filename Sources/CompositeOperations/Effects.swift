@@ -16,6 +16,9 @@ struct Effects: ~Copyable {
         var starts: [AnyOperation] = []
         var settled: [AnyOperation] = []
         var others: [Effect] = []
+        /// Composites that go on when the one before them has.
+        var awakened: [AnyOperation] = []
+        var isGoingOn = false
     }
 
     private mutating func ensureRest() -> Rest {
@@ -38,6 +41,17 @@ struct Effects: ~Copyable {
     }
 
     mutating func add(_ effect: Effect) { ensureRest().others.append(effect) }
+
+    /// A composite goes on with its children: under the lock, at once, but those that this makes go on, after it. So
+    /// their depth costs no stack.
+    mutating func goOn(_ composite: AnyOperation) {
+        let rest = ensureRest()
+        rest.awakened.append(composite)
+        if rest.isGoingOn { return }
+        rest.isGoingOn = true
+        while let next = rest.awakened.popLast() { next.composition?.goOn(next, &self) }
+        rest.isGoingOn = false
+    }
 
     /// Carries everything out, on the calling thread, which holds no lock of ours.
     @inline(__always)
@@ -67,7 +81,13 @@ enum Effect {
     /// A dependency of the operation has ended.
     case dependencyEnded(AnyOperation)
     case tell(COQueues.Diagnostic)
+    /// A failure that nobody looked at. The text of the error is the user's code.
+    case tellOfFailure(AnyOperation, Int, OperationState, any Error)
     case release(AnyObject)
+    /// Errors of the user's.
+    case giveUp([Cause], AnyOperation.BadEnd?)
+    /// Closures of the user's.
+    case forget([(number: Int32, handler: @Sendable (CancelReason) -> Void)])
 
     func perform() {
         switch self {
@@ -76,12 +96,23 @@ enum Effect {
         case .wake(let waiter): waiter.wake()
         case .resume(let continuation): continuation.resume()
         case .flush(let buffer): buffer.flush()
-        case .cancel(let task): task.cancel()
+        case .cancel(let task): task.cancelElsewhere()
         case .arm(let timer): timer.arm()
         case .disarm(let timer): timer.disarm()
         case .dependencyEnded(let operation): operation.dependencyEnded()
         case .tell(let diagnostic): COQueues.tell(diagnostic)
-        case .release: break
+        case .tellOfFailure(let operation, let attempt, let state, let error):
+            COQueues.tell(
+                COQueues.Diagnostic(
+                    operation: operation.id, attempt: attempt, state: state,
+                    message: "failed, and nobody looked: \(error)"))
+        case .release, .giveUp, .forget: break
         }
     }
+}
+
+extension Task<Void, Never> {
+    /// Cancels it, in a piece of work of its own: that calls the cancellation handlers of users, which must not run in
+    /// the stack of whoever ends an operation.
+    func cancelElsewhere() { COQueues.run(on: nil) { cancel() } }
 }

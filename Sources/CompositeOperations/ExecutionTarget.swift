@@ -82,12 +82,27 @@ extension DispatchQueue: ExecutionTarget {
     /// Whether the calling code is a block of this queue; false for a global queue.
     public var isCurrent: Bool {
         if label.hasPrefix("com.apple.root.") { return false }
-        // Set now, and found now, also by a block that has begun before.
-        setSpecific(key: Self.mark, value: ObjectIdentifier(self))
-        return Self.getSpecific(key: Self.mark) == ObjectIdentifier(self)
+        return Self.getSpecific(key: mark.key) != nil
     }
 
-    private static let mark = DispatchSpecificKey<ObjectIdentifier>()
+    /// A key for each queue: one for all would be found at the innermost queue alone, and not below it.
+    private final class Mark: Sendable {
+        let key = DispatchSpecificKey<Void>()
+    }
+
+    private static let markOfQueue = DispatchSpecificKey<Mark>()
+    private static let marking = Guarded(())
+
+    private var mark: Mark {
+        Self.marking.withLock { _ in
+            if let mark = getSpecific(key: Self.markOfQueue) { return mark }
+            let mark = Mark()
+            setSpecific(key: Self.markOfQueue, value: mark)
+            // Set now, and found now, also by a block that has begun before.
+            setSpecific(key: mark.key, value: ())
+            return mark
+        }
+    }
 
     /// Sends the turn.
     public func _send(_ operation: AnyOperation) { async { operation.turn() } }

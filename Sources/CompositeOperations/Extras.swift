@@ -9,7 +9,7 @@ final class Extras {
     /// The default queue in force where it was created.
     var scope: COQueues.Scope?
     /// See `AnyOperation.enter`.
-    var formerDomain: Domain?
+    var formerDomains: [Domain] = []
 
     // Handlers, until the end.
     var completion: (@Sendable (AnyOperation) -> Void)?
@@ -74,7 +74,10 @@ final class Extras {
     }
 
     private func endTokens(_ effects: inout Effects) {
-        onCancel = []
+        if !onCancel.isEmpty {
+            effects.add(.forget(onCancel))
+            onCancel = []
+        }
         if let task {
             isTaskCancelled = true
             effects.add(.cancel(task.task))
@@ -83,7 +86,8 @@ final class Extras {
     }
 
     func gateHasMoved(_ operation: AnyOperation, _ effects: inout Effects) {
-        if operation.gateIsOpen { wakeResumed(&effects) }
+        // Asked only where somebody waits: it looks at all gates above, and this is called for everything below.
+        if !resumed.isEmpty, operation.gateIsOpen { wakeResumed(&effects) }
     }
 
     private func wakeResumed(_ effects: inout Effects) {
@@ -128,15 +132,14 @@ final class Extras {
     /// Gives up what is of no use after the end, to be released under no lock. The handlers that are still to be
     /// called are in `notices`.
     private func giveUp(_ effects: inout Effects) {
+        task = nil
+        if options?.keepsBlock == true { return }  // copies are made of it
         effects.add(.release(Leftovers(self)))
         completion = nil
         cancellation = nil
         failure = nil
-        task = nil
-        if options?.keepsBlock != true {
-            scope = nil
-            options = options?.afterTheEnd
-        }
+        scope = nil
+        options = options?.afterTheEnd
     }
 
     /// What has been given up.
@@ -203,6 +206,7 @@ extension AnyOperation {
             extras.isDelivering = !extras.notices.isEmpty
             return extras.isDelivering
         }
+        withExtendedLifetime(notice) {}  // released here, under no lock
         if isMore { deliverNotices() }
     }
 
@@ -240,10 +244,6 @@ extension AnyOperation {
         guard let error = badEnd?.error, COQueues.hasSink, !isChild,
             extras.map({ !$0.isObserved && $0.awaiters.isEmpty && $0.waiters.isEmpty }) ?? true
         else { return }
-        effects.add(
-            .tell(
-                COQueues.Diagnostic(
-                    operation: id, attempt: Int(machine.attempt), state: label,
-                    message: "failed, and nobody looked: \(error)")))
+        effects.add(.tellOfFailure(self, Int(machine.attempt), label, error))
     }
 }

@@ -91,8 +91,10 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
         let (options, scope, completion, cancellation, failure) = look {
             (extras?.options, extras?.scope, extras?.completion, extras?.cancellation, extras?.failure)
         }
-        guard options != nil || scope != nil || completion != nil || cancellation != nil || failure != nil
-        else {
+        // Not the default queue of whoever copies.
+        if copy.extras == nil, options == nil, scope == nil, completion == nil, cancellation == nil,
+            failure == nil
+        {
             return
         }
         let made = copy.ensureExtras()

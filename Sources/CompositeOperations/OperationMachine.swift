@@ -13,45 +13,47 @@
 //   I5  nothing follows a terminal state.
 
 /// The state of one operation.
-struct OperationMachine: Sendable {
-    enum Phase: UInt8, Comparable, Sendable {
+package struct OperationMachine: Sendable {
+    package enum Phase: UInt8, Comparable, Sendable {
         case ready, queued, executing, deciding, delayed, ending, finished, failed, cancelled
 
-        static func < (left: Phase, right: Phase) -> Bool { left.rawValue < right.rawValue }
+        package static func < (left: Phase, right: Phase) -> Bool { left.rawValue < right.rawValue }
     }
 
-    enum End: UInt8, Sendable {
+    package enum End: UInt8, Sendable {
         case finished, failed, cancelled
     }
 
-    private(set) var phase = Phase.ready
+    package private(set) var phase = Phase.ready
     /// How it ends; means something when it is decided.
-    private(set) var end = End.finished
+    package private(set) var end = End.finished
     /// Its own gate. Those above it are not its business.
-    private(set) var isGateClosed = false
-    private(set) var isPosted = false
+    package private(set) var isGateClosed = false
+    package private(set) var isPosted = false
     /// Delayed: the pause is not over.
-    private(set) var isPaused = false
+    package private(set) var isPaused = false
     /// Delayed: goes on without its block, with the children it has.
-    private(set) var isAwakening = false
+    package private(set) var isAwakening = false
     /// Delayed: begins when the composite around it does.
-    private(set) var isHeldBack = false
+    package private(set) var isHeldBack = false
     /// The attempt has begun, and neither ended nor been given up.
-    private(set) var isLive = false
+    package private(set) var isLive = false
     /// Blocks that are out: begun, and not returned.
-    private(set) var out: Int32 = 0
-    private(set) var attempt: Int32 = 0
-    private(set) var runs: Int32 = 0
-    private(set) var pending: Int32 = 0
+    package private(set) var out: Int32 = 0
+    package private(set) var attempt: Int32 = 0
+    package private(set) var runs: Int32 = 0
+    package private(set) var pending: Int32 = 0
 
-    var isDecided: Bool { phase >= .ending }
-    var isTerminal: Bool { phase > .ending }
-    var isQuiescent: Bool { pending == 0 }
+    package var isDecided: Bool { phase >= .ending }
+    package var isTerminal: Bool { phase > .ending }
+    package var isQuiescent: Bool { pending == 0 }
+
+    package init() {}
 
     // MARK: Start
 
     /// - Returns: whether it was ready.
-    mutating func start() -> Bool {
+    package mutating func start() -> Bool {
         guard phase == .ready else { return false }
         phase = .queued
         if attempt == 0 { attempt = 1 }  // a child that was never begun keeps its number
@@ -59,15 +61,15 @@ struct OperationMachine: Sendable {
     }
 
     /// Its turn may come: it is queued, and neither a gate nor a dependency holds it.
-    func isDue(gateIsOpen: Bool) -> Bool { phase == .queued && !isPosted && gateIsOpen }
+    package func isDue(gateIsOpen: Bool) -> Bool { phase == .queued && !isPosted && gateIsOpen }
 
     /// A turn is sent to the target.
-    mutating func post() {
+    package mutating func post() {
         precondition(phase == .queued && !isPosted)
         isPosted = true
     }
 
-    enum Turn {
+    package enum Turn {
         /// The block is to be called; the block and the attempt count as pending.
         case begins
         /// A gate was closed meanwhile; whoever opens it posts again.
@@ -77,7 +79,7 @@ struct OperationMachine: Sendable {
     }
 
     /// The turn has come.
-    mutating func turn(gateIsOpen: Bool) -> Turn {
+    package mutating func turn(gateIsOpen: Bool) -> Turn {
         guard phase == .queued, isPosted else { return .isVoid }
         isPosted = false
         guard gateIsOpen else { return .waits }
@@ -90,14 +92,14 @@ struct OperationMachine: Sendable {
     }
 
     /// The turn cannot come: the target refused it.
-    mutating func turnIsRefused() -> Bool {
+    package mutating func turnIsRefused() -> Bool {
         guard phase == .queued, isPosted else { return false }
         isPosted = false
         return true
     }
 
     /// A block has returned. The caller lowers `pending`.
-    mutating func leave() {
+    package mutating func leave() {
         precondition(out > 0)
         out -= 1
     }
@@ -105,13 +107,13 @@ struct OperationMachine: Sendable {
     // MARK: Pending
 
     /// - Returns: whether it was quiescent before.
-    mutating func hold(_ count: Int32 = 1) -> Bool {
+    package mutating func hold(_ count: Int32 = 1) -> Bool {
         pending += count
         return pending == count
     }
 
     /// - Returns: whether it is quiescent now.
-    mutating func letGo(_ count: Int32 = 1) -> Bool {
+    package mutating func letGo(_ count: Int32 = 1) -> Bool {
         precondition(pending >= count)
         pending -= count
         return pending == 0
@@ -123,7 +125,7 @@ struct OperationMachine: Sendable {
     ///
     /// - Parameter number: the attempt that asks for it; nil: whoever holds the handle.
     /// - Returns: how many units of `pending` that frees, to be let go by the caller; nil: refused.
-    mutating func decide(_ end: End, number: Int32? = nil) -> Int32? {
+    package mutating func decide(_ end: End, number: Int32? = nil) -> Int32? {
         guard canEnd(number) else { return nil }
         phase = .ending
         self.end = end
@@ -135,7 +137,7 @@ struct OperationMachine: Sendable {
     }
 
     /// Whether an end would be accepted. An attempt that a decision is asked about is over for its own block.
-    func canEnd(_ number: Int32?) -> Bool {
+    package func canEnd(_ number: Int32?) -> Bool {
         !isDecided && (number == nil || (number == attempt && phase != .deciding))
     }
 
@@ -146,7 +148,7 @@ struct OperationMachine: Sendable {
     }
 
     /// The outcome is delivered.
-    mutating func settle() {
+    package mutating func settle() {
         precondition(phase == .ending && pending == 0)
         switch end {
         case .finished: phase = .finished
@@ -160,13 +162,13 @@ struct OperationMachine: Sendable {
     /// A decision is asked for.
     ///
     /// - Returns: whether the attempt goes on until it is made; false: refused.
-    mutating func ask() -> Bool {
+    package mutating func ask() -> Bool {
         guard phase == .executing else { return false }
         phase = .deciding
         return true
     }
 
-    enum Redo {
+    package enum Redo {
         /// From an executing or deciding attempt, with the block.
         case rerun
         /// From a deciding attempt, with the children.
@@ -176,7 +178,7 @@ struct OperationMachine: Sendable {
     /// A new attempt, after a pause and when the old one has left.
     ///
     /// - Returns: as ``decide(_:number:)``.
-    mutating func redo(_ how: Redo, paused: Bool, number: Int32? = nil) -> Int32? {
+    package mutating func redo(_ how: Redo, paused: Bool, number: Int32? = nil) -> Int32? {
         guard phase == .deciding || (phase == .executing && how == .rerun), number == nil || number == attempt
         else { return nil }
         phase = .delayed
@@ -188,7 +190,7 @@ struct OperationMachine: Sendable {
     }
 
     /// A composite around it, which is not settled, takes its end back. It begins when that one begins.
-    mutating func reawaken(_ how: Redo) {
+    package mutating func reawaken(_ how: Redo) {
         precondition(phase == .ending && end != .finished)
         if runs == 0 {
             phase = .ready
@@ -203,7 +205,7 @@ struct OperationMachine: Sendable {
     /// The composite around it begins: so may it.
     ///
     /// - Returns: whether it was held back, or not begun.
-    mutating func begin() -> Bool {
+    package mutating func begin() -> Bool {
         switch phase {
         case .ready: return start()
         case .delayed where isHeldBack:
@@ -213,13 +215,13 @@ struct OperationMachine: Sendable {
         }
     }
 
-    mutating func pauseIsOver(number: Int32) -> Bool {
+    package mutating func pauseIsOver(number: Int32) -> Bool {
         guard phase == .delayed, isPaused, number == attempt else { return false }
         isPaused = false
         return true
     }
 
-    enum Next {
+    package enum Next {
         /// Not yet.
         case waits
         /// It is queued, for its block.
@@ -229,7 +231,7 @@ struct OperationMachine: Sendable {
     }
 
     /// What follows a delay that is over, when the old blocks have left.
-    mutating func proceed(gateIsOpen: Bool) -> Next {
+    package mutating func proceed(gateIsOpen: Bool) -> Next {
         guard phase == .delayed, !isPaused, !isHeldBack, pending == 0 else { return .waits }
         guard isAwakening else {
             phase = .queued
@@ -245,27 +247,27 @@ struct OperationMachine: Sendable {
 
     // MARK: Gate
 
-    mutating func suspend() -> Bool {
+    package mutating func suspend() -> Bool {
         guard !isDecided, !isGateClosed else { return false }
         isGateClosed = true
         return true
     }
 
-    mutating func resume() -> Bool {
+    package mutating func resume() -> Bool {
         guard !isDecided, isGateClosed else { return false }
         isGateClosed = false
         return true
     }
 
     /// The gate of an operation that is settled holds nothing any more.
-    mutating func openAtEnd() -> Bool {
+    package mutating func openAtEnd() -> Bool {
         defer { isGateClosed = false }
         return isGateClosed
     }
 
     // MARK: Label
 
-    func state(gateIsOpen: Bool) -> OperationState {
+    package func state(gateIsOpen: Bool) -> OperationState {
         switch phase {
         case .ready: gateIsOpen ? .ready : .suspended
         case .queued: gateIsOpen ? .queued : .suspended

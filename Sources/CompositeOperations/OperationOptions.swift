@@ -79,7 +79,7 @@ public struct OperationOptions: Sendable {
         set { fields.deadline = newValue }
     }
 
-    /// The block is kept after the end, so that `copy()` has one then, too.
+    /// Block and closures are kept after the end, so that `copy()` has them then, too.
     public var keepsBlock: Bool {
         get { box?.fields.keepsBlock ?? false }
         set { fields.keepsBlock = newValue }
@@ -194,7 +194,10 @@ public struct COOperationResolver: Sendable {
         case .custom(let pause): return max(pause(attempt), .zero)
         case .exponential(let first, let factor, let limit, let jitter):
             var pause = first
-            for _ in 1..<max(attempt, 1) where pause < limit { pause = pause * factor }
+            // Not beyond the limit, where the product may be no Duration.
+            for _ in 1..<max(attempt, 1) where pause < limit {
+                pause = pause > limit / factor ? limit : pause * factor
+            }
             pause = max(.zero, min(pause, limit))
             return jitter == 0 ? pause : pause * (1 - Double.random(in: 0...jitter))
         }

@@ -37,7 +37,7 @@ final class OperationTimer: @unchecked Sendable {
             state.task = task
             return state.isDisarmed
         }) {
-            task.cancel()
+            cancel(task)
         }
     }
 
@@ -46,7 +46,12 @@ final class OperationTimer: @unchecked Sendable {
             state.isDisarmed = true
             return state.task
         }
-        task?.cancel()
+        if let task { cancel(task) }
+    }
+
+    /// A clock of a user's has code of the user's for the end of a sleep.
+    private func cancel(_ task: Task<Void, Never>) {
+        if clock is ContinuousClock { task.cancel() } else { task.cancelElsewhere() }
     }
 
     private func fire() { operation?.timeIsOver(kind) }

@@ -11,8 +11,13 @@ final class Waiter: ExecutionTarget {
     private let state = Guarded(State())
 
     private struct State {
-        /// The counter stands at one: nothing has happened since the waiter looked.
+        /// It sleeps, or is about to: nothing has happened since it looked. Without the main queue, the counter stands
+        /// at one then.
         var isArmed = false
+        /// It sleeps by serving the main queue; nil: it has not slept yet.
+        var servesMainQueue: Bool?
+        /// Something has happened, and a waiter that serves the main queue has not looked yet.
+        var isUnseen = false
         var isOver = false
         var work: [COQueues.Work] = []
     }
@@ -28,48 +33,89 @@ final class Waiter: ExecutionTarget {
     func wake() { signal { $0.isOver = true } }
 
     /// A turn. The destination's own thread would wait for itself: so it takes the turn here.
+    ///
+    /// Where nobody waits, as with a child, which its composite starts, the built-in scheduler takes it.
     func submit(_ work: COQueues.Work) {
-        if let destination, !isInline.load(ordering: .relaxed) {
-            destination.submit(work)
-        } else {
+        if isInline.load(ordering: .relaxed) {
             signal { $0.work.append(work) }
+        } else {
+            (destination ?? Scheduler.shared).submit(work)
         }
     }
 
     private let isInline = Atomic(false)
 
-    /// The calling thread will wait.
-    func prepare() { isInline.store(destination?.isCurrent ?? true, ordering: .relaxed) }
+    /// Whether the calling thread has to take the turns, when it waits.
+    var takesTurns: Bool { destination?.isCurrent ?? true }
+
+    /// The operation has been started by a thread that will wait; before its first turn is sent.
+    func prepare(takingTurns: Bool) { isInline.store(takingTurns, ordering: .relaxed) }
 
     var isCurrent: Bool { false }
 
     private func signal(_ change: (inout State) -> Void) {
-        let isToLeave = state.withLock { state in
+        let sleepsInMainQueue = state.withLock { state -> Bool? in
             change(&state)
-            defer { state.isArmed = false }
-            return state.isArmed
+            guard state.isArmed else { return nil }
+            state.isArmed = false
+            state.isUnseen = state.servesMainQueue == true
+            return state.isUnseen
         }
-        if isToLeave { counter.leave() }
+        guard let sleepsInMainQueue else { return }
+        if sleepsInMainQueue { MainQueue.wake(self) } else { counter.leave() }
     }
 
-    /// Runs turns until the outcome is there, or the time is over.
+    /// See ``MainQueue``.
+    var isUnseen: Bool { state.withLock { $0.isUnseen } }
+
+    /// Runs turns until the outcome is there, or the time is over; on the main thread also what is in the main queue.
     ///
+    /// - Parameter operation: for which it waits.
     /// - Returns: whether the outcome is there.
     @available(*, noasync)
-    func serve(until deadline: ContinuousClock.Instant?) -> Bool {
+    func serve(until deadline: ContinuousClock.Instant?, for operation: AnyOperation) -> Bool {
         while true {
-            let (work, isOver) = state.withLock { state in
+            let (work, isOver, servesMainQueue) = state.withLock { state in
                 defer { state.work = [] }
-                if state.work.isEmpty, !state.isOver, !state.isArmed {
+                state.isUnseen = false
+                if state.work.isEmpty, !state.isOver, !state.isArmed,
+                    let servesMainQueue = state.servesMainQueue
+                {
                     state.isArmed = true
-                    counter.enter()
+                    if !servesMainQueue { counter.enter() }
                 }
-                return (state.work, state.isOver)
+                return (state.work, state.isOver, state.servesMainQueue)
             }
             for piece in work { piece.run() }
             if !work.isEmpty { continue }
             if isOver { return true }
+            guard let servesMainQueue else {
+                // What it serves to find out may be what the waiter waits for: so it looks again.
+                let canServe = canServeMainQueue(for: operation)
+                state.withLock { $0.servesMainQueue = canServe }
+                continue
+            }
+            if servesMainQueue {
+                if MainQueue.serve(until: deadline) { continue }
+                return state.withLock { state in
+                    state.isArmed = false
+                    state.isUnseen = false
+                    return state.isOver
+                }
+            }
             guard sleep(until: deadline) else { return state.withLock { $0.isOver } }
+        }
+    }
+
+    private func canServeMainQueue(for operation: AnyOperation) -> Bool {
+        switch MainQueue.service() {
+        case .isNotOurs: return false
+        case .isServed: return true
+        case .standsStill(let why):
+            operation.change { effects in
+                _ = operation.refuse("to serve the main queue while its thread waits: \(why)", &effects)
+            }
+            return false
         }
     }
 
@@ -98,7 +144,7 @@ extension AnyOperation {
             extras.waiters.append(waiter)
             return false
         }
-        if isOver || waiter.serve(until: deadline) { return true }
+        if isOver || waiter.serve(until: deadline, for: self) { return true }
         look { extras?.waiters.removeAll { $0 === waiter } }
         return isEnded
     }

@@ -3,6 +3,9 @@ internal import CScheduler
 // A job is one word, and so is its executor: an operation carries both without an allocation. Jobs are run
 // also when they are cancelled or refused by a shutdown, because a task that is never run to its end never
 // tells its parent.
+//
+// The runtime refers to an executor without holding it. A job can run, and give up the last reference to its executor,
+// before the call that enqueued it has returned; so each call holds its executor until then.
 
 extension Scheduler: TaskExecutor {
     /// Runs a job of a task that prefers this scheduler.
@@ -10,6 +13,8 @@ extension Scheduler: TaskExecutor {
     /// - Complexity: O(1), lock-free, allocates nothing. When this scheduler is shut down the job runs on
     ///   ``shared``.
     public func enqueue(_ job: consuming ExecutorJob) {
+        let held = unsafe Unmanaged.passRetained(self)
+        defer { unsafe held.release() }
         var operation = unsafe jobOperation(UnownedJob(job), on: self, run: runTaskJob)
         var status = unsafe csched_submit_exempt(handle, &operation)
         if status == .closed, self !== Scheduler.shared {
@@ -25,6 +30,8 @@ extension SerialLane: SerialExecutor {
     /// - Complexity: O(1), lock-free, one allocation. When the scheduler is shut down the job runs on
     ///   ``Scheduler/shared``, still one at a time.
     public func enqueue(_ job: consuming ExecutorJob) {
+        let held = unsafe Unmanaged.passRetained(self)
+        defer { unsafe held.release() }
         var operation = unsafe jobOperation(UnownedJob(job), on: self, run: runLaneJob)
         var status = unsafe csched_lane_submit(handle, &operation)
         if status == .closed {

@@ -1,5 +1,12 @@
 import Foundation
 
+/// A compiler did not end: nothing can be said of what it was to compile.
+private struct CompilerTimeout: Error, CustomStringConvertible {
+    let file: String
+    let seconds: Int
+    var description: String { "the compiler did not end within \(seconds) s: \(file)" }
+}
+
 /// Builds the explorer with a mutated core, and runs scenarios in it.
 struct Laboratory {
     let root: URL
@@ -40,8 +47,10 @@ struct Laboratory {
         let search = [mutated?.path, "CScheduler/src", "CScheduler/include"].compactMap { $0 }.map {
             "-I\($0)"
         }
+        let seconds = 120
         let result = try run(
-            "clang", Self.flags + search + ["-c", file.path, "-o", object.path], seconds: 120)
+            "clang", Self.flags + search + ["-c", file.path, "-o", object.path], seconds: seconds)
+        guard result.status != nil else { throw CompilerTimeout(file: file.path, seconds: seconds) }
         guard result.status == 0 else { throw Failure(result.output) }
     }
 

@@ -104,7 +104,7 @@ import Testing
             }
             let told = Count()
             operation.onOutcome { _ in told.add() }
-            hasBegun.wait()
+            await hasBegun.opened()
             #expect(end(operation))
             #expect(operation.state == .ending)
             #expect(operation.result == nil)
@@ -150,7 +150,7 @@ import Testing
                     inside.open()
                 }
             }
-            inside.wait()
+            await inside.opened()
             #expect(await eventually { begun.value == 3 })
             if isCancelledFromOutside {
                 #expect(root.cancel())

@@ -87,6 +87,8 @@ final class Node: Sendable {
     let cancellations = Count()
     let outcomes = Log<Outcome<Void>>()
     private let handle = Locked<OperationHandle<Void>?>(nil)
+    private let onEach = Locked<@Sendable (Node) -> Void>({ _ in })
+    private let onCompletion = Locked<@Sendable () -> Void>({})
 
     init(_ shape: Shape, violations: Log<String> = Log()) {
         self.shape = shape
@@ -118,7 +120,16 @@ final class Node: Sendable {
     }
 
     /// Makes and starts the operation, as a root.
-    func start() {
+    ///
+    /// - Parameters:
+    ///   - onCompletion: called in its completion closure.
+    ///   - onEach: called in each handler of each node.
+    func start(
+        onCompletion: @escaping @Sendable () -> Void = {},
+        onEach: @escaping @Sendable (Node) -> Void = { _ in }
+    ) {
+        self.onCompletion.withLock { $0 = onCompletion }
+        for node in all { node.onEach.withLock { $0 = onEach } }
         switch shape {
         case .leaf(let end, let place):
             switch body(end) {
@@ -130,18 +141,29 @@ final class Node: Sendable {
         case .cascade(_, let place):
             observe(
                 cascadeOperation(on: Self.target(place), registering()) {
-                    self.completions.add()
+                    self.hasCompleted()
                 } cancellation: { _ in
-                    self.cancellations.add()
+                    self.wasAsked()
                 })
         case .transaction(_, let place):
             observe(
                 transactionalOperation(on: Self.target(place), registering()) {
-                    self.completions.add()
+                    self.hasCompleted()
                 } cancellation: { _ in
-                    self.cancellations.add()
+                    self.wasAsked()
                 })
         }
+    }
+
+    private func hasCompleted() {
+        completions.add()
+        onCompletion.withLock { $0 }()
+        onEach.withLock { $0 }(self)
+    }
+
+    private func wasAsked() {
+        cancellations.add()
+        onEach.withLock { $0 }(self)
     }
 
     private func register(in scope: some CompositeScope) {
@@ -155,16 +177,16 @@ final class Node: Sendable {
         case .cascade(_, let place):
             observe(
                 scope.cascadeOperation(on: Self.target(place), registering()) {
-                    self.completions.add()
+                    self.hasCompleted()
                 } cancellation: { _ in
-                    self.cancellations.add()
+                    self.wasAsked()
                 })
         case .transaction(_, let place):
             observe(
                 scope.transactionalOperation(on: Self.target(place), registering()) {
-                    self.completions.add()
+                    self.hasCompleted()
                 } cancellation: { _ in
-                    self.cancellations.add()
+                    self.wasAsked()
                 })
         }
     }
@@ -217,6 +239,7 @@ final class Node: Sendable {
         handle.withLock { $0 = operation }
         operation.onOutcome { [self] outcome in
             outcomes.add(outcome)
+            defer { onEach.withLock { $0 }(self) }
             for node in all {
                 guard let operation = node.operation else { continue }
                 if !operation.isEnded { violations.add("\(operation) has not ended when \(self) has") }
@@ -269,6 +292,11 @@ func racing<Result: Sendable>(_ count: Int, _ body: @escaping @Sendable (Int) ->
     await withCheckedContinuation { continuation in
         elsewhere.async { continuation.resume(returning: concurrently(count, body)) }
     }
+}
+
+extension Gate {
+    /// Waits without blocking one of Swift's threads, which are few.
+    func opened() async { _ = await eventually { wait(timeout: .zero) } }
 }
 
 /// A target that keeps what it is given until somebody has it run: so a test decides when a turn or a handler comes.

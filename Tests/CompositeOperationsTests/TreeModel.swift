@@ -6,7 +6,7 @@
 // what commands from outside meet.
 
 /// How an operation ended.
-enum Ending: Hashable, Sendable, CustomStringConvertible {
+enum ModelEnding: Hashable, Sendable, CustomStringConvertible {
     case finished(Int)
     case failed(node: Int)
     case refused
@@ -32,7 +32,7 @@ enum Ending: Hashable, Sendable, CustomStringConvertible {
 struct TreeModel {
     /// One operation made for a node: with each run of the block around it there is another one.
     struct Expected: Equatable, CustomStringConvertible {
-        var ending: Ending
+        var ending: ModelEnding
         var attempt: Int
         var runs: Int
         /// Calls of the handler for cancellation.
@@ -91,7 +91,7 @@ private final class Modelled {
     var decisions = 0
     /// The attempt in which its handler was called last.
     var asked = 0
-    var ending: Ending?
+    var ending: ModelEnding?
     /// Those of the current epoch.
     var children: [Modelled] = []
     var hasThrown = false
@@ -127,7 +127,7 @@ private struct Evaluation {
     }
 
     /// Runs what is not decided, until it is.
-    mutating func run(_ operation: Modelled) throws -> Ending {
+    mutating func run(_ operation: Modelled) throws -> ModelEnding {
         if operation.attempt == 0 { operation.attempt = 1 }
         let ending =
             switch operation.node.body {
@@ -140,7 +140,7 @@ private struct Evaluation {
 
     // MARK: Leaves
 
-    private mutating func run(_ operation: Modelled, _ leaf: TreePlan.Leaf) -> Ending {
+    private mutating func run(_ operation: Modelled, _ leaf: TreePlan.Leaf) -> ModelEnding {
         let id = operation.node.id
         while true {
             let run = begin(operation)
@@ -168,7 +168,7 @@ private struct Evaluation {
 
     // MARK: Composites
 
-    private mutating func run(_ operation: Modelled, _ composite: TreePlan.Composite) throws -> Ending {
+    private mutating func run(_ operation: Modelled, _ composite: TreePlan.Composite) throws -> ModelEnding {
         while true {
             if !operation.isAwakening {
                 let run = begin(operation)
@@ -182,7 +182,7 @@ private struct Evaluation {
             }
             operation.isAwakening = false
             let cause =
-                if operation.hasThrown { Ending.failed(node: operation.node.id) } else {
+                if operation.hasThrown { ModelEnding.failed(node: operation.node.id) } else {
                     try runChildren(of: operation, composite)
                 }
             guard let cause else { return .finished(operation.node.value ?? 0) }
@@ -198,7 +198,7 @@ private struct Evaluation {
 
     /// - Returns: how the first child ended that did not finish.
     private mutating func runChildren(of operation: Modelled, _ composite: TreePlan.Composite) throws
-        -> Ending?
+        -> ModelEnding?
     {
         var next = 0
         while next < operation.children.count {  // which may grow
@@ -247,11 +247,13 @@ private struct Evaluation {
     // MARK: Decisions
 
     private enum Decided {
-        case ended(Ending), awake, rerun
+        case ended(ModelEnding), awake, rerun
     }
 
-    private func decide(_ operation: Modelled, _ composite: TreePlan.Composite, _ cause: Ending) -> Decided {
-        let byCause: Ending = if case .failed = cause { cause } else { .cancelled(.child) }
+    private func decide(_ operation: Modelled, _ composite: TreePlan.Composite, _ cause: ModelEnding)
+        -> Decided
+    {
+        let byCause: ModelEnding = if case .failed = cause { cause } else { .cancelled(.child) }
         guard let handler = composite.handler else {
             guard let resolver = composite.resolver else { return .ended(byCause) }
             return resolve(operation, resolver, byCause)
@@ -267,7 +269,9 @@ private struct Evaluation {
         }
     }
 
-    private func resolve(_ operation: Modelled, _ resolver: TreePlan.Resolver, _ byCause: Ending) -> Decided {
+    private func resolve(_ operation: Modelled, _ resolver: TreePlan.Resolver, _ byCause: ModelEnding)
+        -> Decided
+    {
         if resolver.allows(after: operation.attempt) {
             return resolver.reruns || operation.hasThrown ? .rerun : .awake
         }
@@ -423,7 +427,7 @@ extension TreeRecord {
         return found
     }
 
-    private func objectionsToChildren(of entry: Operation, _ ending: Ending) -> [String] {
+    private func objectionsToChildren(of entry: Operation, _ ending: ModelEnding) -> [String] {
         let children = (entry.children.last ?? []).map { operations[$0] }
             .filter { !$0.isForgotten && $0.ending != .refused && $0.ending != nil }
         switch ending {

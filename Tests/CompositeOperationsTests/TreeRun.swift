@@ -38,9 +38,9 @@ struct TreeRecord: Sendable {
         /// Of each run of its block.
         var children: [[Int]] = []
         /// Told by `onOutcome`, and when.
-        var outcomes: [(ending: Ending, time: Int)] = []
+        var outcomes: [(ending: ModelEnding, time: Int)] = []
         /// As the handle has it at the end; nil: there is no handle any more.
-        var ending: Ending?
+        var ending: ModelEnding?
         var attempt: Int?
         var numberOfRuns: Int?
         var decisions: [Int] = []
@@ -88,7 +88,7 @@ final class TreeRun: Sendable {
         var handle: AnyOperation?
         weak var weakHandle: AnyOperation?
         /// Reads its result.
-        var ending: (@Sendable () -> Ending?)?
+        var ending: (@Sendable () -> ModelEnding?)?
     }
 
     private struct State {
@@ -187,7 +187,7 @@ final class TreeRun: Sendable {
         if isLast { isOver.open() }
     }
 
-    private func told(_ operation: Int, _ ending: Ending) {
+    private func told(_ operation: Int, _ ending: ModelEnding) {
         let time = now()
         let (handle, below) = state.withLock { state in
             state.record.operations[operation].outcomes.append((ending, time))
@@ -206,7 +206,7 @@ final class TreeRun: Sendable {
         oneLess()
     }
 
-    private static func ending<Value>(_ outcome: Outcome<Value>) -> Ending {
+    private static func ending<Value>(_ outcome: Outcome<Value>) -> ModelEnding {
         switch outcome {
         case .finished(let value): return .finished(value as? Int ?? 0)
         case .failed(let error as TestError): return .failed(node: error.number)
@@ -215,7 +215,7 @@ final class TreeRun: Sendable {
         }
     }
 
-    private static func kind(_ reason: CancelReason) -> Ending.CancelKind {
+    private static func kind(_ reason: CancelReason) -> ModelEnding.CancelKind {
         switch reason.kind {
         case .requested: .requested
         case .child: .child

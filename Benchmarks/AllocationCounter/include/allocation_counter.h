@@ -10,6 +10,7 @@ typedef struct {
     uint64_t allocations;
     uint64_t deallocations;
     uint64_t bytes; ///< allocated, as the allocator rounds them
+    uint64_t freed; ///< bytes, also of what had been allocated before
 } allocation_counts;
 
 /// To be called before the process has a second thread: a thread that ends just after jemalloc's hooks

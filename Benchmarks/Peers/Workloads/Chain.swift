@@ -30,6 +30,43 @@ private struct ChainStep<P: Pool>: Job {
     }
 }
 
+/// W6 in a serial place: all steps are submitted at once, and the place keeps them in order.
+func chainInOnePlace(_ pool: some ThreadPool, steps: Int) throws -> Sample {
+    let end = ChainEnd()
+    let place = try pool.lanes(1)[0]
+    let state = Slots(count: 2)
+    let start = now_ns()
+    for step in 0..<steps { place.submit(SerialStep(state: state, step: step, steps: steps, end: end)) }
+    end.wait()
+    let stop = now_ns()
+    return Sample(from: start, to: stop, operations: steps, checksum: end.value)
+}
+
+/// Adds its mark if all steps before have run. Whoever waits for the end keeps state and end.
+struct SerialStep: Job {
+    nonisolated(unsafe) private let state: UnsafeMutablePointer<UInt64>
+    private let step: Int
+    private let steps: Int
+    unowned(unsafe) private let end: ChainEnd?
+
+    /// - Parameters:
+    ///   - state: the number of steps that have run, and the sum of their marks.
+    ///   - end: reached by the last step; nil: somebody else tells the end.
+    init(state: Slots, step: Int, steps: Int, end: ChainEnd?) {
+        self.state = state.address(of: 0)
+        self.step = step
+        self.steps = steps
+        self.end = end
+    }
+
+    @inline(__always)
+    func run() {
+        if state[0] == UInt64(step) { state[1] &+= Workload.mark(step) }
+        state[0] += 1
+        if step + 1 == steps { end?.reach(state[1]) }
+    }
+}
+
 /// What the last operation leaves for the thread that waits.
 ///
 /// Sendable: written before the semaphore is signalled, read after it was waited for.

@@ -19,6 +19,33 @@ func pendingMemory(_ pool: some PausablePool, count: Int) throws -> Sample {
     return memory.sample(from: start, to: stop, operations: count, checksum: slots.checksum)
 }
 
+/// W20 for a group made by hand.
+func pendingGroup(_ pool: some PausablePool, count: Int) throws -> Sample {
+    let slots = Slots(count: count)
+    pool.pause()
+    var memory = LiveBytes()
+    let start = now_ns()
+    let stop = try pendingGroup(pool, slots, &memory)
+    memory.noteDrained()
+    return memory.sample(from: start, to: stop, operations: count, checksum: slots.checksum)
+}
+
+/// The group is released when this returns.
+private func pendingGroup(_ pool: some PausablePool, _ slots: Slots, _ memory: inout LiveBytes) throws -> Int
+{
+    let group = HandMadeGroup(count: slots.count)
+    let batch = try pool.batch(of: slots.count)
+    for index in 0..<slots.count {
+        pool.submit(group.child(Mark(slots: slots, index: index)), in: batch)
+    }
+    memory.notePending()
+    pool.unpause()
+    pool.wait(for: batch)
+    let stop = now_ns()
+    withExtendedLifetime(group) {}
+    return stop
+}
+
 /// The bytes that are allocated and not freed, by the accounts of the process's allocator: jemalloc's where
 /// it is linked, the C library's else.
 struct LiveBytes {
@@ -42,9 +69,9 @@ struct LiveBytes {
         return sample
     }
 
-    /// What stays: a pool that reclaims on a thread of its own, or after a grace period, gets 100 ms for it.
+    /// What stays: a pool that reclaims on a thread of its own, or after a grace period, gets 50 ms for it.
     private static func settled() -> Int {
-        sleep(until: now_ns() + 100_000_000)
+        sleep(until: now_ns() + 50_000_000)
         return now()
     }
 

@@ -64,15 +64,19 @@ extension Pool {
         case "W0": emptySample()
         case "W1": try submitFromOutside(self, count: n)
         case "W3": try spawnFromInside(self, count: n)
-        case "W6": try chain(steps: n)
+        case "W5": try groupByHand(self, count: n)
+        case "W6", "W6-cascade": try chain(steps: n)
+        case "W7": stagesByHand(self, width: n)
         case "W9": try forkJoin(n: n)
+        case "W10": skynetByCounting(self, leaves: n)
+        case "W15-rerun", "W15-rebuild": try runsByChain(self, runs: n)
         default: throw PeerError("The peer '\(Self.name)' has no workload '\(workload)'.")
         }
     }
 }
 
 extension ThreadPool {
-    static func notApplicable(_ workload: String) -> String? { nil }
+    static func notApplicable(_ workload: String) -> String? { withoutGroups(workload) }
 
     func run(_ workload: String, n: Int) throws -> Sample { try runOnThreads(workload, n: n) }
 
@@ -80,6 +84,7 @@ extension ThreadPool {
     func runOnThreads(_ workload: String, n: Int) throws -> Sample {
         switch workload {
         case "W2": submitFromOutside(self, threads: n, count: Workload.submissionsOfAllThreads)
+        case "W6-serial": try chainInOnePlace(self, steps: n)
         case "W11": try pingPong(self, rounds: n)
         case "W12": wakeUp(interval_ns: 1_000_000, count: n) { submit($0) }
         case "W13": idleCost(count: n) { submit($0) }
@@ -89,9 +94,30 @@ extension ThreadPool {
 }
 
 extension PausablePool {
-    func run(_ workload: String, n: Int) throws -> Sample {
-        workload == "W20" ? try pendingMemory(self, count: n) : try runOnThreads(workload, n: n)
+    func run(_ workload: String, n: Int) throws -> Sample { try runPausing(workload, n: n) }
+
+    /// All workloads.
+    func runPausing(_ workload: String, n: Int) throws -> Sample {
+        switch workload {
+        case "W14-0", "W14-1", "W14-50":
+            try stormByHand(self, count: n, begun: Workload.started(workload, of: n))
+        case "W15-suspend": try resumption(self, count: n)
+        case "W20", "W20-leaf", "W20-queued": try pendingMemory(self, count: n)
+        case "W20-child": try pendingGroup(self, count: n)
+        default: try runOnThreads(workload, n: n)
+        }
     }
+}
+
+/// Why a peer that runs closures cannot run a workload.
+func withoutGroups(_ workload: String) -> String? {
+    workload == "W20-composite" ? "Nothing of it waits to declare what belongs to it." : nil
+}
+
+/// Why a peer whose threads can only be occupied cannot run a workload.
+func withoutSuspension(_ workload: String) -> String? {
+    workload == "W15-suspend"
+        ? "It cannot be suspended: its threads can only be kept busy." : withoutGroups(workload)
 }
 
 /// What a peer cannot do, in a sentence.

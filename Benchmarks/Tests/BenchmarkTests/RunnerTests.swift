@@ -12,6 +12,8 @@ import Testing
         (["run", "--threads", "0"], "The number of threads must be at least 1, not 0."),
         (["run", "--smoke", "--thorough"], "'--thorough' and '--smoke' exclude each other."),
         (["run", "--limit", "0"], "The limit must be more than 0 seconds"),
+        (["run", "--sizes", "10,0"], "A size must be at least 1, not 0."),
+        (["run", "--sizes", "10,many"], "'many' is no size."),
         (["run", "--seed", "x"], "The value 'x' is invalid for '--seed <seed>'"),
         (["compare", "none.json", "none.json"], "The file 'none.json' cannot be read."),
         (["report", "bad.json"], "The file 'bad.json' is not the JSON of a benchmark run."),
@@ -81,6 +83,23 @@ import Testing
             let same = try program.run(["compare", ".benchmarks/latest.json", ".benchmarks/latest.json"])
             #expect(same.status == 0 && same.output.contains("W9"))
             #expect(try program.run(["check", ".benchmarks/latest.json"]).output.contains("All gates hold."))
+        }
+    }
+
+    @Test func `what is left of a cancelled or pending tree is counted, and nothing is`() throws {
+        try Program.inFolder { program in
+            let run = try program.run([
+                "run", "--smoke", "--filter", "W14,W20-queued", "--peers", "ours", "--sizes", "1000",
+            ])
+            #expect(run.status == 0)
+            let document = try program.document()
+            for workload in ["W14-0", "W14-1", "W14-50", "W20-queued"] {
+                let counts = try #require(document.series(workload, n: 1_000, peer: "ours")).counts
+                #expect(counts["bytes_left"] == 0)
+                if workload != "W20-queued" { #expect(counts["ran_after_cancel"] == 0) }
+            }
+            let check = try program.run(["check", "--counts", ".benchmarks/latest.json"])
+            #expect(check.output.contains("All gates hold."))
         }
     }
 

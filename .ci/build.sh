@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Builds what the steps test, and tests nothing: debug, release, thread, address or benchmarks. Each step builds
+# what it needs; .ci/run builds ahead.
+#
+#   .ci/build.sh CONFIGURATION...
+set -euo pipefail
+# shellcheck source=.ci/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+status=0
+for configuration in "$@"; do (build "$configuration") || status=1; done
+exit "$status"

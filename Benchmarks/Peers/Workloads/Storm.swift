@@ -1,0 +1,58 @@
+import BenchmarkCore
+
+/// W14 by hand: a group whose first operations have begun, and are under way without a thread, is cancelled. The
+/// others are in the pool, which has no means to take them out: they look at the group, and do nothing.
+func stormByHand(_ pool: some PausablePool, count: Int, begun: Int) throws -> Sample {
+    let slots = Slots(count: count)
+    let group = HandMadeGroup(count: count)
+    let first = try pool.batch(of: begun)
+    for index in 0..<begun {
+        pool.submit(group.child(Mark(slots: slots, index: index), endsLater: true), in: first)
+    }
+    pool.wait(for: first)
+    pool.pause()
+    let others = try pool.batch(of: count - begun)
+    for index in begun..<count {
+        pool.submit(group.child(Mark(slots: slots, index: index)), in: others)
+    }
+    let start = now_ns()
+    group.cancel(begun: begun)
+    let cancelled = now_ns()
+    pool.unpause()
+    pool.wait(for: others)
+    let stop = now_ns()
+    withExtendedLifetime(group) {}
+    return storm(from: start, cancelled: cancelled, to: stop, slots, begun: begun)
+}
+
+/// The sample of a storm: what had begun has run once, and what had not never did.
+func storm(from start: Int, cancelled: Int, to stop: Int, _ slots: Slots, begun: Int) -> Sample {
+    let values = slots.values
+    var sample = Sample(
+        from: start, to: stop, operations: slots.count, checksum: values[..<begun].reduce(0, &+))
+    sample.extra = [
+        "ran_after_cancel": Double(values[begun...].count { $0 != 0 }),
+        "cancel_call_ns_per_op": Double(cancelled - start) / Double(slots.count),
+    ]
+    return sample
+}
+
+/// W15: operations that wait in a pool that is paused, until it goes on.
+func resumption(_ pool: some PausablePool, count: Int) throws -> Sample {
+    let slots = Slots(count: count)
+    pool.pause()
+    let batch = try pool.batch(of: count)
+    for index in 0..<count { pool.submit(Mark(slots: slots, index: index), in: batch) }
+    let start = now_ns()
+    pool.unpause()
+    pool.wait(for: batch)
+    let stop = now_ns()
+    return Sample(from: start, to: stop, operations: count, checksum: slots.checksum)
+}
+
+/// W15 where nothing can be done again but by doing it: one chain of all steps of all runs.
+func runsByChain(_ pool: some Pool, runs: Int) throws -> Sample {
+    var sample = try pool.chain(steps: runs * Workload.stepsOfOneRun)
+    sample.operations = runs
+    return sample
+}

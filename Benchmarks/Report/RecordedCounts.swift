@@ -1,0 +1,23 @@
+/// What an operation of the layer costs in memory, as it was measured when that was last changed on purpose. Does a
+/// count grow by more than a twentieth, CI fails.
+enum RecordedCounts {
+    /// How much more than recorded is too much.
+    static let tolerance = 1.05
+
+    /// The least size at which what a run allocates once hardly shows; of the sizes of a run the largest is compared.
+    static let leastSize = 1_000
+
+    /// Allocations of each operation, those of its closures included, by workload.
+    static let allocationsPerOperation = [
+        "W5": 2.0, "W6-cascade": 3.0, "W6-serial": 2.0, "W10": 4.9, "W14-0": 2.0, "W14-1": 2.0, "W14-50": 2.0,
+        "W15-rerun": 37.0, "W15-rebuild": 43.0,
+    ]
+
+    /// The size at which the bytes were recorded: what grows by doubling is more or less full at another one.
+    static let sizeOfBytes = 10_000
+
+    /// Live bytes of each pending operation, those of its closures included, by workload.
+    static let bytesPerOperation = [
+        "W20-leaf": 275.0, "W20-child": 233.0, "W20-composite": 569.0, "W20-queued": 299.0,
+    ]
+}

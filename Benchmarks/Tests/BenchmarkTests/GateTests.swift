@@ -1,0 +1,117 @@
+import BenchmarkCore
+import BenchmarkHarness
+import BenchmarkReport
+import Testing
+
+@Suite struct GateTests {
+    private func document(_ series: [RunDocument.Series]) -> RunDocument {
+        var document = RunDocument(
+            date: "2026-01-01T00:00:00Z", seed: 7, build: [:], machine: [:],
+            peers: ["ours", "ours-bare", "dispatch"].map {
+                RunDocument.PeerDescription(name: $0, version: "", allocator: "jemalloc", threads: 2)
+            })
+        document.results = series
+        return document
+    }
+
+    private func series(
+        _ workload: String, n: Int, peer: String = "ours", time: Double = 100, counts: [String: Double] = [:]
+    ) -> RunDocument.Series {
+        RunDocument.Series(
+            workload: workload, params: ["n": n], peer: peer, unit: "ns/op",
+            restarts: (0..<6).map { _ in RunDocument.Restart(rounds: [time]) }, counts: counts, checksum: 0,
+            stopped: nil)
+    }
+
+    /// A step of a cascade is recorded with 3 allocations.
+    @Test(arguments: [(3.0, 1_000, true), (3.14, 1_000, true), (3.16, 1_000, false), (3.9, 10, true)])
+    func `allocations may grow by a twentieth, where what a run costs once does not show`(
+        allocations: Double, n: Int, holds: Bool
+    ) {
+        let run = document([series("W6-cascade", n: n, counts: ["allocations_per_op": allocations])])
+        #expect(Gates(run).countFailures().isEmpty == holds)
+        #expect(Gates(run).failures().isEmpty == holds)
+    }
+
+    @Test func `the bytes of a pending operation are compared at the size of their record`() {
+        let counts = ["bytes_per_op": 10_000.0]
+        for workload in ["W20-leaf", "W20-child", "W20-composite", "W20-queued"] {
+            #expect(Gates(document([series(workload, n: 10_000, counts: counts)])).countFailures().count == 1)
+            #expect(Gates(document([series(workload, n: 1_000, counts: counts)])).countFailures().isEmpty)
+        }
+    }
+
+    @Test func `one byte that is left fails, and one operation that ran after the cancellation`() {
+        for workload in ["W14-0", "W14-1", "W14-50", "W20-queued"] {
+            let left = document([series(workload, n: 1_000_000, counts: ["bytes_left": 1])])
+            #expect(Gates(left).countFailures().count == 1)
+            let clean = ["bytes_left": 0.0, "ran_after_cancel": 0]
+            #expect(Gates(document([series(workload, n: 1_000, counts: clean)])).countFailures().isEmpty)
+        }
+        let ran = document([series("W14-50", n: 1_000_000, counts: ["ran_after_cancel": 1])])
+        #expect(Gates(ran).countFailures().count == 1)
+        // The others' accounts are not exact, and their counts are not ours to fail for.
+        let others = document([
+            series("W20", n: 1_000, counts: ["bytes_left": 999]),
+            series("W14-50", n: 1_000, peer: "dispatch", counts: ["ran_after_cancel": 1, "bytes_left": 64]),
+        ])
+        #expect(Gates(others).countFailures().isEmpty)
+    }
+
+    @Test func `time that grows faster than n fails`() {
+        for workload in ["W5", "W6-cascade", "W10"] {
+            let linear = [1_000, 10_000, 100_000].map { series(workload, n: $0) }
+            #expect(Gates(document(linear)).countFailures().isEmpty)
+            // Each size takes half as long again for an operation: the power 1.18.
+            let steep = [(1_000, 100.0), (10_000, 150), (100_000, 225)].map {
+                series(workload, n: $0.0, time: $0.1)
+            }
+            #expect(Gates(document(steep)).countFailures().count == 1)
+            // Another program took the CPU in the long samples: ours took as much of it as in the short ones.
+            let loaded = steep.map {
+                series(workload, n: $0.n, time: $0.values[0], counts: ["cpu_ns_per_op": 100])
+            }
+            #expect(Gates(document(loaded)).countFailures().isEmpty)
+        }
+    }
+
+    @Test func `what is promised against others is a gate of times, not of counts`() {
+        func run(bare: Double) -> RunDocument {
+            document([
+                series("W6-cascade", n: 1_000), series("W6-cascade", n: 1_000, peer: "ours-bare", time: bare),
+            ])
+        }
+        #expect(Gates(run(bare: 60)).failures().isEmpty)
+        #expect(Gates(run(bare: 40)).failures().count == 1)
+        #expect(Gates(run(bare: 40)).countFailures().isEmpty)
+    }
+
+    @Test func `our scheduler without the layer is no peer that wins or loses`() {
+        let run = document([series("W5", n: 1_000), series("W5", n: 1_000, peer: "ours-bare", time: 25)])
+        let text = TerminalReport(run).render()
+        #expect(text.contains("No peer to compare with."))
+        #expect(text.contains("Our scheduler without the layer takes 0.25× our time."))
+    }
+}
+
+@Suite struct PlanSelectionTests {
+    private func plan(filter: [String]? = nil, sizes: [Int]? = nil) throws -> Plan {
+        try Plan(
+            filter: filter, peers: nil, known: ["ours"], threads: 2, seed: 1, depth: .quick, sizes: sizes)
+    }
+
+    @Test func `a family is chosen by the beginning of its identifiers`() throws {
+        #expect(try plan(filter: ["W14"]).workloads.map(\.id) == ["W14-0", "W14-1", "W14-50"])
+        #expect(try plan(filter: ["W1"]).workloads.map(\.id) == ["W1"])
+        #expect(try plan(filter: ["W6-cascade"]).workloads.map(\.id) == ["W6-cascade"])
+        #expect(throws: BenchmarkError.self) { try plan(filter: ["W14-"]) }
+    }
+
+    @Test func `sizes replace those of the depth`() throws {
+        let chosen = try plan(filter: ["W5", "W14"], sizes: [7, 8])
+        #expect(chosen.workloads.allSatisfy { chosen.sizes(of: $0) == [7, 8] })
+        let usual = try plan(filter: ["W5"])
+        #expect(usual.sizes(of: usual.workloads[0]) == usual.workloads[0].quick)
+        #expect(throws: BenchmarkError("A size must be at least 1, not 0.")) { try plan(sizes: [10, 0]) }
+    }
+}

@@ -1,0 +1,30 @@
+// swift-tools-version: 6.2
+
+// What can be done with the operations of this repository, as programs that print what happened.
+
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+/// A program, beside which stands what it prints.
+func program(_ name: String, with products: [String] = ["CompositeOperations"]) -> Target {
+    .executableTarget(
+        name: name, dependencies: products.map { .product(name: $0, package: "CompositeOperations") },
+        exclude: ["expected.txt"], swiftSettings: settings)
+}
+
+let package = Package(
+    name: "operations",
+    dependencies: [.package(name: "CompositeOperations", path: "../..")],
+    targets: [
+        program("flows"),
+        program("download"),
+        program("sync"),
+        program("run-loop", with: ["CompositeOperations", "CompositeOperationsFoundation"]),
+        program("main-thread", with: ["CompositeOperations", "CompositeOperationsFoundation"]),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,55 @@
+// A command-line tool without `await`: sync operations straighten asynchronous work. While the main thread waits, it
+// serves the main queue; so work may come back to the main thread in the middle.
+
+import CompositeOperations
+import Dispatch
+
+/// Somebody else's asynchronous interface, which answers on the main queue.
+func measure(_ text: String, then answer: @escaping @Sendable @MainActor (Int) -> Void) {
+    operation { DispatchQueue.main.async { answer(text.count) } }
+}
+
+var total = 0
+for word in ["sync", "operations", "wait"] {
+    let length = syncOperation(returning: Int.self) { sync in
+        measure(word) { sync.finish($0) }
+    }
+    total += try length.result!.get()
+    print("\(word): \(try length.result!.get())")
+}
+print("total: \(total)")
+
+// The block runs on this thread, each time, so that it may change what is around it.
+var attempts = 0
+let stubborn = syncOperation { sync in
+    attempts += 1
+    if attempts < 3 { sync.rerun() } else { sync.finish() }
+}
+print("finished: \(stubborn.isFinished), after \(attempts) attempts")
+
+// An asynchronous operation, waited for: jobs of the main actor run meanwhile.
+let sum = operation {
+    var sum = 0
+    for number in 1...4 { sum += await MainActor.run { number * number } }
+    return sum
+}
+print("from the main actor: \(try sum.wait()!.get())")
+
+// Nobody finishes this one: its time runs out.
+let forgotten = syncOperation(timeout: .milliseconds(10)) { _ in }
+if case .cancelled(let reason)? = forgotten.result { print("forgotten: \(reason)") }
+
+// The main queue serves one item at a time. A wait inside one serves nothing, and the sink is told before it begins.
+syncOperation { outer in
+    DispatchQueue.main.async {
+        let inner = syncOperation { inner in
+            COQueues.onDiagnostic { diagnostic in
+                print("diagnostic: \(diagnostic.message)")
+                operation { inner.finish() }
+            }
+        }
+        COQueues.onDiagnostic(nil)
+        print("inside an item: \(inner.isFinished)")
+        outer.finish()
+    }
+}

@@ -1,0 +1,235 @@
+// R55: copies.
+
+import CompositeOperations
+import Dispatch
+import PropertyTesting
+import PropertyTestingSupport
+import Scheduling
+import Testing
+
+@Suite(.watched(testLimit)) struct CopyRegressions {
+    private static let keeping = OperationOptions(name: "kept", keepsBlock: true)
+
+    @Test func `R55: a copy of a used operation is ready, has no attempt, and runs its block once`()
+        async throws
+    {
+        let runs = Count()
+        let one = operation(returning: Int.self, options: Self.keeping) { $0.finish(runs.add()) }
+        #expect(try await one.value == 1)
+        let copy = one.copy()
+        #expect(copy.state == .ready)
+        #expect(copy.attempt == 0)
+        #expect(copy.numberOfRuns == 0)
+        #expect(copy.result == nil)
+        #expect(copy.id != one.id)
+        #expect(copy.name == "kept")
+        #expect(copy.start())
+        #expect(try await copy.value == 2)
+        #expect(try await one.value == 1)
+    }
+
+    @Test(arguments: Ending.allCases)
+    func `R55: however the first one ended, and while it runs, suspended or not`(ending: Ending) async throws
+    {
+        let one = COOperation<Int>(options: Self.keeping) { attempt in
+            if attempt.operation.name == nil { attempt.finish(0) }
+        }
+        #expect(one.start())
+        #expect(one.suspend())
+        let copies = [one.copy()]
+        ending.end(one)
+        _ = await one.outcome
+        for copy in copies + [one.copy()] {
+            #expect(copy.state == .ready)
+            #expect(!copy.isSuspended)
+            #expect(copy.start())
+            #expect(copy.finish(3))
+            #expect(try await copy.value == 3)
+        }
+    }
+
+    @Test func `R55: a copy of a used cascade has the same steps, in order`() async throws {
+        let log = Log<Int>()
+        let cascade = COCascade<Int>(options: Self.keeping) { cascade in
+            for index in 0..<5 { cascade.operation { log.add(index) } }
+            let last = cascade.transactionalOperation { group in .value(of: group.operation { 5 }) }
+            return .value(of: cascade.operation(using: last) { $0 + 1 })
+        }
+        let fresh = cascade.copy()
+        #expect(try await cascade.run() == 6)
+        #expect(try await cascade.copy().run() == 6)
+        #expect(try await fresh.run() == 6)
+        #expect(log.entries == [0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1, 2, 3, 4])
+    }
+
+    @Test func `R55: a copy has the closures of a composite, and its width`() async throws {
+        let called = Log<String>()
+        let inFlight = Count()
+        let most = Locked(0)
+        let tries = Count()
+        let group = COTransaction<Void>(options: OperationOptions(width: 2))
+        let copies = Log<COTransaction<Void>>()
+        group.run { group in
+            copies.add((group.control as? COTransaction<Void>)!.copy())
+            for _ in 0..<10 {
+                group.operation(on: elsewhere) { attempt in
+                    let now = inFlight.add()
+                    most.withLock { $0 = max($0, now) }
+                    inFlight.add(-1)
+                    if tries.add() % 7 == 3 { attempt.cancel() } else { attempt.finish() }
+                }
+            }
+        } completion: {
+            called.add("completion")
+        } cancellation: { group in
+            called.add("cancellation")
+            group.awake()
+        }
+        try await group.value
+        let copy = copies.entries[0]
+        try await copy.run()
+        await withCheckedContinuation { done in copy.onOutcome { _ in done.resume() } }
+        #expect(called.entries.count { $0 == "completion" } == 2)
+        #expect(called.entries.contains("cancellation"))
+        #expect(most.withLock { $0 } <= 2)
+    }
+
+    @Test func `R55: a copy does not depend on what the first one depends on, nor on the first one`()
+        async throws
+    {
+        let never = COOperation<Void>()
+        let one = COOperation<Int> { $0.finish(1) }
+        #expect(one.addDependency(never))
+        let copy = one.copy()
+        #expect(try await copy.run() == 1)
+        #expect(one.state == .ready)
+        #expect(copy.copy().addDependency(one))
+    }
+
+    @Test
+    func `R55: a copy runs where the first one does: its own target, a queue, the default at its creation`()
+        async throws
+    {
+        let own = CountingTarget(to: elsewhere)
+        let one = COOperation<Void>(on: own) { $0.finish() }
+        let copy = one.copy()
+        // Also after the first one was admitted to a queue, which is no target of its own.
+        let queue = COOperationQueue(on: serialQueue())
+        #expect(queue.add(one))
+        try await one.value
+        try await copy.run()
+        #expect(own.submitted.value == 2)
+
+        let admitted = COOperation<Void>(on: own, options: Self.keeping) { $0.finish() }
+        #expect(queue.add(admitted))
+        try await admitted.value
+        try await admitted.copy().run()
+        #expect(own.submitted.value == 4)
+
+        let behind = CountingTarget(to: elsewhere)
+        let aimed = COOperation<Void>(on: COOperationQueue(on: behind), options: Self.keeping) { $0.finish() }
+        try await aimed.run()
+        try await aimed.copy().run()
+        #expect(behind.submitted.value == 2)
+
+        let scoped = CountingTarget(to: elsewhere)
+        let inScope = COQueues.withDefaultQueue(scoped) { COOperation<Void> { $0.finish() } }
+        try await inScope.copy().run()
+        #expect(scoped.submitted.value == 1)
+    }
+
+    @Test func `R55: a copy without a target of its own runs where the queue that takes it says`()
+        async throws
+    {
+        let behind = CountingTarget(to: elsewhere)
+        let queue = COOperationQueue(on: behind)
+        let copy = COOperation<Void> { $0.finish() }.copy()
+        #expect(queue.add(copy))
+        try await copy.value
+        #expect(behind.submitted.value == 1)
+    }
+
+    @Test func `R55: a copy of a child is no child, and may become one`() async throws {
+        let copies = Log<COOperation<Int>>()
+        let cascade = cascadeOperation { cascade in
+            let step = cascade.operation(returning: Int.self) { attempt in
+                copies.add(attempt.operation.copy())
+                attempt.finish(1)
+            }
+            return .value(of: step)
+        }
+        #expect(try await cascade.value == 1)
+        let copy = copies.entries[0]
+        let other = cascadeOperation { cascade in .value(of: try cascade.add(copy)) }
+        #expect(try await other.value == 1)
+        #expect(try await copies.entries[1].run() == 1)
+    }
+
+    @Test func `R55: without its block kept, a copy made after the end has none, and says so`() async throws {
+        let one = operation { 1 }
+        #expect(try await one.value == 1)
+        let copy = one.copy()
+        #expect(!copy.start())
+        #expect(copy.run { $0.finish(2) })
+        #expect(try await copy.value == 2)
+    }
+
+    @Test func `R55: with its block kept, an operation that ended gives its copy the closures, too`()
+        async throws
+    {
+        let called = Log<String>()
+        let one = COOperation<Int>(options: Self.keeping)
+        let runs = Count()
+        one.run {
+            _ = runs.add() == 1 ? $0.finish(1) : $0.cancel()
+        } completion: {
+            called.add("completion")
+        } cancellation: {
+            called.add("cancellation")
+        }
+        let cascade = COCascade<Void>(options: Self.keeping)
+        cascade.run { cascade in
+            cascade.operation { $0.cancel() }
+        } cancellation: { cascade in
+            called.add("decision")
+            cascade.cancel()
+        }
+        await withCheckedContinuation { done in one.onOutcome { _ in done.resume() } }
+        await withCheckedContinuation { done in cascade.onOutcome { _ in done.resume() } }
+        let copies: [AnyOperation] = [one.copy(), cascade.copy()]
+        for copy in copies { #expect(copy.start()) }
+        #expect(await eventually { copies.allSatisfy { $0.isEnded } })
+        #expect(await eventually { called.entries.count == 4 })
+        #expect(called.entries.count { $0 == "decision" } == 2)
+        #expect(called.entries.contains("cancellation"))
+    }
+
+    @Test func `R55: what a copy's block makes runs where the first one's does, whoever copied it`()
+        async throws
+    {
+        let other = CountingTarget(to: elsewhere)
+        let one = COOperation<Bool> { $0.finish(CODefaultQueue() !== other) }
+        let cascade = COCascade<Bool> { cascade in
+            .value(of: cascade.operation { CODefaultQueue() !== other })
+        }
+        let copies = COQueues.withDefaultQueue(other) { (one.copy(), cascade.copy()) }
+        #expect(try await copies.0.run())
+        #expect(try await copies.1.run())
+        #expect(other.submitted.value == 0)
+    }
+
+    @Test func `R55: copies made while the first one runs, by many threads, are all good`() async throws {
+        let runs = Count()
+        let cascade = COCascade<Void>(options: Self.keeping) { cascade in
+            for _ in 0..<10 { cascade.operation { _ = runs.add() } }
+        }
+        let copies = Log<COCascade<Void>>()
+        _ = await atOnce(3) { index in
+            if index == 0 { cascade.start() }
+            for _ in 0..<20 { copies.add(cascade.copy()) }
+        }
+        try await cascade.value
+        for copy in copies.entries { try await copy.run() }
+        #expect(runs.value == 610)
+    }
+}

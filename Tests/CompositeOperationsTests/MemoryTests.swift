@@ -1,0 +1,484 @@
+// MemoryTests - what is kept, by whom, and for how long (G37, G38).
+
+import CompositeOperations
+import PropertyTesting
+import PropertyTestingSupport
+import Testing
+
+/// Looks at an operation when it goes: where that may be done, no lock of ours is held.
+private final class Visitor: Sendable {
+    private let visited: Count
+    private let operation = Locked<AnyOperation?>(nil)
+    init(_ visited: Count) { self.visited = visited }
+    func visit(_ operation: AnyOperation) { self.operation.withLock { $0 = operation } }
+    deinit {
+        let operation = operation.withLock { $0 }
+        if operation?.state != nil { visited.add() }
+    }
+}
+
+private struct Weak {
+    weak var object: AnyObject?
+    init(_ object: AnyObject) { self.object = object }
+}
+
+private struct Gone {
+    private let all = Locked<[Weak]>([])
+    func watch(_ object: AnyObject) { all.withLock { $0.append(Weak(object)) } }
+    var left: Int { all.withLock { $0.filter { $0.object != nil }.count } }
+}
+
+@Suite(.watched(testLimit)) struct MemoryTests {
+    /// Ways in which an operation comes to its end.
+    private enum End: CaseIterable {
+        case finished, failed, cancelled, unstarted, threw, rerun, paused, resolved
+    }
+
+    // MARK: G37
+
+    @Test func `an ended leaf has given up its block and its closures, while its handle is held`()
+        async throws
+    {
+        for end in End.allCases {
+            let released = Count()
+            let one = COOperation<Int>(
+                options: OperationOptions(
+                    resolver: end == .resolved ? COOperationResolver(maxAttempts: 2) : nil))
+            let clock = ManualClock()
+            func prepare() {
+                let (inBlock, inHandlers) = (Token(released), Token(released))
+                let block: COOperation<Int>.Block = { [inBlock] attempt in
+                    withExtendedLifetime(inBlock) {}
+                    attempt.onCancel { [inBlock] _ in withExtendedLifetime(inBlock) {} }
+                    switch end {
+                    case .finished: attempt.finish(1)
+                    case .failed, .resolved: attempt.fail(TestError())
+                    case .cancelled: attempt.cancel()
+                    case .threw: throw TestError()
+                    case .rerun: if attempt.number == 1 { attempt.rerun() } else { attempt.finish(2) }
+                    case .paused: attempt.rerun(after: .seconds(9_999))
+                    case .unstarted: break
+                    }
+                }
+                one.onOutcome { [inHandlers] _ in withExtendedLifetime(inHandlers) {} }
+                if end == .unstarted {
+                    one.operation = block
+                } else {
+                    one.run(block) { [inHandlers] in
+                        withExtendedLifetime(inHandlers) {}
+                    } cancellation: { [inHandlers] in
+                        withExtendedLifetime(inHandlers) {}
+                    } failure: { [inHandlers] _ in
+                        withExtendedLifetime(inHandlers) {}
+                    }
+                }
+            }
+            prepare()
+            if end == .paused { #expect(await eventually { one.state == .delayed }) }
+            if end == .paused || end == .unstarted { one.cancel() }
+            let outcome = await one.outcome
+            #expect(await eventually { released.value == 2 }, "\(end): \(released.value)")
+            withExtendedLifetime((one, clock)) {}
+            #expect(one.isEnded)
+            if case .finished(let value) = outcome { #expect(value == (end == .rerun ? 2 : 1)) }
+        }
+    }
+
+    @Test func `no instance is left of leaves, however they ended`() async throws {
+        let gone = Gone()
+        for end in End.allCases {
+            let one = operation(
+                returning: Int.self,
+                options: OperationOptions(
+                    resolver: end == .resolved ? COOperationResolver(maxAttempts: 2) : nil)
+            ) { attempt in
+                switch end {
+                case .finished: attempt.finish(1)
+                case .failed, .resolved: attempt.fail(TestError())
+                case .cancelled, .unstarted: attempt.cancel()
+                case .threw: throw TestError()
+                case .rerun: if attempt.number == 1 { attempt.rerun() } else { attempt.finish(2) }
+                case .paused: attempt.rerun(after: .seconds(9_999))
+                }
+            }
+            gone.watch(one)
+            if end == .paused { #expect(await eventually { one.state == .delayed }) }
+            if end == .paused { one.cancel() }
+            _ = await one.outcome
+        }
+        #expect(await eventually { gone.left == 0 })
+    }
+
+    @Test func `what was never started vanishes with its last reference, and tells nobody`() async throws {
+        let (gone, released, told) = (Gone(), Count(), Count())
+        func make() {
+            let token = Token(released)
+            let leaf = COOperation<Void> { [token] in
+                withExtendedLifetime(token) {}
+                $0.finish()
+            }
+            let group = COTransaction<Void> { [token] (group: TransactionScope) -> Void in
+                withExtendedLifetime(token) {}
+                group.operation {}
+            }
+            leaf.onOutcome { _ in told.add() }
+            group.onOutcome { _ in told.add() }
+            leaf.suspend()
+            let dependent = COOperation<Void> { $0.finish() }
+            dependent.addDependency(leaf)
+            for one in [leaf, group, dependent] as [AnyOperation] { gone.watch(one) }
+        }
+        make()
+        #expect(gone.left == 0 && released.value == 1 && told.value == 0)
+    }
+
+    /// The shape of a composite, and what becomes of it.
+    private enum Fate: CaseIterable {
+        case finished, failed, cancelled, cancelledSuspended, undecided, awoken, rerun, threw, exhausted, late
+    }
+
+    @Test func `an ended composite has given up block, handlers and children, while its handle is held`()
+        async throws
+    {
+        for fate in Fate.allCases {
+            for isNested in [false, true] {
+                let (gone, released) = (Gone(), Count())
+                let root = await build(fate, isNested, gone, released)
+                _ = await root.outcome
+                #expect(
+                    await eventually { gone.left == 0 }, "\(fate), \(isNested): \(gone.left) children left")
+                #expect(await eventually { released.value == 2 }, "\(fate), \(isNested): \(released.value)")
+                #expect(root.children.isEmpty && root.isEnded)
+            }
+        }
+    }
+
+    private func build(
+        _ fate: Fate, _ isNested: Bool, _ gone: Gone, _ released: Count
+    ) async -> CompositeOperation<Void> {
+        let (inBlock, inHandler) = (Token(released), Token(released))
+        let built = Mail<Void>()
+        let fails = Count()
+        let fill: @Sendable (any CompositeScope) throws -> Void = { [inBlock] scope in
+            withExtendedLifetime(inBlock) {}
+            gone.watch(scope.operation { [inBlock] in withExtendedLifetime(inBlock) {} })
+            switch fate {
+            case .finished, .late: break
+            case .cancelled, .cancelledSuspended:
+                gone.watch(scope.operation { [inBlock] _ in withExtendedLifetime(inBlock) {} })
+                if fate == .cancelledSuspended { scope.suspend() }
+            case .failed, .undecided, .exhausted:
+                gone.watch(scope.operation { (_) throws -> Void in throw TestError() })
+            case .awoken, .rerun:
+                gone.watch(
+                    scope.operation { (attempt: COOperation<Void>.Attempt) in
+                        if fails.add() < 3 { attempt.cancel() } else { attempt.finish() }
+                    })
+            case .threw: throw TestError()
+            }
+            built.send(())
+            if fate == .late { gone.watch(scope.operation {}) }
+        }
+        let decide: @Sendable (COCascade<Void>) -> Void = { [inHandler] cascade in
+            withExtendedLifetime(inHandler) {}
+            switch fate {
+            case .awoken: cascade.awake()
+            case .rerun: cascade.rerun()
+            case .exhausted: cascade.resolve(using: COOperationResolver(maxAttempts: 3))
+            case .cancelled: cascade.cancel()
+            default: break
+            }
+        }
+        let root = cascadeOperation(
+            { [inBlock] (cascade: CascadeScope) -> Void in
+                withExtendedLifetime(inBlock) {}
+                if isNested {
+                    gone.watch(cascade.transactionalOperation { try fill($0) })
+                } else {
+                    try fill(cascade)
+                }
+            }, cancellation: decide)
+        if fate == .cancelled || fate == .cancelledSuspended {
+            await built.next()
+            root.cancel()
+        }
+        return root
+    }
+
+    @Test func `a queue keeps nothing of what has left it: finished, displaced, removed, cancelled, refused`()
+        async throws
+    {
+        let (gone, released) = (Gone(), Count())
+        let queue = COOperationQueue(.aggressiveLIFO, runningLimit: 1, pendingLimit: 2)
+        let bounded = COOperationQueue(runningLimit: 1, pendingLimit: 0)
+        let (tokens, blocked) = (Mail<COOperation<Void>.Attempt>(), Mail<COOperation<Void>.Attempt>())
+        func fill(_ queue: COOperationQueue, _ count: Int) {
+            for _ in 0..<count {
+                let token = Token(released)
+                gone.watch(operation(on: queue) { [token] in withExtendedLifetime(token) {} })
+            }
+        }
+        gone.watch(operation(on: queue) { tokens.send($0) })
+        gone.watch(operation(on: bounded) { blocked.send($0) })
+        let (first, second) = (await tokens.next(), await blocked.next())
+        fill(queue, 40)
+        fill(bounded, 5)
+        // Displaced or refused: of each queue those are gone, though it goes on.
+        #expect(await eventually { released.value == 38 + 5 }, "\(released.value)")
+        #expect(await eventually { gone.left == 4 })
+        queue.suspend()
+        #expect(queue.removeAllPending() == 2)
+        #expect(await eventually { released.value == 45 }, "\(released.value)")
+        fill(queue, 2)
+        queue.cancelAll()
+        #expect(await eventually { released.value == 47 }, "\(released.value)")
+        second.finish()
+        await queue.idle()
+        await bounded.idle()
+        withExtendedLifetime(first) {}
+        #expect(queue.operationCount == 0 && bounded.operationCount == 0)
+    }
+
+    @Test func `queues, targets and options go with the last operation that uses them`() async throws {
+        let gone = Gone()
+        func make() async {
+            let queue = COOperationQueue(runningLimit: 1)
+            let target = SmallTarget()
+            defer { target.stop() }
+            gone.watch(queue)
+            gone.watch(target)
+            let group = transactionalOperation(on: queue, options: OperationOptions(handlerTarget: target)) {
+                for _ in 0..<3 { $0.operation(on: target) {} }
+            }
+            _ = await group.outcome
+            await queue.idle()
+        }
+        await make()
+        #expect(await eventually { gone.left == 0 })
+    }
+
+    @Test
+    func `an attempt's token, a decision's hold and a scope hold their operation, and nothing holds them`()
+        async throws
+    {
+        let gone = Gone()
+        let (scopes, holds) = (Mail<CascadeScope>(), Mail<DecisionHold?>())
+        func make() async {
+            let cascade = cascadeOperation { cascade in
+                scopes.send(cascade)
+                cascade.operation { (_) throws -> Void in throw TestError() }
+            } cancellation: {
+                holds.send($0.deferDecision())
+            }
+            gone.watch(cascade)
+        }
+        await make()
+        func use() async {
+            let (scope, hold) = (await scopes.next(), await holds.next())
+            #expect(gone.left == 1)
+            withExtendedLifetime((scope, hold)) {}
+        }
+        await use()
+        #expect(await eventually { gone.left == 0 })
+    }
+
+    @Test func `observers and those who wait leave nothing behind`() async throws {
+        let gone = Gone()
+        func make() async throws {
+            let tokens = Mail<COOperation<Void>.Attempt>()
+            let one = operation { tokens.send($0) }
+            gone.watch(one)
+            let token = await tokens.next()
+            let seen = Task { for await _ in one.transitions {} }
+            let waiting = Task { try await token.resumed() }
+            let value = Task { try await one.value }
+            one.suspend()
+            one.resume()
+            token.finish()
+            await seen.value
+            _ = await waiting.result
+            try await value.value
+        }
+        try await make()
+        #expect(await eventually { gone.left == 0 })
+    }
+
+    /// Whoever captures an object in a block has its `deinit` run when the block goes.
+    @Test func `what users gave is released under no lock`() async throws {
+        let visited = Count()
+        // A handler of the cancel, of an attempt that finishes.
+        let one = COOperation<Void>()
+        do {
+            let visitor = Visitor(visited)
+            visitor.visit(one)
+            one.run { [visitor] attempt in
+                attempt.onCancel { [visitor] _ in withExtendedLifetime(visitor) {} }
+                attempt.finish()
+            }
+        }
+        try await one.value
+        #expect(await eventually { visited.value == 1 })
+        // A handler of the outcome, and closures.
+        let two = COOperation<Void>()
+        do {
+            let visitor = Visitor(visited)
+            visitor.visit(two)
+            two.onOutcome { [visitor] _ in withExtendedLifetime(visitor) {} }
+            two.run({ $0.finish() }, completion: { [visitor] in withExtendedLifetime(visitor) {} })
+        }
+        try await two.value
+        #expect(await eventually { visited.value == 2 })
+        // A block that is replaced.
+        let three = COOperation<Void>()
+        let cascade = COCascade<Void>()
+        do {
+            let visitor = Visitor(visited)
+            visitor.visit(three)
+            three.operation = { [visitor] _ in withExtendedLifetime(visitor) {} }
+            let other = Visitor(visited)
+            other.visit(cascade)
+            cascade.operation = { [other] _ in
+                withExtendedLifetime(other) {}
+                throw TestError()
+            }
+        }
+        three.run { $0.finish() }
+        cascade.run { (scope: CascadeScope) -> Void in scope.operation {} }
+        try await three.value
+        try await cascade.value
+        #expect(await eventually { visited.value == 4 })
+        // A handler of an attempt that is given up.
+        let four = COOperation<Void>()
+        do {
+            let visitor = Visitor(visited)
+            visitor.visit(four)
+            let box = Locked<Visitor?>(visitor)
+            four.run { attempt in
+                if attempt.number == 1 {
+                    let visitor = box.withLock { $0 }
+                    box.withLock { $0 = nil }
+                    attempt.onCancel { [visitor] _ in withExtendedLifetime(visitor) {} }
+                    attempt.rerun()
+                } else {
+                    attempt.finish()
+                }
+            }
+        }
+        try await four.value
+        #expect(await eventually { visited.value == 5 })
+        // An error: of an attempt that is redone, by a leaf's resolver and by awake and rerun.
+        final class Bad: Error {
+            let visitor: Visitor
+            init(_ visitor: Visitor) { self.visitor = visitor }
+        }
+        let five = COOperation<Void>(options: OperationOptions(resolver: COOperationResolver(maxAttempts: 2)))
+        five.run { attempt in
+            if attempt.number == 2 { return _ = attempt.finish() }
+            let visitor = Visitor(visited)
+            visitor.visit(attempt.operation)
+            throw Bad(visitor)
+        }
+        try await five.value
+        #expect(await eventually { visited.value == 6 })
+        for isAwake in [true, false] {
+            let runs = Count()
+            let group = cascadeOperation { group in
+                let control = group.control
+                group.operation { () throws -> Void in
+                    if runs.add() > 1 { return }
+                    let visitor = Visitor(visited)
+                    visitor.visit(control)
+                    throw Bad(visitor)
+                }
+            } cancellation: { group in
+                _ = isAwake ? group.awake() : group.rerun()
+            }
+            try await group.value
+        }
+        #expect(await eventually { visited.value == 8 })
+    }
+
+    // MARK: G38
+
+    @Test func `whoever drops every reference before the end changes no outcome`() async throws {
+        for end in End.allCases where end != .unstarted && end != .paused {
+            let told = Mail<String>()
+            func start() {
+                let one = COOperation<Int>(
+                    options: OperationOptions(
+                        resolver: end == .resolved ? COOperationResolver(maxAttempts: 2) : nil))
+                one.run { attempt in
+                    switch end {
+                    case .finished: attempt.finish(1)
+                    case .failed, .resolved: attempt.fail(TestError())
+                    case .cancelled: attempt.cancel()
+                    case .threw: throw TestError()
+                    default: if attempt.number == 1 { attempt.rerun() } else { attempt.finish(2) }
+                    }
+                } completion: {
+                    told.send("finished")
+                } cancellation: {
+                    told.send("cancelled")
+                } failure: { _ in
+                    told.send("failed")
+                }
+            }
+            start()
+            let expected: String =
+                switch end {
+                case .finished, .rerun: "finished"
+                case .cancelled: "cancelled"
+                default: "failed"
+                }
+            #expect(await told.next() == expected)
+        }
+    }
+
+    @Test func `a tree of which nobody holds anything comes to its end`() async throws {
+        await forAll(.int(in: 0...3), cases: scaled(30)) { fails in
+            let (told, gone) = (Mail<Int>(), Gone())
+            let runs = Count()
+            func start() {
+                let root = cascadeOperation { cascade in
+                    for _ in 0..<3 {
+                        cascade.transactionalOperation { group in
+                            for _ in 0..<3 { group.operation {} }
+                        }
+                    }
+                    cascade.operation { () throws -> Void in if runs.add() <= fails { throw TestError() } }
+                } completion: {
+                    told.send(runs.value)
+                } cancellation: {
+                    $0.awake()
+                }
+                gone.watch(root)
+            }
+            start()
+            #expect(await told.next() == fails + 1)
+            #expect(await eventually { gone.left == 0 })
+        }
+    }
+
+    @Test func `an operation that was cancelled before its start, and dropped, tells its handlers`()
+        async throws
+    {
+        let told = Mail<CancelReason.Kind?>()
+        func cancel() {
+            let one = COOperation<Void> { $0.finish() }
+            one.onOutcome { told.send($0.reason?.kind) }
+            one.cancel(CancelReason(.removed))
+        }
+        cancel()
+        #expect(await told.next() == .removed)
+    }
+
+    @Test func `a token that a callback keeps is enough to finish an operation`() async throws {
+        let (tokens, told) = (Mail<COOperation<Int>.Attempt>(), Mail<Int?>())
+        func start() {
+            operation(returning: Int.self) { tokens.send($0) }.onOutcome { told.send(try? $0.get()) }
+        }
+        start()
+        #expect(await tokens.next().finish(9))
+        #expect(await told.next() == 9)
+    }
+}

@@ -1,0 +1,201 @@
+// OldReleaseTests - what the release of 2013 did, and this one does not: one test for each (G40).
+
+import CompositeOperations
+import PropertyTesting
+import PropertyTestingSupport
+import Testing
+
+/// What `finish` of an operation is that has none.
+private struct Absent {}
+
+extension AnyOperation {
+    /// Found only where the operation has no `finish` of its own: with one, this does not compile, or is not called.
+    fileprivate func finish() -> Absent { Absent() }
+    fileprivate func fail(_ error: any Error) -> Absent { Absent() }
+}
+
+@Suite(.watched(testLimit)) struct OldReleaseTests {
+    @Test func `cancel while suspended counts`() async throws {
+        let runs = Count()
+        let tokens = Mail<COOperation<Void>.Attempt>()
+        let all: [AnyOperation] = [
+            COOperation<Void> { _ in runs.add() }, COCascade<Void> { $0.operation { runs.add() } },
+            COTransaction<Void> { $0.operation { runs.add() } }, operation { tokens.send($0) },
+        ]
+        let token = await tokens.next()
+        for one in all {
+            #expect(one.suspend())
+            one.start()
+            #expect(one.cancel() && one.isCancelled)
+            #expect(!one.resume())
+        }
+        #expect(await eventually { all.allSatisfy { $0.state == .cancelled } })
+        #expect(runs.value == 0 && token.isCancelled)
+    }
+
+    @Test func `resume does not run a block again`() async throws {
+        let tokens = Mail<COOperation<Void>.Attempt>()
+        let one = operation { tokens.send($0) }
+        let token = await tokens.next()
+        for _ in 0..<5 {
+            #expect(one.suspend() && one.resume())
+        }
+        try await operation {}.value
+        #expect(one.numberOfRuns == 1 && one.attempt == 1)
+        token.finish()
+        try await one.value
+        #expect(one.numberOfRuns == 1)
+    }
+
+    @Test func `an operation's block is never run by its caller`() async throws {
+        // A target that is busy until the caller is done: a block that ran inline would wait for ever for the caller.
+        for makes in Self.makers {
+            let gate = Gate()
+            let ran = Count()
+            let one = makes {
+                gate.wait()
+                ran.add()
+            }
+            #expect(ran.value == 0)
+            gate.open()
+            #expect(await eventually { one.isEnded })
+            #expect(one.isFinished && ran.value == 1)
+        }
+    }
+
+    private static let makers: [@Sendable (@escaping @Sendable () -> Void) -> AnyOperation] = [
+        { block in
+            operation(on: elsewhere) { (attempt: COOperation<Void>.Attempt) in
+                block()
+                attempt.finish()
+            }
+        },
+        { block in operation(on: elsewhere, block) },
+        { block in cascadeOperation(on: elsewhere) { _ in block() } },
+        { block in transactionalOperation(on: elsewhere) { _ in block() } },
+        { block in cascadeOperation { $0.operation(on: elsewhere, block) } },
+        { block in transactionalOperation { $0.operation(on: elsewhere, block) } },
+    ]
+
+    @Test func `an ended operation stays as it is`() async throws {
+        let runs = Count()
+        let leaf = operation { runs.add() }
+        _ = try await leaf.value
+        let cascade = cascadeOperation { $0.operation { (_) throws -> Void in throw TestError() } }
+        _ = await cascade.outcome
+        let group = COTransaction<Void> { $0.operation { runs.add() } }
+        group.cancel()
+        _ = await group.outcome
+        let all: [(AnyOperation, OperationState)] = [
+            (leaf, .finished), (cascade, .failed), (group, .cancelled),
+        ]
+        for (one, state) in all {
+            let attempt = one.attempt
+            let answers = [
+                one.start(), one.rerun(), one.rerun(after: .seconds(1)), one.suspend(), one.resume(),
+                one.resume(.restart), one.cancel(), one.resolve(using: COOperationResolver()),
+                one.addDependency(COOperation<Void>()),
+            ]
+            #expect(answers.allSatisfy { !$0 })
+            #expect(one.state == state && one.attempt == attempt)
+        }
+        #expect(!cascade.awake() && !group.awake() && !leaf.finish(2) && !leaf.fail(TestError()))
+        #expect(runs.value == 1)
+    }
+
+    @Test func `without a default queue operations run on the built-in scheduler`() async throws {
+        // The test changes nothing that others see: unset is what it finds, or sets again what it finds.
+        #expect(CODefaultQueue() === COQueues.defaultQueue)
+        #expect(try await operation { 7 }.value == 7)
+        #expect(await cascadeOperation { $0.operation {} }.outcome.isFinished)
+        let one = operation(returning: Bool.self) { $0.finish(COQueues.defaultQueue === concurrentQueue()) }
+        #expect(try await one.value == (COQueues.defaultQueue === concurrentQueue()))
+    }
+
+    @Test func `an operation that suspends itself does not keep its slot`() async throws {
+        let queue = COOperationQueue(runningLimit: 1)
+        let tokens = Mail<COOperation<Void>.Attempt>()
+        let one = operation(on: queue) { attempt in
+            attempt.suspend()
+            tokens.send(attempt)
+        }
+        let token = await tokens.next()
+        #expect(try await operation(on: queue) { 2 }.value == 2)
+        #expect(one.isSuspended)
+        token.resume()
+        token.finish()
+        try await one.value
+        await queue.idle()
+    }
+
+    @Test func `handlers do not run in the stack of whoever cancels`() async throws {
+        // Each handler waits until the call that causes it has returned: in its stack, that would be never.
+        let options = OperationOptions(handlerTarget: elsewhere)
+        for kind in 0..<4 {
+            let returned = Gate()
+            let told = Mail<Bool>()
+            let tokens = Mail<COOperation<Void>.Attempt>()
+            let handler: @Sendable () -> Void = { told.send(returned.wait(timeout: .seconds(60))) }
+            let one: AnyOperation
+            switch kind {
+            case 0:
+                let leaf = COOperation<Void>(options: options)
+                leaf.run({ tokens.send($0) }, cancellation: handler)
+                one = leaf
+            case 1:
+                one = operation(options: options) { tokens.send($0) }.onOutcome { _ in handler() }
+            case 2:
+                one = cascadeOperation(options: options) {
+                    $0.operation { tokens.send($0) }
+                } cancellation: { _ in
+                    handler()
+                }
+            default:
+                one = operation(options: options) { attempt in
+                    attempt.onCancel { _ in handler() }
+                    tokens.send(attempt)
+                }
+            }
+            let token = await tokens.next()
+            #expect(kind == 2 ? token.cancel() : one.cancel())
+            returned.open()
+            #expect(await told.next())
+            #expect(await eventually { one.isEnded })
+        }
+    }
+
+    @Test func `a round does not wait for ever: a handler that decides nothing has decided`() async throws {
+        let asked = Count()
+        let cascade = cascadeOperation { cascade in
+            cascade.operation {}
+            cascade.operation { $0.cancel() }
+            cascade.operation {}
+        } cancellation: { _ in
+            asked.add()
+        }
+        #expect(await cascade.outcome.reason?.kind == .child)
+        #expect(asked.value == 1)
+        // Also with siblings that nobody ends, in a queue that lets none start.
+        let queue = COOperationQueue(runningLimit: 1)
+        let group = transactionalOperation(on: queue) { group in
+            group.operation { $0.cancel() }
+            for _ in 0..<3 { group.operation { _ in } }
+        } cancellation: { _ in
+            asked.add()
+        }
+        #expect(await group.outcome.isCancelled)
+        #expect(asked.value == 2)
+        await queue.idle()
+    }
+
+    @Test func `composites cannot be finished by hand`() async throws {
+        let cascade = COCascade<Void>()
+        let group = COTransaction<Void>()
+        // Which method the compiler finds tells whether there is one.
+        let answers: [Any] = [
+            cascade.finish(), group.finish(), cascade.fail(TestError()), group.fail(TestError()),
+        ]
+        for answer in answers { #expect(answer is Absent) }
+        #expect(!cascade.isFinished && !group.isFinished)
+    }
+}

@@ -1,0 +1,35 @@
+// What the tests of the traps share.
+
+import CompositeOperations
+import Dispatch
+import PropertyTesting
+
+extension DispatchQueue {
+    /// Waits at a gate on a thread of this queue, so that the test's own thread is not blocked.
+    func waits(for gate: Gate) async {
+        await withCheckedContinuation { continuation in
+            async {
+                gate.wait()
+                continuation.resume()
+            }
+        }
+    }
+}
+
+/// Keeps its work until it is told to run it.
+final class HeldTarget: ExecutionTarget {
+    private let held = Locked<[COQueues.Work]>([])
+    var isCurrent: Bool { false }
+    var count: Int { held.withLock { $0.count } }
+
+    func submit(_ work: COQueues.Work) { held.withLock { $0.append(work) } }
+
+    /// Runs what is there now, on the calling thread.
+    func runAll() {
+        let all = held.withLock { held in
+            defer { held = [] }
+            return held
+        }
+        for work in all { work.run() }
+    }
+}

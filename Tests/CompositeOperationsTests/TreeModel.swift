@@ -408,7 +408,7 @@ extension TreeRecord {
             if entry.completions != (ending.isFinished && composite.hasCompletion ? 1 : 0) {
                 found.append("\(entry.completions) completions")
             }
-            if composite.handler != nil {
+            if composite.handler != nil, entry.hasClosures {
                 if !ending.isFinished, entry.decisions.isEmpty { found.append("its handler was not called") }
                 // Once more for one that was cancelled before its first attempt, and is begun all the same.
                 let attempt = entry.attempt ?? 1_000

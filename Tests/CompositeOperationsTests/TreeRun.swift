@@ -34,6 +34,7 @@ struct TreeRecord: Sendable {
         var epoch = 0
         /// It was not taken in, and never started.
         var isForgotten = false
+        var hasClosures = true
         var blocks: [Block] = []
         /// Of each run of its block.
         var children: [[Int]] = []
@@ -680,31 +681,44 @@ final class TreeRun: Sendable {
             let (block, handle) = (
                 declareValue(composite, operation), prepared(COCascade<Int>(on: target, options: options))
             )
-            handle.run(
-                { try block($0) }, completion: completion, cancellation: decision(operation, composite))
+            ran(
+                operation,
+                handle.run(
+                    { try block($0) }, completion: completion, cancellation: decision(operation, composite)))
             return handle
         case (false, true):
             let (block, handle) = (
                 declareValue(composite, operation), prepared(COTransaction<Int>(on: target, options: options))
             )
-            handle.run(
-                { try block($0) }, completion: completion, cancellation: decision(operation, composite))
+            ran(
+                operation,
+                handle.run(
+                    { try block($0) }, completion: completion, cancellation: decision(operation, composite)))
             return handle
         case (true, false):
             let (block, handle) = (
                 declare(composite, operation), prepared(COCascade<Void>(on: target, options: options))
             )
-            handle.run(
-                { try block($0) }, completion: completion, cancellation: decision(operation, composite))
+            ran(
+                operation,
+                handle.run(
+                    { try block($0) }, completion: completion, cancellation: decision(operation, composite)))
             return handle
         case (false, false):
             let (block, handle) = (
                 declare(composite, operation), prepared(COTransaction<Void>(on: target, options: options))
             )
-            handle.run(
-                { try block($0) }, completion: completion, cancellation: decision(operation, composite))
+            ran(
+                operation,
+                handle.run(
+                    { try block($0) }, completion: completion, cancellation: decision(operation, composite)))
             return handle
         }
+    }
+
+    /// One that was cancelled before it was started has no closures.
+    private func ran(_ operation: Int, _ isAccepted: Bool) {
+        if !isAccepted { change(operation) { $0.hasClosures = false } }
     }
 
     // MARK: Commands

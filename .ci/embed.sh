@@ -11,9 +11,17 @@ repository=$PWD
 readonly repository
 readonly limit=60 # seconds for a program that needs less than one
 
+# readme_block <module>: the first block of Swift in the README that imports it, as it stands there.
+readme_block() {
+    awk -v pattern="(^|\n)import $1\n" '
+        /^```/ { if (code ~ pattern) exit; code = ""; inside = /^```swift/; next }
+        inside { code = code $0 "\n" }
+        END { printf "%s", code }' "$repository/README.md"
+}
+
 # write_example <folder> <the dependency, as a manifest writes it>
 write_example() {
-    mkdir -p "$1/Sources/example" "$1/Sources/readme"
+    mkdir -p "$1/Sources/example" "$1/Sources/readme" "$1/Sources/operations"
     cat >"$1/Package.swift" <<END
 // swift-tools-version: 6.2
 import PackageDescription
@@ -30,14 +38,16 @@ let package = Package(
             name: "readme",
             dependencies: [.product(name: "Scheduling", package: "CompositeOperations")]
         ),
+        .executableTarget(
+            name: "operations",
+            dependencies: [.product(name: "CompositeOperations", package: "CompositeOperations")]
+        ),
     ],
     swiftLanguageModes: [.v6]
 )
 END
-    # The first block of Swift in the README that imports something: the example, as it stands there.
-    awk '/^```/ { if (code ~ /import/) exit; code = ""; inside = /^```swift/; next }
-        inside { code = code $0 "\n" }
-        END { printf "%s", code }' "$repository/README.md" >"$1/Sources/readme/main.swift"
+    readme_block Scheduling >"$1/Sources/readme/main.swift"
+    readme_block CompositeOperations >"$1/Sources/operations/main.swift"
     cat >"$1/Sources/example/Example.swift" <<'END'
 import Scheduling
 import Synchronization
@@ -95,7 +105,7 @@ run_example() {
     shift
     swift build --package-path "$folder" "${own[@]}" "$@" ||
         fail "a package that depends on this one does not build."
-    for program in example readme; do
+    for program in example readme operations; do
         timeout --kill-after=5 "$limit" \
             swift run --package-path "$folder" --skip-build "${own[@]}" "$@" "$program" >>"$folder/output" ||
             fail "the program '$program' failed, or did not end within $limit s."
@@ -105,6 +115,8 @@ closures: 500500
 task group: 338350
 actor on a lane: 100
 510555
+70300
+3
 END
 }
 
@@ -149,7 +161,7 @@ for expected in "$examples"/Sources/*/expected.txt; do
         fail "Examples/operations: '$program' printed other (>) than it should have (<)."
     programs=$((programs + 1))
 done
-[[ $programs -ge 4 ]] || fail "Examples/operations has only $programs programs that were compared."
+[[ $programs -ge 5 ]] || fail "Examples/operations has only $programs programs that were compared."
 
 # C alone: with the Makefile, and with the command of the README, so that neither goes stale.
 cp -r "$repository/Examples" "$repository/CScheduler" "$temporary/published/"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The tests, debug and release.
+# The tests, debug and release: those of each guarantee are among them. And the documentation of the libraries.
 set -euo pipefail
 # shellcheck source=.ci/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -12,6 +12,11 @@ readonly at_least=40
 run_tests debug "$at_least" 600
 debug=$tests_passed
 
+Scripts/guarantees --events "$temporary/events" ||
+    fail "a guarantee of docs/guarantees.md has no test that passed; which, is said above."
+Scripts/documentation || fail "DocC objects to the documentation; to what, is said above."
+
 run_tests release "$at_least" 400
 
-echo "test: $debug tests passed in a debug build, and $tests_passed in a release build."
+echo "test: $debug tests passed in a debug build, and $tests_passed in a release build; each guarantee has tests" \
+    "that passed, and the documentation no warning."

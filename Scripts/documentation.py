@@ -107,6 +107,29 @@ class Builder:
         return [each for each in found if not ACCEPTED.match(each["summary"])]
 
 
+def examples_without_test(target):
+    """Of a target's articles: the blocks of Swift, and what "you write" in tables, that are not in the file with its
+    examples, where they are run. Indentation does not count."""
+    name = target["name"]
+    tests = ROOT / f"Tests/{name}Tests/DocumentationExamples.swift"
+
+    def plain(text):
+        return "\n".join(line.strip() for line in text.strip().split("\n"))
+
+    known, found = plain(tests.read_text()) if tests.is_file() else "", []
+    for article in sorted((ROOT / target["path"]).glob("*.docc/**/*.md")):
+        text = article.read_text()
+        wanted = re.findall(r"^```swift\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+        for rows in re.findall(r"^\|[^\n]*\| you write \|\n((?:\|.*\n)*)", text, re.MULTILINE):
+            for row in rows.split("\n")[1:]:
+                wanted += re.findall(r"`([^`]+)`", "|".join(row.split("|")[2:]))
+        for code in wanted:
+            if plain(code) not in known:
+                first = code.strip().split("\n")[0]
+                found.append(f"{article.relative_to(ROOT)}: not in {tests.relative_to(ROOT)}: {first}")
+    return found
+
+
 def archive_of(name):
     return FOLDER / name / f"{name}.doccarchive"
 
@@ -131,6 +154,11 @@ def main(arguments):
         if name not in known:
             fail(f"'{name}' is no library of Swift; there are {', '.join(sorted(known))}.")
     wanted = arguments or sorted(known)
+    untested = [each for name in wanted for each in examples_without_test(known[name])]
+    for each in untested:
+        print(each, file=sys.stderr)
+    if untested:
+        fail(f"examples that are not run: {len(untested)}.")
     builder, made, wrong = Builder(), [], 0
     for name in with_dependencies(wanted, known):
         found = builder.convert(known[name], made)

@@ -154,7 +154,7 @@ public let workloads: [Workload] = [
     Workload(
         id: "W20-leaf", title: "Memory, operations",
         sentence:
-            "N operations with a handle each wait for a worker: the live bytes of each, and what stays.",
+            "N operations wait for a worker, ours with a handle and a state each: the live bytes of each, and what stays.",
         unit: "bytes/op", metric: .cost,
         quick: [10_000, 100_000], smoke: [10_000], thorough: [10_000, 100_000, 1_000_000],
         expectedChecksum: Workload.sumOfMarks),

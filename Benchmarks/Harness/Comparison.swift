@@ -22,12 +22,23 @@ extension RunDocument {
     /// The slope of the logarithm of the whole time over the logarithm of n; 1 is linear. Nil with fewer than
     /// two sizes.
     public func slope(_ workload: String, peer: String) -> Double? {
+        slope(workload, peer: peer) { Estimate.median($0.values) }
+    }
+
+    /// As ``slope(_:peer:)``, of the CPU time: what else runs on the machine makes long samples slower than short
+    /// ones, and does not show here.
+    public func slopeOfCPUTime(_ workload: String, peer: String) -> Double? {
+        slope(workload, peer: peer) { $0.counts["cpu_ns_per_op"] }
+    }
+
+    private func slope(
+        _ workload: String, peer: String, perOperation: (Series) -> Double?
+    ) -> Double? {
         let points = sizes(workload).compactMap { n -> (x: Double, y: Double)? in
             guard n > 0,
-                let perOperation = series(workload, n: n, peer: peer).flatMap({ Estimate.median($0.values) }),
-                perOperation > 0
+                let time = series(workload, n: n, peer: peer).flatMap(perOperation), time > 0
             else { return nil }
-            return (log(Double(n)), log(perOperation * Double(n)))
+            return (log(Double(n)), log(time * Double(n)))
         }
         guard points.count >= 2 else { return nil }
         let meanX = points.map(\.x).reduce(0, +) / Double(points.count)

@@ -36,6 +36,13 @@ public struct RunDocument: Codable, Sendable {
         public var allocator: String
         /// The number of worker threads.
         public var threads: Int
+
+        package init(name: String, version: String, allocator: String, threads: Int) {
+            self.name = name
+            self.version = version
+            self.allocator = allocator
+            self.threads = threads
+        }
     }
 
     /// All values of one peer in one workload at one size.

@@ -57,7 +57,7 @@ public struct Gates {
             )
         }
         for series in document.results where series.peer == "ours" {
-            if series.n >= RecordedCounts.leastSize {
+            if series.n >= RecordedCounts.leastSize, series.n == document.sizes(series.workload).last {
                 compare(
                     series, "allocations_per_op", RecordedCounts.allocationsPerOperation[series.workload],
                     "allocations")
@@ -101,7 +101,9 @@ public struct Gates {
 
     private var slopes: [String] {
         ["W1", "W3", "W5", "W6", "W6-cascade", "W10", "W14-0", "W14-1", "W14-50"].compactMap { workload in
-            guard let slope = document.slope(workload, peer: "ours"), slope > 1.1 else { return nil }
+            guard let slope = document.slope(workload, peer: "ours"), slope > 1.1,
+                document.slopeOfCPUTime(workload, peer: "ours") ?? slope > 1.1
+            else { return nil }
             return "\(workload): time grows with n to the power \(Format.number(slope)), more than 1.1."
         }
     }

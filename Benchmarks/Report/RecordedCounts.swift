@@ -4,7 +4,7 @@ enum RecordedCounts {
     /// How much more than recorded is too much.
     static let tolerance = 1.05
 
-    /// The least size at which what a run allocates once does not show.
+    /// The least size at which what a run allocates once hardly shows; of the sizes of a run the largest is compared.
     static let leastSize = 1_000
 
     /// Allocations of each operation, those of its closures included, by workload.

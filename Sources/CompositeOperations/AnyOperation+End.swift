@@ -197,12 +197,13 @@ extension AnyOperation {
             guard canEnd(number), isCurrent(number, epoch) else {
                 return refuse("cancel(), but it has ended, or the attempt is an old one", &effects)
             }
+            // Before the end: a composite around it may begin another attempt at once.
+            composition?.postNotice(to: self, &effects)
             if reason == nil, machine.phase == .deciding {
                 decideByCause(&effects)
             } else {
                 end(.cancelled, .cancelled(reason ?? CancelReason()), &effects)
             }
-            composition?.wasCancelled(self, &effects)
             return true
         }
     }

@@ -206,13 +206,8 @@ final class Composition: Domain, @unchecked Sendable {
         return true
     }
 
-    /// Somebody cancelled the composite itself: its handler hears of it at once.
-    func wasCancelled(_ composite: AnyOperation, _ effects: inout Effects) {
-        guard !composite.machine.isTerminal else { return }  // settling has told it
-        postNotice(to: composite, &effects)
-    }
-
-    /// Tells the handler of an end about which there is nothing to decide, unless it has been asked in this attempt.
+    /// Tells the handler of an end about which there is nothing to decide, unless it has been asked in this attempt:
+    /// of a direct cancel at once, of one from above when the composite settles.
     func postNotice(to composite: AnyOperation, _ effects: inout Effects) {
         guard let handler = decisionHandler, handledAttempt != composite.machine.attempt else {
             return

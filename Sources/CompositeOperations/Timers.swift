@@ -82,7 +82,9 @@ extension AnyOperation {
             pauseIsOver(number)
         case .whole, .deadline:
             change { effects in
-                if end(.cancelled, .cancelled(reason), &effects) { composition?.wasCancelled(self, &effects) }
+                guard canEnd(nil) else { return }
+                composition?.postNotice(to: self, &effects)
+                end(.cancelled, .cancelled(reason), &effects)
             }
         case .attempt(let number):
             let cause = Cause(index: nil, child: nil, outcome: .cancelled(reason))

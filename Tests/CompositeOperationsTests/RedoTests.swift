@@ -39,7 +39,9 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
             let finishes = Slots(count: failures.count)
             let runs = Slots(count: failures.count)
             let doubled = Count()
-            let group = transactionalOperation { group in
+            let lane = serialQueue()
+            let group = transactionalOperation(on: lane) { group in
+                group.suspend()
                 for (index, count) in failures.enumerated() {
                     group.operation { attempt in
                         runs[index] += 1
@@ -54,6 +56,9 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
             } cancellation: {
                 $0.awake()
             }
+            // Until the block has returned, awake would be rerun.
+            _ = await operation(on: lane) {}.outcome
+            #expect(group.resume())
             #expect(await group.outcome.isFinished)
             #expect(doubled.value == 0)
             #expect(failures.indices.allSatisfy { finishes[$0] == 1 })

@@ -396,7 +396,7 @@ import Testing
     {
         for _ in 0..<scaled(60) {
             // The target does nothing until it is told to.
-            let target = HeldTarget()
+            let target = StoppedTarget()
             let queue = COOperationQueue(runningLimit: 1, on: target)
             let (first, second) = (Count(), Count())
             let one = operation(on: queue) { first.add() }
@@ -413,7 +413,7 @@ import Testing
         }
     }
 
-    private func withEventualRelease(of target: HeldTarget, _ body: () async throws -> Void) async throws {
+    private func withEventualRelease(of target: StoppedTarget, _ body: () async throws -> Void) async throws {
         target.open()
         defer { target.close() }
         try await body()
@@ -451,7 +451,7 @@ import Testing
 }
 
 /// A target that keeps what it is given until it is told to pass it on.
-private final class HeldTarget: ExecutionTarget {
+private final class StoppedTarget: ExecutionTarget {
     private let held = Locked<(work: [COQueues.Work], isOpen: Bool)>(([], false))
 
     func submit(_ work: COQueues.Work) {

@@ -275,17 +275,33 @@ final class TreeRun: Sendable {
         state.withLock { $0.pauses.append((operation, attempt)) }
     }
 
-    /// How many pauses go on, as far as the labels tell.
-    var pausesUnderWay: Int {
-        let pauses = state.withLock { state in state.pauses.map { (state.known[$0.operation].handle, $0.attempt) } }
-        return pauses.count { handle, attempt in handle?.state == .delayed && handle?.attempt == attempt }
+    /// How many timers go on, as far as the labels tell: or some more, of operations that wait for what is around them.
+    var timers: Int {
+        let (pauses, timed) = state.withLock { state in
+            (
+                state.pauses.map { (state.known[$0.operation].weakHandle, $0.attempt) },
+                zip(state.record.operations, state.known)
+                    .filter { $0.0.node.leaf?.isTimed == true }.map(\.1.weakHandle)
+            )
+        }
+        let paused = pauses.count { handle, attempt in handle?.state == .delayed && handle?.attempt == attempt }
+        return paused + timed.compactMap { $0?.state }.count { $0 != .ready && $0 != .ending && !$0.isTerminal }
     }
 
-    /// How many operations are decided, and how many wait between attempts.
-    var endings: [Int] {
+    /// Something waits for time to pass.
+    var waitsForTime: Bool {
+        timers > 0 || state.withLock { state in state.known.compactMap(\.weakHandle) }.contains { $0.state == .delayed }
+    }
+
+    /// How many operations are decided, how many wait between attempts, and the attempts of all: not the same when time
+    /// has passed.
+    var progress: [Int] {
         let handles = state.withLock { state in state.known.compactMap(\.weakHandle) }
         let states = handles.map(\.state)
-        return [states.count { $0 == .ending || $0.isTerminal }, states.count { $0 == .delayed }]
+        return [
+            states.count { $0 == .ending || $0.isTerminal }, states.count { $0 == .delayed },
+            handles.reduce(0) { $0 + $1.attempt },
+        ]
     }
 
     // MARK: Blocks

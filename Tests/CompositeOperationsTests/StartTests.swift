@@ -140,6 +140,7 @@ import Testing
             }
             #expect(isOver, "\(composite.tree)")
             #expect(composite.isFinished)
+            await composite.handlersAreOver()
             let runs = seen.entries
             #expect(Set(runs).count == runs.count, "\(runs)")
             #expect(composite.numberOfRuns == epochs.value)

@@ -1,0 +1,97 @@
+// TreeFindingsTests.swift - what random trees have found, each as small as it can be said.
+
+import CompositeOperations
+import Dispatch
+import PropertyTesting
+import PropertyTestingSupport
+import Testing
+
+@Suite(.watched(testLimit)) struct TreeFindingsTests {
+    /// [It was settled on the way up, and the way down from it began with a parent that was gone: a crash.]
+    @Test func `an end before the turn goes up to a composite that starts anew at once`() async {
+        let leaves = Log<COOperation<Void>>()
+        let resolver = COOperationResolver(maxAttempts: 2, redo: .rerun)
+        let root = cascadeOperation(options: OperationOptions(resolver: resolver)) { cascade in
+            cascade.transactionalOperation { group in
+                group.suspend()
+                leaves.add(group.operation { $0.finish() })
+            }
+        }
+        for attempt in 1...2 {
+            let isRegistered = await eventually { leaves.entries.count == attempt }
+            #expect(isRegistered)
+            let isCancelled = leaves.entries.last?.cancel()
+            #expect(isCancelled == true)
+        }
+        let outcome = await root.outcome
+        #expect(outcome.reason?.kind == .child)
+        #expect(root.attempt == 2)
+        #expect(leaves.entries.map(\.numberOfRuns) == [0, 0])
+    }
+
+    /// [It was told as of the attempt that a resolver above had begun already, and so not of that one's end.]
+    @Test func `a handler hears of a direct cancel, and then of the end of the next attempt`() async {
+        let calls = Count()
+        let runs = Count()
+        let (first, second) = (Gate(), Gate())
+        let inner = Locked<COCascade<Void>?>(nil)
+        let resolver = COOperationResolver(maxAttempts: 2, redo: .awake)
+        let root = cascadeOperation(options: OperationOptions(resolver: resolver)) { cascade in
+            let child = cascade.cascadeOperation { cascade in
+                cascade.operation(on: elsewhere) { _ in (runs.add() == 1 ? first : second).wait() }
+            } cancellation: { _ in
+                calls.add()
+            }
+            inner.withLock { $0 = child }
+        }
+        let hasBegun = await eventually { runs.value == 1 }
+        let child = inner.withLock { $0 }
+        let isCancelled = child?.cancel()
+        #expect(hasBegun && isCancelled == true)
+        first.open()
+        let hasBegunAgain = await eventually { runs.value == 2 }
+        #expect(hasBegunAgain)
+        root.cancel()
+        second.open()
+        _ = await child?.outcome
+        let outcome = await root.outcome
+        #expect(outcome.reason?.kind == .requested)
+        #expect(child?.attempt == 2)
+        let isTold = await eventually { calls.value == 2 }
+        #expect(isTold)
+    }
+
+    /// [What had cancelled the task of the attempt before was still noted.]
+    @Test func `an asynchronous attempt that throws a cancellation is not one whose task was cancelled`()
+        async
+    {
+        let runs = Count()
+        let resolver = COOperationResolver(maxAttempts: 2)
+        let body: @Sendable () async throws -> Int = {
+            if runs.add() == 1 { throw TestError() }
+            throw CancellationError()
+        }
+        let leaf = operation(on: Overtaking(), options: OperationOptions(resolver: resolver), body)
+        let outcome = await leaf.outcome
+        #expect(outcome.reason?.kind == .threwCancellation)
+        #expect(leaf.attempt == 2)
+    }
+}
+
+/// The first task begins after the turn that made it; the others before it is made.
+private final class Overtaking: ExecutionTarget, TaskExecutor {
+    private let queue = DispatchQueue(label: "overtaking")
+    private let jobs = Count()
+    var isCurrent: Bool { false }
+
+    func submit(_ work: COQueues.Work) { queue.async { work.run() } }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        if jobs.add() == 1 {
+            queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+        } else {
+            job.runSynchronously(on: asUnownedTaskExecutor())
+        }
+    }
+}

@@ -8,10 +8,11 @@ campaign.py verdict JSON                          says what failed and what is l
 
 import html
 import json
+import re
 import sys
 from pathlib import Path
 
-STEPS = ["litmus", "explore", "models", "relacy", "sanitizers", "stress", "mutants"]
+STEPS = ["litmus", "explore", "models", "relacy", "sanitizers", "stress", "trees", "mutants"]
 
 
 def fail(sentence):
@@ -179,6 +180,13 @@ def numbers_of_sanitizers(folder, unit):
     }
 
 
+def numbers_of_trees(folder, unit):
+    """What the tests have counted, which they say again and again."""
+    found = re.findall(r"^trees: (\d+) trees, (\d+) commands, (\d+) blocks", "\n".join(last_run(folder, unit)), re.M)
+    trees, commands, blocks = max(([int(number) for number in line] for line in found), default=(0, 0, 0))
+    return {"trees": trees, "commands": commands, "blocks": blocks}
+
+
 def numbers_of_mutants(folder, unit):
     outcomes = read_json(folder / "raw" / f"{unit}.json") or []
     listed = reasons(Path(__file__).parent.parent / "Tests/Mutants/equivalents.txt")
@@ -206,6 +214,7 @@ NUMBERS = {
     "relacy": numbers_of_relacy,
     "sanitizers": numbers_of_sanitizers,
     "stress": numbers_of_stress,
+    "trees": numbers_of_trees,
     "mutants": numbers_of_mutants,
 }
 
@@ -261,6 +270,13 @@ def claim_of(about, units):
         sentences.append(
             f"{failed} scenarios do not satisfy theirs, and {len(explored) - len(held) - failed} were not "
             "run: nothing is claimed of them."
+        )
+    grown = [unit["numbers"] for unit in units if unit["step"] == "trees" and unit["verdict"] == "passed"]
+    if grown:
+        trees, commands = (sum(numbers[key] for numbers in grown) for key in ("trees", "commands"))
+        sentences.append(
+            f"{trees:,} random trees of operations, half of them in virtual time, ended as the model says; "
+            f"{commands:,} commands came from outside."
         )
     matrix = matrix_of(units)
     if matrix is not None:
@@ -419,6 +435,12 @@ def slope_of(line):
     )
 
 
+def section_of_trees(units):
+    keys = ["trees", "commands", "blocks"]
+    rows = [[f"part {u['shard']}", *[u["numbers"].get(key) for key in keys], *ending(u)] for u in units]
+    return table(["", "trees", "commands from outside", "blocks", "s", "verdict"], rows)
+
+
 def section_of_mutants(units):
     rows = [
         [u["shard"], u["numbers"].get("mutants"), u["numbers"].get("killed"), u["numbers"].get("equivalent")]
@@ -440,6 +462,7 @@ SECTIONS = {
     "relacy": ("Relacy", section_of_relacy),
     "sanitizers": ("Sanitizers", section_of_sanitizers),
     "stress": ("Stress on real threads", section_of_stress),
+    "trees": ("Random trees of operations", section_of_trees),
     "mutants": ("Mutants of the core", section_of_mutants),
 }
 

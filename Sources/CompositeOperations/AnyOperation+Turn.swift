@@ -96,6 +96,7 @@ extension AnyOperation {
             if wasQuiescent { holdParent() }
             composition?.isRegistering = true
             if let extras {
+                extras.isTaskCancelled = false  // that of the attempt before was
                 armAttemptTimeout(&effects)
                 if let cause = extras.pendingCause {
                     effects.add(.giveUp([cause], nil))

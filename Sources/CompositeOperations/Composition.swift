@@ -195,7 +195,9 @@ final class Composition: Domain, @unchecked Sendable {
             }
             return false
         }
-        if let resolver = composite.extras?.options?.resolver, composite.resolve(resolver, causes.first, &effects) {
+        if let resolver = composite.extras?.options?.resolver,
+            composite.resolve(resolver, causes.first, &effects)
+        {
             return false
         }
         let bad = composite.badEndByCause

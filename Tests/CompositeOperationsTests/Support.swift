@@ -12,14 +12,21 @@ import Testing
 /// Sizes grow and shrink with `STRESS_SCALE` of the environment.
 let stressScale: Double = getenv("STRESS_SCALE").flatMap { Double(String(cString: $0)) } ?? 1
 
-func scaled(_ count: Int) -> Int { max(1, Int(Double(count) * stressScale)) }
+/// A debug build is five to ten times slower, and does a fifth of it; the release build does all of it.
+#if DEBUG
+    private let buildScale = 0.2
+#else
+    private let buildScale = 1.0
+#endif
+
+func scaled(_ count: Int) -> Int { max(1, Int(Double(count) * stressScale * buildScale)) }
 
 let isThreadSanitized = dlsym(nil, "__tsan_init") != nil
 let isAddressSanitized = dlsym(nil, "__asan_init") != nil
 
 /// How long a case of a test may take: many times of what it takes on a busy machine.
 let testLimit: Duration =
-    .seconds(90) * max(1, stressScale) * (isThreadSanitized || isAddressSanitized ? 4 : 1)
+    .seconds(240) * max(1, stressScale) * (isThreadSanitized || isAddressSanitized ? 4 : 1)
 
 /// For blocks that wait: they must not take the workers of the built-in scheduler from other tests.
 let elsewhere = DispatchQueue(label: "elsewhere", attributes: .concurrent)

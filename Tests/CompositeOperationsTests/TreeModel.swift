@@ -64,7 +64,9 @@ struct TreeModel {
                 Expected(ending: $0.ending!, attempt: $0.attempt, runs: $0.runs, decisions: $0.decisions)
             }
         }
-        let isSerial = (plan.roots.count == 1 || plan.isChained) && !plan.nodes.contains { $0.composite?.transaction != nil }
+        let isSerial =
+            (plan.roots.count == 1 || plan.isChained)
+            && !plan.nodes.contains { $0.composite?.transaction != nil }
         model.order = isSerial ? evaluation.order : nil
         return model
     }
@@ -157,7 +159,8 @@ private struct Evaluation {
                 if resolver.allows(after: operation.attempt) { break }
                 defer { operation.hasFallenBack = true }
                 // To cancel without a reason, while somebody is asked, is to decide nothing.
-                return resolver.fallback == .finish && !operation.hasFallenBack ? .finished(id) : .failed(node: id)
+                return resolver.fallback == .finish && !operation.hasFallenBack
+                    ? .finished(id) : .failed(node: id)
             }
             operation.attempt += 1
         }
@@ -173,7 +176,9 @@ private struct Evaluation {
                 for node in composite.children { operation.children.append(made(node, in: operation)) }
                 operation.hasThrown = run <= composite.throwing
                 // Its children may have begun.
-                if operation.hasThrown, composite.transaction != nil, !composite.children.isEmpty { throw LeftToChance() }
+                if operation.hasThrown, composite.transaction != nil, !composite.children.isEmpty {
+                    throw LeftToChance()
+                }
             }
             operation.isAwakening = false
             let cause =
@@ -192,7 +197,9 @@ private struct Evaluation {
     }
 
     /// - Returns: how the first child ended that did not finish.
-    private mutating func runChildren(of operation: Modelled, _ composite: TreePlan.Composite) throws -> ModelEnding? {
+    private mutating func runChildren(of operation: Modelled, _ composite: TreePlan.Composite) throws
+        -> ModelEnding?
+    {
         var next = 0
         while next < operation.children.count {  // which may grow
             let child = operation.children[next]
@@ -243,7 +250,9 @@ private struct Evaluation {
         case ended(ModelEnding), awake, rerun
     }
 
-    private func decide(_ operation: Modelled, _ composite: TreePlan.Composite, _ cause: ModelEnding) -> Decided {
+    private func decide(_ operation: Modelled, _ composite: TreePlan.Composite, _ cause: ModelEnding)
+        -> Decided
+    {
         let byCause: ModelEnding = if case .failed = cause { cause } else { .cancelled(.child) }
         guard let handler = composite.handler else {
             guard let resolver = composite.resolver else { return .ended(byCause) }
@@ -260,7 +269,9 @@ private struct Evaluation {
         }
     }
 
-    private func resolve(_ operation: Modelled, _ resolver: TreePlan.Resolver, _ byCause: ModelEnding) -> Decided {
+    private func resolve(_ operation: Modelled, _ resolver: TreePlan.Resolver, _ byCause: ModelEnding)
+        -> Decided
+    {
         if resolver.allows(after: operation.attempt) {
             return resolver.reruns || operation.hasThrown ? .rerun : .awake
         }
@@ -287,7 +298,8 @@ extension TreeModel {
                 continue
             }
             for (entry, expected) in zip(found, expected) {
-                guard let attempt = entry.attempt, let runs = entry.numberOfRuns, let ending = entry.ending else { continue }
+                guard let attempt = entry.attempt, let runs = entry.numberOfRuns, let ending = entry.ending
+                else { continue }
                 let actual = Expected(
                     ending: ending, attempt: attempt, runs: runs, decisions: entry.decisions.count)
                 if actual != expected { objections.append("#\(id): \(actual); expected: \(expected)") }
@@ -335,7 +347,9 @@ extension TreeRecord {
             found.append("\(runs) runs, and \(entry.blocks.count) blocks")
         }
         let attempts = entry.blocks.compactMap(\.attempt)
-        if zip(attempts, attempts.dropFirst()).contains(where: { $0 >= $1 }) { found.append("attempts \(attempts)") }
+        if zip(attempts, attempts.dropFirst()).contains(where: { $0 >= $1 }) {
+            found.append("attempts \(attempts)")
+        }
         if let attempt = entry.attempt, attempt < attempts.last ?? 0 || attempt < entry.blocks.count {
             found.append("attempt \(attempt) after \(entry.blocks.count) blocks, of the attempts \(attempts)")
         }
@@ -353,15 +367,20 @@ extension TreeRecord {
         {
             found.append("nobody has cancelled it")
         }
-        if entry.parent == nil, entry.reasons > 0, let ending = entry.ending, ending != .cancelled(.requested) {
+        if entry.parent == nil, entry.reasons > 0, let ending = entry.ending, ending != .cancelled(.requested)
+        {
             found.append("it had been cancelled")
         }
-        if entry.parent == nil, entry.cancellations > 1 { found.append("cancelled \(entry.cancellations) times") }
+        if entry.parent == nil, entry.cancellations > 1 {
+            found.append("cancelled \(entry.cancellations) times")
+        }
         if case .cancelled(.displaced)? = entry.ending, !entry.blocks.isEmpty { found.append("it has run") }
         if case .cancelled(.parent)? = entry.ending {
             guard let parent = entry.parent else { return found + ["it has no parent"] }
             let isOld = entry.epoch < operations[parent].children.count - 1
-            if !isOld, operations[parent].ending?.isFinished == true { found.append("its composite has finished") }
+            if !isOld, operations[parent].ending?.isFinished == true {
+                found.append("its composite has finished")
+            }
         }
         return found
     }
@@ -371,7 +390,9 @@ extension TreeRecord {
         var times: [(Int, Int)] = []
         var next: Int? = index
         while let one = next {
-            if let time = operations[one].outcomes.first?.time { times.append((operations[one].node.id, time)) }
+            if let time = operations[one].outcomes.first?.time {
+                times.append((operations[one].node.id, time))
+            }
             next = operations[one].parent
         }
         return times
@@ -387,12 +408,14 @@ extension TreeRecord {
             if entry.completions != (ending.isFinished && composite.hasCompletion ? 1 : 0) {
                 found.append("\(entry.completions) completions")
             }
-            if composite.handler != nil {
+            if composite.handler != nil, entry.hasClosures {
                 if !ending.isFinished, entry.decisions.isEmpty { found.append("its handler was not called") }
                 // Once more for one that was cancelled before its first attempt, and is begun all the same.
                 let attempt = entry.attempt ?? 1_000
-                if entry.decisions.count > max(1, attempt + (attempt > 0 && entry.cancellations > 0 ? 1 : 0)) {
-                    found.append("\(entry.decisions.count) calls of the handler in \(entry.attempt ?? 0) attempts")
+                if entry.decisions.count > max(1, attempt + (attempt > 0 && entry.cancellations > 0 ? 1 : 0))
+                {
+                    found.append(
+                        "\(entry.decisions.count) calls of the handler in \(entry.attempt ?? 0) attempts")
                 }
                 if let told = entry.outcomes.first?.time, entry.decisions.contains(where: { $0 > told }) {
                     found.append("its handler was called after its outcome was told")
@@ -409,7 +432,9 @@ extension TreeRecord {
             .filter { !$0.isForgotten && $0.ending != .refused && $0.ending != nil }
         switch ending {
         case .finished:
-            return children.filter { $0.ending?.isFinished == false }.map { "its child #\($0.node.id) did not finish" }
+            return children.filter { $0.ending?.isFinished == false }.map {
+                "its child #\($0.node.id) did not finish"
+            }
         case .failed(let node):
             let isChilds = children.contains { $0.ending == ending }
             return isChilds || node == entry.node.id ? [] : ["no child failed so"]

@@ -301,7 +301,8 @@ extension TreePlan {
             // Who has let go cannot open a gate any more.
             if !plan.suspends, plan.commands.isEmpty { plan.dropsHandles = source.isOne(in: 6) }
             if kinds.isVirtual {
-                plan.schedule = try Generator<[Int]>.array(of: .int(in: 0...7), count: 0...40).value(from: &source)
+                plan.schedule = try Generator<[Int]>.array(of: .int(in: 0...7), count: 0...40).value(
+                    from: &source)
             }
             return plan
         }
@@ -349,7 +350,8 @@ private struct Growth: Sendable {
     }
 
     private mutating func child(_ source: inout Source, depth: Int) -> TreePlan.Node {
-        var node = source.draw(below: 10) >= (depth < 3 ? 7 : 10)
+        var node =
+            source.draw(below: 10) >= (depth < 3 ? 7 : 10)
             ? compositeNode(&source, depth: depth) : leafNode(&source, isRoot: false)
         if source.isOne(in: 8) {
             switch node.body {
@@ -418,7 +420,8 @@ private struct Growth: Sendable {
         resolver.pauses = source.isOne(in: 4)
         resolver.fallback =
             ofLeaf
-            ? source.pick(of: 6, .none, .undecided, .cancel, .finish) : source.pick(of: 6, .none, .undecided, .cancel)
+            ? source.pick(of: 6, .none, .undecided, .cancel, .finish)
+            : source.pick(of: 6, .none, .undecided, .cancel)
         return resolver
     }
 
@@ -480,7 +483,8 @@ private struct Growth: Sendable {
             kinds.hasQueue && source.draw(below: 3) == 2
             ? source.pick(of: 6, .resumeQueue, .suspendQueue, .cancelAll, .removePending, .narrow, .widen)
             : source.pick(of: 9, .suspend, .resume, .resume, .cancel, .cancel, .restart, .rerun, .awake)
-        var command = TreePlan.Command(what: what, node: nodes[Int(source.draw(below: UInt64(nodes.count)))].id)
+        var command = TreePlan.Command(
+            what: what, node: nodes[Int(source.draw(below: UInt64(nodes.count)))].id)
         let leaves = nodes.filter { $0.leaf?.form == .token }
         if source.isOne(in: 4), !leaves.isEmpty {
             command.inside = leaves[Int(source.draw(below: UInt64(leaves.count)))].id

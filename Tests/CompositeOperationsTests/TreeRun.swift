@@ -34,6 +34,7 @@ struct TreeRecord: Sendable {
         var epoch = 0
         /// It was not taken in, and never started.
         var isForgotten = false
+        var hasClosures = true
         var blocks: [Block] = []
         /// Of each run of its block.
         var children: [[Int]] = []
@@ -121,7 +122,8 @@ final class TreeRun: Sendable {
             COOperationQueue(
                 queue.order == .fifo ? .fifo : queue.order == .lifo ? .lifo : .aggressiveLIFO,
                 runningLimit: queue.running, pendingLimit: queue.pending,
-                slots: queue.holds ? .holdWhileSuspended : .releaseWhileSuspended, on: environment.queueTarget)
+                slots: queue.holds ? .holdWhileSuspended : .releaseWhileSuspended, on: environment.queueTarget
+            )
         }
     }
 
@@ -137,7 +139,9 @@ final class TreeRun: Sendable {
 
     func handle(_ operation: Int) -> AnyOperation? { state.withLock { $0.known[operation].handle } }
 
-    private func node(_ operation: Int) -> TreePlan.Node { state.withLock { $0.record.operations[operation].node } }
+    private func node(_ operation: Int) -> TreePlan.Node {
+        state.withLock { $0.record.operations[operation].node }
+    }
 
     // MARK: Making operations
 
@@ -190,12 +194,15 @@ final class TreeRun: Sendable {
             state.record.operations[operation].outcomes.append((ending, time))
             let below = state.record.operations[operation].children.last ?? []
             return (
-                state.known[operation].handle, below.map { (state.known[$0].handle, state.record.operations[$0]) }
+                state.known[operation].handle,
+                below.map { (state.known[$0].handle, state.record.operations[$0]) }
             )
         }
         if let handle, !handle.isEnded { object("\(handle) was told of its outcome before it had ended") }
         for (child, entry) in below where !entry.isForgotten {
-            if let child, !child.isEnded { object("\(child) had not ended when its composite's outcome was told") }
+            if let child, !child.isEnded {
+                object("\(child) had not ended when its composite's outcome was told")
+            }
         }
         oneLess()
     }
@@ -256,12 +263,15 @@ final class TreeRun: Sendable {
         }
         return COOperationResolver(
             maxAttempts: plan.maxAttempts, backoff: plan.pauses ? .custom(pause) : .none,
-            redo: plan.reruns ? .rerun : .awake, clock: environment.clock ?? ContinuousClock(), retryIf: retryIf,
+            redo: plan.reruns ? .rerun : .awake, clock: environment.clock ?? ContinuousClock(),
+            retryIf: retryIf,
             fallback: plan.fallback == .none ? nil : fallback)
     }
 
     /// Also when the handles have been dropped.
-    private func attempt(_ operation: Int) -> Int { state.withLock { $0.known[operation].weakHandle }?.attempt ?? 0 }
+    private func attempt(_ operation: Int) -> Int {
+        state.withLock { $0.known[operation].weakHandle }?.attempt ?? 0
+    }
 
     private func fallBack(_ fallback: TreePlan.Fallback, _ operation: Int, _ handle: AnyOperation) {
         switch fallback {
@@ -284,13 +294,18 @@ final class TreeRun: Sendable {
                     .filter { $0.0.node.leaf?.isTimed == true }.map(\.1.weakHandle)
             )
         }
-        let paused = pauses.count { handle, attempt in handle?.state == .delayed && handle?.attempt == attempt }
-        return paused + timed.compactMap { $0?.state }.count { $0 != .ready && $0 != .ending && !$0.isTerminal }
+        let paused = pauses.count { handle, attempt in handle?.state == .delayed && handle?.attempt == attempt
+        }
+        return paused
+            + timed.compactMap { $0?.state }.count { $0 != .ready && $0 != .ending && !$0.isTerminal }
     }
 
     /// Something waits for time to pass.
     var waitsForTime: Bool {
-        timers > 0 || state.withLock { state in state.known.compactMap(\.weakHandle) }.contains { $0.state == .delayed }
+        timers > 0
+            || state.withLock { state in state.known.compactMap(\.weakHandle) }.contains {
+                $0.state == .delayed
+            }
     }
 
     /// How many operations are decided, how many wait between attempts, and the attempts of all: not the same when time
@@ -330,13 +345,20 @@ final class TreeRun: Sendable {
                 let siblings = state.record.operations[parent].children[entry.epoch]
                 earlier = siblings.prefix { $0 != operation }.map { state.known[$0].handle }
             }
-            return (entered, id, entry.parent == nil ? waitsFor.flatMap { state.known[$0].handle } : nil, earlier)
+            return (
+                entered, id, entry.parent == nil ? waitsFor.flatMap { state.known[$0].handle } : nil, earlier
+            )
         }
         if let waitsFor, !waitsFor.isEnded { object("\(id) began before the root before it had ended") }
         if environment.isSingleThreaded {
             if let handle, handle.isSuspended { object("a block of #\(id) began behind a closed gate") }
-            if let handle, handle.state == .ending || handle.isEnded { object("a block of #\(id) began after its end") }
-            if earlier.contains(where: { $0?.isFinished == false }) { object("#\(id) began out of turn") }
+            if let handle, handle.state == .ending || handle.isEnded {
+                object("a block of #\(id) began after its end")
+            }
+            // One that has ended otherwise, while its composite goes on, was not accepted.
+            if earlier.contains(where: { $0.map { !$0.isFinished && !$0.isEnded } ?? false }) {
+                object("#\(id) began out of turn")
+            }
         }
         // Not in every run: a rerun would have no end.
         for command in plan.commands where command.inside == id && entered.run == 1 + command.delay % 2 {
@@ -451,7 +473,9 @@ final class TreeRun: Sendable {
             if let child = register(node, in: scope, of: operation, epoch: epoch) { last = child }
         }
         if composite.suspends, scope.suspend() {
-            environment.later { [mark = Mark(live)] in withExtendedLifetime(mark) { _ = scope.control.resume() } }
+            environment.later { [mark = Mark(live)] in
+                withExtendedLifetime(mark) { _ = scope.control.resume() }
+            }
         }
         if entered.run <= composite.throwing { throw TestError(number: node(operation).id) }
         return last
@@ -548,7 +572,8 @@ final class TreeRun: Sendable {
 
     /// Not started.
     private func readyMade(
-        _ node: TreePlan.Node, _ operation: Int, _ target: (any ExecutionTarget)?, _ options: OperationOptions,
+        _ node: TreePlan.Node, _ operation: Int, _ target: (any ExecutionTarget)?,
+        _ options: OperationOptions,
         _ scope: (any CompositeScope)?, _ epoch: Int
     ) -> OperationHandle<Int>? {
         switch node.body {
@@ -629,7 +654,8 @@ final class TreeRun: Sendable {
         let operation = enter(node, in: nil, epoch: 0)
         let options = options(operation, node)
         let composite = node.composite
-        let isAdded = plan.queue?.adds == true && composite?.handler == nil && composite?.hasCompletion != true
+        let isAdded =
+            plan.queue?.adds == true && composite?.handler == nil && composite?.hasCompletion != true
             && node.value != nil
         let target: (any ExecutionTarget)? = isAdded ? nil : queue ?? environment.target(node.target)
         func prepared<Value, Handle: OperationHandle<Value>>(_ handle: Handle) -> Handle {
@@ -638,7 +664,8 @@ final class TreeRun: Sendable {
             return handle
         }
         if isAdded || composite == nil {
-            guard let handle = readyMade(node, operation, target, options, nil, 0).map({ prepared($0) }) else { return nil }
+            guard let handle = readyMade(node, operation, target, options, nil, 0).map({ prepared($0) })
+            else { return nil }
             if let queue, isAdded {
                 // One that is turned away is nobody's, but can be ended.
                 if !queue.add(handle) { cancel(operation) { handle.cancel() } }
@@ -651,24 +678,47 @@ final class TreeRun: Sendable {
         let completion = completion(operation, composite)
         switch (composite.transaction == nil, node.value != nil) {
         case (true, true):
-            let (block, handle) = (declareValue(composite, operation), prepared(COCascade<Int>(on: target, options: options)))
-            handle.run({ try block($0) }, completion: completion, cancellation: decision(operation, composite))
+            let (block, handle) = (
+                declareValue(composite, operation), prepared(COCascade<Int>(on: target, options: options))
+            )
+            ran(
+                operation,
+                handle.run(
+                    { try block($0) }, completion: completion, cancellation: decision(operation, composite)))
             return handle
         case (false, true):
             let (block, handle) = (
                 declareValue(composite, operation), prepared(COTransaction<Int>(on: target, options: options))
             )
-            handle.run({ try block($0) }, completion: completion, cancellation: decision(operation, composite))
+            ran(
+                operation,
+                handle.run(
+                    { try block($0) }, completion: completion, cancellation: decision(operation, composite)))
             return handle
         case (true, false):
-            let (block, handle) = (declare(composite, operation), prepared(COCascade<Void>(on: target, options: options)))
-            handle.run({ try block($0) }, completion: completion, cancellation: decision(operation, composite))
+            let (block, handle) = (
+                declare(composite, operation), prepared(COCascade<Void>(on: target, options: options))
+            )
+            ran(
+                operation,
+                handle.run(
+                    { try block($0) }, completion: completion, cancellation: decision(operation, composite)))
             return handle
         case (false, false):
-            let (block, handle) = (declare(composite, operation), prepared(COTransaction<Void>(on: target, options: options)))
-            handle.run({ try block($0) }, completion: completion, cancellation: decision(operation, composite))
+            let (block, handle) = (
+                declare(composite, operation), prepared(COTransaction<Void>(on: target, options: options))
+            )
+            ran(
+                operation,
+                handle.run(
+                    { try block($0) }, completion: completion, cancellation: decision(operation, composite)))
             return handle
         }
+    }
+
+    /// One that was cancelled before it was started has no closures.
+    private func ran(_ operation: Int, _ isAccepted: Bool) {
+        if !isAccepted { change(operation) { $0.hasClosures = false } }
     }
 
     // MARK: Commands
@@ -684,13 +734,18 @@ final class TreeRun: Sendable {
         case .widen: queue?.runningLimit = nil
         default: break
         }
-        guard let operation = state.withLock({ $0.newest[command.node] }), let handle = handle(operation) else { return }
+        guard let operation = state.withLock({ $0.newest[command.node] }), let handle = handle(operation)
+        else { return }
         switch command.what {
         case .cancel:
             guard cancel(operation, { handle.cancel(CancelReason()) }) else { return }
             change(operation) { $0.reasons += 1 }
-            if !handle.isCancelled, isOutOfReach(operation) { object("\(handle) was cancelled, and does not say so") }
-            if let runs = runs(below: operation) { state.withLock { $0.begunAtCancel.append((operation, runs)) } }
+            if !handle.isCancelled, isOutOfReach(operation) {
+                object("\(handle) was cancelled, and does not say so")
+            }
+            if let runs = runs(below: operation) {
+                state.withLock { $0.begunAtCancel.append((operation, runs)) }
+            }
         case .suspend: handle.suspend()
         case .resume: handle.resume()
         case .restart: handle.resume(.restart)

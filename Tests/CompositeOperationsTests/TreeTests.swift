@@ -80,7 +80,8 @@ private func drive(_ run: TreeRun, isExact: Bool) -> Bool {
 }
 
 @Suite(.watched(testLimit)) struct TreeTests {
-    private static func check(_ kinds: TreePlan.Kinds, cases: Int, covering: [Coverage<TreePlan>] = []) async {
+    private static func check(_ kinds: TreePlan.Kinds, cases: Int, covering: [Coverage<TreePlan>] = []) async
+    {
         await forAll(TreePlan.plans(kinds), cases: cases, covering: covering) { plan in
             let objections = await run(plan)
             let text = objections.joined(separator: "\n")
@@ -91,25 +92,27 @@ private func drive(_ run: TreeRun, isExact: Bool) -> Bool {
 
     @Test func `trees end as the model says, each operation once`() async {
         await Self.check(
-            TreePlan.Kinds(), cases: scaled(1_000),
+            TreePlan.Kinds(), cases: scaled(800),
             covering: [
                 .cover(40, "nothing left to chance") { TreeModel.of($0) != nil },
                 .cover(5, "several attempts of a composite") { plan in
-                    TreeModel.of(plan)?.operations.values.joined().contains { $0.attempt > 1 && $0.decisions > 0 } ?? false
+                    TreeModel.of(plan)?.operations.values.joined().contains {
+                        $0.attempt > 1 && $0.decisions > 0
+                    } ?? false
                 },
             ])
     }
 
     @Test func `trees end, whatever is done to them`() async {
-        await Self.check(TreePlan.Kinds(hasCommands: true), cases: scaled(800))
+        await Self.check(TreePlan.Kinds(hasCommands: true), cases: scaled(600))
     }
 
     @Test func `trees in a queue end as the model says, and its limits hold`() async {
-        await Self.check(TreePlan.Kinds(hasQueue: true), cases: scaled(500))
+        await Self.check(TreePlan.Kinds(hasQueue: true), cases: scaled(400))
     }
 
     @Test func `trees in a queue end, whatever is done to both`() async {
-        await Self.check(TreePlan.Kinds(hasCommands: true, hasQueue: true), cases: scaled(500))
+        await Self.check(TreePlan.Kinds(hasCommands: true, hasQueue: true), cases: scaled(400))
     }
 }
 

@@ -17,10 +17,12 @@ extension AnyOperation {
     final func startIfReady(bringsBlock: Bool = false, _ prepare: () -> Void = {}) -> Bool {
         change { effects in
             if isChild { return refuse("start() of a child: its composite starts it", &effects) }
-            if !bringsBlock, !hasBlock { return refuse("start() without a block", &effects) }
-            guard machine.start() else {
+            // The block of one that is not ready is read by its own thread alone (I3).
+            guard machine.phase == .ready else {
                 return refuse("start(), but it has been started, or has ended", &effects)
             }
+            guard bringsBlock || hasBlock else { return refuse("start() without a block", &effects) }
+            guard machine.start() else { return false }
             prepare()
             keep()
             began(&effects)

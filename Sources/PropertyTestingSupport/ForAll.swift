@@ -8,7 +8,7 @@ public struct Coverage<Value> {
     let label: String
     let applies: (Value) -> Bool
 
-    /// At least `percent` of the cases are such that `applies`.
+    /// At least `percent` of the cases are such that `applies`; not looked at when that is less than five cases.
     public static func cover(_ percent: Int, _ label: String, _ applies: @escaping (Value) -> Bool)
         -> Coverage
     {
@@ -43,7 +43,8 @@ public func forAll<Value>(
             "\(discarded) cases were discarded, and only \(cases) counted: the generator is too narrow.",
             sourceLocation: sourceLocation)
     case .held(let cases, let labels):
-        for coverage in covering where options.replay == nil {
+        // Of a few cases, a percentage says nothing: at least five should have the label.
+        for coverage in covering where options.replay == nil && cases * coverage.percent >= 500 {
             let percent = 100 * (labels[coverage.label] ?? 0) / max(1, cases)
             if percent < coverage.percent {
                 Issue.record(

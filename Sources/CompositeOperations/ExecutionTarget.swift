@@ -91,7 +91,7 @@ extension DispatchQueue: ExecutionTarget {
     }
 
     private static let markOfQueue = DispatchSpecificKey<Mark>()
-    private static let marking = Guarded(())
+    private static let marking = Guarded(0)
 
     private var mark: Mark {
         Self.marking.withLock { _ in

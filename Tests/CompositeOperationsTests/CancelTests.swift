@@ -125,6 +125,8 @@ import Testing
             default: break
             }
         }
+        // Its block may begin before whoever registered it has noted its handle.
+        #expect(await eventually { subject() != nil })
         let operation = try #require(subject())
         let answers = await racing(2) { _ in operation.cancel() }
         #expect(answers.filter { $0 }.count == 1, "\(moment), \(level)")

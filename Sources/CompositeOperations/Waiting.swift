@@ -103,7 +103,14 @@ final class Waiter: ExecutionTarget {
                     return state.isOver
                 }
             }
-            guard sleep(until: deadline) else { return state.withLock { $0.isOver } }
+            guard sleep(until: deadline) else {
+                let (isOver, isToLeave) = state.withLock { state in
+                    defer { state.isArmed = false }
+                    return (state.isOver, state.isArmed)
+                }
+                if isToLeave { counter.leave() }  // its memory goes with the last that is entered
+                return isOver
+            }
         }
     }
 

@@ -16,7 +16,7 @@ export LSAN_OPTIONS=suppressions=$PWD/.ci/leaks.txt:print_suppressions=0
 Scripts/sanitizers
 
 sanitize() { # sanitize <sanitizer> <name in the output>
-    run_tests "$1" "$at_least" 400
+    run_tests "$1" "$at_least" 900
     # Beside the exit status: a report in the child process of an exit test would go unnoticed.
     if grep -q "$2: " "$temporary/log"; then fail "$2 reported something; it is above."; fi
 }

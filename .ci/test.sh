@@ -9,14 +9,14 @@ temporary_folder
 # target.
 readonly at_least=40
 
-run_tests debug "$at_least" 600
+run_tests debug "$at_least" 900
 debug=$tests_passed
 
 Scripts/guarantees --events "$temporary/events" ||
     fail "a guarantee of docs/guarantees.md has no test that passed; which, is said above."
 Scripts/documentation || fail "DocC objects to the documentation; to what, is said above."
 
-run_tests release "$at_least" 400
+run_tests release "$at_least" 900
 
 echo "test: $debug tests passed in a debug build, and $tests_passed in a release build; each guarantee has tests" \
     "that passed, and the documentation no warning."

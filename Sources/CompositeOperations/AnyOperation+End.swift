@@ -163,7 +163,8 @@ extension AnyOperation {
         if machine.openAtEnd(), let domain { domain._withUnsafeGuaranteedRef { $0.closedGates -= 1 } }
         if admission != nil { effects.add(.reconcile(self)) }
         if let extras { extras.settled(self, &effects) } else { tellOfUnobservedFailure(&effects) }
-        composition?.giveUp(keepingHandler: extras?.options?.keepsBlock == true, &effects)
+        keepsBlock = extras?.options?.keepsBlock == true
+        composition?.giveUp(keepingHandler: keepsBlock, &effects)
         effects.settled(self)
     }
 

@@ -108,24 +108,25 @@ extension AnyOperation {
         case .isVoid: break
         }
         let number = machine.attempt
+        let scope = extras?.scope
         unlock(bits)
         effects.perform()
-        if turn == .begins { executeInScope(number) }
+        if turn == .begins { executeInSlot(number, scope) }
     }
 
     @inline(__always)
-    private final func executeInScope(_ number: Int32) {
-        // Both are written before the start only, so that they may be read here.
+    private final func executeInSlot(_ number: Int32, _ scope: COQueues.Scope?) {
+        // Written before the start only, so that it may be read here.
         if let admission {
-            COQueues.$slot.withValue(admission) { executeInDefault(number) }
+            COQueues.$slot.withValue(admission) { executeInScope(number, scope) }
         } else {
-            executeInDefault(number)
+            executeInScope(number, scope)
         }
     }
 
     @inline(__always)
-    private final func executeInDefault(_ number: Int32) {
-        if let scope = extras?.scope {
+    private final func executeInScope(_ number: Int32, _ scope: COQueues.Scope?) {
+        if let scope {
             COQueues.$scoped.withValue(scope) { execute(number) }
         } else {
             execute(number)

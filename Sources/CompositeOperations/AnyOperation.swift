@@ -72,6 +72,8 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     @exclusivity(unchecked) final var isFinal = false
     /// The runtime holds a reference to it (I5).
     @exclusivity(unchecked) final var isHeld = false
+    /// It is settled, and keeps its block: for `releaseBlock`, which is under no lock.
+    @exclusivity(unchecked) final var keepsBlock = false
     /// Where its blocks run; nil: the built-in scheduler.
     @exclusivity(unchecked) final var target: (any ExecutionTarget)?
     /// It was given one, so that a queue which it is added to does not give it another one.

@@ -65,7 +65,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
     private final var isLent: Bool { if case .lent = body { true } else { false } }
 
     override final func releaseBlock() {
-        if extras?.options?.keepsBlock == true, !isLent { return }
+        if keepsBlock, !isLent { return }
         body = .none
     }
 

@@ -23,7 +23,7 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
 
     override final var hasBlock: Bool { registration != nil }
     override final func releaseBlock() {
-        if extras?.options?.keepsBlock == true { return }
+        if keepsBlock { return }
         registration = nil
         results = nil
     }

@@ -149,6 +149,29 @@ import Testing
         }
     }
 
+    @Test func `a turn that is late, and the one of the next attempt, start one block`() async throws {
+        let (mailbox, runs) = (Mailbox(), Count())
+        let (waiting, leaf) = (Locked<COOperation<Void>?>(nil), Locked<COOperation<Void>.Attempt?>(nil))
+        let group = transactionalOperation { group in
+            let child = group.operation(on: mailbox) { (_: COOperation<Void>.Attempt) in runs.add() }
+            waiting.withLock { $0 = child }
+            group.operation { (attempt: COOperation<Void>.Attempt) in
+                if attempt.number == 1 { leaf.withLock { $0 = attempt } } else { attempt.finish() }
+            }
+        } cancellation: { group in
+            group.awake()
+        }
+        #expect(await eventually { mailbox.count == 1 && leaf.withLock { $0 != nil } })
+        #expect(leaf.withLock { $0 }?.cancel() ?? false)
+        #expect(await eventually { mailbox.count == 2 })
+        mailbox.runAll()
+        #expect(runs.value == 1)
+        let child = try #require(waiting.withLock { $0 })
+        #expect(child.numberOfRuns == 1 && child.attempt == 1)
+        #expect(child.finish())
+        #expect(await group.outcome.isFinished)
+    }
+
     @Test func `a child is started by its composite alone, and once`() async {
         for isCascade in [true, false] {
             for _ in 0..<scaled(50) {

@@ -208,20 +208,20 @@ private func pass(_ run: TreeRun, _ clock: VirtualClock, _ target: VirtualTarget
 
     @Test func `in virtual time trees end as the model says, in whichever order their work is done`() async {
         await Self.check(
-            TreePlan.Kinds(isVirtual: true), cases: scaled(600),
+            TreePlan.Kinds(isVirtual: true), cases: scaled(100),
             covering: [.cover(5, "time passes") { $0.hasPauses && TreeModel.of($0) != nil }])
     }
 
     @Test func `in virtual time trees end, whatever is done to them and when`() async {
-        await Self.check(TreePlan.Kinds(hasCommands: true, isVirtual: true), cases: scaled(800))
+        await Self.check(TreePlan.Kinds(hasCommands: true, isVirtual: true), cases: scaled(100))
     }
 
     @Test func `in virtual time trees in a queue end as the model says`() async {
-        await Self.check(TreePlan.Kinds(hasQueue: true, isVirtual: true), cases: scaled(400))
+        await Self.check(TreePlan.Kinds(hasQueue: true, isVirtual: true), cases: scaled(100))
     }
 
     @Test func `in virtual time trees in a queue end, whatever is done to both and when`() async {
         await Self.check(
-            TreePlan.Kinds(hasCommands: true, hasQueue: true, isVirtual: true), cases: scaled(600))
+            TreePlan.Kinds(hasCommands: true, hasQueue: true, isVirtual: true), cases: scaled(100))
     }
 }

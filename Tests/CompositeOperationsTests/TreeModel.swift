@@ -374,7 +374,12 @@ extension TreeRecord {
         if entry.parent == nil, entry.cancellations > 1 {
             found.append("cancelled \(entry.cancellations) times")
         }
-        if case .cancelled(.displaced)? = entry.ending, !entry.blocks.isEmpty { found.append("it has run") }
+        // One that is to run again waits again, and may be displaced then.
+        if case .cancelled(.displaced)? = entry.ending, entry.blocks.count >= entry.attempt ?? .max,
+            !entry.blocks.isEmpty
+        {
+            found.append("it had begun")
+        }
         if case .cancelled(.parent)? = entry.ending {
             guard let parent = entry.parent else { return found + ["it has no parent"] }
             let isOld = entry.epoch < operations[parent].children.count - 1

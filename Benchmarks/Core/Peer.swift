@@ -26,6 +26,9 @@ public protocol Peer: AnyObject, SendableMetatype {
     ///   - n: the size, as in ``Workload/quick``.
     func run(_ workload: String, n: Int) throws -> Sample
 
+    /// Whether all that it has given up is freed: nothing waits for a grace period.
+    var isReclaimed: Bool { get }
+
     /// Joins the threads; the peer is not used afterwards.
     func shutdown()
 }
@@ -33,4 +36,7 @@ public protocol Peer: AnyObject, SendableMetatype {
 extension Peer {
     /// Any size.
     public static func largest(_ workload: String) -> Int? { nil }
+
+    /// Nothing is given up for later.
+    public var isReclaimed: Bool { true }
 }

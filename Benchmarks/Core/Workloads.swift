@@ -149,7 +149,7 @@ public let workloads: [Workload] = [
         id: "W20", title: "Memory of what is pending",
         sentence: "N operations wait behind blocked workers: the live bytes of each, and what stays.",
         unit: "bytes/op", metric: .cost,
-        quick: [10_000, 100_000], smoke: [1_000], thorough: [10_000, 100_000, 1_000_000],
+        quick: [10_000, 100_000], smoke: [10_000], thorough: [10_000, 100_000, 1_000_000],
         expectedChecksum: Workload.sumOfMarks),
     Workload(
         id: "W20-leaf", title: "Memory, operations",

@@ -22,6 +22,10 @@ final class OursPool: PausablePool {
             ? try OursLayer(threads: threads).run(workload, n: n) : try runPausing(workload, n: n)
     }
 
+    var isReclaimed: Bool {
+        [scheduler, .shared].allSatisfy { $0.statistics.retired == $0.statistics.reclaimed }
+    }
+
     func batch(of count: Int) throws -> CompletionCounter { try CompletionCounter() }
 
     @inline(__always)

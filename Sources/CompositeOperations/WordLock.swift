@@ -38,8 +38,8 @@ struct WordLock: ~Copyable, Sendable {
 
     @inline(never)
     private func lockContended(_ key: UnsafeRawPointer) {
-        // Sections are shorter than a sleep. It gives up soon: the holder may need this processor.
-        for _ in 0..<100 {
+        // Sections are shorter than a sleep. It gives up after about a microsecond: the holder may need this processor.
+        for _ in 0..<2_000 {
             if word.load(ordering: .relaxed) == 0,
                 word.compareExchange(
                     expected: 0, desired: 1, successOrdering: .acquiring, failureOrdering: .relaxed
@@ -54,7 +54,7 @@ struct WordLock: ~Copyable, Sendable {
     }
 }
 
-/// Threads that sleep until somebody wakes them by a key.
+/// Threads that sleep until somebody wakes them by a key. Allocates nothing but its buckets.
 private enum ParkingLot {
     private static let buckets = (0..<64).map { _ in Bucket() }
 
@@ -69,45 +69,61 @@ private enum ParkingLot {
 
     static func wakeOne(_ key: UnsafeRawPointer) { bucket(of: key).wakeOne(key) }
 
+    /// On the stack of the thread that sleeps, and in its bucket's list until it is woken. Under the bucket's mutex.
+    private struct Sleeper {
+        let key: UnsafeRawPointer
+        var next: UnsafeMutablePointer<Sleeper>?
+        var isAwake = false
+        var awoken = pthread_cond_t()
+    }
+
     private final class Bucket: @unchecked Sendable {
-        // Unchecked: `sleepers` is used under `mutex` alone.
+        // Unchecked: what is below is used under `mutex` alone.
         private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-        private var sleepers: [Sleeper] = []
+        // In the order of their coming.
+        private var first: UnsafeMutablePointer<Sleeper>?
 
         init() { pthread_mutex_init(mutex, nil) }
 
         func park(_ key: UnsafeRawPointer, if condition: () -> Bool) {
-            pthread_mutex_lock(mutex)
-            defer { pthread_mutex_unlock(mutex) }
-            guard condition() else { return }
-            let sleeper = Sleeper(key)
-            sleepers.append(sleeper)
-            while !sleeper.isAwake { pthread_cond_wait(sleeper.awoken, mutex) }
+            withUnsafeTemporaryAllocation(of: Sleeper.self, capacity: 1) { memory in
+                pthread_mutex_lock(mutex)
+                defer { pthread_mutex_unlock(mutex) }
+                guard condition() else { return }
+                let sleeper = memory.baseAddress!
+                sleeper.initialize(to: Sleeper(key: key))
+                pthread_cond_init(&sleeper.pointee.awoken, nil)
+                append(sleeper)
+                while !sleeper.pointee.isAwake { pthread_cond_wait(&sleeper.pointee.awoken, mutex) }
+                pthread_cond_destroy(&sleeper.pointee.awoken)
+            }
+        }
+
+        private func append(_ sleeper: UnsafeMutablePointer<Sleeper>) {
+            guard var last = first else {
+                first = sleeper
+                return
+            }
+            while let next = last.pointee.next { last = next }
+            last.pointee.next = sleeper
         }
 
         func wakeOne(_ key: UnsafeRawPointer) {
             pthread_mutex_lock(mutex)
             defer { pthread_mutex_unlock(mutex) }
-            guard let first = sleepers.firstIndex(where: { $0.key == key }) else { return }
-            let sleeper = sleepers.remove(at: first)
-            sleeper.isAwake = true
-            pthread_cond_signal(sleeper.awoken)
-        }
-    }
-
-    private final class Sleeper {
-        let key: UnsafeRawPointer
-        let awoken = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
-        var isAwake = false
-
-        init(_ key: UnsafeRawPointer) {
-            self.key = key
-            pthread_cond_init(awoken, nil)
-        }
-
-        deinit {
-            pthread_cond_destroy(awoken)
-            awoken.deallocate()
+            var former: UnsafeMutablePointer<Sleeper>?
+            var candidate = first
+            while let sleeper = candidate {
+                let next = sleeper.pointee.next
+                if sleeper.pointee.key == key {
+                    if let former { former.pointee.next = next } else { first = next }
+                    sleeper.pointee.isAwake = true
+                    pthread_cond_signal(&sleeper.pointee.awoken)
+                    return
+                }
+                former = sleeper
+                candidate = next
+            }
         }
     }
 }

@@ -223,7 +223,7 @@ bool csched_worker_may_go_on(csched_worker *worker)
 {
     uint32_t control = csched_load(&worker->scheduler->control, relaxed);
     if (csched_is_suspended(control) || (control & CSCHED_CANCELLING) != 0 || worker->nesting != 0 ||
-        worker->until_fair <= 1 || csched_load(&worker->leaving, relaxed)) {
+        worker->until_fair == 1 || csched_load(&worker->leaving, relaxed)) {
         return false;
     }
     worker->until_fair--;

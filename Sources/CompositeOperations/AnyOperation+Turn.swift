@@ -41,7 +41,10 @@ extension AnyOperation {
     }
 
     /// It is begun, by its start or by its composite: its time runs. Under the lock.
-    final func began(_ effects: inout Effects) {
+    @inline(__always)
+    final func began(_ effects: inout Effects) { if extras != nil { beganTimed(&effects) } }
+
+    private final func beganTimed(_ effects: inout Effects) {
         guard let extras else { return }
         observe(&effects)
         guard let options = extras.options else { return }
@@ -187,14 +190,19 @@ extension AnyOperation {
     @inline(__always)
     final func leaveFinished(_ number: Int32, _ effects: inout Effects) -> Bool {
         guard isPlain else { return false }
-        guard let parent else { return isHeld && machine.leaveFinished(number: number) }
-        guard !isDropped, let siblings = parent.composition, siblings.unfinished > 1,
-            machine.leaveFinished(number: number)
-        else { return false }
-        siblings.childFinished(self, of: parent, &effects)
-        self.parent = nil
-        if parent.machine.letGo() { parent.compositeBecameQuiescent(isWithinReach: false, &effects) }
-        return true
+        guard let parentReference else { return isHeld && machine.leaveFinished(number: number) }
+        return parentReference._withUnsafeGuaranteedRef { parent in
+            guard !isDropped, let siblings = parent.composition else { return false }
+            let goesOn = Unmanaged.passUnretained(siblings)._withUnsafeGuaranteedRef { siblings in
+                guard siblings.unfinished > 1, machine.leaveFinished(number: number) else { return false }
+                siblings.childFinished(self, of: parent, &effects)
+                return true
+            }
+            guard goesOn else { return false }
+            self.parentReference = nil
+            if parent.machine.letGo() { parent.compositeBecameQuiescent(isWithinReach: false, &effects) }
+            return true
+        }
     }
 
     /// A block is not out any more. Under the lock.
@@ -212,8 +220,10 @@ extension AnyOperation {
     /// It is not quiescent any more: so the composite around it is not. Under the lock.
     @inline(__always)
     final func holdParent() {
-        var operation = parent
-        while let one = operation, one.machine.hold() { operation = one.parent }
+        var operation = parentReference
+        while let one = operation {
+            operation = one._withUnsafeGuaranteedRef { $0.machine.hold() ? $0.parentReference : nil }
+        }
     }
 
     /// Lets units of `pending` go, and does what was waiting for quiescence: here, and above. Under the lock.

@@ -60,6 +60,13 @@ struct Effects: ~Copyable {
         rest.isGoingOn = false
     }
 
+    /// Carries everything out, on the calling thread, which holds no lock of ours.
+    @inline(__always)
+    consuming func perform() {
+        if let start { AnyOperation.sendTurn(start) }
+        performRest()
+    }
+
     /// Carries out everything but a turn on the built-in scheduler: that is the caller's to send.
     @inline(__always)
     consuming func performButTurn() -> Unmanaged<AnyOperation>? {
@@ -68,17 +75,19 @@ struct Effects: ~Copyable {
             AnyOperation.sendTurn(start)
             next = nil
         }
-        if let rest { rest.perform() }
-        settled?.releaseHoldings()
-        if let rest { for operation in rest.settled { operation.releaseHoldings() } }
+        performRest()
         return next
     }
 
-    /// Carries everything out, on the calling thread, which holds no lock of ours.
     @inline(__always)
-    consuming func perform() {
-        if let start { AnyOperation.sendTurn(start) }
-        if let rest { rest.perform() }
+    private consuming func performRest() {
+        if rest == nil && settled == nil { return }
+        Self.perform(rest, settled)
+    }
+
+    @inline(never)
+    private static func perform(_ rest: consuming Rest?, _ settled: consuming AnyOperation?) {
+        rest?.perform()
         settled?.releaseHoldings()
         if let rest { for operation in rest.settled { operation.releaseHoldings() } }
     }

@@ -90,13 +90,8 @@ extension AnyOperation {
         }
     }
 
-    /// Its turn has come, elsewhere than on the built-in scheduler.
-    final func turnAndSend() { if let next = turn() { Self.sendTurn(next) } }
-
     /// Its turn has come: on the target's thread, as a piece of work of its own.
-    ///
-    /// - Returns: as ``execute(_:)``.
-    final func turn() -> Unmanaged<AnyOperation>? {
+    final func turn() {
         let bits = lock()
         guard isPlain, gateIsOpen else { return turn(holding: bits) }
         let wasQuiescent = machine.isQuiescent
@@ -104,14 +99,14 @@ extension AnyOperation {
         if turn == .begins, wasQuiescent { holdParent() }
         let number = machine.attempt
         unlock(bits)
-        return turn == .begins ? execute(number) : nil
+        if turn == .begins { execute(number) }
     }
 
     /// As ``turn()``, for any operation.
     ///
     /// - Parameter bits: of ``lock()``.
     @inline(never)
-    private final func turn(holding bits: UInt) -> Unmanaged<AnyOperation>? {
+    private final func turn(holding bits: UInt) {
         var effects = Effects()
         let wasQuiescent = machine.isQuiescent
         let turn = machine.turn(gateIsOpen: gateIsOpen && queueIsOpen)
@@ -135,22 +130,26 @@ extension AnyOperation {
         let scope = extras?.scope
         unlock(bits)
         effects.perform()
-        return turn == .begins ? executeInSlot(number, scope) : nil
+        if turn == .begins { executeInSlot(number, scope) }
     }
 
     @inline(__always)
-    private final func executeInSlot(_ number: Int32, _ scope: COQueues.Scope?) -> Unmanaged<AnyOperation>? {
+    private final func executeInSlot(_ number: Int32, _ scope: COQueues.Scope?) {
         // Written before the start only, so that it may be read here.
         if let admission {
-            return COQueues.$slot.withValue(admission) { executeInScope(number, scope) }
+            COQueues.$slot.withValue(admission) { executeInScope(number, scope) }
+        } else {
+            executeInScope(number, scope)
         }
-        return executeInScope(number, scope)
     }
 
     @inline(__always)
-    private final func executeInScope(_ number: Int32, _ scope: COQueues.Scope?) -> Unmanaged<AnyOperation>? {
-        guard let scope else { return execute(number) }
-        return COQueues.$scoped.withValue(scope) { execute(number) }
+    private final func executeInScope(_ number: Int32, _ scope: COQueues.Scope?) {
+        if let scope {
+            COQueues.$scoped.withValue(scope) { execute(number) }
+        } else {
+            execute(number)
+        }
     }
 
     /// What a block's return says of its attempt.

@@ -232,10 +232,8 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     @usableFromInline
     var hasBlock: Bool { false }
     /// Runs the block of an attempt, and tells when it has returned. On the target.
-    ///
-    /// - Returns: the turn that follows from the return, if there is one, to be sent by the caller: see `Effects.perform`.
     @usableFromInline
-    func execute(_ number: Int32) -> Unmanaged<AnyOperation>? { fatalError("an operation without a kind") }
+    func execute(_ number: Int32) { fatalError("an operation without a kind") }
     /// Releases the block. See I3.
     @usableFromInline
     func releaseBlock() {}

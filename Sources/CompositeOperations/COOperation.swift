@@ -136,7 +136,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
     // MARK: Run
 
     @usableFromInline
-    override func execute(_ number: Int32) -> Unmanaged<AnyOperation>? {
+    override func execute(_ number: Int32) {
         // Read without the lock: a block is out.
         switch body {
         case .none: returned(number, .open)
@@ -149,27 +149,24 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
             }
         case .value(let block):
             do {
-                return finishByReturn(try block(), number)
+                finishByReturn(try block(), number)
             } catch {
                 returned(number, .threw(error))
             }
         case .async(let block): executeAsync(number, block)
         }
-        return nil
     }
 
     /// Its block has returned a value, which finishes it, unless it has ended meanwhile.
-    ///
-    /// - Returns: as ``execute(_:)``.
-    final func finishByReturn(_ value: Success, _ number: Int32) -> Unmanaged<AnyOperation>? {
+    final func finishByReturn(_ value: Success, _ number: Int32) {
         var effects = Effects()
         let bits = lock()
         if leaveFinished(number, &effects) {
             store(value)
             unlock(bits)
-            let next = effects.performButTurn()
+            effects.perform()
             releaseHoldings()
-            return next
+            return
         }
         if canEnd(number) {
             store(value)
@@ -177,7 +174,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         }
         left(&effects)
         unlock(bits)
-        return effects.performButTurn()
+        effects.perform()
     }
 
     private final func executeAsync(_ number: Int32, _ block: @escaping @Sendable () async throws -> Success)
@@ -185,7 +182,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         let executor = target == nil ? Scheduler.shared : target as? any TaskExecutor
         let task = Task(executorPreference: executor) {
             do {
-                if let next = self.finishByReturn(try await block(), number) { Self.sendTurn(next) }
+                self.finishByReturn(try await block(), number)
             } catch {
                 self.returned(number, .threw(error))
             }

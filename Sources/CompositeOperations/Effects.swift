@@ -67,18 +67,6 @@ struct Effects: ~Copyable {
         performRest()
     }
 
-    /// Carries out everything but a turn on the built-in scheduler: that is the caller's to send.
-    @inline(__always)
-    consuming func performButTurn() -> Unmanaged<AnyOperation>? {
-        var next = start
-        if let start, start._withUnsafeGuaranteedRef({ $0.target != nil }) {
-            AnyOperation.sendTurn(start)
-            next = nil
-        }
-        performRest()
-        return next
-    }
-
     @inline(__always)
     private consuming func performRest() {
         if rest == nil && settled == nil { return }

@@ -41,14 +41,13 @@ final class StepOperation<Input: Sendable, Success: Sendable>: COOperation<Succe
     }
 
     @usableFromInline
-    override func execute(_ number: Int32) -> Unmanaged<AnyOperation>? {
+    override func execute(_ number: Int32) {
         // A block that was set since goes first.
         guard !super.hasBlock, let block, let step else { return super.execute(number) }
         do {
-            return finishByReturn(try block(step.finishedValue), number)
+            finishByReturn(try block(step.finishedValue), number)
         } catch {
             returned(number, .threw(error))
-            return nil
         }
     }
 

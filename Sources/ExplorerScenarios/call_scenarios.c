@@ -411,73 +411,6 @@ static void suspensions_main(void)
 }
 MAIN(suspensions)
 
-// MARK: To go on
-
-static int went_on;
-
-static void goes_on_while_it_may(void *context, void *extra, csched_disposition disposition)
-{
-    (void)extra;
-    while (csched_scheduler_may_go_on(scheduler)) {
-        went_on++;
-        expect(went_on < CSCHED_FAIR_MOST, "an operation goes on for ever, and what is older waits");
-    }
-    ran(number_of(context), disposition);
-}
-
-static void would_go_on_suspended(void *context, void *extra, csched_disposition disposition)
-{
-    (void)extra;
-    gate_open(&gates[0]);
-    gate_pass(&gates[1]);
-    expect(!csched_scheduler_may_go_on(scheduler), "an operation goes on in a suspended scheduler");
-    gate_open(&gates[2]);
-    ran(number_of(context), disposition);
-}
-
-static void would_go_on_below_a_wait(void *context, void *extra, csched_disposition disposition)
-{
-    (void)extra;
-    expect(!csched_scheduler_may_go_on(scheduler), "an operation goes on, and below it waits a body");
-    ran(number_of(context), disposition);
-}
-
-static void waits_for_another(void *context, void *extra, csched_disposition disposition)
-{
-    (void)extra;
-    csched_completion *inner = csched_completion_create();
-    csched_check(inner != NULL, "a counter");
-    csched_operation another = operation_with(3, would_go_on_below_a_wait);
-    another.counter = inner;
-    submit(another);
-    csched_check(csched_completion_wait(inner, CSCHED_FOREVER) == CSCHED_WAIT_COMPLETED, "waited");
-    csched_completion_release(inner);
-    ran(number_of(context), disposition);
-}
-
-static void go_on_main(void)
-{
-    went_on = 0;
-    world_open_workers(1);
-    expect(!csched_scheduler_may_go_on(scheduler), "a thread that is no worker goes on");
-    submit(operation_with(0, goes_on_while_it_may));
-    wait_for_all();
-    expect(went_on > 0, "nothing else is due, and an operation may not go on");
-    csched_statistics statistics = csched_scheduler_statistics(scheduler);
-    expect(statistics.executed == 1 + (uint64_t)went_on && statistics.submitted == statistics.executed,
-           "what an operation went on with is not counted");
-    submit(operation_with(1, would_go_on_suspended));
-    gate_pass(&gates[0]);
-    csched_scheduler_suspend(scheduler);
-    gate_open(&gates[1]);
-    gate_pass(&gates[2]);
-    csched_scheduler_resume(scheduler);
-    wait_for_all();
-    submit(operation_with(2, waits_for_another));
-    world_end(4);
-}
-MAIN(go_on)
-
 // MARK: A forked child
 
 static void fork_main(void)
@@ -520,7 +453,6 @@ const explorer_program call_scenarios[] = {
     SCENARIO("call", cut_short, "A1 C1", "a range is cut short"),
     SCENARIO("call", limit, "A1 S13", "time limits"),
     SCENARIO("call", suspensions, "A1 S7", "suspended and resumed too often"),
-    SCENARIO("call", go_on, "A1 X3 X4", "one operation after the other in one body"),
     SCENARIO("call", fork, "A1", "a forked child", .leaks = true),
 };
 const size_t call_scenario_count = sizeof call_scenarios / sizeof call_scenarios[0];

@@ -4,10 +4,6 @@
 public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendable {
     // Unchecked: as in `AnyOperation`.
 
-    /// Its value, written when it finishes, under the lock.
-    @usableFromInline
-    @exclusivity(unchecked) final var storage = ValueStorage()
-
     @inline(__always)
     override init(plainChildOf composite: __shared AnyOperation) { super.init(plainChildOf: composite) }
 
@@ -20,20 +16,20 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
             on: target, options: options, composition: composition, within: composite, admission: queue)
     }
 
-    deinit { storage.destroy(Success.self) }
+    deinit { if hasValue { storage.destroy(Success.self) } }
 
-    /// Under the lock.
-    @inlinable
-    final var hasValue: Bool { storage.isThere }
-
-    /// Under the lock, or by whoever began after it was stored.
+    /// Its value. Under the lock, or by whoever began after it was stored.
     @inlinable
     @inline(__always)
     final var storedValue: Success { storage.load(Success.self) }
 
-    /// Under the lock; it is not finished yet.
+    /// Under the lock; it has not ended.
     @inline(__always)
-    final func store(_ value: Success) { storage.store(value) }
+    final func store(_ value: Success) {
+        precondition(!hasValue && badEnd == nil)
+        storage.store(value)
+        hasValue = true
+    }
 
     /// How it ended; nil before.
     public final var result: Outcome<Success>? { look { machine.isTerminal ? decidedOutcome : nil } }

@@ -81,7 +81,7 @@ private struct Sight: Equatable {
         isAwakening = machine.isAwakening
         isHeldBack = machine.isHeldBack
         isLive = machine.isLive
-        out = machine.out
+        out = Int32(machine.out)
         attempt = machine.attempt
         runs = machine.runs
         pending = machine.pending
@@ -153,7 +153,7 @@ private struct Trial {
         // I3
         #expect(machine.pending == (isLive ? 1 : 0) + out + children)
         #expect(machine.pending >= 0)
-        #expect(machine.isLive == isLive && machine.out == out)
+        #expect(machine.isLive == isLive && Int32(machine.out) == out)
         #expect(machine.isQuiescent == (machine.pending == 0))
         // I4
         #expect(machine.runs == begun)

@@ -244,7 +244,9 @@ public final class COOperationQueue: ExecutionTarget {
     func reconcile(_ operation: AnyOperation) {
         let verdict = state.withLock { state -> Verdict in
             var verdict = Verdict()
-            let (need, ticket) = operation.need(keepsSlot: slots == .holdWhileSuspended)
+            guard let (need, ticket) = operation.need(keepsSlot: slots == .holdWhileSuspended) else {
+                return verdict
+            }
             if ticket.isGivenUp || (need == .over && ticket.place == .outside) { return verdict }
             ticket.operation = operation
             adapt(ticket, to: need, &state, &verdict)
@@ -451,9 +453,11 @@ public final class COOperationQueue: ExecutionTarget {
 }
 
 extension AnyOperation {
-    /// What it needs of its queue, and its ticket there. Under the queue's lock.
-    fileprivate final func need(keepsSlot: Bool) -> (COOperationQueue.Need, COOperationQueue.Ticket) {
+    /// What it needs of its queue, and its ticket there; nil: it has not been started, and is in no queue. Under the
+    /// queue's lock.
+    fileprivate final func need(keepsSlot: Bool) -> (COOperationQueue.Need, COOperationQueue.Ticket)? {
         look {
+            if machine.phase == .ready, ticket == nil { return nil }
             if ticket == nil { ticket = COOperationQueue.Ticket() }
             return (need(keepsSlot), ticket!)
         }
@@ -462,6 +466,7 @@ extension AnyOperation {
     private final func need(_ keepsSlot: Bool) -> COOperationQueue.Need {
         if machine.isDecided { return machine.out > 0 ? .slot : .over }
         switch machine.phase {
+        case .ready: return .over
         case .queued:
             if machine.isPosted { return .slot }
             return isDue ? .turn : .laterTurn

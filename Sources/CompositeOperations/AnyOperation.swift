@@ -116,9 +116,15 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         }
         if let scope { ensureExtras().scope = scope }
         if let options, !options.isStandard { ensureExtras().options = options }
+        #if DEBUG
+            Instances.addOperations(1)
+        #endif
     }
 
     deinit {
+        #if DEBUG
+            Instances.addOperations(-1)
+        #endif
         if let domain = Self.domain(domainBits.load(ordering: .relaxed)) { domain.release() }
         if let extras { extras.breakChains() }
     }

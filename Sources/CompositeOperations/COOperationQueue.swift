@@ -67,7 +67,14 @@ public final class COOperationQueue: ExecutionTarget {
         let target = target ?? COQueues.inForce
         self.target = target?._admission == nil ? target : target?._admission?.target
         state = Guarded(State(runningLimit: runningLimit, pendingLimit: pendingLimit))
+        #if DEBUG
+            Instances.addQueues(1)
+        #endif
     }
+
+    #if DEBUG
+        deinit { Instances.addQueues(-1) }
+    #endif
 
     private static func check(_ limit: Int?, atLeast least: Int, _ name: String) {
         if let limit, limit < least { fatalError("COOperationQueue: a \(name) of \(limit) is too small") }

@@ -231,6 +231,9 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         }
         if let scope { ensureExtras().scope = scope }
         if let options, !options.isStandard { ensureExtras().options = options }
+        #if DEBUG
+            Instances.addOperations(1)
+        #endif
     }
 
     /// A child to which its place has nothing to add: no target, options, queue or scope.
@@ -241,6 +244,9 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         _ = Self.domain(bits)?.retain()
         domainBits = Atomic(bits)
         marks = .isChild
+        #if DEBUG
+            Instances.addOperations(1)
+        #endif
     }
 
     /// Before anybody else knows the operation, or under the lock, while it is ready.
@@ -257,6 +263,9 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     final var givesItsPlace: Bool { isAdmitted || COQueues.areInUse }
 
     deinit {
+        #if DEBUG
+            Instances.addOperations(-1)
+        #endif
         if let domain = Self.domain(domainBits.load(ordering: .relaxed)) { domain.release() }
         placeReference?.release()
         badEnd = nil

@@ -67,7 +67,14 @@ public final class COOperationQueue: ExecutionTarget {
         let target = target ?? COQueues.inForce
         self.target = target?._admission == nil ? target : target?._admission?.target
         state = Guarded(State(runningLimit: runningLimit, pendingLimit: pendingLimit))
+        #if DEBUG
+            Instances.addQueues(1)
+        #endif
     }
+
+    #if DEBUG
+        deinit { Instances.addQueues(-1) }
+    #endif
 
     private static func check(_ limit: Int?, atLeast least: Int, _ name: String) {
         if let limit, limit < least { fatalError("COOperationQueue: a \(name) of \(limit) is too small") }
@@ -244,7 +251,9 @@ public final class COOperationQueue: ExecutionTarget {
     func reconcile(_ operation: AnyOperation) {
         let verdict = state.withLock { state -> Verdict in
             var verdict = Verdict()
-            let (need, ticket) = operation.need(keepsSlot: slots == .holdWhileSuspended)
+            guard let (need, ticket) = operation.need(keepsSlot: slots == .holdWhileSuspended) else {
+                return verdict
+            }
             if ticket.isGivenUp || (need == .over && ticket.place == .outside) { return verdict }
             ticket.operation = operation
             adapt(ticket, to: need, &state, &verdict)
@@ -451,9 +460,11 @@ public final class COOperationQueue: ExecutionTarget {
 }
 
 extension AnyOperation {
-    /// What it needs of its queue, and its ticket there. Under the queue's lock.
-    fileprivate final func need(keepsSlot: Bool) -> (COOperationQueue.Need, COOperationQueue.Ticket) {
+    /// What it needs of its queue, and its ticket there; nil: it has not been started, and is in no queue. Under the
+    /// queue's lock.
+    fileprivate final func need(keepsSlot: Bool) -> (COOperationQueue.Need, COOperationQueue.Ticket)? {
         look {
+            if machine.phase == .ready, place?.ticket == nil { return nil }
             let place = ensurePlace()
             let ticket = place.ticket ?? COOperationQueue.Ticket()
             place.ticket = ticket
@@ -464,6 +475,7 @@ extension AnyOperation {
     private final func need(_ keepsSlot: Bool) -> COOperationQueue.Need {
         if machine.isDecided { return machine.out > 0 ? .slot : .over }
         switch machine.phase {
+        case .ready: return .over
         case .queued:
             if machine.isPosted { return .slot }
             return isDue ? .turn : .laterTurn

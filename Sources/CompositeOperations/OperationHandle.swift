@@ -80,15 +80,24 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
 
     /// Starts it, unless it has been started, and waits for its value. To cancel the task that waits cancels the
     /// operation.
+    ///
+    /// - Throws: what it failed with, a ``CancelReason``, or, when it was not started and nobody else has started it,
+    ///   ``RegistrationError/hasParent`` or ``RegistrationError/hasNoBlock``.
     public final func run() async throws -> Success {
-        if look({ machine.phase == .ready }), !start(), look({ machine.phase == .ready }) {
-            throw RegistrationError.hasParent
+        if look({ machine.phase == .ready }), !start(), let refusal = look({ refusalOfStart }) {
+            throw refusal
         }
         return try await withTaskCancellationHandler {
             try await value
         } onCancel: {
             cancel(CancelReason(.taskCancelled))
         }
+    }
+
+    /// Why it still is not started. Under the lock.
+    private final var refusalOfStart: RegistrationError? {
+        guard machine.phase == .ready else { return nil }
+        return isChild ? .hasParent : .hasNoBlock
     }
 
     /// Blocks the calling thread until it has ended.

@@ -365,7 +365,7 @@ private struct Trial {
     }
 }
 
-@Suite(.watched(testLimit)) struct OperationMachineTests {
+@Suite(.watched(testLimit), .leavesNothing) struct OperationMachineTests {
     @Test func `random events keep to the table, and to the invariants`() async {
         await forAll(
             events.array(count: 0...120), cases: scaled(500),

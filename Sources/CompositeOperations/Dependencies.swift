@@ -8,7 +8,7 @@ extension AnyOperation {
     // A number, which nobody reads: ThreadSanitizer takes an access to a value without a size for one to what is there.
     private static let edges = Guarded(0)
 
-    /// Lets it wait, from its start, until `other` has ended: in whichever way.
+    /// Lets it wait, from its start, until `other` has ended, in whichever way; or has gone without having been started.
     ///
     /// - Returns: false, and nothing was done, when it is not ready, or when that would close a cycle.
     /// - Complexity: O(operations that `other` waits for, in all), of which those that have ended count no more.

@@ -159,7 +159,8 @@ final class Extras {
         }
     }
 
-    /// A chain of dependents that nobody else refers to goes without recursion.
+    /// The operation goes, and has not ended: it was never started. Those that wait for it wait for it no longer; a chain
+    /// of them that nobody else refers to goes without recursion.
     func breakChains() {
         var rest = dependents
         dependents = []
@@ -167,6 +168,9 @@ final class Extras {
             if isKnownUniquelyReferenced(&next), let extras = next.extras {
                 rest += extras.dependents
                 extras.dependents = []
+            } else {
+                // Elsewhere: whoever lets an operation go may hold a lock.
+                COQueues.run(on: nil) { [next] in next.dependencyEnded() }
             }
         }
     }

@@ -37,6 +37,17 @@ private struct Gone {
 
     // MARK: G37
 
+    @Test func `what waits for an operation that is dropped before its start waits no longer`() async {
+        let dependent = COOperation<Void> { $0.finish() }
+        do {
+            let other = COOperation<Void> { $0.finish() }
+            #expect(dependent.addDependency(other))
+            #expect(dependent.start())
+            withExtendedLifetime(other) { #expect(dependent.numberOfRuns == 0) }
+        }
+        #expect(await dependent.outcome.isFinished)
+    }
+
     @Test func `an ended leaf has given up its block and its closures, while its handle is held`()
         async throws
     {

@@ -29,6 +29,9 @@ import Testing
     ) async throws -> Case {
         let (mailbox, log, leaves) = (Mailbox(), Log<String>(), Locked<[COOperation<Void>]>([]))
         let options = OperationOptions(handlerTarget: mailbox)
+        // Until its block has returned, it cannot be awoken, only be rerun.
+        let hasReturned = Gate()
+        let target = Relay { hasReturned.open() }
         let register: @Sendable (any CompositeScope) -> Void = { scope in
             leaves.withLock { leaves in
                 leaves = []
@@ -44,7 +47,7 @@ import Testing
         }
         let composite: CompositeOperation<Void> =
             if isCascade {
-                cascadeOperation(options: options) {
+                cascadeOperation(on: target, options: options) {
                     nested($0)
                 } completion: {
                     log.add("completed")
@@ -53,7 +56,7 @@ import Testing
                     decide(composite)
                 }
             } else {
-                transactionalOperation(options: options) {
+                transactionalOperation(on: target, options: options) {
                     nested($0)
                 } completion: {
                     log.add("completed")
@@ -63,6 +66,7 @@ import Testing
                 }
             }
         composite.onOutcome { outcome in log.add(outcome.isFinished ? "finished" : "ended") }
+        await hasReturned.opened()
         #expect(await eventually { leaves.withLock { $0.count == 2 && $0[0].isExecuting } })
         let found = leaves.withLock { $0 }
         return Case(composite: composite, mailbox: mailbox, log: log, first: found[0], second: found[1])

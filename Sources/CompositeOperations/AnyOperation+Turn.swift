@@ -41,7 +41,10 @@ extension AnyOperation {
     }
 
     /// It is begun, by its start or by its composite: its time runs. Under the lock.
-    final func began(_ effects: inout Effects) {
+    @inline(__always)
+    final func began(_ effects: inout Effects) { if extras != nil { beganTimed(&effects) } }
+
+    private final func beganTimed(_ effects: inout Effects) {
         guard let extras else { return }
         observe(&effects)
         guard let options = extras.options else { return }
@@ -56,7 +59,7 @@ extension AnyOperation {
     /// It may have become due: if so, its turn is sent, or its queue is asked for one. Under the lock.
     @inline(__always)
     final func becameDue(_ effects: inout Effects) {
-        if admission != nil {
+        if isAdmitted {
             effects.add(.reconcile(self))
         } else if isDue {
             machine.post()
@@ -89,8 +92,22 @@ extension AnyOperation {
 
     /// Its turn has come: on the target's thread, as a piece of work of its own.
     final func turn() {
-        var effects = Effects()
         let bits = lock()
+        guard isPlain, gateIsOpen else { return turn(holding: bits) }
+        let wasQuiescent = machine.isQuiescent
+        let turn = machine.turn(gateIsOpen: true)
+        if turn == .begins, wasQuiescent { holdParent() }
+        let number = machine.attempt
+        unlock(bits)
+        if turn == .begins { execute(number) }
+    }
+
+    /// As ``turn()``, for any operation.
+    ///
+    /// - Parameter bits: of ``lock()``.
+    @inline(never)
+    private final func turn(holding bits: UInt) {
+        var effects = Effects()
         let wasQuiescent = machine.isQuiescent
         let turn = machine.turn(gateIsOpen: gateIsOpen && queueIsOpen)
         switch turn {
@@ -106,7 +123,7 @@ extension AnyOperation {
                 }
                 observe(&effects)
             }
-        case .waits: if admission != nil { effects.add(.reconcile(self)) }
+        case .waits: if isAdmitted { effects.add(.reconcile(self)) }
         case .isVoid: break
         }
         let number = machine.attempt
@@ -139,22 +156,15 @@ extension AnyOperation {
     enum Return {
         /// Nothing: it ends by a call.
         case open
-        /// It finished; the value is stored by `store`, if the attempt still is the one that counts.
-        case finished
         case threw(any Error)
     }
 
     /// A block has returned, or an asynchronous one ended.
     @inline(__always)
-    final func returned(_ number: Int32, _ how: Return, store: () -> Void = {}) {
+    final func returned(_ number: Int32, _ how: Return) {
         change { effects in
             switch how {
             case .open: break
-            case .finished:
-                if canEnd(number) {
-                    store()
-                    end(.finished, nil, number: number, &effects)
-                }
             case .threw(let error):
                 if error is CancellationError {
                     let kind: CancelReason.Kind =
@@ -172,11 +182,33 @@ extension AnyOperation {
         }
     }
 
+    /// The block of a plain leaf has returned, and that finishes it: end, way up and settling in one step, unless it
+    /// completes its composite. Under the lock; the caller stores the value, and calls `releaseHoldings`.
+    ///
+    /// - Returns: false: nothing was done.
+    @inline(__always)
+    final func leaveFinished(_ number: Int32, _ effects: inout Effects) -> Bool {
+        guard isPlain else { return false }
+        guard let parentReference else { return isHeld && machine.leaveFinished(number: number) }
+        return parentReference._withUnsafeGuaranteedRef { parent in
+            guard !isDropped, let siblings = parent.compositionReference else { return false }
+            let goesOn = siblings._withUnsafeGuaranteedRef { siblings in
+                guard siblings.unfinished > 1, machine.leaveFinished(number: number) else { return false }
+                siblings.childFinished(self, of: parent, &effects)
+                return true
+            }
+            guard goesOn else { return false }
+            self.parentReference = nil
+            if parent.machine.letGo() { parent.compositeBecameQuiescent(isWithinReach: false, &effects) }
+            return true
+        }
+    }
+
     /// A block is not out any more. Under the lock.
     @inline(__always)
     final func left(_ effects: inout Effects) {
         machine.leave()
-        if admission != nil { effects.add(.reconcile(self)) }
+        if isAdmitted { effects.add(.reconcile(self)) }
         letGo(1, &effects)
     }
 }
@@ -187,8 +219,10 @@ extension AnyOperation {
     /// It is not quiescent any more: so the composite around it is not. Under the lock.
     @inline(__always)
     final func holdParent() {
-        var operation = parent
-        while let one = operation, one.machine.hold() { operation = one.parent }
+        var operation = parentReference
+        while let one = operation {
+            operation = one._withUnsafeGuaranteedRef { $0.machine.hold() ? $0.parentReference : nil }
+        }
     }
 
     /// Lets units of `pending` go, and does what was waiting for quiescence: here, and above. Under the lock.
@@ -202,7 +236,7 @@ extension AnyOperation {
     /// - Parameter isWithinReach: it is known that a composite around it can take its end back.
     @inline(__always)
     final func becameQuiescent(isWithinReach: Bool, _ effects: inout Effects) {
-        if composition == nil, machine.phase == .ending, machine.end == .finished {  // most are
+        if !isComposite, machine.phase == .ending, machine.end == .finished {  // most are
             let parent = parent
             settle(&effects)
             if let parent, parent.machine.letGo() {

@@ -21,6 +21,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
     /// A block that ends by a call. A throw is ``Attempt/fail(_:)``; a `CancellationError` is ``Attempt/cancel(_:)``.
     public typealias Block = @Sendable (Attempt) throws -> Void
 
+    @usableFromInline
     enum Body {
         case none
         case token(Block)
@@ -32,7 +33,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
 
     @exclusivity(unchecked) final var body: Body
 
-    @_specialize(where Success == Void)
+    @usableFromInline
     init(
         body: Body, on target: (any ExecutionTarget)?, options: OperationOptions?,
         within composite: AnyOperation? = nil,
@@ -40,6 +41,25 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
     ) {
         self.body = body
         super.init(on: target, options: options, composition: nil, within: composite, admission: queue)
+    }
+
+    /// A child to which its place has nothing to add: see `AnyOperation.init(plainChildOf:)`.
+    @usableFromInline
+    init(_ body: consuming Body, plainChildOf composite: __shared AnyOperation) {
+        self.body = body
+        super.init(plainChildOf: composite)
+    }
+
+    /// A child.
+    @inlinable
+    @inline(__always)
+    static func child(
+        _ body: Body, of composite: AnyOperation, on target: (any ExecutionTarget)?, options: OperationOptions
+    ) -> COOperation<Success> {
+        if target == nil, options.isStandard, !composite.givesItsPlace {
+            return COOperation(body, plainChildOf: composite)
+        }
+        return COOperation(body: body, on: target, options: options, within: composite, admission: nil)
     }
 
     /// Prepares an operation; ``AnyOperation/start()`` starts it.
@@ -59,12 +79,14 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         self.init(body: .async(body), on: nil, options: nil)
     }
 
-    override final var hasBlock: Bool { if case .none = body { false } else { true } }
+    @usableFromInline
+    override var hasBlock: Bool { if case .none = body { false } else { true } }
     override final var kindName: String { self is COSyncOperation<Success> ? "sync operation" : "operation" }
 
     private final var isLent: Bool { if case .lent = body { true } else { false } }
 
-    override final func releaseBlock() {
+    @usableFromInline
+    override func releaseBlock() {
         if keepsBlock, !isLent { return }
         body = .none
     }
@@ -93,12 +115,16 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
     override final func makeCopy() -> AnyOperation {
         let body = look { () -> Body in
             if isLent { return .none }
-            return machine.isTerminal && extras?.options?.keepsBlock != true ? .none : self.body
+            return machine.isTerminal && extras?.options?.keepsBlock != true ? .none : bodyForCopy
         }
         let copy = makeBlank(body)
         copyExtras(to: copy)
         return copy
     }
+
+    /// Under the lock.
+    @usableFromInline
+    var bodyForCopy: Body { body }
 
     /// An operation of the same class and target.
     func makeBlank(_ body: Body) -> COOperation<Success> {
@@ -109,8 +135,8 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
 
     // MARK: Run
 
-    @_specialize(where Success == Void)
-    override final func execute(_ number: Int32) {
+    @usableFromInline
+    override func execute(_ number: Int32) {
         // Read without the lock: a block is out.
         switch body {
         case .none: returned(number, .open)
@@ -123,8 +149,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
             }
         case .value(let block):
             do {
-                let value = try block()
-                returned(number, .finished) { value_ = value }
+                finishByReturn(try block(), number)
             } catch {
                 returned(number, .threw(error))
             }
@@ -132,13 +157,32 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         }
     }
 
+    /// Its block has returned a value, which finishes it, unless it has ended meanwhile.
+    final func finishByReturn(_ value: Success, _ number: Int32) {
+        var effects = Effects()
+        let bits = lock()
+        if leaveFinished(number, &effects) {
+            store(value)
+            unlock(bits)
+            effects.perform()
+            releaseHoldings()
+            return
+        }
+        if canEnd(number) {
+            store(value)
+            end(.finished, nil, number: number, &effects)
+        }
+        left(&effects)
+        unlock(bits)
+        effects.perform()
+    }
+
     private final func executeAsync(_ number: Int32, _ block: @escaping @Sendable () async throws -> Success)
     {
         let executor = target == nil ? Scheduler.shared : target as? any TaskExecutor
         let task = Task(executorPreference: executor) {
             do {
-                let value = try await block()
-                self.returned(number, .finished) { self.value_ = value }
+                self.finishByReturn(try await block(), number)
             } catch {
                 self.returned(number, .threw(error))
             }
@@ -206,7 +250,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
             guard canEnd(number) else {
                 return refuse("finish(), but it has ended, or the attempt is an old one", &effects)
             }
-            value_ = value
+            store(value)
             return end(.finished, nil, number: number, &effects)
         }
     }

@@ -464,9 +464,11 @@ extension AnyOperation {
     /// queue's lock.
     fileprivate final func need(keepsSlot: Bool) -> (COOperationQueue.Need, COOperationQueue.Ticket)? {
         look {
-            if machine.phase == .ready, ticket == nil { return nil }
-            if ticket == nil { ticket = COOperationQueue.Ticket() }
-            return (need(keepsSlot), ticket!)
+            if machine.phase == .ready, place?.ticket == nil { return nil }
+            let place = ensurePlace()
+            let ticket = place.ticket ?? COOperationQueue.Ticket()
+            place.ticket = ticket
+            return (need(keepsSlot), ticket)
         }
     }
 
@@ -479,7 +481,7 @@ extension AnyOperation {
             return isDue ? .turn : .laterTurn
         case .executing:
             if machine.out > 0 { return .slot }
-            if composition != nil { return .nothing }
+            if isComposite { return .nothing }
             return keepsSlot || gateIsOpen ? .slot : .nothing
         default: return machine.out > 0 ? .slot : .nothing
         }
@@ -497,11 +499,10 @@ extension AnyOperation {
     /// Starts it, as one of a queue's.
     fileprivate final func start(in queue: COOperationQueue) -> Bool {
         let isItsOwn = look {
-            guard machine.phase == .ready, !isChild, hasBlock, ticket == nil,
+            guard machine.phase == .ready, !isChild, hasBlock, place?.ticket == nil,
                 admission == nil || admission === queue
             else { return false }
-            admission = queue
-            if !hasOwnTarget { target = queue.target }
+            set(target: hasOwnTarget ? target : queue.target, isOwn: hasOwnTarget, admission: queue)
             return true
         }
         return isItsOwn && start()

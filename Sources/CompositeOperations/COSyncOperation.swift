@@ -36,7 +36,7 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
 
     override func makeBlank(_ body: Body) -> COOperation<Success> {
         let copy = COSyncOperation(on: waiter.destination)
-        copy.admission = look { admission }
+        copy.ensurePlace().admission = look { admission }
         copy.body = body
         return copy
     }

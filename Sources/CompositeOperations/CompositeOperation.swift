@@ -13,12 +13,13 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
     @exclusivity(unchecked) private final var results: Results<Success>?
 
     init(
-        _ order: Composition.Order, registration: Registration?, on target: (any ExecutionTarget)?,
+        _ order: ChildOrder, isCascade: Bool, registration: Registration?, on target: (any ExecutionTarget)?,
         options: OperationOptions?, within composite: AnyOperation?
     ) {
         self.registration = registration
         super.init(
-            on: target, options: options, composition: Composition(order), within: composite)
+            on: target, options: options, composition: Composition(order, isCascade: isCascade),
+            within: composite)
     }
 
     override final var hasBlock: Bool { registration != nil }
@@ -67,8 +68,9 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
     }
 
     override final func assembleValue() -> Bool {
-        value_ = results?.assemble(self)
-        return value_ != nil
+        guard let value = results?.assemble(self) else { return false }
+        store(value)
+        return true
     }
 
     /// Sets the closures of a composite that is ready, where it is given some. Under the lock.
@@ -195,7 +197,7 @@ public final class COCascadeOperation<Success: Sendable>: CompositeOperation<Suc
         within composite: AnyOperation? = nil
     ) {
         super.init(
-            .cascade(CascadeMachine()), registration: registration, on: target, options: options,
+            .cascade, isCascade: true, registration: registration, on: target, options: options,
             within: composite)
     }
 
@@ -275,7 +277,7 @@ public final class COTransactionalOperation<Success: Sendable>: CompositeOperati
         within composite: AnyOperation? = nil
     ) {
         super.init(
-            .transactional(TransactionalMachine(width: options?.width)), registration: registration,
+            ChildOrder(width: options?.width), isCascade: false, registration: registration,
             on: target,
             options: options, within: composite)
     }

@@ -73,6 +73,7 @@ extension CompositeScope {
 
     /// Registers a block that ends by a call.
     @discardableResult
+    @inlinable
     public func operation(
         on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
         _ block: @escaping COOperation<Void>.Block
@@ -82,6 +83,7 @@ extension CompositeScope {
 
     /// Registers a block that ends by a call, with a value.
     @discardableResult
+    @inlinable
     public func operation<V: Sendable>(
         returning type: V.Type, on target: (any ExecutionTarget)? = nil,
         options: OperationOptions = .standard,
@@ -92,6 +94,7 @@ extension CompositeScope {
 
     /// Registers a block that ends by returning.
     @discardableResult
+    @inlinable
     public func operation<V: Sendable>(
         on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
         _ body: @escaping @Sendable () throws -> V
@@ -101,6 +104,7 @@ extension CompositeScope {
 
     /// Registers an asynchronous block, which ends by returning: one task, cancelled with the operation.
     @discardableResult
+    @inlinable
     public func operation<V: Sendable>(
         on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
         _ body: @escaping @Sendable () async throws -> V
@@ -149,12 +153,13 @@ extension CompositeScope {
         transaction(target, options, block, completion, cancellation)
     }
 
+    @inlinable
     @inline(__always)
-    private func leaf<V>(
+    func leaf<V>(
         _ body: COOperation<V>.Body, _ target: (any ExecutionTarget)?, _ options: OperationOptions
     ) -> COOperation<V> {
-        let child = COOperation(body: body, on: target, options: options, within: control)
-        control.register(child, epoch: _epoch)
+        let child = COOperation.child(body, of: control, on: target, options: options)
+        control.register(child, epoch: _epoch, after: nil)
         return child
     }
 
@@ -187,15 +192,22 @@ extension CascadeScope {
     ///
     /// With a step that is none, the child is refused: ``RegistrationError/notAnEarlierStep``.
     @discardableResult
+    @inlinable
     public func operation<Input, V: Sendable>(
         using step: OperationHandle<Input>, on target: (any ExecutionTarget)? = nil,
         options: OperationOptions = .standard, _ body: @escaping @Sendable (Input) throws -> V
     ) -> COOperation<V> {
-        registerStep(using: step, .value({ try body(step.finishedValue) }), target, options)
+        let child =
+            target == nil && options.isStandard && !control.givesItsPlace
+            ? StepOperation(plainChildOf: control, using: step, body)
+            : StepOperation(within: control, using: step, on: target, options: options, body)
+        control.register(child, epoch: _epoch, after: step)
+        return child
     }
 
     /// As above, asynchronously.
     @discardableResult
+    @inlinable
     public func operation<Input, V: Sendable>(
         using step: OperationHandle<Input>, on target: (any ExecutionTarget)? = nil,
         options: OperationOptions = .standard, _ body: @escaping @Sendable (Input) async throws -> V
@@ -205,6 +217,7 @@ extension CascadeScope {
 
     /// Registers a step that is given its attempt and the value of an earlier step, and ends by a call.
     @discardableResult
+    @inlinable
     public func operation<Input, V: Sendable>(
         using step: OperationHandle<Input>, returning type: V.Type, on target: (any ExecutionTarget)? = nil,
         options: OperationOptions = .standard,
@@ -213,11 +226,13 @@ extension CascadeScope {
         registerStep(using: step, .token({ try block($0, step.finishedValue) }), target, options)
     }
 
-    private func registerStep<Input, V>(
+    @inlinable
+    @inline(__always)
+    func registerStep<Input, V>(
         using step: OperationHandle<Input>, _ body: COOperation<V>.Body, _ target: (any ExecutionTarget)?,
         _ options: OperationOptions
     ) -> COOperation<V> {
-        let child = COOperation(body: body, on: target, options: options, within: control)
+        let child = COOperation.child(body, of: control, on: target, options: options)
         control.register(child, epoch: _epoch, after: step)
         return child
     }
@@ -225,9 +240,11 @@ extension CascadeScope {
 
 extension OperationHandle {
     /// The value of an earlier step. Without the lock: it was written before the step that asks was started.
-    fileprivate final var finishedValue: Success {
-        guard let value_ else { fatalError("a step was started before the one whose value it needs") }
-        return value_
+    @inlinable
+    @inline(__always)
+    final var finishedValue: Success {
+        if !hasValue { fatalError("a step was started before the one whose value it needs") }
+        return storedValue
     }
 }
 
@@ -235,24 +252,38 @@ extension AnyOperation {
     /// Registers a child that was made for this; a refused one has failed.
     ///
     /// - Parameter step: has to be an earlier child.
+    @usableFromInline
     final func register(_ child: AnyOperation, epoch: Int32, after step: AnyOperation? = nil) {
         child.isChild = true
-        change { effects in
-            guard let composition else { return }
-            var refusal = composition.refusal(of: self, epoch: epoch)
-            if refusal == nil, let step, !composition.isChild(step) { refusal = .notAnEarlierStep }
-            guard let refusal else { return composition.append(child, to: self, &effects) }
-            composition.refused(refusal)
-            _ = child.refuse("a registration: \(refusal)", &effects)
-            child.end(.failed, .failed(refusal), &effects)
+        guard let compositionReference else { return }
+        var effects = Effects()
+        let bits = lock()
+        compositionReference._withUnsafeGuaranteedRef { composition in
+            if composition.refusal(of: self, epoch: epoch) == nil, step.map(composition.isChild) ?? true {
+                composition.append(child, to: self, &effects)
+            } else {
+                refuse(child, epoch: epoch, &effects)
+            }
         }
+        unlock(bits)
+        effects.perform()
+    }
+
+    /// A registration is refused: the child fails. Under the lock.
+    @inline(never)
+    private final func refuse(_ child: AnyOperation, epoch: Int32, _ effects: inout Effects) {
+        guard let composition else { return }
+        let refusal = composition.refusal(of: self, epoch: epoch) ?? .notAnEarlierStep
+        composition.refused(refusal)
+        _ = child.refuse("a registration: \(refusal)", &effects)
+        child.end(.failed, .failed(refusal), &effects)
     }
 
     /// Makes an operation a child that was made for itself.
     final func adopt(_ child: AnyOperation, epoch: Int32) throws(RegistrationError) {
         let refusal = child.look { () -> RegistrationError? in
             if child.isChild { return .hasParent }
-            if child.machine.phase != .ready || child.ticket != nil { return .alreadyStarted }
+            if child.machine.phase != .ready || child.place?.ticket != nil { return .alreadyStarted }
             child.isChild = true
             return nil
         }
@@ -288,7 +319,7 @@ extension AnyOperation {
                 child.isChild = false
                 return .alreadyStarted
             }
-            if child.admission == nil { child.admission = admission }
+            if child.admission == nil, let admission { child.ensurePlace().admission = admission }
             composition.append(child, to: self, &effects)
             return nil
         }

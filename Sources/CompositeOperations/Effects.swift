@@ -19,8 +19,14 @@ struct Effects: ~Copyable {
         /// Composites that go on when the one before them has.
         var awakened: [AnyOperation] = []
         var isGoingOn = false
+
+        func perform() {
+            for operation in starts { operation.sendTurn() }
+            for effect in others { effect.perform() }
+        }
     }
 
+    @inline(never)
     private mutating func ensureRest() -> Rest {
         if let rest { return rest }
         let made = Rest()
@@ -40,6 +46,7 @@ struct Effects: ~Copyable {
         if settled == nil { settled = operation } else { ensureRest().settled.append(operation) }
     }
 
+    @inline(never)
     mutating func add(_ effect: Effect) { ensureRest().others.append(effect) }
 
     /// A composite goes on with its children: under the lock, at once, but those that this makes go on, after it. So
@@ -57,10 +64,18 @@ struct Effects: ~Copyable {
     @inline(__always)
     consuming func perform() {
         if let start { AnyOperation.sendTurn(start) }
-        if let rest {
-            for operation in rest.starts { operation.sendTurn() }
-            for effect in rest.others { effect.perform() }
-        }
+        performRest()
+    }
+
+    @inline(__always)
+    private consuming func performRest() {
+        if rest == nil && settled == nil { return }
+        Self.perform(rest, settled)
+    }
+
+    @inline(never)
+    private static func perform(_ rest: consuming Rest?, _ settled: consuming AnyOperation?) {
+        rest?.perform()
         settled?.releaseHoldings()
         if let rest { for operation in rest.settled { operation.releaseHoldings() } }
     }

@@ -33,7 +33,7 @@ extension ExecutionTarget {
     public var _admission: COOperationQueue? { nil }
 }
 
-/// The turn of an operation, as a job of the scheduler's: no allocation.
+/// The turn of an operation, as a job of a scheduler's: no allocation.
 private let turnOfOperation: JobFunction = { object, isCancelled in
     let operation = Unmanaged<AnyOperation>.fromOpaque(object).takeRetainedValue()
     if isCancelled { operation.turnIsRefused() } else { operation.turn() }

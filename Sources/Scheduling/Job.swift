@@ -22,7 +22,7 @@ extension Scheduler {
     }
 
     // The handle, without the object around it, whose references would be counted.
-    nonisolated(unsafe) private static let sharedHandle = shared.handle
+    nonisolated(unsafe) private static let sharedHandle = unsafe shared.handle
 
     /// Submits an object to ``shared``.
     ///

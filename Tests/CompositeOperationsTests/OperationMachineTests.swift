@@ -35,6 +35,7 @@ private enum Event {
     case start, post, refusal, leave, childBegins, childLeaves, settle, ask, begin, suspend, resume, openAtEnd
     case turn(gateIsOpen: Bool)
     case decide(Machine.End, Who)
+    case leaveFinished(Who)
     case redo(Machine.Redo, paused: Bool, Who)
     case reawaken(Machine.Redo)
     case pauseIsOver(Who)
@@ -56,6 +57,7 @@ private let events: Generator<Event> = {
         single.map { (weight: $0.0, generator: .element(of: [$0.1])) } + [
             (6, Generator.bool.map { .turn(gateIsOpen: !$0) }),
             (2, Generator.zip(end, who).map { .decide($0, $1) }),
+            (1, who.map { .leaveFinished($0) }),
             (4, Generator.zip(how, .zip(.bool, who)).map { .redo($0, paused: $1.0, $1.1) }),
             (3, how.map { .reawaken($0) }),
             (3, who.map { .pauseIsOver($0) }),
@@ -79,7 +81,7 @@ private struct Sight: Equatable {
         isAwakening = machine.isAwakening
         isHeldBack = machine.isHeldBack
         isLive = machine.isLive
-        out = machine.out
+        out = Int32(machine.out)
         attempt = machine.attempt
         runs = machine.runs
         pending = machine.pending
@@ -104,7 +106,7 @@ private struct Trial {
     static let table: [Phase: Set<Phase>] = [
         .ready: [.queued, .ending],
         .queued: [.executing, .ending],
-        .executing: [.deciding, .delayed, .ending],
+        .executing: [.deciding, .delayed, .ending, .finished],
         .deciding: [.delayed, .ending],
         .delayed: [.queued, .executing, .ending],
         .ending: [.finished, .failed, .cancelled, .ready, .delayed],
@@ -151,7 +153,7 @@ private struct Trial {
         // I3
         #expect(machine.pending == (isLive ? 1 : 0) + out + children)
         #expect(machine.pending >= 0)
-        #expect(machine.isLive == isLive && machine.out == out)
+        #expect(machine.isLive == isLive && Int32(machine.out) == out)
         #expect(machine.isQuiescent == (machine.pending == 0))
         // I4
         #expect(machine.runs == begun)
@@ -242,6 +244,24 @@ private struct Trial {
             if freed > 0 { _ = machine.letGo(freed) }
             isLive = false
             posted = 0
+            decisions += 1
+            return true
+
+        case .leaveFinished(let who):
+            // The long way, where nothing comes between its steps: the end, the return, the outcome.
+            var expected = machine
+            let number = who.number(before.attempt) ?? before.attempt
+            let isAlone = phase == .executing && isLive && out == 1 && children == 0
+            let answer = machine.leaveFinished(number: number)
+            #expect(answer == (isAlone && who != .old && !before.isGateClosed))
+            guard answer else { return false }
+            expect(expected.decide(.finished, number: number) == 1)
+            expected.leave()
+            expect(expected.letGo(2))
+            expected.settle()
+            #expect(Sight(machine) == Sight(expected))
+            isLive = false
+            out = 0
             decisions += 1
             return true
 

@@ -1,0 +1,74 @@
+// ValueStorage.swift - room for how an operation ended, in a class whose layout does not know the type of its value.
+//
+// A stored property of a generic type would make the places of all later ones a matter of run time, and its optional
+// form a look-up of metadata for each access: some hundred instructions for each operation. So the value lies in two
+// words here, or, a larger one, in a box.
+
+/// A value, or an object, or nothing: what of these, and of which type, the operation around it knows.
+@usableFromInline
+struct ValueStorage: ~Copyable {
+    @usableFromInline var words: (UInt, UInt) = (0, 0)
+
+    init() {}
+
+    /// A value that is larger than the storage.
+    @usableFromInline
+    final class Box<Value> {
+        @usableFromInline let value: Value
+        init(_ value: Value) { self.value = value }
+    }
+
+    @inlinable
+    @inline(__always)
+    static func isInline<Value>(_ type: Value.Type) -> Bool {
+        MemoryLayout<Value>.size <= MemoryLayout<(UInt, UInt)>.size
+            && MemoryLayout<Value>.alignment <= MemoryLayout<UInt>.alignment
+    }
+
+    /// Stores a value, where there is nothing.
+    @inline(__always)
+    mutating func store<Value>(_ value: Value) {
+        if Self.isInline(Value.self) {
+            withUnsafeMutableBytes(of: &words) { bytes in
+                bytes.baseAddress!.bindMemory(to: Value.self, capacity: 1).initialize(to: value)
+            }
+        } else {
+            storeObject(Box(value))
+        }
+    }
+
+    /// The value that was stored.
+    @inlinable
+    @inline(__always)
+    func load<Value>(_ type: Value.Type) -> Value {
+        if Self.isInline(type) {
+            return withUnsafeBytes(of: words) { bytes in
+                bytes.baseAddress!.assumingMemoryBound(to: Value.self).pointee
+            }
+        }
+        return object(of: Box<Value>.self)._withUnsafeGuaranteedRef { $0.value }
+    }
+
+    /// Takes the value away that was stored.
+    @inline(__always)
+    mutating func destroy<Value>(_ type: Value.Type) {
+        if Self.isInline(type) {
+            withUnsafeMutableBytes(of: &words) { bytes in
+                _ = bytes.baseAddress!.assumingMemoryBound(to: Value.self).deinitialize(count: 1)
+            }
+        } else {
+            object(of: Box<Value>.self).release()
+        }
+    }
+
+    /// Stores an object, where there is nothing, with a reference.
+    mutating func storeObject(_ object: AnyObject) {
+        words.0 = UInt(bitPattern: Unmanaged.passRetained(object).toOpaque())
+    }
+
+    /// The object that was stored.
+    @inlinable
+    func object<Object: AnyObject>(of type: Object.Type) -> Unmanaged<Object> {
+        .fromOpaque(UnsafeRawPointer(bitPattern: words.0)!)
+    }
+}

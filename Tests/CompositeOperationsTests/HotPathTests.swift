@@ -22,7 +22,7 @@ private struct Wide: Sendable, Equatable {
 
 private struct Nothing: Sendable, Equatable {}
 
-@Suite(.watched(testLimit)) struct HotPathTests {
+@Suite(.watched(testLimit), .leavesNothing) struct HotPathTests {
     // MARK: The turn in hand
 
     /// A cascade of two steps. The first one captures an object, and what is done when that goes is told the second.

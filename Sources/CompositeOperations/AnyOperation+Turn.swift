@@ -183,17 +183,23 @@ extension AnyOperation {
     }
 
     /// The block of a plain leaf has returned, and that finishes it: end, way up and settling in one step, unless it
-    /// completes its composite. Under the lock; the caller stores the value, and calls `releaseHoldings`.
+    /// completes its composite. Under the lock; the caller calls `releaseHoldings`.
     ///
+    /// - Parameter store: stores the value, before anybody could look at it.
     /// - Returns: false: nothing was done.
     @inline(__always)
-    final func leaveFinished(_ number: Int32, _ effects: inout Effects) -> Bool {
+    final func leaveFinished(_ number: Int32, _ effects: inout Effects, _ store: () -> Void) -> Bool {
         guard isPlain else { return false }
-        guard let parentReference else { return isHeld && machine.leaveFinished(number: number) }
+        guard let parentReference else {
+            guard isHeld, machine.leaveFinished(number: number) else { return false }
+            store()
+            return true
+        }
         return parentReference._withUnsafeGuaranteedRef { parent in
             guard !isDropped, let siblings = parent.compositionReference else { return false }
             let goesOn = siblings._withUnsafeGuaranteedRef { siblings in
                 guard siblings.unfinished > 1, machine.leaveFinished(number: number) else { return false }
+                store()
                 siblings.childFinished(self, of: parent, &effects)
                 return true
             }

@@ -329,6 +329,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     /// That of the tree; nil: a single operation. Under the lock.
     final var domain: Unmanaged<Domain>? { Self.domain(domainBits.load(ordering: .relaxed)) }
 
+    @inline(__always)
     final func isOfTheSameTree(as other: AnyOperation) -> Bool {
         let bits = domainBits.load(ordering: .relaxed)
         return bits != 0 && bits == other.domainBits.load(ordering: .relaxed)

@@ -95,18 +95,18 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
     public final var operation: Block? {
         get {
             look {
-                if case .token(let block) = body, !machine.isTerminal { return block }
+                if !machine.isTerminal, case .token(let block) = body { return block }
                 return nil
             }
         }
         set {
-            let former = change { effects -> Body in
+            let former = change { effects -> [Any] in
                 guard machine.phase == .ready else {
                     _ = refuse("a change of the block of an operation that is not ready", &effects)
-                    return .none
+                    return []
                 }
                 defer { body = newValue.map { .token($0) } ?? .none }
-                return body
+                return takeBlock()
             }
             withExtendedLifetime(former) {}
         }
@@ -114,8 +114,8 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
 
     override final func makeCopy() -> AnyOperation {
         let body = look { () -> Body in
-            if isLent { return .none }
-            return machine.isTerminal && extras?.options?.keepsBlock != true ? .none : bodyForCopy
+            if machine.isTerminal, extras?.options?.keepsBlock != true { return .none }
+            return isLent ? .none : bodyForCopy
         }
         let copy = makeBlank(body)
         copyExtras(to: copy)
@@ -125,6 +125,13 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
     /// Under the lock.
     @usableFromInline
     var bodyForCopy: Body { body }
+
+    /// Gives the block up, for the caller to release under no lock. Under the lock; it is ready.
+    @usableFromInline
+    func takeBlock() -> [Any] {
+        defer { body = .none }
+        return [body]
+    }
 
     /// An operation of the same class and target.
     func makeBlank(_ body: Body) -> COOperation<Success> {
@@ -161,8 +168,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
     final func finishByReturn(_ value: Success, _ number: Int32) {
         var effects = Effects()
         let bits = lock()
-        if leaveFinished(number, &effects) {
-            store(value)
+        if leaveFinished(number, &effects, { store(value) }) {
             unlock(bits)
             effects.perform()
             releaseHoldings()
@@ -216,7 +222,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         // What they replace, in a copy, is released when the lock has been let go.
         var former: [Any] = []
         let hasStarted = start {
-            former.append(body)
+            former = takeBlock()
             body = .token(block)
             guard completion != nil || cancellation != nil || failure != nil else { return }
             let extras = ensureExtras()

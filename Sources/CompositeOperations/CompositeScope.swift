@@ -259,7 +259,9 @@ extension AnyOperation {
         var effects = Effects()
         let bits = lock()
         compositionReference._withUnsafeGuaranteedRef { composition in
-            if composition.refusal(of: self, epoch: epoch) == nil, step.map(composition.isChild) ?? true {
+            if composition.refusal(of: self, epoch: epoch) == nil,
+                step.map({ composition.isChild($0, of: self) }) ?? true
+            {
                 composition.append(child, to: self, &effects)
             } else {
                 refuse(child, epoch: epoch, &effects)

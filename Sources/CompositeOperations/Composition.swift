@@ -71,8 +71,11 @@ final class Composition: Domain, @unchecked Sendable {
 
     /// Whether it is a child of this epoch.
     @inline(__always)
-    func isChild(_ operation: AnyOperation) -> Bool {
-        operation.index < children.count && children[Int(operation.index)] === operation
+    func isChild(_ operation: AnyOperation, of composite: AnyOperation) -> Bool {
+        // Its index is under the lock of its own tree.
+        guard operation.isOfTheSameTree(as: composite) else { return false }
+        let index = Int(operation.index)
+        return index < children.count && children[index] === operation
     }
 
     /// Starts those whose turn it is.

@@ -41,9 +41,17 @@ final class StepOperation<Input: Sendable, Success: Sendable>: COOperation<Succe
     }
 
     @usableFromInline
+    override func takeBlock() -> [Any] {
+        defer {
+            block = nil
+            step = nil
+        }
+        return super.takeBlock() + [block as Any, step as Any]
+    }
+
+    @usableFromInline
     override func execute(_ number: Int32) {
-        // A block that was set since goes first.
-        guard !super.hasBlock, let block, let step else { return super.execute(number) }
+        guard let block, let step else { return super.execute(number) }
         do {
             finishByReturn(try block(step.finishedValue), number)
         } catch {
@@ -53,7 +61,7 @@ final class StepOperation<Input: Sendable, Success: Sendable>: COOperation<Succe
 
     @usableFromInline
     override var bodyForCopy: Body {
-        guard !super.hasBlock, let block, let step else { return super.bodyForCopy }
+        guard let block, let step else { return super.bodyForCopy }
         return .value({ try block(step.finishedValue) })
     }
 }

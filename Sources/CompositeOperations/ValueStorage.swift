@@ -30,19 +30,19 @@ struct ValueStorage: ~Copyable {
     mutating func store<Value>(_ value: Value) {
         if Self.isInline(Value.self) {
             withUnsafeMutableBytes(of: &words) { bytes in
-                bytes.baseAddress!.bindMemory(to: Value.self, capacity: 1).initialize(to: value)
+                bytes.baseAddress!.initializeMemory(as: Value.self, to: value)
             }
         } else {
             storeObject(Box(value))
         }
     }
 
-    /// The value that was stored.
+    /// The value that was stored. Mutating, so that it is read where it lies: it changes nothing.
     @inlinable
     @inline(__always)
-    func load<Value>(_ type: Value.Type) -> Value {
+    mutating func load<Value>(_ type: Value.Type) -> Value {
         if Self.isInline(type) {
-            return withUnsafeBytes(of: words) { bytes in
+            return withUnsafeMutableBytes(of: &words) { bytes in
                 bytes.baseAddress!.assumingMemoryBound(to: Value.self).pointee
             }
         }

@@ -21,7 +21,7 @@ internal import Synchronization
 struct WordLock: ~Copyable, Sendable {
     private let word = Atomic<UInt8>(0)
 
-    /// - Parameter key: the same for each call on this lock; others may have it too.
+    /// - Parameter key: the same for each call on this lock, and no other lock's.
     @inline(__always)
     func lock(_ key: UnsafeRawPointer) {
         if !word.compareExchange(

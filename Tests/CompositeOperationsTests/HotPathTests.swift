@@ -102,7 +102,8 @@ private struct Nothing: Sendable, Equatable {}
         }
     }
 
-    @Test func `what a step captured closes a gate when it is released: the next step runs once, when it opens`()
+    @Test
+    func `what a step captured closes a gate when it is released: the next step runs once, when it opens`()
         async throws
     {
         for opensAtOnce in [false, true] {
@@ -147,7 +148,9 @@ private struct Nothing: Sendable, Equatable {}
 
     // MARK: A step that takes a value
 
-    @Test func `a step that takes a value runs the block that was set in place of its own, or none`() async throws {
+    @Test func `a step that takes a value runs the block that was set in place of its own, or none`()
+        async throws
+    {
         for isRemoved in [false, true] {
             let ran = Count()
             let isPrepared = Gate()
@@ -201,7 +204,8 @@ private struct Nothing: Sendable, Equatable {}
         }
     }
 
-    @Test func `a long chain of steps that take values, cancelled before they run, is released on a small stack`()
+    @Test
+    func `a long chain of steps that take values, cancelled before they run, is released on a small stack`()
         async
     {
         let steps = scaled(100_000)

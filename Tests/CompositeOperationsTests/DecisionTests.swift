@@ -17,9 +17,13 @@ import Testing
 
         /// Runs the handlers until the composite has ended, and those after it.
         func runHandlersToTheEnd() async {
-            mailbox.runAll()
-            _ = await composite.outcome
-            mailbox.runAll()
+            let isOver = Gate()
+            composite.onOutcome { _ in isOver.open() }
+            #expect(
+                await eventually {
+                    mailbox.runAll()
+                    return isOver.wait(timeout: .zero)
+                })
         }
     }
 

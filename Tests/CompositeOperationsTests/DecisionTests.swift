@@ -17,9 +17,13 @@ import Testing
 
         /// Runs the handlers until the composite has ended, and those after it.
         func runHandlersToTheEnd() async {
-            mailbox.runAll()
-            _ = await composite.outcome
-            mailbox.runAll()
+            let isOver = Gate()
+            composite.onOutcome { _ in isOver.open() }
+            #expect(
+                await eventually {
+                    mailbox.runAll()
+                    return isOver.wait(timeout: .zero)
+                })
         }
     }
 
@@ -29,6 +33,9 @@ import Testing
     ) async throws -> Case {
         let (mailbox, log, leaves) = (Mailbox(), Log<String>(), Locked<[COOperation<Void>]>([]))
         let options = OperationOptions(handlerTarget: mailbox)
+        // Until its block has returned, it cannot be awoken, only be rerun.
+        let hasReturned = Gate()
+        let target = Relay { hasReturned.open() }
         let register: @Sendable (any CompositeScope) -> Void = { scope in
             leaves.withLock { leaves in
                 leaves = []
@@ -44,7 +51,7 @@ import Testing
         }
         let composite: CompositeOperation<Void> =
             if isCascade {
-                cascadeOperation(options: options) {
+                cascadeOperation(on: target, options: options) {
                     nested($0)
                 } completion: {
                     log.add("completed")
@@ -53,7 +60,7 @@ import Testing
                     decide(composite)
                 }
             } else {
-                transactionalOperation(options: options) {
+                transactionalOperation(on: target, options: options) {
                     nested($0)
                 } completion: {
                     log.add("completed")
@@ -63,6 +70,7 @@ import Testing
                 }
             }
         composite.onOutcome { outcome in log.add(outcome.isFinished ? "finished" : "ended") }
+        await hasReturned.opened()
         #expect(await eventually { leaves.withLock { $0.count == 2 && $0[0].isExecuting } })
         let found = leaves.withLock { $0 }
         return Case(composite: composite, mailbox: mailbox, log: log, first: found[0], second: found[1])

@@ -767,7 +767,7 @@ private func nest(
 }
 
 /// Runs work elsewhere, and tells when a piece of it has returned, with everything that follows.
-private final class Relay: ExecutionTarget {
+final class Relay: ExecutionTarget {
     private let after: @Sendable () -> Void
     init(_ after: @escaping @Sendable () -> Void) { self.after = after }
     var isCurrent: Bool { false }

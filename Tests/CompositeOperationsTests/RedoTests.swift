@@ -92,10 +92,10 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
     }
 
     @Test func `awake reruns a nested composite whose block was still out`() async throws {
-        let (begun, left) = (Mail<Void>(), Gate())
+        let (begun, left, hasReturned) = (Mail<Void>(), Gate(), Gate())
         let epochs = Count()
         let done = Log<Int>()
-        let group = transactionalOperation { group in
+        let group = transactionalOperation(on: Relay { hasReturned.open() }) { group in
             group.transactionalOperation(on: elsewhere) { inner in
                 let epoch = epochs.add()
                 inner.operation { done.add(epoch) }
@@ -111,7 +111,9 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
             $0.awake()
         }
         await begun.next()
+        await hasReturned.opened()  // or the outer one is rerun, too
         let leaf = group.children[1]
+        #expect(await eventually { leaf.numberOfRuns == 1 })  // or it begins with attempt 1 again
         #expect(leaf.cancel())
         #expect(await eventually { group.attempt == 2 })
         #expect(group.state == .delayed, "the old block has not left")

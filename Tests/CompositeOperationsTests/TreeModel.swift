@@ -434,21 +434,24 @@ extension TreeRecord {
     }
 
     private func objectionsToChildren(of entry: Operation, _ ending: ModelEnding) -> [String] {
-        let children = (entry.children.last ?? []).map { operations[$0] }
-            .filter { !$0.isForgotten && $0.ending != .refused && $0.ending != nil }
+        // The handle of a child may have been dropped, and that of the composite, which was entered later, not.
+        let children = (entry.children.last ?? []).map { operations[$0] }.filter { !$0.isForgotten }
+            .map { (id: $0.node.id, ending: $0.ending ?? $0.outcomes.first?.ending) }
+            .filter { $0.ending != .refused }
+        let isAnyUnknown = children.contains { $0.ending == nil }
         switch ending {
         case .finished:
             return children.filter { $0.ending?.isFinished == false }.map {
-                "its child #\($0.node.id) did not finish"
+                "its child #\($0.id) did not finish"
             }
         case .failed(let node):
             let isChilds = children.contains { $0.ending == ending }
-            return isChilds || node == entry.node.id ? [] : ["no child failed so"]
+            return isChilds || isAnyUnknown || node == entry.node.id ? [] : ["no child failed so"]
         case .cancelled(.child):
             let isChilds = children.contains {
                 if case .cancelled(let kind)? = $0.ending { kind != .parent } else { false }
             }
-            return isChilds ? [] : ["no child was cancelled"]
+            return isChilds || isAnyUnknown ? [] : ["no child was cancelled"]
         default: return []
         }
     }

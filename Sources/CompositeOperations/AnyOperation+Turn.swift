@@ -87,10 +87,29 @@ extension AnyOperation {
         }
     }
 
+    /// Its turn has come, elsewhere than on the built-in scheduler.
+    final func turnAndSend() { if let next = turn() { Self.sendTurn(next) } }
+
     /// Its turn has come: on the target's thread, as a piece of work of its own.
-    final func turn() {
-        var effects = Effects()
+    ///
+    /// - Returns: as ``execute(_:)``.
+    final func turn() -> Unmanaged<AnyOperation>? {
         let bits = lock()
+        guard isPlain, gateIsOpen else { return turn(holding: bits) }
+        let wasQuiescent = machine.isQuiescent
+        let turn = machine.turn(gateIsOpen: true)
+        if turn == .begins, wasQuiescent { holdParent() }
+        let number = machine.attempt
+        unlock(bits)
+        return turn == .begins ? execute(number) : nil
+    }
+
+    /// As ``turn()``, for any operation.
+    ///
+    /// - Parameter bits: of ``lock()``.
+    @inline(never)
+    private final func turn(holding bits: UInt) -> Unmanaged<AnyOperation>? {
+        var effects = Effects()
         let wasQuiescent = machine.isQuiescent
         let turn = machine.turn(gateIsOpen: gateIsOpen && queueIsOpen)
         switch turn {
@@ -113,48 +132,37 @@ extension AnyOperation {
         let scope = extras?.scope
         unlock(bits)
         effects.perform()
-        if turn == .begins { executeInSlot(number, scope) }
+        return turn == .begins ? executeInSlot(number, scope) : nil
     }
 
     @inline(__always)
-    private final func executeInSlot(_ number: Int32, _ scope: COQueues.Scope?) {
+    private final func executeInSlot(_ number: Int32, _ scope: COQueues.Scope?) -> Unmanaged<AnyOperation>? {
         // Written before the start only, so that it may be read here.
         if let admission {
-            COQueues.$slot.withValue(admission) { executeInScope(number, scope) }
-        } else {
-            executeInScope(number, scope)
+            return COQueues.$slot.withValue(admission) { executeInScope(number, scope) }
         }
+        return executeInScope(number, scope)
     }
 
     @inline(__always)
-    private final func executeInScope(_ number: Int32, _ scope: COQueues.Scope?) {
-        if let scope {
-            COQueues.$scoped.withValue(scope) { execute(number) }
-        } else {
-            execute(number)
-        }
+    private final func executeInScope(_ number: Int32, _ scope: COQueues.Scope?) -> Unmanaged<AnyOperation>? {
+        guard let scope else { return execute(number) }
+        return COQueues.$scoped.withValue(scope) { execute(number) }
     }
 
     /// What a block's return says of its attempt.
     enum Return {
         /// Nothing: it ends by a call.
         case open
-        /// It finished; the value is stored by `store`, if the attempt still is the one that counts.
-        case finished
         case threw(any Error)
     }
 
     /// A block has returned, or an asynchronous one ended.
     @inline(__always)
-    final func returned(_ number: Int32, _ how: Return, store: () -> Void = {}) {
+    final func returned(_ number: Int32, _ how: Return) {
         change { effects in
             switch how {
             case .open: break
-            case .finished:
-                if canEnd(number) {
-                    store()
-                    end(.finished, nil, number: number, &effects)
-                }
             case .threw(let error):
                 if error is CancellationError {
                     let kind: CancelReason.Kind =
@@ -170,6 +178,23 @@ extension AnyOperation {
             }
             left(&effects)
         }
+    }
+
+    /// The block of a plain leaf has returned, and that finishes it: end, way up and settling in one step, unless it
+    /// completes its composite. Under the lock; the caller stores the value, and calls `releaseHoldings`.
+    ///
+    /// - Returns: false: nothing was done.
+    @inline(__always)
+    final func leaveFinished(_ number: Int32, _ effects: inout Effects) -> Bool {
+        guard isPlain else { return false }
+        guard let parent else { return isHeld && machine.leaveFinished(number: number) }
+        guard !isDropped, let siblings = parent.composition, siblings.unfinished > 1,
+            machine.leaveFinished(number: number)
+        else { return false }
+        siblings.childFinished(self, of: parent, &effects)
+        self.parent = nil
+        if parent.machine.letGo() { parent.compositeBecameQuiescent(isWithinReach: false, &effects) }
+        return true
     }
 
     /// A block is not out any more. Under the lock.

@@ -118,6 +118,22 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         if let options, !options.isStandard { ensureExtras().options = options }
     }
 
+    /// A child to which its place has nothing to add: no target, options, queue or scope.
+    ///
+    /// - Precondition: `composite.givesItsPlace` is false.
+    init(plainChildOf composite: AnyOperation) {
+        hasOwnTarget = false
+        composition = nil
+        isChild = true
+        let bits = composite.domainBits.load(ordering: .acquiring)
+        _ = Self.domain(bits)?.retain()
+        domainBits = Atomic(bits)
+    }
+
+    /// Whether children that are made here have a queue, or a target that they were not given.
+    @usableFromInline
+    final var givesItsPlace: Bool { admission != nil || COQueues.areInUse }
+
     deinit {
         if let domain = Self.domain(domainBits.load(ordering: .relaxed)) { domain.release() }
         if let extras { extras.breakChains() }
@@ -210,7 +226,9 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     /// Whether it has something to run.
     var hasBlock: Bool { false }
     /// Runs the block of an attempt, and tells when it has returned. On the target.
-    func execute(_ number: Int32) { fatalError("an operation without a kind") }
+    ///
+    /// - Returns: the turn that follows from the return, if there is one, to be sent by the caller: see `Effects.perform`.
+    func execute(_ number: Int32) -> Unmanaged<AnyOperation>? { fatalError("an operation without a kind") }
     /// Releases the block. See I3.
     func releaseBlock() {}
     /// A composite: makes the value of what the children gave. Under the lock.
@@ -292,6 +310,10 @@ extension AnyOperation {
         machine.state(
             gateIsOpen: machine.isDecided || (gateIsOpen && (machine.phase != .queued || queueIsOpen)))
     }
+
+    /// A leaf without options, handlers, waiters, dependencies, timers or a queue: most are. Under the lock.
+    @inline(__always)
+    final var isPlain: Bool { extras == nil && admission == nil && composition == nil }
 
     /// No gate is closed, neither its own nor one above it. Under the lock.
     @inline(__always)

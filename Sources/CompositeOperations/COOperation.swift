@@ -21,6 +21,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
     /// A block that ends by a call. A throw is ``Attempt/fail(_:)``; a `CancellationError` is ``Attempt/cancel(_:)``.
     public typealias Block = @Sendable (Attempt) throws -> Void
 
+    @usableFromInline
     enum Body {
         case none
         case token(Block)
@@ -32,7 +33,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
 
     @exclusivity(unchecked) final var body: Body
 
-    @_specialize(where Success == Void)
+    @usableFromInline
     init(
         body: Body, on target: (any ExecutionTarget)?, options: OperationOptions?,
         within composite: AnyOperation? = nil,
@@ -40,6 +41,25 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
     ) {
         self.body = body
         super.init(on: target, options: options, composition: nil, within: composite, admission: queue)
+    }
+
+    /// A child to which its place has nothing to add: see `AnyOperation.init(plainChildOf:)`.
+    @usableFromInline
+    init(_ body: Body, plainChildOf composite: AnyOperation) {
+        self.body = body
+        super.init(plainChildOf: composite)
+    }
+
+    /// A child.
+    @inlinable
+    @inline(__always)
+    static func child(
+        _ body: Body, of composite: AnyOperation, on target: (any ExecutionTarget)?, options: OperationOptions
+    ) -> COOperation<Success> {
+        if target == nil, options.isStandard, !composite.givesItsPlace {
+            return COOperation(body, plainChildOf: composite)
+        }
+        return COOperation(body: body, on: target, options: options, within: composite, admission: nil)
     }
 
     /// Prepares an operation; ``AnyOperation/start()`` starts it.
@@ -110,7 +130,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
     // MARK: Run
 
     @_specialize(where Success == Void)
-    override final func execute(_ number: Int32) {
+    override final func execute(_ number: Int32) -> Unmanaged<AnyOperation>? {
         // Read without the lock: a block is out.
         switch body {
         case .none: returned(number, .open)
@@ -123,13 +143,35 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
             }
         case .value(let block):
             do {
-                let value = try block()
-                returned(number, .finished) { value_ = value }
+                return finishByReturn(try block(), number)
             } catch {
                 returned(number, .threw(error))
             }
         case .async(let block): executeAsync(number, block)
         }
+        return nil
+    }
+
+    /// Its block has returned a value, which finishes it, unless it has ended meanwhile.
+    ///
+    /// - Returns: as ``execute(_:)``.
+    private final func finishByReturn(_ value: Success, _ number: Int32) -> Unmanaged<AnyOperation>? {
+        var effects = Effects()
+        let bits = lock()
+        if leaveFinished(number, &effects) {
+            store(value)
+            unlock(bits)
+            let next = effects.performButTurn()
+            releaseHoldings()
+            return next
+        }
+        if canEnd(number) {
+            store(value)
+            end(.finished, nil, number: number, &effects)
+        }
+        left(&effects)
+        unlock(bits)
+        return effects.performButTurn()
     }
 
     private final func executeAsync(_ number: Int32, _ block: @escaping @Sendable () async throws -> Success)
@@ -137,8 +179,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         let executor = target == nil ? Scheduler.shared : target as? any TaskExecutor
         let task = Task(executorPreference: executor) {
             do {
-                let value = try await block()
-                self.returned(number, .finished) { self.value_ = value }
+                if let next = self.finishByReturn(try await block(), number) { Self.sendTurn(next) }
             } catch {
                 self.returned(number, .threw(error))
             }
@@ -206,7 +247,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
             guard canEnd(number) else {
                 return refuse("finish(), but it has ended, or the attempt is an old one", &effects)
             }
-            value_ = value
+            store(value)
             return end(.finished, nil, number: number, &effects)
         }
     }

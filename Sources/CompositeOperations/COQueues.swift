@@ -14,7 +14,10 @@ public enum COQueues {
     /// A default queue for a part of the program.
     final class Scope: Sendable {
         let target: any ExecutionTarget
-        init(_ target: any ExecutionTarget) { self.target = target }
+        init(_ target: any ExecutionTarget) {
+            self.target = target
+            haveBeenUsed.store(true, ordering: .relaxed)
+        }
     }
 
     @TaskLocal static var scoped: Scope?
@@ -25,6 +28,11 @@ public enum COQueues {
     static var inForce: (any ExecutionTarget)? {
         scoped?.target ?? unscoped
     }
+
+    /// Somebody has set a default queue, or has made one for a part of the program. Stays: a word to look at, where a
+    /// task-local value would have to be looked for.
+    static var areInUse: Bool { haveBeenUsed.load(ordering: .relaxed) }
+    private static let haveBeenUsed = Atomic(false)
 
     static var unscoped: (any ExecutionTarget)? {
         isSet.load(ordering: .acquiring) ? global.withLock { $0 } : nil
@@ -43,6 +51,7 @@ public enum COQueues {
         let former = global.withLock { global in
             defer {
                 global = target
+                haveBeenUsed.store(true, ordering: .relaxed)
                 isSet.store(target != nil, ordering: .releasing)
             }
             return global

@@ -13,12 +13,13 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
     @exclusivity(unchecked) private final var results: Results<Success>?
 
     init(
-        _ order: Composition.Order, registration: Registration?, on target: (any ExecutionTarget)?,
+        _ order: ChildOrder, isCascade: Bool, registration: Registration?, on target: (any ExecutionTarget)?,
         options: OperationOptions?, within composite: AnyOperation?
     ) {
         self.registration = registration
         super.init(
-            on: target, options: options, composition: Composition(order), within: composite)
+            on: target, options: options, composition: Composition(order, isCascade: isCascade),
+            within: composite)
     }
 
     override final var hasBlock: Bool { registration != nil }
@@ -30,31 +31,34 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
 
     // MARK: Registration
 
-    override final func execute(_ number: Int32) {
-        guard let composition else { return }
+    override final func execute(_ number: Int32) -> Unmanaged<AnyOperation>? {
+        guard let composition else { return nil }
         let (epoch, isCurrent) = look { (composition.epoch, machine.attempt == number) }
         guard isCurrent, let registration else {
-            return change { effects in left(&effects) }
+            change { effects in left(&effects) }
+            return nil
         }
         let answer = Result { try registration(self, epoch) }
-        let former = change { effects -> Results<Success>? in
-            var former: Results<Success>?
-            if machine.attempt == number {
-                composition.isRegistering = false
-                switch answer {
-                case .success(let made):
-                    former = results
-                    results = made
-                    composition.registrationHasClosed(self, &effects)
-                case .failure(let error):
-                    composition.hasThrown = true
-                    composition.attemptEnded(Self.cause(of: error), of: self, &effects)
-                }
+        var former: Results<Success>?
+        var effects = Effects()
+        let bits = lock()
+        if machine.attempt == number {
+            composition.isRegistering = false
+            switch answer {
+            case .success(let made):
+                former = results
+                results = made
+                composition.registrationHasClosed(self, &effects)
+            case .failure(let error):
+                composition.hasThrown = true
+                composition.attemptEnded(Self.cause(of: error), of: self, &effects)
             }
-            left(&effects)
-            return former
         }
+        left(&effects)
+        unlock(bits)
+        let next = effects.performButTurn()
         withExtendedLifetime(former) {}
+        return next
     }
 
     private static func cause(of error: any Error) -> Cause {
@@ -68,8 +72,9 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
     }
 
     override final func assembleValue() -> Bool {
-        value_ = results?.assemble(self)
-        return value_ != nil
+        guard let value = results?.assemble(self) else { return false }
+        store(value)
+        return true
     }
 
     /// Sets the closures of a composite that is ready, where it is given some. Under the lock.
@@ -196,7 +201,7 @@ public final class COCascadeOperation<Success: Sendable>: CompositeOperation<Suc
         within composite: AnyOperation? = nil
     ) {
         super.init(
-            .cascade(CascadeMachine()), registration: registration, on: target, options: options,
+            .cascade, isCascade: true, registration: registration, on: target, options: options,
             within: composite)
     }
 
@@ -276,7 +281,7 @@ public final class COTransactionalOperation<Success: Sendable>: CompositeOperati
         within composite: AnyOperation? = nil
     ) {
         super.init(
-            .transactional(TransactionalMachine(width: options?.width)), registration: registration,
+            ChildOrder(width: options?.width), isCascade: false, registration: registration,
             on: target,
             options: options, within: composite)
     }

@@ -73,6 +73,7 @@ extension CompositeScope {
 
     /// Registers a block that ends by a call.
     @discardableResult
+    @inlinable
     public func operation(
         on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
         _ block: @escaping COOperation<Void>.Block
@@ -82,6 +83,7 @@ extension CompositeScope {
 
     /// Registers a block that ends by a call, with a value.
     @discardableResult
+    @inlinable
     public func operation<V: Sendable>(
         returning type: V.Type, on target: (any ExecutionTarget)? = nil,
         options: OperationOptions = .standard,
@@ -92,6 +94,7 @@ extension CompositeScope {
 
     /// Registers a block that ends by returning.
     @discardableResult
+    @inlinable
     public func operation<V: Sendable>(
         on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
         _ body: @escaping @Sendable () throws -> V
@@ -101,6 +104,7 @@ extension CompositeScope {
 
     /// Registers an asynchronous block, which ends by returning: one task, cancelled with the operation.
     @discardableResult
+    @inlinable
     public func operation<V: Sendable>(
         on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
         _ body: @escaping @Sendable () async throws -> V
@@ -149,12 +153,13 @@ extension CompositeScope {
         transaction(target, options, block, completion, cancellation)
     }
 
+    @inlinable
     @inline(__always)
-    private func leaf<V>(
+    func leaf<V>(
         _ body: COOperation<V>.Body, _ target: (any ExecutionTarget)?, _ options: OperationOptions
     ) -> COOperation<V> {
-        let child = COOperation(body: body, on: target, options: options, within: control)
-        control.register(child, epoch: _epoch)
+        let child = COOperation.child(body, of: control, on: target, options: options)
+        control.register(child, epoch: _epoch, after: nil)
         return child
     }
 
@@ -187,6 +192,7 @@ extension CascadeScope {
     ///
     /// With a step that is none, the child is refused: ``RegistrationError/notAnEarlierStep``.
     @discardableResult
+    @inlinable
     public func operation<Input, V: Sendable>(
         using step: OperationHandle<Input>, on target: (any ExecutionTarget)? = nil,
         options: OperationOptions = .standard, _ body: @escaping @Sendable (Input) throws -> V
@@ -196,6 +202,7 @@ extension CascadeScope {
 
     /// As above, asynchronously.
     @discardableResult
+    @inlinable
     public func operation<Input, V: Sendable>(
         using step: OperationHandle<Input>, on target: (any ExecutionTarget)? = nil,
         options: OperationOptions = .standard, _ body: @escaping @Sendable (Input) async throws -> V
@@ -205,6 +212,7 @@ extension CascadeScope {
 
     /// Registers a step that is given its attempt and the value of an earlier step, and ends by a call.
     @discardableResult
+    @inlinable
     public func operation<Input, V: Sendable>(
         using step: OperationHandle<Input>, returning type: V.Type, on target: (any ExecutionTarget)? = nil,
         options: OperationOptions = .standard,
@@ -213,11 +221,13 @@ extension CascadeScope {
         registerStep(using: step, .token({ try block($0, step.finishedValue) }), target, options)
     }
 
-    private func registerStep<Input, V>(
+    @inlinable
+    @inline(__always)
+    func registerStep<Input, V>(
         using step: OperationHandle<Input>, _ body: COOperation<V>.Body, _ target: (any ExecutionTarget)?,
         _ options: OperationOptions
     ) -> COOperation<V> {
-        let child = COOperation(body: body, on: target, options: options, within: control)
+        let child = COOperation.child(body, of: control, on: target, options: options)
         control.register(child, epoch: _epoch, after: step)
         return child
     }
@@ -225,9 +235,10 @@ extension CascadeScope {
 
 extension OperationHandle {
     /// The value of an earlier step. Without the lock: it was written before the step that asks was started.
-    fileprivate final var finishedValue: Success {
-        guard let value_ else { fatalError("a step was started before the one whose value it needs") }
-        return value_
+    @usableFromInline
+    final var finishedValue: Success {
+        if !hasValue { fatalError("a step was started before the one whose value it needs") }
+        return storedValue
     }
 }
 
@@ -235,6 +246,7 @@ extension AnyOperation {
     /// Registers a child that was made for this; a refused one has failed.
     ///
     /// - Parameter step: has to be an earlier child.
+    @usableFromInline
     final func register(_ child: AnyOperation, epoch: Int32, after step: AnyOperation? = nil) {
         child.isChild = true
         change { effects in

@@ -10,45 +10,8 @@
 
 /// The part of an operation that composites have. Exclusivity: I6 of AnyOperation.swift.
 final class Composition: Domain, @unchecked Sendable {
-    enum Order {
-        case cascade(CascadeMachine)
-        case transactional(TransactionalMachine)
-
-        mutating func next(of count: Int, isFinished: (Int) -> Bool) -> Int? {
-            switch self {
-            case .cascade(var machine):
-                defer { self = .cascade(machine) }
-                return machine.next(of: count, isFinished: isFinished)
-            case .transactional(var machine):
-                defer { self = .transactional(machine) }
-                return machine.next(of: count, isFinished: isFinished)
-            }
-        }
-
-        mutating func finished(_ child: Int) {
-            switch self {
-            case .cascade(var machine):
-                machine.finished(child)
-                self = .cascade(machine)
-            case .transactional(var machine):
-                machine.finished(child)
-                self = .transactional(machine)
-            }
-        }
-
-        mutating func restart() {
-            switch self {
-            case .cascade: self = .cascade(CascadeMachine())
-            case .transactional(let machine):
-                self = .transactional(
-                    TransactionalMachine(width: machine.width == .max ? nil : machine.width))
-            }
-        }
-
-        var isCascade: Bool { if case .cascade = self { true } else { false } }
-    }
-
-    @exclusivity(unchecked) var order: Order
+    let isCascade: Bool
+    @exclusivity(unchecked) var order: ChildOrder
     @exclusivity(unchecked) var children: ContiguousArray<AnyOperation> = []
     @exclusivity(unchecked) var unfinished = 0
     @exclusivity(unchecked) var epoch: Int32 = 0
@@ -73,13 +36,14 @@ final class Composition: Domain, @unchecked Sendable {
     /// A resolver has no attempt left: nothing is done again.
     @exclusivity(unchecked) var isExhausted = false
 
-    init(_ order: Order) { self.order = order }
+    init(_ order: ChildOrder, isCascade: Bool) {
+        self.order = order
+        self.isCascade = isCascade
+    }
 
     // MARK: Registration
 
-    /// Takes a child in, and starts it if it is its turn.
-    ///
-    /// - Returns: nil: refused, and why.
+    /// Why a child would not be taken in; nil: it would.
     func refusal(of composite: AnyOperation, epoch: Int32) -> RegistrationError? {
         if epoch != self.epoch { return .stale }
         switch composite.machine.phase {
@@ -94,13 +58,14 @@ final class Composition: Domain, @unchecked Sendable {
         if isRegistering, error == .ended || error == .deciding { hasRefused = true }
     }
 
-    /// Accepted: see ``refusal(of:epoch:)``.
+    /// Takes a child in, which is not refused, and starts it if it is its turn.
+    @inline(__always)
     func append(_ child: AnyOperation, to composite: AnyOperation, _ effects: inout Effects) {
         if !child.machine.isTerminal { child.parent = composite }
         child.index = children.count
         children.append(child)
         unfinished += 1
-        if !(isRegistering && order.isCascade) { startChildren(&effects) }
+        if !(isRegistering && isCascade) { startChildren(&effects) }
     }
 
     /// Whether it is a child of this epoch.
@@ -118,7 +83,7 @@ final class Composition: Domain, @unchecked Sendable {
     /// The registration block has returned, and the attempt that called it is the current one.
     func registrationHasClosed(_ composite: AnyOperation, _ effects: inout Effects) {
         isWhole = !hasRefused
-        if order.isCascade { startChildren(&effects) }
+        if isCascade { startChildren(&effects) }
         completeIfDone(composite, &effects)
     }
 
@@ -129,12 +94,7 @@ final class Composition: Domain, @unchecked Sendable {
     /// - Returns: whether that decided the composite's.
     func childDecided(_ child: AnyOperation, of composite: AnyOperation, _ effects: inout Effects) -> Bool {
         guard child.machine.end != .finished else {
-            unfinished -= 1
-            order.finished(child.index)
-            guard composite.machine.phase == .executing, !(isRegistering && order.isCascade) else {
-                return false
-            }
-            startChildren(&effects)
+            childFinished(child, of: composite, &effects)
             return isDone(composite) && complete(composite, &effects)
         }
         causes.append(
@@ -147,6 +107,14 @@ final class Composition: Domain, @unchecked Sendable {
         default: break
         }
         return false
+    }
+
+    /// It counts no more, and makes room for others.
+    @inline(__always)
+    func childFinished(_ child: AnyOperation, of composite: AnyOperation, _ effects: inout Effects) {
+        unfinished -= 1
+        order.finished(child.index)
+        if composite.machine.phase == .executing, !(isRegistering && isCascade) { startChildren(&effects) }
     }
 
     private func isDone(_ composite: AnyOperation) -> Bool {

@@ -19,8 +19,14 @@ struct Effects: ~Copyable {
         /// Composites that go on when the one before them has.
         var awakened: [AnyOperation] = []
         var isGoingOn = false
+
+        func perform() {
+            for operation in starts { operation.sendTurn() }
+            for effect in others { effect.perform() }
+        }
     }
 
+    @inline(never)
     private mutating func ensureRest() -> Rest {
         if let rest { return rest }
         let made = Rest()
@@ -40,6 +46,7 @@ struct Effects: ~Copyable {
         if settled == nil { settled = operation } else { ensureRest().settled.append(operation) }
     }
 
+    @inline(never)
     mutating func add(_ effect: Effect) { ensureRest().others.append(effect) }
 
     /// A composite goes on with its children: under the lock, at once, but those that this makes go on, after it. So
@@ -53,14 +60,25 @@ struct Effects: ~Copyable {
         rest.isGoingOn = false
     }
 
+    /// Carries out everything but a turn on the built-in scheduler: that is the caller's to send.
+    @inline(__always)
+    consuming func performButTurn() -> Unmanaged<AnyOperation>? {
+        var next = start
+        if let start, start._withUnsafeGuaranteedRef({ $0.target != nil }) {
+            AnyOperation.sendTurn(start)
+            next = nil
+        }
+        if let rest { rest.perform() }
+        settled?.releaseHoldings()
+        if let rest { for operation in rest.settled { operation.releaseHoldings() } }
+        return next
+    }
+
     /// Carries everything out, on the calling thread, which holds no lock of ours.
     @inline(__always)
     consuming func perform() {
         if let start { AnyOperation.sendTurn(start) }
-        if let rest {
-            for operation in rest.starts { operation.sendTurn() }
-            for effect in rest.others { effect.perform() }
-        }
+        if let rest { rest.perform() }
         settled?.releaseHoldings()
         if let rest { for operation in rest.settled { operation.releaseHoldings() } }
     }

@@ -26,24 +26,37 @@ public protocol ExecutionTarget: AnyObject, Sendable {
 extension ExecutionTarget {
     /// Submits the turn as a piece of work.
     public func _send(_ operation: AnyOperation) {
-        submit(COQueues.Work({ operation.turn() }, abandoned: { operation.turnIsRefused() }))
+        submit(COQueues.Work({ operation.turnAndSend() }, abandoned: { operation.turnIsRefused() }))
     }
 
     /// nil: it only runs.
     public var _admission: COOperationQueue? { nil }
 }
 
-/// The turn of an operation, as a job of the scheduler's: no allocation.
+/// The turn of an operation, as a job of a scheduler's: no allocation.
 private let turnOfOperation: JobFunction = { object, isCancelled in
     let operation = Unmanaged<AnyOperation>.fromOpaque(object).takeRetainedValue()
-    if isCancelled { operation.turnIsRefused() } else { operation.turn() }
+    if isCancelled { operation.turnIsRefused() } else { operation.turnAndSend() }
+}
+
+/// As a job of the built-in scheduler's: which goes on with the turn that follows, as long as nothing else is due there.
+/// So a step of a cascade passes no queue.
+private let turnOnShared: JobFunction = { object, isCancelled in
+    var operation = Unmanaged<AnyOperation>.fromOpaque(object)
+    if isCancelled { return operation.takeRetainedValue().turnIsRefused() }
+    while let next = operation._withUnsafeGuaranteedRef({ $0.turn() }) {
+        operation.release()
+        operation = next
+        if !Scheduler.sharedMayGoOn { return AnyOperation.sendTurnToShared(operation) }
+    }
+    operation.release()
 }
 
 extension AnyOperation {
     /// To the built-in scheduler.
     @inline(__always)
     static func sendTurnToShared(_ operation: Unmanaged<AnyOperation>) {
-        if !Scheduler.submitToShared(job: operation.toOpaque(), turnOfOperation) {
+        if !Scheduler.submitToShared(job: operation.toOpaque(), turnOnShared) {
             operation.takeRetainedValue().turnIsRefused()
         }
     }
@@ -105,7 +118,7 @@ extension DispatchQueue: ExecutionTarget {
     }
 
     /// Sends the turn.
-    public func _send(_ operation: AnyOperation) { async { operation.turn() } }
+    public func _send(_ operation: AnyOperation) { async { operation.turnAndSend() } }
 }
 
 /// Runs blocks on an executor: of tasks, of an actor, or an actor itself. Each block is the job of one task.

@@ -4,8 +4,33 @@
 public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendable {
     // Unchecked: as in `AnyOperation`.
 
-    /// Written when it finishes, under the lock.
-    @exclusivity(unchecked) final var value_: Success?
+    /// Its value, written when it finishes, under the lock.
+    @exclusivity(unchecked) private final var storage = ValueStorage()
+
+    @inline(__always)
+    override init(plainChildOf composite: AnyOperation) { super.init(plainChildOf: composite) }
+
+    @inline(__always)
+    override init(
+        on target: (any ExecutionTarget)?, options: OperationOptions?, composition: Composition?,
+        within composite: AnyOperation?, admission queue: COOperationQueue? = nil
+    ) {
+        super.init(
+            on: target, options: options, composition: composition, within: composite, admission: queue)
+    }
+
+    deinit { storage.destroy(Success.self) }
+
+    /// Under the lock.
+    final var hasValue: Bool { storage.isThere }
+
+    /// Under the lock, or by whoever began after it was stored.
+    @inline(__always)
+    final var storedValue: Success { storage.load(Success.self) }
+
+    /// Under the lock; it is not finished yet.
+    @inline(__always)
+    final func store(_ value: Success) { storage.store(value) }
 
     /// How it ended; nil before.
     public final var result: Outcome<Success>? { look { machine.isTerminal ? decidedOutcome : nil } }
@@ -16,8 +41,8 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
         case .failed(let error)?: return .failed(error)
         case .cancelled(let reason)?: return .cancelled(reason)
         case nil:
-            guard let value_ else { fatalError("\(kindName): finished without a value") }
-            return .finished(value_)
+            if !hasValue { fatalError("\(kindName): finished without a value") }
+            return .finished(storedValue)
         }
     }
 

@@ -104,6 +104,23 @@ package struct OperationMachine: Sendable {
         out -= 1
     }
 
+    /// The block has returned, and that finishes the attempt: ``decide(_:number:)``, ``leave()``, ``letGo(_:)`` for both,
+    /// and ``settle()`` in one step, where nothing comes between them.
+    ///
+    /// - Returns: false: refused, and nothing was done.
+    package mutating func leaveFinished(number: Int32) -> Bool {
+        // Two: the attempt, and this block.
+        guard phase == .executing, attempt == number, pending == 2, isLive, out == 1, !isGateClosed else {
+            return false
+        }
+        phase = .finished
+        end = .finished
+        isLive = false
+        out = 0
+        pending = 0
+        return true
+    }
+
     // MARK: Pending
 
     /// - Returns: whether it was quiescent before.

@@ -2,7 +2,7 @@
 
 /// What an operation may be told beside its block. Durations run on `clock`.
 public struct OperationOptions: Sendable {
-    private struct Fields: Sendable {
+    fileprivate struct Fields: Sendable {
         var name: String?
         var handlerTarget: (any ExecutionTarget)?
         var resolver: COOperationResolver?
@@ -15,19 +15,22 @@ public struct OperationOptions: Sendable {
     }
 
     /// One word, so that passing options on costs nothing where there are none.
-    private final class Box: Sendable {
-        let fields: Fields
-        init(_ fields: Fields) { self.fields = fields }
+    @usableFromInline
+    final class Box: Sendable {
+        fileprivate let fields: Fields
+        fileprivate init(_ fields: Fields) { self.fields = fields }
     }
 
     /// nil: nothing out of the ordinary.
-    private var box: Box?
+    @usableFromInline
+    var box: Box?
 
     private var fields: Fields {
         get { box?.fields ?? Fields() }
         set { box = Box(newValue) }
     }
 
+    @inlinable
     var isStandard: Bool { box == nil }
 
     /// For descriptions.
@@ -92,10 +95,12 @@ public struct OperationOptions: Sendable {
     }
 
     /// Nothing out of the ordinary.
-    public static let standard = OperationOptions()
+    @inlinable
+    public static var standard: OperationOptions { OperationOptions() }
 
     /// As ``standard``.
-    public init() {}
+    @inlinable
+    public init() { box = nil }
 
     /// Creates options.
     ///

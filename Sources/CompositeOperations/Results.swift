@@ -67,7 +67,7 @@ extension Results where Success == Void {
 extension OperationHandle {
     /// Its value, for a composite of the same tree. Under the lock.
     final func value(within composite: AnyOperation) -> Success? {
-        isOfTheSameTree(as: composite) && isFinishedForGood ? value_ : nil
+        isOfTheSameTree(as: composite) && isFinishedForGood ? storedValue : nil
     }
 
     fileprivate final func required(within composite: AnyOperation) throws(RegistrationError) -> Success {

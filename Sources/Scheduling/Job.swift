@@ -34,6 +34,10 @@ extension Scheduler {
             counter: nil)
         return unsafe csched_submit_exempt(sharedHandle, &operation) == .ok
     }
+
+    /// As the last act of a job of ``shared``: whether it may do another one in its place, without submitting it.
+    @inline(__always)
+    package static var sharedMayGoOn: Bool { unsafe csched_scheduler_may_go_on(sharedHandle) }
 }
 
 extension SerialLane {

@@ -17,7 +17,7 @@ func scaled(_ count: Int) -> Int { max(1, Int(Double(count) * stressScale)) }
 
 /// How long a case of a test may take: many times of what it takes on a busy machine.
 let testLimit: Duration =
-    .seconds(90) * max(1, stressScale) * (isThreadSanitized || isAddressSanitized ? 4 : 1)
+    .seconds(240) * max(1, stressScale) * (isThreadSanitized || isAddressSanitized ? 4 : 1)
 
 /// What happened, in order.
 final class Log: Sendable {
@@ -44,7 +44,7 @@ final class Token: Sendable {
 struct TestError: Error {}
 
 /// Waits until a condition holds that no event tells of.
-func eventually(within limit: Duration = .seconds(60), _ condition: () -> Bool) async -> Bool {
+func eventually(within limit: Duration = testLimit * 0.75, _ condition: () -> Bool) async -> Bool {
     let end = ContinuousClock.now + limit
     while !condition() {
         if ContinuousClock.now > end { return false }

@@ -115,7 +115,11 @@ import Testing
         case .queued: #expect(await eventually { mailbox.count == 1 && subject()?.state == .queued })
         case .registering: await registering.opened()
         case .executing, .suspended, .delayed, .deciding:
-            #expect(await eventually { operations.withLock { $0[3]?.isExecuting ?? false } })
+            // A block may begin before whoever registered it has noted its handle.
+            #expect(
+                await eventually {
+                    operations.withLock { ($0[3]?.isExecuting ?? false) && $0[depth] != nil }
+                })
             switch moment {
             case .suspended: #expect(subject()?.suspend() ?? false)
             case .delayed: #expect(subject()?.rerun(after: .seconds(1)) ?? false)
@@ -125,7 +129,6 @@ import Testing
             default: break
             }
         }
-        // Its block may begin before whoever registered it has noted its handle.
         #expect(await eventually { subject() != nil })
         let operation = try #require(subject())
         let answers = await racing(2) { _ in operation.cancel() }

@@ -30,19 +30,9 @@ private let events: Generator<Event> = .frequency([
     (1, .element(of: [.restart])),
 ])
 
-/// Either machine.
-private protocol ChildOrder {
-    mutating func next(of count: Int, isFinished: (Int) -> Bool) -> Int?
-    mutating func finished(_ child: Int)
-    mutating func restart()
-}
-
-extension CascadeMachine: ChildOrder {}
-extension TransactionalMachine: ChildOrder {}
-
 /// A machine, and the children as a bystander has seen them.
-private struct Trial<Machine: ChildOrder> {
-    var machine: Machine
+private struct Trial {
+    var machine: ChildOrder
     let width: Int
     var isFinished: [Bool] = []
     /// In this attempt, in the order of their starts.
@@ -51,7 +41,7 @@ private struct Trial<Machine: ChildOrder> {
     var mostInFlight = 0
     var attempts = 1
 
-    init(_ machine: Machine, width: Int) {
+    init(_ machine: ChildOrder, width: Int) {
         self.machine = machine
         self.width = width
     }
@@ -116,7 +106,7 @@ private struct Trial<Machine: ChildOrder> {
     @Test func `a cascade starts each child after those before it, once per attempt, and forgets none`() async
     {
         await forAll(events.array(count: 0...80), cases: scaled(3_000)) { events in
-            var trial = Trial(CascadeMachine(), width: 1)
+            var trial = Trial(ChildOrder.cascade, width: 1)
             for event in events { trial.apply(event, isCascade: true) }
             trial.drain(isCascade: true)
         }
@@ -129,14 +119,14 @@ private struct Trial<Machine: ChildOrder> {
         ])
         await forAll(Generator.zip(events.array(count: 0...80), width), cases: scaled(3_000)) {
             events, width in
-            var trial = Trial(TransactionalMachine(width: width), width: width ?? .max)
+            var trial = Trial(ChildOrder(width: width), width: width ?? .max)
             for event in events { trial.apply(event, isCascade: false) }
             trial.drain(isCascade: false)
         }
     }
 
     @Test func `a cascade whose step was finished by hand before its turn goes on with the one after it`() {
-        var machine = CascadeMachine()
+        var machine = ChildOrder.cascade
         var finished = [false, false, false]
         expect(machine.next(of: 3) { finished[$0] } == 0)
         finished[1] = true
@@ -148,7 +138,7 @@ private struct Trial<Machine: ChildOrder> {
     }
 
     @Test func `a new attempt of a transaction keeps its width, and skips those that have finished`() {
-        var machine = TransactionalMachine(width: 2)
+        var machine = ChildOrder(width: 2)
         var finished = [false, false, false, false]
         expect(machine.next(of: 4) { finished[$0] } == 0)
         expect(machine.next(of: 4) { finished[$0] } == 1)

@@ -58,7 +58,8 @@ struct TestError: Error, Equatable {
 }
 
 /// Waits until an atomic condition holds that no event tells of; for states that another thread is about to reach.
-func eventually(within limit: Duration = .seconds(60), _ condition: () throws -> Bool) async rethrows -> Bool
+func eventually(within limit: Duration = testLimit * 0.75, _ condition: () throws -> Bool) async rethrows
+    -> Bool
 {
     let end = ContinuousClock.now + limit
     while try !condition() {

@@ -111,6 +111,7 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
             $0.awake()
         }
         await begun.next()
+        #expect(await eventually { group.children.count == 2 })
         let leaf = group.children[1]
         #expect(leaf.cancel())
         #expect(await eventually { group.attempt == 2 })
@@ -185,6 +186,7 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
                 decided.send(isAwake ? group.awake() : group.rerun())
             }
             await begun.next()
+            #expect(await eventually { group.children.count == 2 })
             let (slow, other) = (group.children[0], group.children[1])
             #expect(await eventually { other.numberOfRuns == 1 })
             #expect(other.cancel())
@@ -348,6 +350,8 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
                 }
             let outcome = await cascade.outcome
             #expect(outcome.reason?.kind == .timedOut, "\(outcome)")
+            // The fallback notes the answer after the cancel, whose outcome this is.
+            #expect(await eventually { redone.entries.count == 3 })
             #expect(redone.entries == [false, false, true])
             #expect(cascade.attempt == 2)
         }

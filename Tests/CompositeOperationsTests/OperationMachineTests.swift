@@ -35,6 +35,8 @@ private enum Event {
     case start, post, refusal, leave, childBegins, childLeaves, settle, ask, begin, suspend, resume, openAtEnd
     case turn(gateIsOpen: Bool)
     case decide(Machine.End, Who)
+    /// The block returns, which finishes the attempt, in one step.
+    case leaveFinished(Who)
     case redo(Machine.Redo, paused: Bool, Who)
     case reawaken(Machine.Redo)
     case pauseIsOver(Who)
@@ -55,7 +57,8 @@ private let events: Generator<Event> = {
     return .frequency(
         single.map { (weight: $0.0, generator: .element(of: [$0.1])) } + [
             (6, Generator.bool.map { .turn(gateIsOpen: !$0) }),
-            (2, Generator.zip(end, who).map { .decide($0, $1) }),
+            (3, Generator.zip(end, who).map { .decide($0, $1) }),
+            (2, who.map { .leaveFinished($0) }),
             (4, Generator.zip(how, .zip(.bool, who)).map { .redo($0, paused: $1.0, $1.1) }),
             (3, how.map { .reawaken($0) }),
             (3, who.map { .pauseIsOver($0) }),
@@ -104,7 +107,7 @@ private struct Trial {
     static let table: [Phase: Set<Phase>] = [
         .ready: [.queued, .ending],
         .queued: [.executing, .ending],
-        .executing: [.deciding, .delayed, .ending],
+        .executing: [.deciding, .delayed, .ending, .finished],
         .deciding: [.delayed, .ending],
         .delayed: [.queued, .executing, .ending],
         .ending: [.finished, .failed, .cancelled, .ready, .delayed],
@@ -288,7 +291,21 @@ private struct Trial {
         case .begin:
             let answer = machine.begin()
             #expect(answer == (phase == .ready || (phase == .delayed && before.isHeldBack)))
+            #expect(!answer || !machine.isHeldBack)
             return answer
+
+        case .leaveFinished(let who):
+            let number = who.number(before.attempt) ?? before.attempt
+            let answer = machine.leaveFinished(number: number)
+            // Nothing else is below, and nothing is to be told of: else it takes several steps.
+            let isAlone = out == 1 && children == 0 && isLive && !before.isGateClosed
+            #expect(answer == (phase == .executing && who != .old && isAlone))
+            guard answer else { return false }
+            #expect(machine.phase == .finished && machine.end == .finished)
+            out = 0
+            isLive = false
+            decisions += 1
+            return true
 
         case .pauseIsOver(let who):
             let number = who.number(before.attempt) ?? before.attempt
@@ -402,6 +419,36 @@ private struct Trial {
             try trial.apply(.decide(value.1.1, .current))
             #expect(trial.machine.end == value.1.0)
         }
+    }
+
+    /// Random events seldom come just then.
+    @Test func `what belongs to an attempt that is over ends nothing: token, pause, and return of a block`() {
+        var machine = OperationMachine()
+        _ = machine.start()
+        machine.post()
+        expect(machine.turn(gateIsOpen: true) == .begins)
+        expect(machine.ask())
+        expect(machine.decide(.finished, number: 1) == nil, "a decision is open: the attempt is over")
+        expect(machine.canEnd(nil) && !machine.canEnd(1))
+
+        expect(machine.redo(.rerun, paused: true, number: 1) == 1)
+        machine.leave()
+        expect(machine.letGo(2))
+        expect(!machine.pauseIsOver(number: 1) && machine.isPaused)
+        expect(machine.decide(.finished, number: 1) == nil)
+        expect(machine.pauseIsOver(number: 2))
+        expect(machine.proceed(gateIsOpen: true) == .queued)
+
+        machine.post()
+        expect(machine.turn(gateIsOpen: true) == .begins)
+        expect(!machine.leaveFinished(number: 1) && machine.phase == .executing)
+        _ = machine.suspend()
+        expect(!machine.leaveFinished(number: 2), "its gate has to be opened, and that to be told")
+        _ = machine.resume()
+        _ = machine.hold()  // something else is below
+        expect(!machine.leaveFinished(number: 2))
+        _ = machine.letGo()
+        expect(machine.leaveFinished(number: 2) && machine.isTerminal && machine.isQuiescent)
     }
 
     /// What waits behind a pause, a gate and old blocks goes on exactly when the last of them is gone.

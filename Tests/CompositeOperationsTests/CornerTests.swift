@@ -2,6 +2,8 @@
 // (Tests/Mutants/swift-by-hand.txt).
 
 import CompositeOperations
+import Dispatch
+import Glibc
 import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
@@ -29,6 +31,18 @@ private final class Watch: Sendable {
         Sentinel { [self] in
             _ = operation.withLock { $0 }?.state
             released.add()
+        }
+    }
+}
+
+/// Tells when a piece of work is done.
+private final class TellingTarget: ExecutionTarget {
+    let done = Mail<Void>()
+    var isCurrent: Bool { false }
+    func submit(_ work: COQueues.Work) {
+        elsewhere.async { [done] in
+            work.run()
+            done.send(())
         }
     }
 }
@@ -212,13 +226,15 @@ private final class Watch: Sendable {
         let withFallback = COOperationResolver(maxAttempts: 2, fallback: { _ in fallbacks.add() })
         // In the middle the one that ends all of them, so that either order in which they go on will do.
         let resolvers = [withFallback, nil, withFallback]
-        let group = transactionalOperation(options: OperationOptions(resolver: resolver)) { group in
+        let group = transactionalOperation { group in
             for resolver in resolvers {
                 group.transactionalOperation(options: OperationOptions(resolver: resolver)) { inner in
                     inner.operation { tokens.send($0) }
                 }.onOutcome { _ in told.add() }
             }
             group.operation(options: OperationOptions(name: "first")) { tokens.send($0) }
+        } cancellation: {
+            $0.resolve(using: resolver)
         }
         var all: [COOperation<Void>.Attempt] = []
         while all.count < 4 { all.append(await tokens.next()) }
@@ -265,7 +281,196 @@ private final class Watch: Sendable {
         #expect(await group.outcome.isCancelled)
     }
 
+    @Test func `a hold of an earlier decision does not keep the fallback's open`() async {
+        let composite = Locked<COCascade<Void>?>(nil)
+        let (holds, fallbacks) = (Log<DecisionHold?>(), Count())
+        let resolver = COOperationResolver(
+            maxAttempts: 2,
+            retryIf: { _ in
+                holds.add(composite.withLock { $0 }?.deferDecision())
+                return true
+            }, fallback: { _ in fallbacks.add() })
+        let cascade = COCascade<Void>(options: OperationOptions(resolver: resolver)) { cascade in
+            cascade.operation { () throws -> Void in throw TestError() }
+        }
+        composite.withLock { $0 = cascade }
+        cascade.start()
+        #expect(await eventually { cascade.isEnded })
+        #expect(cascade.isFailed && cascade.attempt == 2)
+        #expect(fallbacks.value == 1)
+        #expect(holds.entries.count == 1 && holds.entries[0] != nil)
+        composite.withLock { $0 = nil }
+    }
+
+    @Test func `a predicate that answers when the next attempt has begun decides nothing`() async {
+        let (asked, mayAnswer, target) = (Mail<Void>(), Gate(), TellingTarget())
+        let resolver = COOperationResolver(
+            maxAttempts: 9,
+            retryIf: { _ in
+                asked.send(())
+                mayAnswer.wait()
+                return true
+            })
+        let options = OperationOptions(handlerTarget: target, resolver: resolver)
+        let group = transactionalOperation(options: options) { group in
+            group.operation { attempt in if group.control.attempt == 1 { attempt.cancel() } }
+        }
+        await asked.next()
+        #expect(group.rerun())
+        #expect(await eventually { group.children.first?.hasLeftOpen == true })
+        mayAnswer.open()
+        await target.done.next()
+        #expect(group.attempt == 2)
+        (group.children.first as? COOperation<Void>)?.finish()
+        #expect(await group.outcome.isFinished)
+    }
+
+    @Test func `a handler that returns when the next decision is open does not make it`() async {
+        let answers = Log<Bool>()
+        let options = OperationOptions(handlerTarget: elsewhere)
+        let cascade = cascadeOperation(options: options) { cascade in
+            cascade.operation { attempt in
+                if cascade.control.attempt < 3 { attempt.cancel() } else { attempt.finish() }
+            }
+        } cancellation: { cascade in
+            answers.add(cascade.rerun())
+            guard cascade.attempt == 2 else { return }
+            while cascade.attempt == 2, cascade.state != .deciding, !cascade.isEnded { sched_yield() }
+        }
+        #expect(await cascade.outcome.isFinished)
+        #expect(answers.entries == [true, true])
+        #expect(cascade.attempt == 3)
+    }
+
+    @Test func `of several failures the first one is the outcome`() async {
+        let (asked, left) = (Gate(), Gate())
+        let options = OperationOptions(handlerTarget: elsewhere)
+        let queue = COOperationQueue(on: elsewhere)
+        let group = transactionalOperation(on: queue, options: options) { group in
+            group.operation { () throws -> Void in throw TestError(number: 1) }
+            asked.wait()
+            throw TestError(number: 2)
+        } cancellation: { group in
+            asked.open()
+            while group.causes.count < 2 { sched_yield() }
+            left.open()
+        }
+        #expect(await group.outcome.error as? TestError == TestError(number: 1))
+        #expect(group.causes.count == 2)
+    }
+
+    @Test func `a nested composite that goes on when its old block has left is counted once`() async {
+        let (begun, left) = (Mail<Void>(), Gate())
+        let cascade = cascadeOperation { cascade in
+            cascade.transactionalOperation { inner in
+                inner.operation(on: elsewhere) { (attempt: COOperation<Void>.Attempt) in
+                    if attempt.number == 1 {
+                        begun.send(())
+                        left.wait()
+                    }
+                    attempt.finish()
+                }
+                inner.operation { attempt in if attempt.number > 1 { attempt.finish() } }
+            } cancellation: {
+                $0.awake()
+            }
+            cascade.operation {}
+        }
+        await begun.next()
+        let inner = cascade.children[0] as? COTransaction<Void>
+        #expect(await eventually { inner?.children.count == 2 })
+        #expect(await eventually { inner?.children[1].hasLeftOpen == true })
+        #expect(inner?.children[1].cancel() == true)
+        #expect(await eventually { inner?.state == .delayed })
+        left.open()
+        #expect(await cascade.outcome.isFinished)
+        #expect(inner?.attempt == 2 && inner?.isFinished == true)
+    }
+
+    @Test func `what a block returns does not replace the value with which it was finished before`() async {
+        let (begun, left) = (Mail<Void>(), Gate())
+        let one = operation(on: elsewhere) { () -> Int in
+            begun.send(())
+            left.wait()
+            return 1
+        }
+        await begun.next()
+        #expect(one.finish(2))
+        left.open()
+        #expect(await (try? one.outcome.get()) == 2)
+    }
+
+    // MARK: Gates
+
+    @Test func `a task of its own that waits for the gate of an operation hears of its cancel`() async {
+        let tokens = Mail<COOperation<Void>.Attempt>()
+        let one = operation { tokens.send($0) }
+        let token = await tokens.next()
+        #expect(one.suspend())
+        let waiting = Task { () -> CancelReason? in
+            do throws(CancelReason) {
+                try await token.resumed()
+                return nil
+            } catch {
+                return error
+            }
+        }
+        // It may not have begun to wait: then it hears of it, too.
+        for _ in 0..<100 { await Task.yield() }
+        #expect(one.cancel(CancelReason(.removed)))
+        #expect(await waiting.value?.kind == .removed)
+    }
+
+    @Test func `a task that waited for a gate is let through once, though the gate moves again`() async throws
+    {
+        let tokens = Mail<COOperation<Void>.Attempt>()
+        let one = operation { tokens.send($0) }
+        let token = await tokens.next()
+        for _ in 0..<3 {
+            #expect(one.suspend())
+            let waiting = Task { try await token.resumed() }
+            for _ in 0..<100 { await Task.yield() }
+            #expect(one.resume())
+            try await waiting.value
+        }
+        #expect(one.finish())
+        try await one.value
+    }
+
     // MARK: Time
+
+    @Test func `an attempt that is given up takes its time and its task along`() async {
+        let clock = ManualClock()
+        let (begun, left) = (Mail<Void>(), Gate())
+        let options = OperationOptions(attemptTimeout: .seconds(5), clock: clock)
+        let leaf = operation(on: elsewhere, options: options) { (attempt: COOperation<Void>.Attempt) in
+            if attempt.number > 1 {
+                attempt.finish()
+                return
+            }
+            begun.send(())
+            left.wait()
+        }
+        await begun.next()
+        #expect(await eventually { clock.sleepers == 1 })
+        #expect(leaf.rerun())
+        #expect(await eventually { clock.sleepers == 0 }, "the new attempt waits for the old block")
+        left.open()
+        #expect(await leaf.outcome.isFinished)
+
+        let (runs, cancelled) = (Count(), Mail<Void>())
+        let task = operation { () async -> Void in
+            if runs.add() > 1 { return }
+            begun.send(())
+            try? await Task.sleep(for: .seconds(3_600))
+            cancelled.send(())
+        }
+        await begun.next()
+        #expect(await eventually { task.rerun() })
+        await cancelled.next()
+        #expect(await task.outcome.isFinished)
+        #expect(runs.value == 2)
+    }
 
     @Test func `the time of a composite stops with its end`() async {
         let clock = ManualClock()
@@ -338,7 +543,77 @@ private final class Watch: Sendable {
         watch.watch(nil)
     }
 
+    @Test func `what a token was given, and what was not called, is released under no lock`() async {
+        let watch = Watch()
+        let one = COOperation<Void>()
+        watch.watch(one)
+        @Sendable func listen(_ attempt: COOperation<Void>.Attempt) {
+            let sentinel = watch.sentinel
+            attempt.onCancel { _ in withExtendedLifetime(sentinel) {} }
+        }
+        func run() {
+            let (inCancellation, inFailure) = (watch.sentinel, watch.sentinel)
+            one.run { attempt in
+                listen(attempt)
+                attempt.finish()
+            } cancellation: {
+                withExtendedLifetime(inCancellation) {}
+            } failure: { _ in
+                withExtendedLifetime(inFailure) {}
+            }
+        }
+        run()
+        #expect(await one.outcome.isFinished)
+        #expect(await eventually { watch.released.value == 3 })
+        watch.watch(nil)
+    }
+
+    @Test func `what an attempt of a leaf threw is released under no lock when the next one begins`() async {
+        let watch = Watch()
+        let one = COOperation<Void>(options: OperationOptions(resolver: COOperationResolver(maxAttempts: 2)))
+        watch.watch(one)
+        one.run { attempt in
+            if attempt.number == 1 { throw SentinelError(sentinel: watch.sentinel) }
+            attempt.finish()
+        }
+        #expect(await one.outcome.isFinished)
+        #expect(await eventually { watch.released.value == 1 })
+        watch.watch(nil)
+    }
+
+    @Test func `a plain leaf leaves nothing: neither block, nor value, nor itself`() async throws {
+        let (blocks, values) = (Count(), Count())
+        weak var gone: COOperation<Token>?
+        func run() async throws {
+            let inBlock = Token(blocks)
+            let one = operation {
+                withExtendedLifetime(inBlock) {}
+                return Token(values)
+            }
+            gone = one
+            _ = try await one.value
+        }
+        try await run()
+        #expect(await eventually { gone == nil })
+        #expect(await eventually { blocks.value == 1 && values.value == 1 })
+    }
+
     // MARK: Queues
+
+    @Test func `an operation that pauses gives its slot back`() async throws {
+        let clock = ManualClock()
+        let queue = COOperationQueue(runningLimit: 1)
+        let tokens = Mail<COOperation<Void>.Attempt>()
+        let pauses = operation(on: queue, options: OperationOptions(clock: clock)) { tokens.send($0) }
+        let token = await tokens.next()
+        #expect(await eventually { token.operation.hasLeftOpen })
+        #expect(token.rerun(after: .seconds(1)))
+        try await operation(on: queue) {}.value
+        #expect(await eventually { clock.sleepers == 1 })
+        clock.advance(by: .seconds(1))
+        await tokens.next().finish()
+        try await pauses.value
+    }
 
     @Test func `children with a target of their own pass through the queue of their composite`() async {
         let queue = COOperationQueue(runningLimit: 1)
@@ -397,10 +672,11 @@ private final class Watch: Sendable {
     // MARK: Names
 
     @Test func `threads that ask at once for the identity of an operation are told the same`() async {
-        for _ in 0..<scaled(2_000) {
-            let one = COOperation<Void>()
-            let answers = await race(4) { _ in one.id }
-            #expect(Set(answers).count == 1)
+        for _ in 0..<scaled(100) {
+            // Side by side through many of them, they meet at some.
+            let all = (0..<1_000).map { _ in COOperation<Void>() }
+            let answers = await race(2) { _ in all.map(\.id) }
+            #expect(answers[0] == answers[1])
         }
     }
 }

@@ -29,6 +29,7 @@ import Testing
     ) async throws -> Case {
         let (mailbox, log, leaves) = (Mailbox(), Log<String>(), Locked<[COOperation<Void>]>([]))
         let options = OperationOptions(handlerTarget: mailbox)
+        let queue = COOperationQueue()
         let register: @Sendable (any CompositeScope) -> Void = { scope in
             leaves.withLock { leaves in
                 leaves = []
@@ -44,7 +45,7 @@ import Testing
         }
         let composite: CompositeOperation<Void> =
             if isCascade {
-                cascadeOperation(options: options) {
+                cascadeOperation(on: queue, options: options) {
                     nested($0)
                 } completion: {
                     log.add("completed")
@@ -53,7 +54,7 @@ import Testing
                     decide(composite)
                 }
             } else {
-                transactionalOperation(options: options) {
+                transactionalOperation(on: queue, options: options) {
                     nested($0)
                 } completion: {
                     log.add("completed")
@@ -64,6 +65,8 @@ import Testing
             }
         composite.onOutcome { outcome in log.add(outcome.isFinished ? "finished" : "ended") }
         #expect(await eventually { leaves.withLock { $0.count == 2 && $0[0].isExecuting } })
+        // Each block has returned: what awakes before that runs the block again.
+        #expect(await eventually { queue.waitingComposites.count == depth + 1 })
         let found = leaves.withLock { $0 }
         return Case(composite: composite, mailbox: mailbox, log: log, first: found[0], second: found[1])
     }

@@ -528,12 +528,6 @@ csched_scheduler *csched_scheduler_current(void)
     return worker == NULL ? NULL : worker->scheduler;
 }
 
-bool csched_scheduler_may_go_on(const csched_scheduler *scheduler)
-{
-    csched_worker *worker = csched_worker_self();
-    return worker != NULL && worker->scheduler == scheduler && csched_worker_may_go_on(worker);
-}
-
 void csched_scheduler_set_owner(csched_scheduler *scheduler, void *owner, void (*release)(void *owner))
 {
     scheduler->release_owner = release;

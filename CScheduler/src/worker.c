@@ -217,21 +217,6 @@ bool csched_worker_may_nest(const csched_worker *worker)
     return (char *)__builtin_frame_address(0) > worker->stack_limit + STACK_OF_A_JOIN;
 }
 
-// The fairness of X4 holds: what is older is taken first when its time has come. So does X3: the worker shows as
-// running.
-bool csched_worker_may_go_on(csched_worker *worker)
-{
-    uint32_t control = csched_load(&worker->scheduler->control, relaxed);
-    if (csched_is_suspended(control) || (control & CSCHED_CANCELLING) != 0 || worker->nesting != 0 ||
-        worker->until_fair <= 1 || csched_load(&worker->leaving, relaxed)) {
-        return false;
-    }
-    worker->until_fair--;
-    count(&worker->submitted, 1);
-    count(&worker->executed, 1);
-    return true;
-}
-
 // X2. Only the leave: the caller has to conclude it.
 static csched_conclusion pay_only(csched_worker *worker)
 {

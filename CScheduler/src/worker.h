@@ -60,8 +60,6 @@ csched_status csched_worker_start(csched_worker *worker);
 
 /// The calling thread's worker, or NULL.
 csched_worker *csched_worker_self(void);
-/// Whether the body that runs may go on with more work, and counts it. See csched_scheduler_may_go_on.
-bool csched_worker_may_go_on(csched_worker *worker);
 /// In a forked child: the calling thread is no worker any more.
 void csched_worker_forget(void);
 

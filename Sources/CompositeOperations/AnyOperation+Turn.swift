@@ -41,7 +41,10 @@ extension AnyOperation {
     }
 
     /// It is begun, by its start or by its composite: its time runs. Under the lock.
-    final func began(_ effects: inout Effects) {
+    @inline(__always)
+    final func began(_ effects: inout Effects) { if extras != nil { beganTimed(&effects) } }
+
+    private final func beganTimed(_ effects: inout Effects) {
         guard let extras else { return }
         observe(&effects)
         guard let options = extras.options else { return }
@@ -87,13 +90,8 @@ extension AnyOperation {
         }
     }
 
-    /// Its turn has come, elsewhere than on the built-in scheduler.
-    final func turnAndSend() { if let next = turn() { Self.sendTurn(next) } }
-
     /// Its turn has come: on the target's thread, as a piece of work of its own.
-    ///
-    /// - Returns: as ``execute(_:)``.
-    final func turn() -> Unmanaged<AnyOperation>? {
+    final func turn() {
         let bits = lock()
         guard isPlain, gateIsOpen else { return turn(holding: bits) }
         let wasQuiescent = machine.isQuiescent
@@ -101,14 +99,14 @@ extension AnyOperation {
         if turn == .begins, wasQuiescent { holdParent() }
         let number = machine.attempt
         unlock(bits)
-        return turn == .begins ? execute(number) : nil
+        if turn == .begins { execute(number) }
     }
 
     /// As ``turn()``, for any operation.
     ///
     /// - Parameter bits: of ``lock()``.
     @inline(never)
-    private final func turn(holding bits: UInt) -> Unmanaged<AnyOperation>? {
+    private final func turn(holding bits: UInt) {
         var effects = Effects()
         let wasQuiescent = machine.isQuiescent
         let turn = machine.turn(gateIsOpen: gateIsOpen && queueIsOpen)
@@ -132,22 +130,26 @@ extension AnyOperation {
         let scope = extras?.scope
         unlock(bits)
         effects.perform()
-        return turn == .begins ? executeInSlot(number, scope) : nil
+        if turn == .begins { executeInSlot(number, scope) }
     }
 
     @inline(__always)
-    private final func executeInSlot(_ number: Int32, _ scope: COQueues.Scope?) -> Unmanaged<AnyOperation>? {
+    private final func executeInSlot(_ number: Int32, _ scope: COQueues.Scope?) {
         // Written before the start only, so that it may be read here.
         if let admission {
-            return COQueues.$slot.withValue(admission) { executeInScope(number, scope) }
+            COQueues.$slot.withValue(admission) { executeInScope(number, scope) }
+        } else {
+            executeInScope(number, scope)
         }
-        return executeInScope(number, scope)
     }
 
     @inline(__always)
-    private final func executeInScope(_ number: Int32, _ scope: COQueues.Scope?) -> Unmanaged<AnyOperation>? {
-        guard let scope else { return execute(number) }
-        return COQueues.$scoped.withValue(scope) { execute(number) }
+    private final func executeInScope(_ number: Int32, _ scope: COQueues.Scope?) {
+        if let scope {
+            COQueues.$scoped.withValue(scope) { execute(number) }
+        } else {
+            execute(number)
+        }
     }
 
     /// What a block's return says of its attempt.
@@ -187,14 +189,19 @@ extension AnyOperation {
     @inline(__always)
     final func leaveFinished(_ number: Int32, _ effects: inout Effects) -> Bool {
         guard isPlain else { return false }
-        guard let parent else { return isHeld && machine.leaveFinished(number: number) }
-        guard !isDropped, let siblings = parent.composition, siblings.unfinished > 1,
-            machine.leaveFinished(number: number)
-        else { return false }
-        siblings.childFinished(self, of: parent, &effects)
-        self.parent = nil
-        if parent.machine.letGo() { parent.compositeBecameQuiescent(isWithinReach: false, &effects) }
-        return true
+        guard let parentReference else { return isHeld && machine.leaveFinished(number: number) }
+        return parentReference._withUnsafeGuaranteedRef { parent in
+            guard !isDropped, let siblings = parent.composition else { return false }
+            let goesOn = Unmanaged.passUnretained(siblings)._withUnsafeGuaranteedRef { siblings in
+                guard siblings.unfinished > 1, machine.leaveFinished(number: number) else { return false }
+                siblings.childFinished(self, of: parent, &effects)
+                return true
+            }
+            guard goesOn else { return false }
+            self.parentReference = nil
+            if parent.machine.letGo() { parent.compositeBecameQuiescent(isWithinReach: false, &effects) }
+            return true
+        }
     }
 
     /// A block is not out any more. Under the lock.
@@ -212,8 +219,10 @@ extension AnyOperation {
     /// It is not quiescent any more: so the composite around it is not. Under the lock.
     @inline(__always)
     final func holdParent() {
-        var operation = parent
-        while let one = operation, one.machine.hold() { operation = one.parent }
+        var operation = parentReference
+        while let one = operation {
+            operation = one._withUnsafeGuaranteedRef { $0.machine.hold() ? $0.parentReference : nil }
+        }
     }
 
     /// Lets units of `pending` go, and does what was waiting for quiescence: here, and above. Under the lock.

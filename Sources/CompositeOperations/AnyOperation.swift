@@ -61,7 +61,12 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     @exclusivity(unchecked) final var machine = OperationMachine()
     @exclusivity(unchecked) final var badEnd: BadEnd?
     /// The composite around it, until it is settled (I2).
-    @exclusivity(unchecked) unowned(unsafe) final var parent: AnyOperation?
+    final var parent: AnyOperation? {
+        @inline(__always) get { parentReference?.takeUnretainedValue() }
+        set { parentReference = newValue.map { .passUnretained($0) } }
+    }
+    /// As ``parent``; where references need not be counted.
+    @exclusivity(unchecked) final var parentReference: Unmanaged<AnyOperation>?
     /// Its place among the children of `parent`.
     @exclusivity(unchecked) final var index = 0
     /// It belongs, or has belonged, to a composite.
@@ -121,7 +126,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     /// A child to which its place has nothing to add: no target, options, queue or scope.
     ///
     /// - Precondition: `composite.givesItsPlace` is false.
-    init(plainChildOf composite: AnyOperation) {
+    init(plainChildOf composite: __shared AnyOperation) {
         hasOwnTarget = false
         composition = nil
         isChild = true
@@ -224,12 +229,13 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     // MARK: What the kinds of operations know
 
     /// Whether it has something to run.
+    @usableFromInline
     var hasBlock: Bool { false }
     /// Runs the block of an attempt, and tells when it has returned. On the target.
-    ///
-    /// - Returns: the turn that follows from the return, if there is one, to be sent by the caller: see `Effects.perform`.
-    func execute(_ number: Int32) -> Unmanaged<AnyOperation>? { fatalError("an operation without a kind") }
+    @usableFromInline
+    func execute(_ number: Int32) { fatalError("an operation without a kind") }
     /// Releases the block. See I3.
+    @usableFromInline
     func releaseBlock() {}
     /// A composite: makes the value of what the children gave. Under the lock.
     ///
@@ -338,6 +344,7 @@ extension AnyOperation {
     final var queueIsOpen: Bool { admission.map { !$0.isSuspended } ?? true }
 
     /// Nothing but its turn is missing. Under the lock.
+    @inline(__always)
     final var isDue: Bool {
         machine.isDue(gateIsOpen: gateIsOpen && queueIsOpen) && (extras?.unmetDependencies ?? 0) == 0
     }

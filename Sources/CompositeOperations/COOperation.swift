@@ -45,7 +45,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
 
     /// A child to which its place has nothing to add: see `AnyOperation.init(plainChildOf:)`.
     @usableFromInline
-    init(_ body: Body, plainChildOf composite: AnyOperation) {
+    init(_ body: consuming Body, plainChildOf composite: __shared AnyOperation) {
         self.body = body
         super.init(plainChildOf: composite)
     }
@@ -79,12 +79,14 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         self.init(body: .async(body), on: nil, options: nil)
     }
 
-    override final var hasBlock: Bool { if case .none = body { false } else { true } }
+    @usableFromInline
+    override var hasBlock: Bool { if case .none = body { false } else { true } }
     override final var kindName: String { self is COSyncOperation<Success> ? "sync operation" : "operation" }
 
     private final var isLent: Bool { if case .lent = body { true } else { false } }
 
-    override final func releaseBlock() {
+    @usableFromInline
+    override func releaseBlock() {
         if keepsBlock, !isLent { return }
         body = .none
     }
@@ -113,12 +115,16 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
     override final func makeCopy() -> AnyOperation {
         let body = look { () -> Body in
             if isLent { return .none }
-            return machine.isTerminal && extras?.options?.keepsBlock != true ? .none : self.body
+            return machine.isTerminal && extras?.options?.keepsBlock != true ? .none : bodyForCopy
         }
         let copy = makeBlank(body)
         copyExtras(to: copy)
         return copy
     }
+
+    /// Under the lock.
+    @usableFromInline
+    var bodyForCopy: Body { body }
 
     /// An operation of the same class and target.
     func makeBlank(_ body: Body) -> COOperation<Success> {
@@ -129,8 +135,8 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
 
     // MARK: Run
 
-    @_specialize(where Success == Void)
-    override final func execute(_ number: Int32) -> Unmanaged<AnyOperation>? {
+    @usableFromInline
+    override func execute(_ number: Int32) {
         // Read without the lock: a block is out.
         switch body {
         case .none: returned(number, .open)
@@ -143,27 +149,24 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
             }
         case .value(let block):
             do {
-                return finishByReturn(try block(), number)
+                finishByReturn(try block(), number)
             } catch {
                 returned(number, .threw(error))
             }
         case .async(let block): executeAsync(number, block)
         }
-        return nil
     }
 
     /// Its block has returned a value, which finishes it, unless it has ended meanwhile.
-    ///
-    /// - Returns: as ``execute(_:)``.
-    private final func finishByReturn(_ value: Success, _ number: Int32) -> Unmanaged<AnyOperation>? {
+    final func finishByReturn(_ value: Success, _ number: Int32) {
         var effects = Effects()
         let bits = lock()
         if leaveFinished(number, &effects) {
             store(value)
             unlock(bits)
-            let next = effects.performButTurn()
+            effects.perform()
             releaseHoldings()
-            return next
+            return
         }
         if canEnd(number) {
             store(value)
@@ -171,7 +174,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         }
         left(&effects)
         unlock(bits)
-        return effects.performButTurn()
+        effects.perform()
     }
 
     private final func executeAsync(_ number: Int32, _ block: @escaping @Sendable () async throws -> Success)
@@ -179,7 +182,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         let executor = target == nil ? Scheduler.shared : target as? any TaskExecutor
         let task = Task(executorPreference: executor) {
             do {
-                if let next = self.finishByReturn(try await block(), number) { Self.sendTurn(next) }
+                self.finishByReturn(try await block(), number)
             } catch {
                 self.returned(number, .threw(error))
             }

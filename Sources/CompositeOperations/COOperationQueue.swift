@@ -221,7 +221,7 @@ public final class COOperationQueue: ExecutionTarget {
         case slot
         /// Nothing now.
         case nothing
-        /// Nothing any more.
+        /// Nothing any more, or not yet.
         case over
     }
 
@@ -244,7 +244,9 @@ public final class COOperationQueue: ExecutionTarget {
     func reconcile(_ operation: AnyOperation) {
         let verdict = state.withLock { state -> Verdict in
             var verdict = Verdict()
-            let (need, ticket) = operation.need(keepsSlot: slots == .holdWhileSuspended)
+            guard let (need, ticket) = operation.need(keepsSlot: slots == .holdWhileSuspended) else {
+                return verdict
+            }
             if ticket.isGivenUp || (need == .over && ticket.place == .outside) { return verdict }
             ticket.operation = operation
             adapt(ticket, to: need, &state, &verdict)
@@ -451,17 +453,23 @@ public final class COOperationQueue: ExecutionTarget {
 }
 
 extension AnyOperation {
-    /// What it needs of its queue, and its ticket there. Under the queue's lock.
-    fileprivate final func need(keepsSlot: Bool) -> (COOperationQueue.Need, COOperationQueue.Ticket) {
+    /// What it needs of its queue, and its ticket there; nil: the queue does not know it, and need not. Under the
+    /// queue's lock.
+    fileprivate final func need(keepsSlot: Bool) -> (COOperationQueue.Need, COOperationQueue.Ticket)? {
         look {
-            if ticket == nil { ticket = COOperationQueue.Ticket() }
-            return (need(keepsSlot), ticket!)
+            let need = need(keepsSlot)
+            if let ticket { return (need, ticket) }
+            if need == .over { return nil }
+            let made = COOperationQueue.Ticket()
+            ticket = made
+            return (need, made)
         }
     }
 
     private final func need(_ keepsSlot: Bool) -> COOperationQueue.Need {
         if machine.isDecided { return machine.out > 0 ? .slot : .over }
         switch machine.phase {
+        case .ready: return .over  // not yet: its gate may move, but nobody has started it
         case .queued:
             if machine.isPosted { return .slot }
             return isDue ? .turn : .laterTurn

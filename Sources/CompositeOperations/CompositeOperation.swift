@@ -31,34 +31,31 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
 
     // MARK: Registration
 
-    override final func execute(_ number: Int32) -> Unmanaged<AnyOperation>? {
-        guard let composition else { return nil }
+    override final func execute(_ number: Int32) {
+        guard let composition else { return }
         let (epoch, isCurrent) = look { (composition.epoch, machine.attempt == number) }
         guard isCurrent, let registration else {
-            change { effects in left(&effects) }
-            return nil
+            return change { effects in left(&effects) }
         }
         let answer = Result { try registration(self, epoch) }
-        var former: Results<Success>?
-        var effects = Effects()
-        let bits = lock()
-        if machine.attempt == number {
-            composition.isRegistering = false
-            switch answer {
-            case .success(let made):
-                former = results
-                results = made
-                composition.registrationHasClosed(self, &effects)
-            case .failure(let error):
-                composition.hasThrown = true
-                composition.attemptEnded(Self.cause(of: error), of: self, &effects)
+        let former = change { effects -> Results<Success>? in
+            var former: Results<Success>?
+            if machine.attempt == number {
+                composition.isRegistering = false
+                switch answer {
+                case .success(let made):
+                    former = results
+                    results = made
+                    composition.registrationHasClosed(self, &effects)
+                case .failure(let error):
+                    composition.hasThrown = true
+                    composition.attemptEnded(Self.cause(of: error), of: self, &effects)
+                }
             }
+            left(&effects)
+            return former
         }
-        left(&effects)
-        unlock(bits)
-        let next = effects.performButTurn()
         withExtendedLifetime(former) {}
-        return next
     }
 
     private static func cause(of error: any Error) -> Cause {

@@ -197,7 +197,12 @@ extension CascadeScope {
         using step: OperationHandle<Input>, on target: (any ExecutionTarget)? = nil,
         options: OperationOptions = .standard, _ body: @escaping @Sendable (Input) throws -> V
     ) -> COOperation<V> {
-        registerStep(using: step, .value({ try body(step.finishedValue) }), target, options)
+        let child =
+            target == nil && options.isStandard && !control.givesItsPlace
+            ? StepOperation(plainChildOf: control, using: step, body)
+            : StepOperation(within: control, using: step, on: target, options: options, body)
+        control.register(child, epoch: _epoch, after: step)
+        return child
     }
 
     /// As above, asynchronously.
@@ -235,7 +240,8 @@ extension CascadeScope {
 
 extension OperationHandle {
     /// The value of an earlier step. Without the lock: it was written before the step that asks was started.
-    @usableFromInline
+    @inlinable
+    @inline(__always)
     final var finishedValue: Success {
         if !hasValue { fatalError("a step was started before the one whose value it needs") }
         return storedValue
@@ -249,15 +255,28 @@ extension AnyOperation {
     @usableFromInline
     final func register(_ child: AnyOperation, epoch: Int32, after step: AnyOperation? = nil) {
         child.isChild = true
-        change { effects in
-            guard let composition else { return }
-            var refusal = composition.refusal(of: self, epoch: epoch)
-            if refusal == nil, let step, !composition.isChild(step) { refusal = .notAnEarlierStep }
-            guard let refusal else { return composition.append(child, to: self, &effects) }
-            composition.refused(refusal)
-            _ = child.refuse("a registration: \(refusal)", &effects)
-            child.end(.failed, .failed(refusal), &effects)
+        guard let composition else { return }
+        var effects = Effects()
+        let bits = lock()
+        Unmanaged.passUnretained(composition)._withUnsafeGuaranteedRef { composition in
+            if composition.refusal(of: self, epoch: epoch) == nil, step.map(composition.isChild) ?? true {
+                composition.append(child, to: self, &effects)
+            } else {
+                refuse(child, epoch: epoch, &effects)
+            }
         }
+        unlock(bits)
+        effects.perform()
+    }
+
+    /// A registration is refused: the child fails. Under the lock.
+    @inline(never)
+    private final func refuse(_ child: AnyOperation, epoch: Int32, _ effects: inout Effects) {
+        guard let composition else { return }
+        let refusal = composition.refusal(of: self, epoch: epoch) ?? .notAnEarlierStep
+        composition.refused(refusal)
+        _ = child.refuse("a registration: \(refusal)", &effects)
+        child.end(.failed, .failed(refusal), &effects)
     }
 
     /// Makes an operation a child that was made for itself.

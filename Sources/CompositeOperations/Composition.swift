@@ -44,6 +44,7 @@ final class Composition: Domain, @unchecked Sendable {
     // MARK: Registration
 
     /// Why a child would not be taken in; nil: it would.
+    @inline(__always)
     func refusal(of composite: AnyOperation, epoch: Int32) -> RegistrationError? {
         if epoch != self.epoch { return .stale }
         switch composite.machine.phase {
@@ -69,8 +70,9 @@ final class Composition: Domain, @unchecked Sendable {
     }
 
     /// Whether it is a child of this epoch.
+    @inline(__always)
     func isChild(_ operation: AnyOperation) -> Bool {
-        children.indices.contains(operation.index) && children[operation.index] === operation
+        operation.index < children.count && children[operation.index] === operation
     }
 
     /// Starts those whose turn it is.

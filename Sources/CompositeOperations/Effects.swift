@@ -60,25 +60,22 @@ struct Effects: ~Copyable {
         rest.isGoingOn = false
     }
 
-    /// Carries out everything but a turn on the built-in scheduler: that is the caller's to send.
-    @inline(__always)
-    consuming func performButTurn() -> Unmanaged<AnyOperation>? {
-        var next = start
-        if let start, start._withUnsafeGuaranteedRef({ $0.target != nil }) {
-            AnyOperation.sendTurn(start)
-            next = nil
-        }
-        if let rest { rest.perform() }
-        settled?.releaseHoldings()
-        if let rest { for operation in rest.settled { operation.releaseHoldings() } }
-        return next
-    }
-
     /// Carries everything out, on the calling thread, which holds no lock of ours.
     @inline(__always)
     consuming func perform() {
         if let start { AnyOperation.sendTurn(start) }
-        if let rest { rest.perform() }
+        performRest()
+    }
+
+    @inline(__always)
+    private consuming func performRest() {
+        if rest == nil && settled == nil { return }
+        Self.perform(rest, settled)
+    }
+
+    @inline(never)
+    private static func perform(_ rest: consuming Rest?, _ settled: consuming AnyOperation?) {
+        rest?.perform()
         settled?.releaseHoldings()
         if let rest { for operation in rest.settled { operation.releaseHoldings() } }
     }

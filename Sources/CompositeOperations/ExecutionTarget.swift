@@ -26,7 +26,7 @@ public protocol ExecutionTarget: AnyObject, Sendable {
 extension ExecutionTarget {
     /// Submits the turn as a piece of work.
     public func _send(_ operation: AnyOperation) {
-        submit(COQueues.Work({ operation.turnAndSend() }, abandoned: { operation.turnIsRefused() }))
+        submit(COQueues.Work({ operation.turn() }, abandoned: { operation.turnIsRefused() }))
     }
 
     /// nil: it only runs.
@@ -36,27 +36,14 @@ extension ExecutionTarget {
 /// The turn of an operation, as a job of a scheduler's: no allocation.
 private let turnOfOperation: JobFunction = { object, isCancelled in
     let operation = Unmanaged<AnyOperation>.fromOpaque(object).takeRetainedValue()
-    if isCancelled { operation.turnIsRefused() } else { operation.turnAndSend() }
-}
-
-/// As a job of the built-in scheduler's: which goes on with the turn that follows, as long as nothing else is due there.
-/// So a step of a cascade passes no queue.
-private let turnOnShared: JobFunction = { object, isCancelled in
-    var operation = Unmanaged<AnyOperation>.fromOpaque(object)
-    if isCancelled { return operation.takeRetainedValue().turnIsRefused() }
-    while let next = operation._withUnsafeGuaranteedRef({ $0.turn() }) {
-        operation.release()
-        operation = next
-        if !Scheduler.sharedMayGoOn { return AnyOperation.sendTurnToShared(operation) }
-    }
-    operation.release()
+    if isCancelled { operation.turnIsRefused() } else { operation.turn() }
 }
 
 extension AnyOperation {
     /// To the built-in scheduler.
     @inline(__always)
     static func sendTurnToShared(_ operation: Unmanaged<AnyOperation>) {
-        if !Scheduler.submitToShared(job: operation.toOpaque(), turnOnShared) {
+        if !Scheduler.submitToShared(job: operation.toOpaque(), turnOfOperation) {
             operation.takeRetainedValue().turnIsRefused()
         }
     }
@@ -118,7 +105,7 @@ extension DispatchQueue: ExecutionTarget {
     }
 
     /// Sends the turn.
-    public func _send(_ operation: AnyOperation) { async { operation.turnAndSend() } }
+    public func _send(_ operation: AnyOperation) { async { operation.turn() } }
 }
 
 /// Runs blocks on an executor: of tasks, of an actor, or an actor itself. Each block is the job of one task.

@@ -5,10 +5,11 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
     // Unchecked: as in `AnyOperation`.
 
     /// Its value, written when it finishes, under the lock.
-    @exclusivity(unchecked) private final var storage = ValueStorage()
+    @usableFromInline
+    @exclusivity(unchecked) final var storage = ValueStorage()
 
     @inline(__always)
-    override init(plainChildOf composite: AnyOperation) { super.init(plainChildOf: composite) }
+    override init(plainChildOf composite: __shared AnyOperation) { super.init(plainChildOf: composite) }
 
     @inline(__always)
     override init(
@@ -22,9 +23,11 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
     deinit { storage.destroy(Success.self) }
 
     /// Under the lock.
+    @inlinable
     final var hasValue: Bool { storage.isThere }
 
     /// Under the lock, or by whoever began after it was stored.
+    @inlinable
     @inline(__always)
     final var storedValue: Success { storage.load(Success.self) }
 

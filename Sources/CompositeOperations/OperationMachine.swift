@@ -53,6 +53,7 @@ package struct OperationMachine: Sendable {
     // MARK: Start
 
     /// - Returns: whether it was ready.
+    @inline(__always)
     package mutating func start() -> Bool {
         guard phase == .ready else { return false }
         phase = .queued
@@ -64,6 +65,7 @@ package struct OperationMachine: Sendable {
     package func isDue(gateIsOpen: Bool) -> Bool { phase == .queued && !isPosted && gateIsOpen }
 
     /// A turn is sent to the target.
+    @inline(__always)
     package mutating func post() {
         precondition(phase == .queued && !isPosted)
         isPosted = true
@@ -79,6 +81,7 @@ package struct OperationMachine: Sendable {
     }
 
     /// The turn has come.
+    @inline(__always)
     package mutating func turn(gateIsOpen: Bool) -> Turn {
         guard phase == .queued, isPosted else { return .isVoid }
         isPosted = false
@@ -99,6 +102,7 @@ package struct OperationMachine: Sendable {
     }
 
     /// A block has returned. The caller lowers `pending`.
+    @inline(__always)
     package mutating func leave() {
         precondition(out > 0)
         out -= 1
@@ -108,6 +112,7 @@ package struct OperationMachine: Sendable {
     /// and ``settle()`` in one step, where nothing comes between them.
     ///
     /// - Returns: false: refused, and nothing was done.
+    @inline(__always)
     package mutating func leaveFinished(number: Int32) -> Bool {
         // Two: the attempt, and this block.
         guard phase == .executing, attempt == number, pending == 2, isLive, out == 1, !isGateClosed else {
@@ -124,12 +129,14 @@ package struct OperationMachine: Sendable {
     // MARK: Pending
 
     /// - Returns: whether it was quiescent before.
+    @inline(__always)
     package mutating func hold(_ count: Int32 = 1) -> Bool {
         pending += count
         return pending == count
     }
 
     /// - Returns: whether it is quiescent now.
+    @inline(__always)
     package mutating func letGo(_ count: Int32 = 1) -> Bool {
         precondition(pending >= count)
         pending -= count
@@ -222,6 +229,7 @@ package struct OperationMachine: Sendable {
     /// The composite around it begins: so may it.
     ///
     /// - Returns: whether it was held back, or not begun.
+    @inline(__always)
     package mutating func begin() -> Bool {
         switch phase {
         case .ready: return start()

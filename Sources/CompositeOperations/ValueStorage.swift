@@ -5,23 +5,29 @@
 // words here, or, a larger one, in a box.
 
 /// At most one value, always of the same type. Not copied; `destroy` is the duty of the object that it is a part of.
+@usableFromInline
 struct ValueStorage: ~Copyable {
-    private var words: (UInt, UInt) = (0, 0)
-    private(set) var isThere = false
+    @usableFromInline var words: (UInt, UInt) = (0, 0)
+    @usableFromInline var isThere = false
+
+    @usableFromInline init() {}
 
     /// A value that is larger than the storage.
-    private final class Box<Value> {
-        let value: Value
-        init(_ value: Value) { self.value = value }
+    @usableFromInline
+    final class Box<Value> {
+        @usableFromInline let value: Value
+        @usableFromInline init(_ value: Value) { self.value = value }
     }
 
+    @inlinable
     @inline(__always)
-    private static func isInline<Value>(_ type: Value.Type) -> Bool {
+    static func isInline<Value>(_ type: Value.Type) -> Bool {
         MemoryLayout<Value>.size <= MemoryLayout<(UInt, UInt)>.size
             && MemoryLayout<Value>.alignment <= MemoryLayout<UInt>.alignment
     }
 
     /// Stores a value, in place of another one.
+    @inlinable
     @inline(__always)
     mutating func store<Value>(_ value: Value) {
         destroy(Value.self)
@@ -38,6 +44,7 @@ struct ValueStorage: ~Copyable {
     /// The value.
     ///
     /// - Precondition: it is there.
+    @inlinable
     @inline(__always)
     func load<Value>(_ type: Value.Type) -> Value {
         if Self.isInline(type) {
@@ -49,6 +56,7 @@ struct ValueStorage: ~Copyable {
     }
 
     /// Takes the value away.
+    @inlinable
     @inline(__always)
     mutating func destroy<Value>(_ type: Value.Type) {
         if !isThere { return }
@@ -62,7 +70,8 @@ struct ValueStorage: ~Copyable {
         }
     }
 
-    private func box<Value>(of type: Value.Type) -> Unmanaged<Box<Value>> {
+    @inlinable
+    func box<Value>(of type: Value.Type) -> Unmanaged<Box<Value>> {
         Unmanaged.fromOpaque(UnsafeRawPointer(bitPattern: words.0)!)
     }
 }

@@ -33,8 +33,11 @@ struct WordLock: ~Copyable, Sendable {
 
     @inline(__always)
     func unlock(_ key: UnsafeRawPointer) {
-        if word.exchange(0, ordering: .releasing) == 2 { ParkingLot.wakeOne(key) }
+        if word.exchange(0, ordering: .releasing) == 2 { Self.wakeOne(key) }
     }
+
+    @inline(never)
+    private static func wakeOne(_ key: UnsafeRawPointer) { ParkingLot.wakeOne(key) }
 
     @inline(never)
     private func lockContended(_ key: UnsafeRawPointer) {

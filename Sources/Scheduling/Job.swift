@@ -22,7 +22,7 @@ extension Scheduler {
     }
 
     // The handle, without the object around it, whose references would be counted.
-    nonisolated(unsafe) private static let sharedHandle = shared.handle
+    nonisolated(unsafe) private static let sharedHandle = unsafe shared.handle
 
     /// Submits an object to ``shared``.
     ///
@@ -34,10 +34,6 @@ extension Scheduler {
             counter: nil)
         return unsafe csched_submit_exempt(sharedHandle, &operation) == .ok
     }
-
-    /// As the last act of a job of ``shared``: whether it may do another one in its place, without submitting it.
-    @inline(__always)
-    package static var sharedMayGoOn: Bool { unsafe csched_scheduler_may_go_on(sharedHandle) }
 }
 
 extension SerialLane {

@@ -47,6 +47,30 @@ private final class TellingTarget: ExecutionTarget {
     }
 }
 
+private struct WeakChild {
+    weak var child: AnyObject?
+    init(_ child: AnyObject) { self.child = child }
+}
+
+/// A clock that stands still, and whose sleepers do not hear of a cancel.
+private final class StubbornClock: Clock, Sendable {
+    private let base = ManualClock()
+    private let waiting = Locked<[CheckedContinuation<Void, Never>]>([])
+    var now: ManualClock.Instant { base.now }
+    var minimumResolution: Duration { .nanoseconds(1) }
+    var sleepers: Int { waiting.withLock { $0.count } }
+
+    func sleep(until deadline: ManualClock.Instant, tolerance: Duration?) async throws {
+        await withCheckedContinuation { continuation in waiting.withLock { $0.append(continuation) } }
+    }
+
+    /// Wakes the one that has slept for the longest time, and gives it time to tell of it.
+    func wakeFirst() async {
+        waiting.withLock { $0.removeFirst() }.resume()
+        for _ in 0..<1_000 { await Task.yield() }
+    }
+}
+
 @Suite(.watched(testLimit)) struct CornerTests {
     // MARK: Order
 
@@ -400,14 +424,189 @@ private final class TellingTarget: ExecutionTarget {
         #expect(await (try? one.outcome.get()) == 2)
     }
 
+    @Test func `rerun from inside a block that then throws: the throw is not the next attempt's`() async {
+        let epochs = Count()
+        let cascade = cascadeOperation { cascade in
+            if epochs.add() == 1 {
+                #expect(cascade.control.rerun())
+                throw TestError()
+            }
+            cascade.operation { attempt in
+                if attempt.number == 1 { attempt.cancel() } else { attempt.finish() }
+            }
+        } cancellation: {
+            #expect($0.awake())
+        }
+        #expect(await cascade.outcome.isFinished)
+        #expect(cascade.attempt == 3 && epochs.value == 2)
+    }
+
+    @Test func `awake starts a composite that was not started`() async {
+        let cascade = COCascade<Void> { $0.operation {} }
+        #expect(cascade.awake())
+        #expect(await cascade.outcome.isFinished)
+        #expect(!cascade.awake())
+    }
+
+    @Test func `what knows of an attempt that is over`() async {
+        let tokens = Mail<COOperation<Void>.Attempt>()
+        let one = operation { tokens.send($0) }
+        let old = await tokens.next()
+        #expect(old.isCurrent)
+        #expect(old.rerun())
+        let new = await tokens.next()
+        #expect(!old.isCurrent && new.isCurrent)
+        await #expect(throws: CancelReason.self) { try await old.resumed() }
+        #expect(one.cancel(CancelReason(.removed)))
+        #expect(!new.isCurrent)
+        // Late is better than never; but an old one does not hear of what the new one came to.
+        let heard = Log<String>()
+        old.onCancel { _ in heard.add("old") }
+        new.onCancel { heard.add("\($0.kind)") }
+        #expect(await eventually { !heard.entries.isEmpty })
+        await withCheckedContinuation { done in one.onOutcome { _ in done.resume() } }
+        #expect(heard.entries == ["removed"])
+    }
+
+    // MARK: Ends
+
+    @Test func `without a failure closure, the cancellation closure is told of a failure`() async {
+        let told = Log<String>()
+        let one = COOperation<Void>()
+        one.run({ $0.fail(TestError()) }, completion: { told.add("completion") }) { told.add("cancellation") }
+        #expect(await one.outcome.isFailed)
+        #expect(await eventually { told.entries == ["cancellation"] })
+    }
+
+    @Test func `a handler is told of a composite whose value cannot be made`() async {
+        let told = Count()
+        let stranger = COOperation<Int> { $0.finish(1) }
+        let cascade = COCascade<Int>()
+        cascade.run({ _ in .value(of: stranger) }, cancellation: { _ in told.add() })
+        #expect(await cascade.outcome.error as? RegistrationError == .notAnEarlierStep)
+        #expect(await eventually { told.value == 1 })
+    }
+
+    @Test func `a failure that nobody looks at is told once, of the outermost`() async {
+        await #expect(processExitsWith: .success) {
+            let told = Log<COQueues.Diagnostic>()
+            COQueues.onDiagnostic { told.add($0) }
+            let cascade = cascadeOperation { cascade in
+                cascade.cascadeOperation { inner in
+                    inner.operation { () throws -> Void in throw TestError() }
+                }
+            }
+            try #require(await eventually { cascade.isEnded && !told.entries.isEmpty })
+            // What was to be told before that has been told: it was said in the same step.
+            try #require(told.entries.count == 1)
+            try #require(told.entries[0].operation == cascade.id)
+        }
+    }
+
+    @Test func `tasks that begin to wait as the end comes hear of it`() async {
+        for _ in 0..<scaled(10_000) {
+            let one = COOperation<Int>()
+            let ends = Task { one.finish(1) }
+            #expect(await one.outcome.isFinished)
+            _ = await ends.value
+        }
+    }
+
+    @Test func `readers that begin to wait as a transition comes see it`() async {
+        for _ in 0..<scaled(5_000) {
+            let one = COOperation<Int>()
+            var transitions = one.transitions.makeAsyncIterator()
+            _ = await transitions.next()
+            let ends = Task { one.finish(1) }
+            #expect(await transitions.next()?.to == .finished)
+            #expect(await transitions.next() == nil)
+            _ = await ends.value
+        }
+    }
+
+    @Test func `a handler whose target runs its work several times is called once`() async {
+        for _ in 0..<scaled(100) {
+            let calls = Count()
+            let one = COOperation<Void>()
+            let target = RepeatingTarget(3)
+            one.onOutcome(on: target) { _ in calls.add() }
+            one.finish()
+            await withCheckedContinuation { done in one.onOutcome(on: target) { _ in done.resume() } }
+            #expect(calls.value == 1)
+        }
+    }
+
+    @Test func `a block that is out is not called forgotten`() async {
+        let (begun, left) = (Mail<Void>(), Gate())
+        let one = operation(on: elsewhere) { (_: COOperation<Void>.Attempt) in
+            begun.send(())
+            left.wait()
+        }
+        await begun.next()
+        #expect(!one.hasLeftOpen)
+        left.open()
+        #expect(await eventually { one.hasLeftOpen })
+        one.finish()
+    }
+
+    // MARK: Dependencies
+
+    @Test func `a dependency that closes a cycle is refused, however long it is`() async {
+        let all = (0..<4).map { _ in COOperation<Void> { $0.finish() } }
+        #expect(!all[0].addDependency(all[0]))
+        for index in 1..<4 { #expect(all[index].addDependency(all[index - 1])) }
+        #expect(!all[0].addDependency(all[3]))
+        #expect(!all[1].addDependency(all[3]))
+        for one in all.reversed() { #expect(one.start()) }
+        for one in all { #expect(await one.outcome.isFinished) }
+    }
+
+    @Test func `a child does not wait for what it is a part of`() async {
+        let last = Locked<COOperation<Void>?>(nil)
+        let tokens = Mail<COOperation<Void>.Attempt>()
+        let cascade = cascadeOperation { cascade in
+            cascade.operation { tokens.send($0) }
+            cascade.cascadeOperation { _ in }
+            let child = cascade.operation {}
+            last.withLock { $0 = child }
+        }
+        let token = await tokens.next()
+        #expect(last.withLock { $0! }.addDependency(cascade) == false)
+        token.finish()
+        #expect(await cascade.outcome.isFinished)
+    }
+
     // MARK: Gates
 
-    @Test func `a task of its own that waits for the gate of an operation hears of its cancel`() async {
+    @Test func `a task that is cancelled stops to wait for a gate`() async throws {
         let tokens = Mail<COOperation<Void>.Attempt>()
         let one = operation { tokens.send($0) }
         let token = await tokens.next()
         #expect(one.suspend())
-        let waiting = Task { () -> CancelReason? in
+        let alone = try Scheduler(Scheduler.Configuration(workers: 1))
+        let waiting = Task(executorPreference: alone) { () -> CancelReason.Kind? in
+            do throws(CancelReason) {
+                try await token.resumed()
+                return nil
+            } catch {
+                return error.kind
+            }
+        }
+        // On the only worker, this comes when the other one waits.
+        await Task(executorPreference: alone) {}.value
+        waiting.cancel()
+        #expect(await waiting.value == .taskCancelled)
+        #expect(one.finish())
+    }
+
+    @Test func `a task of its own that waits for the gate of an operation hears of its cancel`() async throws
+    {
+        let tokens = Mail<COOperation<Void>.Attempt>()
+        let one = operation { tokens.send($0) }
+        let token = await tokens.next()
+        #expect(one.suspend())
+        let alone = try Scheduler(Scheduler.Configuration(workers: 1))
+        let waiting = Task(executorPreference: alone) { () -> CancelReason? in
             do throws(CancelReason) {
                 try await token.resumed()
                 return nil
@@ -415,8 +614,8 @@ private final class TellingTarget: ExecutionTarget {
                 return error
             }
         }
-        // It may not have begun to wait: then it hears of it, too.
-        for _ in 0..<100 { await Task.yield() }
+        // On the only worker, this comes when the other one waits.
+        await Task(executorPreference: alone) {}.value
         #expect(one.cancel(CancelReason(.removed)))
         #expect(await waiting.value?.kind == .removed)
     }
@@ -486,7 +685,140 @@ private final class TellingTarget: ExecutionTarget {
         #expect(await eventually { clock.sleepers == 0 })
     }
 
+    @Test func `a timer is not left behind by an operation that ends as it begins`() async {
+        let clock = ManualClock()
+        for _ in 0..<scaled(2_000) {
+            let one = COOperation<Void>(options: OperationOptions(timeout: .seconds(5), clock: clock))
+            one.run { $0.finish() }
+            _ = await one.outcome
+        }
+        #expect(await eventually { clock.sleepers == 0 })
+    }
+
+    @Test func `the time of an attempt that is over does not end the next one`() async {
+        let clock = StubbornClock()
+        let tokens = Mail<COOperation<Void>.Attempt>()
+        let one = operation(options: OperationOptions(attemptTimeout: .seconds(5), clock: clock)) {
+            tokens.send($0)
+        }
+        let first = await tokens.next()
+        #expect(await eventually { clock.sleepers == 1 })
+        #expect(first.rerun())
+        _ = await tokens.next()
+        #expect(await eventually { clock.sleepers == 2 })
+        await clock.wakeFirst()
+        #expect(one.attempt == 2 && one.state == .executing)
+        await clock.wakeFirst()
+        #expect(await one.outcome.reason?.kind == .timedOut)
+    }
+
+    @Test func `the time of an attempt about which a decision is open is not told of`() async {
+        let clock = StubbornClock()
+        let holds = Mail<DecisionHold?>()
+        let options = OperationOptions(attemptTimeout: .seconds(5), clock: clock)
+        let cascade = cascadeOperation(options: options) { cascade in
+            cascade.operation { () throws -> Void in throw TestError() }
+        } cancellation: {
+            holds.send($0.deferDecision())
+        }
+        var hold = await holds.next()
+        #expect(await eventually { clock.sleepers == 1 })
+        await clock.wakeFirst()
+        #expect(cascade.causes.count == 1 && cascade.state == .deciding)
+        withExtendedLifetime(hold) {}
+        hold = nil
+        #expect(await cascade.outcome.isFailed)
+    }
+
+    @Test func `a handler is told that the time is over while a block below is still out`() async {
+        let clock = ManualClock()
+        let (begun, left, told) = (Mail<Void>(), Gate(), Mail<Bool>())
+        let options = OperationOptions(timeout: .seconds(5), clock: clock)
+        let cascade = cascadeOperation(options: options) { cascade in
+            cascade.operation(on: elsewhere) { () -> Void in
+                begun.send(())
+                left.wait()
+            }
+        } cancellation: {
+            told.send($0.isEnded)
+        }
+        await begun.next()
+        #expect(await eventually { clock.sleepers == 1 })
+        clock.advance(by: .seconds(5))
+        #expect(await told.next() == false)
+        left.open()
+        #expect(await cascade.outcome.reason?.kind == .timedOut)
+    }
+
+    @Test func `a pause that begins beyond its limit is cut to that`() async {
+        let clock = ManualClock()
+        let resolver = COOperationResolver(
+            maxAttempts: 2,
+            backoff: .exponential(first: .seconds(10), factor: 2, limit: .seconds(1), jitter: 0), clock: clock
+        )
+        let one = operation(options: OperationOptions(resolver: resolver)) { attempt in
+            if attempt.number == 1 { attempt.fail(TestError()) } else { attempt.finish() }
+        }
+        #expect(await eventually { clock.sleepers == 1 })
+        clock.advance(by: .seconds(1))
+        #expect(await one.outcome.isFinished)
+    }
+
     // MARK: Memory
+
+    @Test func `after the end an operation has given up its resolver, and the default queue in force`() async
+    {
+        let released = Count()
+        weak var gone: HeldTarget?
+        func make() -> COOperation<Void> {
+            let (token, target) = (Token(released), HeldTarget())
+            gone = target
+            let resolver = COOperationResolver(retryIf: { _ in withExtendedLifetime(token) { false } })
+            return COQueues.withDefaultQueue(target) {
+                operation(on: elsewhere, options: OperationOptions(resolver: resolver)) { $0.finish() }
+            }
+        }
+        let one = make()
+        #expect(await one.outcome.isFinished)
+        #expect(await eventually { released.value == 1 && gone == nil })
+        withExtendedLifetime(one) {}
+    }
+
+    @Test func `after the end a composite does not hold what its value is made of`() async throws {
+        let children = Locked<[WeakChild]>([])
+        let cascade = cascadeOperation { cascade -> Results<Int> in
+            let child = cascade.operation { 1 }
+            children.withLock { $0 = [WeakChild(child)] }
+            return .value(of: child)
+        }
+        #expect(try await cascade.value == 1)
+        #expect(await eventually { children.withLock { $0[0].child == nil } })
+        withExtendedLifetime(cascade) {}
+    }
+
+    @Test func `a queue does not know of what was not started, though its gate has moved`() async {
+        let queue = COOperationQueue(runningLimit: 1)
+        weak var gone: COOperation<Void>?
+        func prepare() {
+            let one = COOperation<Void>(on: queue) { $0.finish() }
+            gone = one
+            #expect(one.suspend() && one.resume() && one.suspend())
+            #expect(queue.operationCount == 0)
+        }
+        prepare()
+        #expect(gone == nil)
+        await queue.idle()
+
+        let other = COOperation<Void>(on: queue) { $0.finish() }
+        #expect(other.suspend() && other.resume())
+        #expect(queue.add(other), "it is ready")
+        #expect(await other.outcome.isFinished)
+        let child = COOperation<Void>(on: queue) { $0.finish() }
+        #expect(child.suspend() && child.resume())
+        let cascade = cascadeOperation { cascade in try cascade.add(child) }
+        #expect(await cascade.outcome.isFinished)
+        await queue.idle()
+    }
 
     @Test func `a composite that a rerun drops is told of its end, though nobody holds it`() async {
         let (begun, left) = (Mail<Void>(), Gate())

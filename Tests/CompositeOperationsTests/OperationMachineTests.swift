@@ -248,6 +248,24 @@ private struct Trial {
             decisions += 1
             return true
 
+        case .leaveFinished(let who):
+            // The long way, where nothing comes between its steps: the end, the return, the outcome.
+            var expected = machine
+            let number = who.number(before.attempt) ?? before.attempt
+            let isAlone = phase == .executing && isLive && out == 1 && children == 0
+            let answer = machine.leaveFinished(number: number)
+            #expect(answer == (isAlone && who != .old && !before.isGateClosed))
+            guard answer else { return false }
+            expect(expected.decide(.finished, number: number) == 1)
+            expected.leave()
+            expect(expected.letGo(2))
+            expected.settle()
+            #expect(Sight(machine) == Sight(expected))
+            isLive = false
+            out = 0
+            decisions += 1
+            return true
+
         case .settle:
             guard phase == .ending, before.pending == 0 else { return false }
             machine.settle()
@@ -293,19 +311,6 @@ private struct Trial {
             #expect(answer == (phase == .ready || (phase == .delayed && before.isHeldBack)))
             #expect(!answer || !machine.isHeldBack)
             return answer
-
-        case .leaveFinished(let who):
-            let number = who.number(before.attempt) ?? before.attempt
-            let answer = machine.leaveFinished(number: number)
-            // Nothing else is below, and nothing is to be told of: else it takes several steps.
-            let isAlone = out == 1 && children == 0 && isLive && !before.isGateClosed
-            #expect(answer == (phase == .executing && who != .old && isAlone))
-            guard answer else { return false }
-            #expect(machine.phase == .finished && machine.end == .finished)
-            out = 0
-            isLive = false
-            decisions += 1
-            return true
 
         case .pauseIsOver(let who):
             let number = who.number(before.attempt) ?? before.attempt

@@ -153,12 +153,6 @@ void csched_scheduler_close(csched_scheduler *scheduler);
 /// The scheduler whose worker the calling thread is, or NULL.
 csched_scheduler *CSCHED_NULLABLE csched_scheduler_current(void);
 
-/// As the last act of an operation, on a worker of the scheduler: whether it may do another piece of the caller's work
-/// at once, in its own body, which then counts in the statistics as if it had been submitted. False: submit it, because
-/// something older is due, or the scheduler is suspended or shuts down, or the worker leaves, or a wait goes on below on
-/// its stack. Wait-free, and without an atomic read-modify-write.
-bool csched_scheduler_may_go_on(const csched_scheduler *scheduler) CSCHED_MUST_USE;
-
 /// Attaches an embedder's pointer to a new scheduler, once, before anything is submitted. `release` is called
 /// with it when the scheduler is destroyed.
 void csched_scheduler_set_owner(csched_scheduler *scheduler, void *owner,

@@ -40,9 +40,39 @@ final class FloorPeer: Pool {
         return Sample(from: start, to: stop, operations: steps, checksum: end.value)
     }
 
-    func run(_ workload: String, n: Int) throws -> Sample { try runWithoutThreads(workload, n: n) }
+    /// A cascade is declared before it begins: all of its steps are in memory then, a handle and a closure each.
+    private func cascade(steps: Int) -> Sample {
+        let start = now_ns()
+        var handles: [FloorHandle] = []
+        for step in 0..<steps {
+            let former = handles.last
+            handles.append(FloorHandle { (former?.value ?? 0) &+ Workload.mark(step) })
+        }
+        for handle in handles { handle.run() }
+        let value = handles.last?.value ?? 0
+        handles = []
+        let stop = now_ns()
+        return Sample(from: start, to: stop, operations: steps, checksum: value)
+    }
+
+    func run(_ workload: String, n: Int) throws -> Sample {
+        workload == "W6-cascade" ? cascade(steps: n) : try runWithoutThreads(workload, n: n)
+    }
 
     func shutdown() {}
+}
+
+/// As little as can be handed to a user before the step has run.
+private final class FloorHandle {
+    private(set) var value: UInt64 = 0
+    private var body: (() -> UInt64)?
+
+    init(_ body: @escaping () -> UInt64) { self.body = body }
+
+    func run() {
+        value = body?() ?? 0
+        body = nil
+    }
 }
 
 /// As large as the step of a chain on a pool.

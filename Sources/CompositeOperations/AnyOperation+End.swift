@@ -26,7 +26,7 @@ extension AnyOperation {
         badEnd = bad
         keep()
         decided(&effects)
-        if composition != nil, end != .finished {
+        if isComposite, end != .finished {
             markDescendants(.cancelled(CancelReason(.parent, origin: id)), &effects)
         }
         carryUp(freed, &effects)
@@ -37,7 +37,7 @@ extension AnyOperation {
     @discardableResult
     final func fail(_ error: any Error, number: Int32? = nil, _ effects: inout Effects) -> Bool {
         guard canEnd(number) else { return false }
-        if composition == nil, let resolver = extras?.options?.resolver, machine.phase == .executing {
+        if !isComposite, let resolver = extras?.options?.resolver, machine.phase == .executing {
             let cause = Cause(index: nil, child: nil, outcome: .failed(error))
             if !resolve(resolver, cause, &effects) { decideByCause(&effects) }
             return true
@@ -72,7 +72,7 @@ extension AnyOperation {
             operation = parent!
             units = 1
         }
-        if top.machine.end != .finished, top.machine.phase == .ending, top.composition != nil,
+        if top.machine.end != .finished, top.machine.phase == .ending, top.isComposite,
             top.isOutOfReach
         {
             top.settleSubtree(&effects)
@@ -82,7 +82,7 @@ extension AnyOperation {
     /// What it had going for this attempt ends with it. Under the lock.
     @inline(__always)
     final func decided(_ effects: inout Effects) {
-        if admission != nil { effects.add(.reconcile(self)) }
+        if isAdmitted { effects.add(.reconcile(self)) }
         if let extras { extras.decided(self, &effects) }
     }
 
@@ -98,7 +98,7 @@ extension AnyOperation {
                 guard let freed = child.machine.decide(.cancelled) else { continue }
                 child.badEnd = bad
                 child.decided(&effects)
-                if child.composition != nil { walk.append(child) }
+                if child.isComposite { walk.append(child) }
                 if freed > 0 { child.letGoWhileMarked(freed) }
             }
         }
@@ -135,7 +135,7 @@ extension AnyOperation {
     ///
     /// - Complexity: O(registered descendants).
     final func settleSubtree(_ effects: inout Effects) {
-        guard composition != nil, machine.end != .finished else {
+        guard isComposite, machine.end != .finished else {
             if machine.isQuiescent { settle(&effects) }
             return
         }
@@ -161,7 +161,7 @@ extension AnyOperation {
         machine.settle()
         parent = nil
         if machine.openAtEnd(), let domain { domain._withUnsafeGuaranteedRef { $0.closedGates -= 1 } }
-        if admission != nil { effects.add(.reconcile(self)) }
+        if isAdmitted { effects.add(.reconcile(self)) }
         if let extras { extras.settled(self, &effects) } else { tellOfUnobservedFailure(&effects) }
         keepsBlock = extras?.options?.keepsBlock == true
         composition?.giveUp(keepingHandler: keepsBlock, &effects)

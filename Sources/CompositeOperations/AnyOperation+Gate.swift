@@ -36,7 +36,7 @@ extension AnyOperation {
             if let domain { domain._withUnsafeGuaranteedRef { $0.closedGates -= 1 } }
             if mode == .restart {
                 forEachBelow { operation in
-                    if operation.composition == nil, operation.machine.phase == .executing {
+                    if !operation.isComposite, operation.machine.phase == .executing {
                         _ = operation.redo(.rerun, after: .zero, &effects)
                     }
                 }
@@ -46,7 +46,7 @@ extension AnyOperation {
             forEachBelow { operation in
                 operation.gateHasMoved(&effects)
                 operation.gateHasOpened(&effects)
-                if operation.composition != nil { composites.append(operation) }
+                if operation.isComposite { composites.append(operation) }
             }
             // Inner before outer.
             while let composite = composites.popLast() {
@@ -73,7 +73,7 @@ extension AnyOperation {
 
     /// Tells queue, waiters and observers. Under the lock.
     private final func gateHasMoved(_ effects: inout Effects) {
-        if admission != nil { effects.add(.reconcile(self)) }
+        if isAdmitted { effects.add(.reconcile(self)) }
         if let extras {
             extras.gateHasMoved(self, &effects)
             observe(&effects)
@@ -84,13 +84,13 @@ extension AnyOperation {
     /// lock.
     private final func forEachBelow(_ body: (AnyOperation) -> Void) {
         body(self)
-        guard composition != nil else { return }
+        guard isComposite else { return }
         var walk = [self]
         while let operation = walk.popLast() {
             for child in operation.composition?.children ?? [] where !child.machine.isDecided {
                 if child.machine.isGateClosed { continue }
                 body(child)
-                if child.composition != nil { walk.append(child) }
+                if child.isComposite { walk.append(child) }
             }
         }
     }

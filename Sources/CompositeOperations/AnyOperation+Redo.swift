@@ -14,7 +14,7 @@ extension AnyOperation {
     final func rerun(after pause: Duration, number: Int32?) -> Bool {
         change { effects in
             // A leaf decides only while a fallback runs, and a limit is a limit.
-            guard composition != nil || machine.phase != .deciding,
+            guard isComposite || machine.phase != .deciding,
                 !(composition?.isExhausted ?? false),
                 redo(.rerun, after: pause, clock: extras?.options?.clock, number: number, &effects)
             else { return refuse("rerun(), but it neither executes nor may decide so", &effects) }
@@ -33,11 +33,11 @@ extension AnyOperation {
     final func resolve(using resolver: COOperationResolver, number: Int32?) -> Bool {
         change { effects in
             guard number == nil || number == machine.attempt,
-                machine.phase == .executing || (machine.phase == .deciding && composition != nil),
+                machine.phase == .executing || (machine.phase == .deciding && isComposite),
                 !(composition?.isExhausted ?? false)
             else { return refuse("resolve(using:), but it neither executes nor may decide so", &effects) }
             // A round has marked the children already.
-            if composition != nil, machine.phase == .executing {
+            if isComposite, machine.phase == .executing {
                 markDescendants(.cancelled(CancelReason(.parent, origin: id)), &effects)
             }
             if !resolve(resolver, composition?.causes.first, &effects) { decideByCause(&effects) }
@@ -67,7 +67,7 @@ extension AnyOperation {
         if pause > .zero {
             arm(.pause(machine.attempt), after: pause, clock: clock ?? ContinuousClock(), &effects)
         }
-        if admission != nil { effects.add(.reconcile(self)) }
+        if isAdmitted { effects.add(.reconcile(self)) }
         if extras != nil { observe(&effects) }
         letGo(freed, &effects)
         return true
@@ -106,7 +106,7 @@ extension AnyOperation {
     /// - Parameter cause: nil: somebody has asked for it.
     /// - Returns: false: nothing is done again, and nobody is to be asked; the caller ends it, by cause.
     final func resolve(_ resolver: COOperationResolver, _ cause: Cause?, _ effects: inout Effects) -> Bool {
-        if composition == nil {
+        if !isComposite {
             let extras = ensureExtras()
             if let former = extras.pendingCause { effects.add(.giveUp([former], nil)) }
             extras.pendingCause = cause
@@ -128,7 +128,7 @@ extension AnyOperation {
     private final func redo(
         by resolver: COOperationResolver, after pause: Duration, _ effects: inout Effects
     ) -> Bool {
-        if composition != nil, resolver.redo == .awake,
+        if isComposite, resolver.redo == .awake,
             redo(.awake, after: pause, clock: resolver.clock, &effects)
         {
             return true
@@ -190,7 +190,7 @@ extension AnyOperation {
     final var badEndByCause: BadEnd {
         let all = composition?.causes ?? [extras?.pendingCause].compactMap(\.self)
         for case .failed(let error) in all.map(\.outcome) { return .failed(error) }
-        if composition != nil {
+        if isComposite {
             guard case .cancelled(let reason)? = all.first?.outcome else {
                 return .cancelled(CancelReason(.exhausted))
             }

@@ -59,7 +59,7 @@ extension AnyOperation {
     /// It may have become due: if so, its turn is sent, or its queue is asked for one. Under the lock.
     @inline(__always)
     final func becameDue(_ effects: inout Effects) {
-        if admission != nil {
+        if isAdmitted {
             effects.add(.reconcile(self))
         } else if isDue {
             machine.post()
@@ -123,7 +123,7 @@ extension AnyOperation {
                 }
                 observe(&effects)
             }
-        case .waits: if admission != nil { effects.add(.reconcile(self)) }
+        case .waits: if isAdmitted { effects.add(.reconcile(self)) }
         case .isVoid: break
         }
         let number = machine.attempt
@@ -191,8 +191,8 @@ extension AnyOperation {
         guard isPlain else { return false }
         guard let parentReference else { return isHeld && machine.leaveFinished(number: number) }
         return parentReference._withUnsafeGuaranteedRef { parent in
-            guard !isDropped, let siblings = parent.composition else { return false }
-            let goesOn = Unmanaged.passUnretained(siblings)._withUnsafeGuaranteedRef { siblings in
+            guard !isDropped, let siblings = parent.compositionReference else { return false }
+            let goesOn = siblings._withUnsafeGuaranteedRef { siblings in
                 guard siblings.unfinished > 1, machine.leaveFinished(number: number) else { return false }
                 siblings.childFinished(self, of: parent, &effects)
                 return true
@@ -208,7 +208,7 @@ extension AnyOperation {
     @inline(__always)
     final func left(_ effects: inout Effects) {
         machine.leave()
-        if admission != nil { effects.add(.reconcile(self)) }
+        if isAdmitted { effects.add(.reconcile(self)) }
         letGo(1, &effects)
     }
 }
@@ -236,7 +236,7 @@ extension AnyOperation {
     /// - Parameter isWithinReach: it is known that a composite around it can take its end back.
     @inline(__always)
     final func becameQuiescent(isWithinReach: Bool, _ effects: inout Effects) {
-        if composition == nil, machine.phase == .ending, machine.end == .finished {  // most are
+        if !isComposite, machine.phase == .ending, machine.end == .finished {  // most are
             let parent = parent
             settle(&effects)
             if let parent, parent.machine.letGo() {

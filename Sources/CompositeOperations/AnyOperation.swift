@@ -21,8 +21,22 @@
 internal import Scheduling
 internal import Synchronization
 
+/// Where an operation is admitted and runs, when that is not the built-in scheduler.
+class Place: @unchecked Sendable {
+    // Unchecked: as the fields of the operation.
+
+    /// Where its blocks run; nil: the built-in scheduler.
+    @exclusivity(unchecked) final var target: (any ExecutionTarget)?
+    /// Who decides when they may.
+    @exclusivity(unchecked) final var admission: COOperationQueue?
+    /// What that queue knows of the operation; under the queue's lock.
+    @exclusivity(unchecked) final var ticket: COOperationQueue.Ticket?
+    /// It was given a target, so that a queue which it is added to does not give it another one.
+    @exclusivity(unchecked) final var hasOwnTarget = false
+}
+
 /// What the operations of one tree share. Also after the end: who holds a handle looks at it under this lock.
-class Domain: @unchecked Sendable {
+class Domain: Place, @unchecked Sendable {
     // Unchecked: what is below is under the lock.
     let lock = WordLock()
     /// How many gates of the tree are closed; while it is 0, no operation asks those above it.
@@ -52,14 +66,23 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         var reason: CancelReason? { if case .cancelled(let reason) = outcome { reason } else { nil } }
     }
 
+    // There are many: in this order a leaf has 128 bytes with its value and its block.
+
     private let ownLock = WordLock()
+    @exclusivity(unchecked) private final var marks = Marks()
+    /// Under the lock until it is settled, then the settling thread's.
+    @exclusivity(unchecked) private final var holdings = Holdings()
+    /// Its value is stored: under the lock, before anybody is told.
+    @usableFromInline
+    @exclusivity(unchecked) final var hasValue = false
+    /// Its place among the children of `parent`.
+    @exclusivity(unchecked) final var index: UInt32 = 0
     /// The tree's `Domain`, unmanaged; 0: a single operation, under its own lock.
     private let domainBits: Atomic<UInt>
     /// 0: nobody has asked yet.
     private let number = Atomic<UInt64>(0)
 
     @exclusivity(unchecked) final var machine = OperationMachine()
-    @exclusivity(unchecked) final var badEnd: BadEnd?
     /// The composite around it, until it is settled (I2).
     final var parent: AnyOperation? {
         @inline(__always) get { parentReference?.takeUnretainedValue() }
@@ -67,28 +90,114 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     }
     /// As ``parent``; where references need not be counted.
     @exclusivity(unchecked) final var parentReference: Unmanaged<AnyOperation>?
-    /// Its place among the children of `parent`.
-    @exclusivity(unchecked) final var index = 0
-    /// It belongs, or has belonged, to a composite.
-    @exclusivity(unchecked) final var isChild = false
-    /// A composite has started anew without it.
-    @exclusivity(unchecked) final var isDropped = false
-    /// No composite around it can take its end back.
-    @exclusivity(unchecked) final var isFinal = false
-    /// The runtime holds a reference to it (I5).
-    @exclusivity(unchecked) final var isHeld = false
-    /// It is settled, and keeps its block: for `releaseBlock`, which is under no lock.
-    @exclusivity(unchecked) final var keepsBlock = false
-    /// Where its blocks run; nil: the built-in scheduler.
-    @exclusivity(unchecked) final var target: (any ExecutionTarget)?
-    /// It was given one, so that a queue which it is added to does not give it another one.
-    final var hasOwnTarget: Bool
-    /// Who decides when they may.
-    @exclusivity(unchecked) final var admission: COOperationQueue?
-    /// What that queue knows of it; under the queue's lock.
-    @exclusivity(unchecked) final var ticket: COOperationQueue.Ticket?
+    /// A reference to its place. The last bit: it is a composite, and the place its composition, which never changes.
+    @exclusivity(unchecked) private final var placeBits: UInt = 0
     @exclusivity(unchecked) final var extras: Extras?
-    final let composition: Composition?
+    /// How it ended: the value, when `hasValue`; else `badEnd`.
+    @usableFromInline
+    @exclusivity(unchecked) final var storage = ValueStorage()
+
+    /// How it ended, when it did not finish.
+    final var badEnd: BadEnd? {
+        get { self[.endedBadly] ? storage.object(of: BadEnd.self).takeUnretainedValue() : nil }
+        set {
+            if self[.endedBadly] { storage.object(of: BadEnd.self).release() }
+            self[.endedBadly] = newValue != nil
+            if let newValue {
+                precondition(!hasValue)
+                storage.storeObject(newValue)
+            }
+        }
+    }
+
+    /// In one byte: there are many operations.
+    private struct Marks: OptionSet {
+        let rawValue: UInt8
+        static let isChild = Marks(rawValue: 1)
+        static let isDropped = Marks(rawValue: 2)
+        static let isFinal = Marks(rawValue: 4)
+        static let endedBadly = Marks(rawValue: 8)
+    }
+
+    private struct Holdings: OptionSet {
+        let rawValue: UInt8
+        static let isHeld = Holdings(rawValue: 1)
+        static let keepsBlock = Holdings(rawValue: 2)
+    }
+
+    private final subscript(mark: Marks) -> Bool {
+        @inline(__always) get { marks.contains(mark) }
+        @inline(__always) set { if newValue { marks.insert(mark) } else { marks.remove(mark) } }
+    }
+
+    /// It belongs, or has belonged, to a composite.
+    final var isChild: Bool {
+        get { self[.isChild] }
+        set { self[.isChild] = newValue }
+    }
+    /// A composite has started anew without it.
+    final var isDropped: Bool {
+        get { self[.isDropped] }
+        set { self[.isDropped] = newValue }
+    }
+    /// No composite around it can take its end back.
+    final var isFinal: Bool {
+        get { self[.isFinal] }
+        set { self[.isFinal] = newValue }
+    }
+    /// The runtime holds a reference to it (I5).
+    final var isHeld: Bool {
+        get { holdings.contains(.isHeld) }
+        set { if newValue { holdings.insert(.isHeld) } else { holdings.remove(.isHeld) } }
+    }
+    /// It is settled, and keeps its block: for `releaseBlock`, which is under no lock.
+    final var keepsBlock: Bool {
+        get { holdings.contains(.keepsBlock) }
+        set { if newValue { holdings.insert(.keepsBlock) } else { holdings.remove(.keepsBlock) } }
+    }
+
+    // MARK: Place
+
+    @inline(__always)
+    private final var placeReference: Unmanaged<Place>? {
+        UnsafeRawPointer(bitPattern: placeBits & ~1).map { .fromOpaque($0) }
+    }
+
+    final var place: Place? { placeReference?.takeUnretainedValue() }
+
+    /// Before anybody else knows the operation, or under the lock.
+    final func ensurePlace() -> Place {
+        if let place { return place }
+        let made = Place()
+        placeBits = UInt(bitPattern: Unmanaged.passRetained(made).toOpaque())
+        return made
+    }
+
+    /// Where its blocks run; nil: the built-in scheduler.
+    final var target: (any ExecutionTarget)? { place?.target }
+    /// Who decides when they may.
+    final var admission: COOperationQueue? { place?.admission }
+    /// It was given a target, so that a queue which it is added to does not give it another one.
+    final var hasOwnTarget: Bool { place?.hasOwnTarget ?? false }
+
+    /// As ``admission``, without a reference.
+    @inline(__always)
+    final var isAdmitted: Bool {
+        guard let placeReference else { return false }
+        return placeReference._withUnsafeGuaranteedRef { $0.admission != nil }
+    }
+
+    /// The children of a composite.
+    final var composition: Composition? { compositionReference?.takeUnretainedValue() }
+
+    /// As ``composition``; where references need not be counted.
+    @inline(__always)
+    final var compositionReference: Unmanaged<Composition>? {
+        isComposite ? .fromOpaque(UnsafeRawPointer(bitPattern: placeBits & ~1).unsafelyUnwrapped) : nil
+    }
+
+    @inline(__always)
+    final var isComposite: Bool { placeBits & 1 != 0 }
 
     /// - Parameters:
     ///   - target: a queue counts as both: it admits, and its target runs.
@@ -99,18 +208,8 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         within composite: AnyOperation?, admission queue: COOperationQueue? = nil
     ) {
         let inherited = composite == nil ? queue : composite?.admission
-        hasOwnTarget = target != nil
         let scope = COQueues.scoped
         let given = target ?? (inherited == nil ? scope?.target ?? COQueues.unscoped : nil)
-        if let given {
-            let admitting = given._admission
-            admission = admitting ?? inherited
-            self.target = admitting == nil ? given : admitting?.target
-        } else {
-            admission = inherited
-            self.target = inherited?.target
-        }
-        self.composition = composition
         if let composite {
             let bits = composite.domainBits.load(ordering: .acquiring)
             _ = Self.domain(bits)?.retain()
@@ -119,28 +218,57 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
             domainBits = Atomic(
                 composition.map { UInt(bitPattern: Unmanaged.passRetained($0).toOpaque()) } ?? 0)
         }
+        if let composition {
+            placeBits = UInt(bitPattern: Unmanaged<Place>.passRetained(composition).toOpaque()) | 1
+        }
+        if let given {
+            let admitting = given._admission
+            set(
+                target: admitting == nil ? given : admitting?.target, isOwn: target != nil,
+                admission: admitting ?? inherited)
+        } else if let inherited {
+            set(target: inherited.target, isOwn: false, admission: inherited)
+        }
         if let scope { ensureExtras().scope = scope }
         if let options, !options.isStandard { ensureExtras().options = options }
+        #if DEBUG
+            Instances.addOperations(1)
+        #endif
     }
 
     /// A child to which its place has nothing to add: no target, options, queue or scope.
     ///
     /// - Precondition: `composite.givesItsPlace` is false.
     init(plainChildOf composite: __shared AnyOperation) {
-        hasOwnTarget = false
-        composition = nil
-        isChild = true
         let bits = composite.domainBits.load(ordering: .acquiring)
         _ = Self.domain(bits)?.retain()
         domainBits = Atomic(bits)
+        marks = .isChild
+        #if DEBUG
+            Instances.addOperations(1)
+        #endif
+    }
+
+    /// Before anybody else knows the operation, or under the lock, while it is ready.
+    final func set(target: (any ExecutionTarget)?, isOwn: Bool, admission: COOperationQueue?) {
+        if target == nil, !isOwn, admission == nil, place == nil { return }
+        let place = ensurePlace()
+        place.target = target
+        place.hasOwnTarget = isOwn
+        place.admission = admission
     }
 
     /// Whether children that are made here have a queue, or a target that they were not given.
     @usableFromInline
-    final var givesItsPlace: Bool { admission != nil || COQueues.areInUse }
+    final var givesItsPlace: Bool { isAdmitted || COQueues.areInUse }
 
     deinit {
+        #if DEBUG
+            Instances.addOperations(-1)
+        #endif
         if let domain = Self.domain(domainBits.load(ordering: .relaxed)) { domain.release() }
+        placeReference?.release()
+        badEnd = nil
         if let extras { extras.breakChains() }
     }
 
@@ -223,7 +351,8 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
 
     /// Lets a copy, which nobody else knows yet, be admitted and run where this one is.
     final func copyPlace(to copy: AnyOperation) {
-        (copy.admission, copy.target, copy.hasOwnTarget) = look { (admission, target, hasOwnTarget) }
+        let (target, isOwn, admission) = look { (self.target, hasOwnTarget, self.admission) }
+        copy.set(target: target, isOwn: isOwn, admission: admission)
     }
 
     // MARK: What the kinds of operations know
@@ -319,7 +448,7 @@ extension AnyOperation {
 
     /// A leaf without options, handlers, waiters, dependencies, timers or a queue: most are. Under the lock.
     @inline(__always)
-    final var isPlain: Bool { extras == nil && admission == nil && composition == nil }
+    final var isPlain: Bool { extras == nil && !isComposite && !isAdmitted }
 
     /// No gate is closed, neither its own nor one above it. Under the lock.
     @inline(__always)
@@ -341,7 +470,7 @@ extension AnyOperation {
 
     /// Its queue is not suspended.
     @inline(__always)
-    final var queueIsOpen: Bool { admission.map { !$0.isSuspended } ?? true }
+    final var queueIsOpen: Bool { !isAdmitted || admission.map { !$0.isSuspended } ?? true }
 
     /// Nothing but its turn is missing. Under the lock.
     @inline(__always)

@@ -67,7 +67,14 @@ public final class COOperationQueue: ExecutionTarget {
         let target = target ?? COQueues.inForce
         self.target = target?._admission == nil ? target : target?._admission?.target
         state = Guarded(State(runningLimit: runningLimit, pendingLimit: pendingLimit))
+        #if DEBUG
+            Instances.addQueues(1)
+        #endif
     }
+
+    #if DEBUG
+        deinit { Instances.addQueues(-1) }
+    #endif
 
     private static func check(_ limit: Int?, atLeast least: Int, _ name: String) {
         if let limit, limit < least { fatalError("COOperationQueue: a \(name) of \(limit) is too small") }
@@ -221,7 +228,7 @@ public final class COOperationQueue: ExecutionTarget {
         case slot
         /// Nothing now.
         case nothing
-        /// Nothing any more, or not yet.
+        /// Nothing any more.
         case over
     }
 
@@ -453,29 +460,28 @@ public final class COOperationQueue: ExecutionTarget {
 }
 
 extension AnyOperation {
-    /// What it needs of its queue, and its ticket there; nil: the queue does not know it, and need not. Under the
+    /// What it needs of its queue, and its ticket there; nil: it has not been started, and is in no queue. Under the
     /// queue's lock.
     fileprivate final func need(keepsSlot: Bool) -> (COOperationQueue.Need, COOperationQueue.Ticket)? {
         look {
-            let need = need(keepsSlot)
-            if let ticket { return (need, ticket) }
-            if need == .over { return nil }
-            let made = COOperationQueue.Ticket()
-            ticket = made
-            return (need, made)
+            if machine.phase == .ready, place?.ticket == nil { return nil }
+            let place = ensurePlace()
+            let ticket = place.ticket ?? COOperationQueue.Ticket()
+            place.ticket = ticket
+            return (need(keepsSlot), ticket)
         }
     }
 
     private final func need(_ keepsSlot: Bool) -> COOperationQueue.Need {
         if machine.isDecided { return machine.out > 0 ? .slot : .over }
         switch machine.phase {
-        case .ready: return .over  // not yet: its gate may move, but nobody has started it
+        case .ready: return .over
         case .queued:
             if machine.isPosted { return .slot }
             return isDue ? .turn : .laterTurn
         case .executing:
             if machine.out > 0 { return .slot }
-            if composition != nil { return .nothing }
+            if isComposite { return .nothing }
             return keepsSlot || gateIsOpen ? .slot : .nothing
         default: return machine.out > 0 ? .slot : .nothing
         }
@@ -493,11 +499,10 @@ extension AnyOperation {
     /// Starts it, as one of a queue's.
     fileprivate final func start(in queue: COOperationQueue) -> Bool {
         let isItsOwn = look {
-            guard machine.phase == .ready, !isChild, hasBlock, ticket == nil,
+            guard machine.phase == .ready, !isChild, hasBlock, place?.ticket == nil,
                 admission == nil || admission === queue
             else { return false }
-            admission = queue
-            if !hasOwnTarget { target = queue.target }
+            set(target: hasOwnTarget ? target : queue.target, isOwn: hasOwnTarget, admission: queue)
             return true
         }
         return isItsOwn && start()

@@ -36,7 +36,7 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
 
     override func makeBlank(_ body: Body) -> COOperation<Success> {
         let copy = COSyncOperation(on: waiter.destination)
-        copy.admission = look { admission }
+        copy.ensurePlace().admission = look { admission }
         copy.body = body
         return copy
     }
@@ -96,7 +96,7 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
     ) -> Bool {
         if COQueues.hasSink, withUnsafeCurrentTask(body: { $0 != nil }) {
             change { effects in
-                _ = refuse("nothing, but a sync operation blocks a thread of a task", &effects)
+                tell("a sync operation blocks a thread of a task", &effects)
             }
         }
         let takesTurns = waiter.takesTurns

@@ -24,9 +24,8 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
 
     override final var hasBlock: Bool { registration != nil }
     override final func releaseBlock() {
-        if keepsBlock { return }
-        registration = nil
         results = nil
+        if !keepsBlock { registration = nil }
     }
 
     // MARK: Registration

@@ -255,10 +255,10 @@ extension AnyOperation {
     @usableFromInline
     final func register(_ child: AnyOperation, epoch: Int32, after step: AnyOperation? = nil) {
         child.isChild = true
-        guard let composition else { return }
+        guard let compositionReference else { return }
         var effects = Effects()
         let bits = lock()
-        Unmanaged.passUnretained(composition)._withUnsafeGuaranteedRef { composition in
+        compositionReference._withUnsafeGuaranteedRef { composition in
             if composition.refusal(of: self, epoch: epoch) == nil, step.map(composition.isChild) ?? true {
                 composition.append(child, to: self, &effects)
             } else {
@@ -283,7 +283,7 @@ extension AnyOperation {
     final func adopt(_ child: AnyOperation, epoch: Int32) throws(RegistrationError) {
         let refusal = child.look { () -> RegistrationError? in
             if child.isChild { return .hasParent }
-            if child.machine.phase != .ready || child.ticket != nil { return .alreadyStarted }
+            if child.machine.phase != .ready || child.place?.ticket != nil { return .alreadyStarted }
             child.isChild = true
             return nil
         }
@@ -319,7 +319,7 @@ extension AnyOperation {
                 child.isChild = false
                 return .alreadyStarted
             }
-            if child.admission == nil { child.admission = admission }
+            if child.admission == nil, let admission { child.ensurePlace().admission = admission }
             composition.append(child, to: self, &effects)
             return nil
         }

@@ -63,7 +63,7 @@ final class Composition: Domain, @unchecked Sendable {
     @inline(__always)
     func append(_ child: AnyOperation, to composite: AnyOperation, _ effects: inout Effects) {
         if !child.machine.isTerminal { child.parent = composite }
-        child.index = children.count
+        child.index = UInt32(children.count)
         children.append(child)
         unfinished += 1
         if !(isRegistering && isCascade) { startChildren(&effects) }
@@ -72,7 +72,7 @@ final class Composition: Domain, @unchecked Sendable {
     /// Whether it is a child of this epoch.
     @inline(__always)
     func isChild(_ operation: AnyOperation) -> Bool {
-        operation.index < children.count && children[operation.index] === operation
+        operation.index < children.count && children[Int(operation.index)] === operation
     }
 
     /// Starts those whose turn it is.
@@ -101,7 +101,7 @@ final class Composition: Domain, @unchecked Sendable {
         }
         causes.append(
             Cause(
-                index: child.index, child: child.id,
+                index: Int(child.index), child: child.id,
                 outcome: child.badEnd?.outcome ?? .cancelled(CancelReason())))
         switch composite.machine.phase {
         case .executing: return beginRound(composite, &effects)
@@ -115,7 +115,7 @@ final class Composition: Domain, @unchecked Sendable {
     @inline(__always)
     func childFinished(_ child: AnyOperation, of composite: AnyOperation, _ effects: inout Effects) {
         unfinished -= 1
-        order.finished(child.index)
+        order.finished(Int(child.index))
         if composite.machine.phase == .executing, !(isRegistering && isCascade) { startChildren(&effects) }
     }
 

@@ -228,14 +228,18 @@ extension AnyOperation {
     ///
     /// - Returns: false.
     final func refuse(_ what: String, _ effects: inout Effects) -> Bool {
-        if COQueues.hasSink {
-            effects.add(
-                .tell(
-                    COQueues.Diagnostic(
-                        operation: id, attempt: Int(machine.attempt), state: label,
-                        message: "refused: \(what)")))
-        }
+        tell("refused: \(what)", &effects)
         return false
+    }
+
+    /// Tells the sink something. Under the lock.
+    @inline(__always)
+    final func tell(_ message: @autoclosure () -> String, _ effects: inout Effects) {
+        guard COQueues.hasSink else { return }
+        effects.add(
+            .tell(
+                COQueues.Diagnostic(
+                    operation: id, attempt: Int(machine.attempt), state: label, message: message())))
     }
 
     /// A failure that no handler hears of. Under the lock; it is terminal.

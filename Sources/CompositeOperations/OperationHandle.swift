@@ -4,10 +4,6 @@
 public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendable {
     // Unchecked: as in `AnyOperation`.
 
-    /// Its value, written when it finishes, under the lock.
-    @usableFromInline
-    @exclusivity(unchecked) final var storage = ValueStorage()
-
     @inline(__always)
     override init(plainChildOf composite: __shared AnyOperation) { super.init(plainChildOf: composite) }
 
@@ -20,20 +16,20 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
             on: target, options: options, composition: composition, within: composite, admission: queue)
     }
 
-    deinit { storage.destroy(Success.self) }
+    deinit { if hasValue { storage.destroy(Success.self) } }
 
-    /// Under the lock.
-    @inlinable
-    final var hasValue: Bool { storage.isThere }
-
-    /// Under the lock, or by whoever began after it was stored.
+    /// Its value. Under the lock, or by whoever began after it was stored.
     @inlinable
     @inline(__always)
     final var storedValue: Success { storage.load(Success.self) }
 
-    /// Under the lock; it is not finished yet.
+    /// Under the lock; it has not ended.
     @inline(__always)
-    final func store(_ value: Success) { storage.store(value) }
+    final func store(_ value: Success) {
+        precondition(!hasValue && badEnd == nil)
+        storage.store(value)
+        hasValue = true
+    }
 
     /// How it ended; nil before.
     public final var result: Outcome<Success>? { look { machine.isTerminal ? decidedOutcome : nil } }
@@ -84,15 +80,24 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
 
     /// Starts it, unless it has been started, and waits for its value. To cancel the task that waits cancels the
     /// operation.
+    ///
+    /// - Throws: what it failed with, a ``CancelReason``, or, when it was not started and nobody else has started it,
+    ///   ``RegistrationError/hasParent`` or ``RegistrationError/hasNoBlock``.
     public final func run() async throws -> Success {
-        if look({ machine.phase == .ready }), !start(), look({ machine.phase == .ready }) {
-            throw RegistrationError.hasParent
+        if look({ machine.phase == .ready }), !start(), let refusal = look({ refusalOfStart }) {
+            throw refusal
         }
         return try await withTaskCancellationHandler {
             try await value
         } onCancel: {
             cancel(CancelReason(.taskCancelled))
         }
+    }
+
+    /// Why it still is not started. Under the lock.
+    private final var refusalOfStart: RegistrationError? {
+        guard machine.phase == .ready else { return nil }
+        return isChild ? .hasParent : .hasNoBlock
     }
 
     /// Blocks the calling thread until it has ended.

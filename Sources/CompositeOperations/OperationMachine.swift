@@ -27,22 +27,58 @@ package struct OperationMachine: Sendable {
     package private(set) var phase = Phase.ready
     /// How it ends; means something when it is decided.
     package private(set) var end = End.finished
-    /// Its own gate. Those above it are not its business.
-    package private(set) var isGateClosed = false
-    package private(set) var isPosted = false
-    /// Delayed: the pause is not over.
-    package private(set) var isPaused = false
-    /// Delayed: goes on without its block, with the children it has.
-    package private(set) var isAwakening = false
-    /// Delayed: begins when the composite around it does.
-    package private(set) var isHeldBack = false
-    /// The attempt has begun, and neither ended nor been given up.
-    package private(set) var isLive = false
-    /// Blocks that are out: begun, and not returned.
-    package private(set) var out: Int32 = 0
+    private var flags = Flags()
+    /// Blocks that are out: begun, and not returned. One, or none: an attempt begins when the one before has left.
+    package private(set) var out: UInt8 = 0
     package private(set) var attempt: Int32 = 0
     package private(set) var runs: Int32 = 0
     package private(set) var pending: Int32 = 0
+
+    /// In one byte: there are many operations.
+    private struct Flags: OptionSet {
+        let rawValue: UInt8
+        static let isGateClosed = Flags(rawValue: 1)
+        static let isPosted = Flags(rawValue: 2)
+        static let isPaused = Flags(rawValue: 4)
+        static let isAwakening = Flags(rawValue: 8)
+        static let isHeldBack = Flags(rawValue: 16)
+        static let isLive = Flags(rawValue: 32)
+    }
+
+    private subscript(flag: Flags) -> Bool {
+        get { flags.contains(flag) }
+        set { if newValue { flags.insert(flag) } else { flags.remove(flag) } }
+    }
+
+    /// Its own gate. Those above it are not its business.
+    package private(set) var isGateClosed: Bool {
+        get { self[.isGateClosed] }
+        set { self[.isGateClosed] = newValue }
+    }
+    package private(set) var isPosted: Bool {
+        get { self[.isPosted] }
+        set { self[.isPosted] = newValue }
+    }
+    /// Delayed: the pause is not over.
+    package private(set) var isPaused: Bool {
+        get { self[.isPaused] }
+        set { self[.isPaused] = newValue }
+    }
+    /// Delayed: goes on without its block, with the children it has.
+    package private(set) var isAwakening: Bool {
+        get { self[.isAwakening] }
+        set { self[.isAwakening] = newValue }
+    }
+    /// Delayed: begins when the composite around it does.
+    package private(set) var isHeldBack: Bool {
+        get { self[.isHeldBack] }
+        set { self[.isHeldBack] = newValue }
+    }
+    /// The attempt has begun, and neither ended nor been given up.
+    package private(set) var isLive: Bool {
+        get { self[.isLive] }
+        set { self[.isLive] = newValue }
+    }
 
     package var isDecided: Bool { phase >= .ending }
     package var isTerminal: Bool { phase > .ending }

@@ -159,7 +159,27 @@ public struct COOperationResolver: Sendable {
     let retryIf: (@Sendable (Cause) -> Bool)?
     let fallback: (@Sendable (AnyOperation) -> Void)?
 
+    // Disfavored: a closure that trails alone is the fallback.
     /// Creates a resolver.
+    ///
+    /// - Parameter retryIf: whether a cause is worth another attempt; called like a handler.
+    /// - Precondition: `maxAttempts` is greater than 0.
+    @_disfavoredOverload
+    public init(
+        maxAttempts: Int = 10, backoff: Backoff = .none, redo: Redo = .awake,
+        clock: any Clock<Duration> = ContinuousClock(), retryIf: (@Sendable (Cause) -> Bool)? = nil
+    ) {
+        self.init(
+            maxAttempts: maxAttempts, backoff: backoff, redo: redo, clock: clock, retryIf: retryIf,
+            fallback: nil)
+    }
+
+    // The fallback has no default value, or the closure would be `retryIf`.
+    /// Creates a resolver with a fallback, which a closure that trails alone is.
+    ///
+    /// ```swift
+    /// COOperationResolver(maxAttempts: 3) { operation in operation.cancel() }
+    /// ```
     ///
     /// - Parameters:
     ///   - retryIf: whether a cause is worth another attempt; called like a handler.
@@ -169,7 +189,7 @@ public struct COOperationResolver: Sendable {
     public init(
         maxAttempts: Int = 10, backoff: Backoff = .none, redo: Redo = .awake,
         clock: any Clock<Duration> = ContinuousClock(), retryIf: (@Sendable (Cause) -> Bool)? = nil,
-        fallback: (@Sendable (AnyOperation) -> Void)? = nil
+        fallback: (@Sendable (AnyOperation) -> Void)?
     ) {
         if maxAttempts < 1 { fatalError("COOperationResolver: \(maxAttempts) attempts are too few") }
         if case .exponential(_, let factor, _, let jitter) = backoff,

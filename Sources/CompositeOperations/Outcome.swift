@@ -139,7 +139,7 @@ public enum OperationState: Hashable, Sendable {
     public var isTerminal: Bool { self == .finished || self == .failed || self == .cancelled }
 }
 
-/// Why a composite did not accept a child.
+/// Why a composite did not accept a child, or an operation could not be started.
 public enum RegistrationError: Error, Hashable, Sendable {
     /// The composite's outcome is decided.
     case ended
@@ -149,8 +149,10 @@ public enum RegistrationError: Error, Hashable, Sendable {
     case stale
     /// The child has been started.
     case alreadyStarted
-    /// The child belongs to a composite.
+    /// The operation belongs to a composite.
     case hasParent
+    /// The operation has nothing to run.
+    case hasNoBlock
     /// `using:` names no earlier step of the same cascade.
     case notAnEarlierStep
 }

@@ -30,14 +30,28 @@ final class Waiter: ExecutionTarget {
     }
 
     /// The outcome is there.
-    func wake() { signal { $0.isOver = true } }
+    ///
+    /// A turn that nobody will take any more goes: it holds the operation, which holds its waiter.
+    func wake() {
+        let rest = signal { state in
+            state.isOver = true
+            defer { state.work = [] }
+            return state.work
+        }
+        for piece in rest { piece.run() }  // which does nothing
+    }
 
     /// A turn. The destination's own thread would wait for itself: so it takes the turn here.
     ///
     /// Where nobody waits, as with a child, which its composite starts, the built-in scheduler takes it.
     func submit(_ work: COQueues.Work) {
         if isInline.load(ordering: .relaxed) {
-            signal { $0.work.append(work) }
+            let isTooLate = signal { state in
+                if state.isOver { return true }
+                state.work.append(work)
+                return false
+            }
+            if isTooLate { work.run() }  // as in `wake`
         } else {
             (destination ?? Scheduler.shared).submit(work)
         }
@@ -53,16 +67,18 @@ final class Waiter: ExecutionTarget {
 
     var isCurrent: Bool { false }
 
-    private func signal(_ change: (inout State) -> Void) {
-        let sleepsInMainQueue = state.withLock { state -> Bool? in
-            change(&state)
-            guard state.isArmed else { return nil }
+    private func signal<Answer>(_ change: (inout State) -> Answer) -> Answer {
+        let (answer, sleepsInMainQueue) = state.withLock { state -> (Answer, Bool?) in
+            let answer = change(&state)
+            guard state.isArmed else { return (answer, nil) }
             state.isArmed = false
             state.isUnseen = state.servesMainQueue == true
-            return state.isUnseen
+            return (answer, state.isUnseen)
         }
-        guard let sleepsInMainQueue else { return }
-        if sleepsInMainQueue { MainQueue.wake(self) } else { counter.leave() }
+        if let sleepsInMainQueue {
+            if sleepsInMainQueue { MainQueue.wake(self) } else { counter.leave() }
+        }
+        return answer
     }
 
     /// See ``MainQueue``.

@@ -1,9 +1,9 @@
-// WordLock.swift - a lock of one word, small enough to be a part of every operation.
+// WordLock.swift - a lock of one byte, small enough to be a part of every operation.
 //
 // Invariants:
-//   I1  the word is 0 when the lock is free, 1 when it is held, 2 when it is held and somebody may sleep.
-//   I2  who sleeps has made the word 2 before, and looks at it again under the bucket's mutex; who wakes takes
-//       that mutex after it has made the word 0. So no wake-up is lost.
+//   I1  the byte is 0 when the lock is free, 1 when it is held, 2 when it is held and somebody may sleep.
+//   I2  who sleeps has made the byte 2 before, and looks at it again under the bucket's mutex; who wakes takes
+//       that mutex after it has made the byte 0. So no wake-up is lost.
 //
 // Orderings:
 //   P1  unlock (release) -> lock (acquire): what was done under the lock is visible to the next one under it.
@@ -19,7 +19,7 @@ internal import Synchronization
 
 /// A lock that is not recursive. No code of a user runs under it.
 struct WordLock: ~Copyable, Sendable {
-    private let word = Atomic<UInt32>(0)
+    private let word = Atomic<UInt8>(0)
 
     /// - Parameter key: the same for each call on this lock; others may have it too.
     @inline(__always)

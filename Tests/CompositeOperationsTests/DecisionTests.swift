@@ -6,7 +6,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit)) struct DecisionTests {
+@Suite(.watched(testLimit), .leavesNothing) struct DecisionTests {
     /// A composite whose handler lies in a mailbox until the test runs it, and its children.
     private struct Case {
         let composite: CompositeOperation<Void>
@@ -271,6 +271,7 @@ import Testing
         made.first.finish()
         made.second.finish()
         #expect(await made.composite.outcome.isFinished)
+        await made.runHandlersToTheEnd()
 
         let other = try await makeCase(false) { composite in
             let hold = composite.deferDecision()
@@ -281,7 +282,7 @@ import Testing
         #expect(!other.composite.isEnded)
         held.withLock { $0 = nil }
         #expect(other.composite.isCancelled)
-        _ = await other.composite.outcome
+        await other.runHandlersToTheEnd()
     }
 
     @Test func `a resolver that a handler uses may ask, and its fallback may decide`() async throws {
@@ -321,6 +322,7 @@ import Testing
         #expect(made.composite.resolve(using: COOperationResolver(maxAttempts: 1)))
         #expect(made.composite.isCancelled)
         #expect(await made.composite.outcome.reason?.kind == .exhausted)
+        await made.runHandlersToTheEnd()
     }
 
     // MARK: G4

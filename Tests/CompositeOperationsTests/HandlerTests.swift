@@ -9,7 +9,7 @@ import Scheduling
 import Synchronization
 import Testing
 
-@Suite(.watched(testLimit)) struct HandlerTests {
+@Suite(.watched(testLimit), .leavesNothing) struct HandlerTests {
     // MARK: G5
 
     @Test func `when a handler of an end runs, the operation and all below it have ended`() async {
@@ -33,6 +33,7 @@ import Testing
             }
             await root.expectEnd()
             await isOver.opened()
+            root.forgetObservers()
             #expect(violations.entries.isEmpty, "\(violations.entries)")
         }
     }
@@ -269,6 +270,7 @@ import Testing
                 return root.operation?.isEnded ?? false
             }
             #expect(isOver, "\(root.operation?.tree ?? "")")
+            root.forgetObservers()
         }
     }
 

@@ -9,7 +9,7 @@ import Scheduling
 import Synchronization
 import Testing
 
-@Suite(.watched(testLimit)) struct InterfaceTests {
+@Suite(.watched(testLimit), .leavesNothing) struct InterfaceTests {
     // MARK: Four forms of `operation`
 
     @Test func `at the top level: a token block, with a value, by returning, asynchronously`() async throws {
@@ -379,8 +379,26 @@ import Testing
         #expect(await cancelled.outcome.reason?.kind == .taskCancelled)
         await #expect(throws: CancelReason.self) { try await running.value }
         let hasNoBlock = COOperation<Int>()
-        await #expect(throws: RegistrationError.self) { try await hasNoBlock.run() }
+        await #expect(throws: RegistrationError.hasNoBlock) { try await hasNoBlock.run() }
         #expect(hasNoBlock.state == .ready)
+        let hasNoRegistration = COCascade<Int>()
+        await #expect(throws: RegistrationError.hasNoBlock) { try await hasNoRegistration.run() }
+        #expect(hasNoRegistration.state == .ready)
+    }
+
+    @Test func `to run a child whose turn has not come is refused as what it is`() async throws {
+        let tokens = Mail<COOperation<Void>.Attempt>()
+        let waiting = Mail<COOperation<Int>>()
+        let cascade = cascadeOperation { cascade in
+            cascade.operation { tokens.send($0) }
+            waiting.send(cascade.operation { 1 })
+        }
+        let (first, second) = (await tokens.next(), await waiting.next())
+        await #expect(throws: RegistrationError.hasParent) { try await second.run() }
+        #expect(second.state == .ready)
+        first.finish()
+        #expect(try await second.value == 1)
+        try await cascade.value
     }
 
     @Test func `many tasks and threads that ask are all told, once each`() async throws {
@@ -749,6 +767,17 @@ import Testing
             COQueues.onDiagnostic(nil)
             one.cancel()
             try #require(told.entries.count == 3)
+        }
+    }
+
+    @Test func `the sink is told of what is done and should not be, in other words than of a refusal`() async
+    {
+        await #expect(processExitsWith: .success) {
+            func wait() -> Bool { COSyncOperation<Void> { $0.finish() }.start() }
+            let told = Log<COQueues.Diagnostic>()
+            COQueues.onDiagnostic { told.add($0) }
+            try #require(wait())
+            try #require(told.entries.map(\.message) == ["a sync operation blocks a thread of a task"])
         }
     }
 }

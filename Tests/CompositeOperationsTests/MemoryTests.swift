@@ -1,6 +1,7 @@
 // MemoryTests - what is kept, by whom, and for how long (G37, G38).
 
 import CompositeOperations
+import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
 import Testing
@@ -28,7 +29,7 @@ private struct Gone {
     var left: Int { all.withLock { $0.filter { $0.object != nil }.count } }
 }
 
-@Suite(.watched(testLimit)) struct MemoryTests {
+@Suite(.watched(testLimit), .leavesNothing) struct MemoryTests {
     /// Ways in which an operation comes to its end.
     private enum End: CaseIterable {
         case finished, failed, cancelled, unstarted, threw, rerun, paused, resolved
@@ -126,7 +127,9 @@ private struct Gone {
             leaf.suspend()
             let dependent = COOperation<Void> { $0.finish() }
             dependent.addDependency(leaf)
-            for one in [leaf, group, dependent] as [AnyOperation] { gone.watch(one) }
+            let queued = COOperation<Void>(on: COOperationQueue()) { $0.finish() }
+            queued.suspend()
+            for one in [leaf, group, dependent, queued] as [AnyOperation] { gone.watch(one) }
         }
         make()
         #expect(gone.left == 0 && released.value == 1 && told.value == 0)
@@ -251,6 +254,66 @@ private struct Gone {
                 for _ in 0..<3 { $0.operation(on: target) {} }
             }
             _ = await group.outcome
+            await queue.idle()
+        }
+        await make()
+        #expect(await eventually { gone.left == 0 })
+    }
+
+    @Test func `an ended composite that keeps its block keeps no child`() async throws {
+        let gone = Gone()
+        let group = COTransaction<Int>(options: OperationOptions(keepsBlock: true)) { group in
+            let child = group.operation { 1 }
+            gone.watch(child)
+            return .value(of: child)
+        }
+        #expect(try await group.run() == 1)
+        #expect(await eventually { gone.left == 0 })
+        #expect(try await group.copy().run() == 1)
+        #expect(await eventually { gone.left == 0 })
+        withExtendedLifetime(group) {}
+    }
+
+    @Test
+    func `a sync operation that ends while its turn is on its way to the thread that waits leaves nothing`()
+        async throws
+    {
+        /// Does something before it runs the first piece of work.
+        final class Interposed: ExecutionTarget {
+            private let before = Locked<(@Sendable () -> Void)?>(nil)
+            var isCurrent: Bool { false }
+            func interpose(_ body: @escaping @Sendable () -> Void) { before.withLock { $0 = body } }
+            func submit(_ work: COQueues.Work) {
+                let body = before.withLock { before in
+                    defer { before = nil }
+                    return before
+                }
+                body?()
+                work.run()
+            }
+        }
+        let gone = Gone()
+        func make() async {
+            let (queue, target, hasReturned) = (COOperationQueue(runningLimit: 1), Interposed(), Gate())
+            let blocker = COOperation<Void>(on: queue)
+            let first = COOperation<Void>(on: target) { $0.finish() }
+            let sync = COSyncOperation<Void> { $0.finish() }
+            gone.watch(sync)
+            blocker.run { _ in }
+            #expect(queue.add(first))
+            elsewhere.async { [sync] in
+                _ = queue.add(sync)
+                hasReturned.open()
+            }
+            #expect(await eventually { queue.pendingOperations.count == 2 })
+            // Both turns are taken at once; while the first one is sent, the second operation ends, and its thread leaves.
+            target.interpose { [unowned sync] in
+                sync.cancel()
+                hasReturned.wait()
+            }
+            await aside { queue.runningLimit = nil }
+            #expect(await first.outcome.isFinished && sync.isCancelled && sync.numberOfRuns == 0)
+            blocker.finish()
             await queue.idle()
         }
         await make()

@@ -5,7 +5,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit)) struct QueueRegressions {
+@Suite(.watched(testLimit), .leavesNothing) struct QueueRegressions {
     @Test(arguments: [true, false])
     func `R3: a round gives one notice, with children pending in a queue or not`(
         isQueued: Bool
@@ -40,6 +40,26 @@ import Testing
             await queue.idle()
             #expect(queue.operationCount == 0)
         }
+    }
+
+    @Test func `an operation that is not started is in no queue, whatever is done with its gate`()
+        async throws
+    {
+        let queue = COOperationQueue(runningLimit: 1)
+        let one = COOperation<Int>(on: queue) { $0.finish(1) }
+        let other = COOperation<Int>(on: queue) { $0.finish(2) }
+        for operation in [one, other] {
+            #expect(operation.suspend())
+            #expect(queue.operationCount == 0)
+        }
+        await queue.idle()
+        #expect(queue.add(one))
+        #expect(queue.operationCount == 1)
+        let cascade = cascadeOperation { cascade in .value(of: try cascade.add(other)) }
+        #expect(one.resume() && other.resume())
+        #expect(try await one.value == 1)
+        #expect(try await cascade.value == 2)
+        await queue.idle()
     }
 
     @Test func `R4: a composite in a queue of one slot completes, however deep`() async {

@@ -6,7 +6,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit)) struct QueueTests {
+@Suite(.watched(testLimit), .leavesNothing) struct QueueTests {
     // MARK: G32
 
     /// A queue whose only slot is taken until `opened`.
@@ -199,7 +199,7 @@ import Testing
             while left > 0 {
                 // As many as fit begin, without anything else happening.
                 while live.count < min(limit, left) { live.append(await tokens.next()) }
-                // A block that has told of itself, and whose operation is finished, may still be out.
+                // The block of one that was finished may still be out.
                 #expect(await eventually { queue.runningOperations.count == min(limit, left) })
                 #expect(queue.pendingOperations.count == left - min(limit, left))
                 live.removeFirst().finish()

@@ -8,7 +8,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit)) struct RedoAttackTests {
+@Suite(.watched(testLimit), .leavesNothing) struct RedoAttackTests {
     // MARK: Resolvers
 
     @Test func `a decision handler may leave the decision to a resolver that asks first`() async {
@@ -218,10 +218,11 @@ import Testing
         let isRegistering = Gate()
         let goOn = Gate()
         let hasReturned = Gate()
+        let outerHasReturned = Gate()
         let runs = [Count(), Count()]
         let hold = Locked<DecisionHold?>(nil)
         let isDeciding = Gate()
-        let outer = transactionalOperation { group in
+        let outer = transactionalOperation(on: Relay { outerHasReturned.open() }) { group in
             group.cascadeOperation(on: Relay { hasReturned.open() }) { cascade in
                 cascade.operation { _ = runs[0].add() }
                 isRegistering.open()
@@ -239,6 +240,7 @@ import Testing
         await waitElsewhere(isDeciding)
         goOn.open()  // its second registration is refused
         await waitElsewhere(hasReturned)
+        await waitElsewhere(outerHasReturned)  // or the outer one is rerun, too
         #expect(outer.awake())
         #expect(await outer.outcome.isFinished)
         #expect(runs.map(\.value) == [1, 1])

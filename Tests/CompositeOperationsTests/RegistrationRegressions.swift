@@ -7,7 +7,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit)) struct RegistrationRegressions {
+@Suite(.watched(testLimit), .leavesNothing) struct RegistrationRegressions {
     /// Both kinds of composites, with the same block.
     @discardableResult
     static func composite(
@@ -277,8 +277,8 @@ import Testing
             let scopes = Log<TransactionScope>()
             let groups = (0..<2).map { _ in
                 transactionalOperation { group in
-                    scopes.add(group)
                     group.operation { _ in }
+                    scopes.add(group)
                 }
             }
             #expect(await eventually { scopes.entries.count == 2 })

@@ -5,7 +5,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit)) struct ResolverRegressions {
+@Suite(.watched(testLimit), .leavesNothing) struct ResolverRegressions {
     @Test func `R20: prepared, and started without handlers: a child's cancel is the outcome`() async {
         let group = COTransaction<Void>()
         group.operation = { group in
@@ -37,6 +37,32 @@ import Testing
         await elsewhere.waits(for: isOver)
         #expect(told.entries == ["completion"])
         #expect(one.numberOfRuns == 3)
+    }
+
+    @Test func `a closure that trails alone is a resolver's fallback, with or without retryIf`() async {
+        let told = Log<String>()
+        let resolvers = [
+            COOperationResolver(maxAttempts: 3) { _ in told.add("fallback") },
+            COOperationResolver(maxAttempts: 3, redo: .rerun) { operation in
+                told.add("fallback")
+                operation.cancel(CancelReason(.removed))
+            },
+            COOperationResolver(retryIf: { _ in false }) { _ in told.add("fallback") },
+            COOperationResolver(maxAttempts: 3) { cause in
+                cause.child == nil
+            } fallback: { _ in
+                told.add("fallback")
+            },
+            COOperationResolver(maxAttempts: 3, retryIf: { $0.child == nil }),
+        ]
+        for (index, resolver) in resolvers.enumerated() {
+            let one = operation(options: OperationOptions(resolver: resolver)) { attempt in
+                attempt.fail(TestError())
+            }
+            #expect(await one.outcome.isFailed == (index != 1))
+            #expect(one.attempt == (index == 2 ? 1 : 3))
+            #expect(told.entries.count == min(index + 1, 4))
+        }
     }
 
     @Test(arguments: ["cancel", "finish"]) func `R22: an end during a resolver's pause stays an end`(

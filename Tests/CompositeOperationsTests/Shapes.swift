@@ -248,6 +248,23 @@ final class Node: Sendable {
         }
     }
 
+    /// Lets those go who were told to look on: they refer to the nodes that they look at.
+    func forgetObservers() {
+        for node in all {
+            let former = (
+                node.onEach.withLock { onEach in
+                    defer { onEach = { _ in } }
+                    return onEach
+                },
+                node.onCompletion.withLock { onCompletion in
+                    defer { onCompletion = {} }
+                    return onCompletion
+                }
+            )
+            withExtendedLifetime(former) {}
+        }
+    }
+
     // MARK: Checking
 
     /// When it has ended: that every operation of the tree has, once, and was told so.

@@ -36,6 +36,14 @@ final class Log<Entry: Sendable>: Sendable {
     private let storage = Locked<[Entry]>([])
     var entries: [Entry] { storage.withLock { $0 } }
     func add(_ entry: Entry) { storage.withLock { $0.append(entry) } }
+    /// For entries that refer to the log.
+    func removeAll() {
+        let former = storage.withLock { entries in
+            defer { entries = [] }
+            return entries
+        }
+        withExtendedLifetime(former) {}
+    }
 }
 
 /// A count with an identity.

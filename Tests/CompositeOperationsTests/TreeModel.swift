@@ -85,7 +85,8 @@ private struct LeftToChance: Error {}
 /// What is known of an operation while the plan is gone through.
 private final class Modelled {
     let node: TreePlan.Node
-    let parent: Modelled?
+    /// Held by the evaluation, as all of them are.
+    weak let parent: Modelled?
     var attempt = 0
     var runs = 0
     var decisions = 0

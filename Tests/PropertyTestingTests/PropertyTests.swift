@@ -83,6 +83,26 @@ import Testing
         #expect(runs.withLock { $0 } == 30)
     }
 
+    @Test func `what a property should cover is judged where five cases of it are expected`() async {
+        func hold(_ cases: Int, _ percent: Int, above least: Int) async {
+            await forAll(
+                .int(in: 0...99), cases: cases, covering: [.cover(percent, "large") { $0 >= least }]
+            ) { _ in }
+        }
+        for (cases, percent) in [(10, 50), (100, 5), (500, 1)] {
+            await withKnownIssue {
+                await hold(cases, percent, above: 100)
+            } matching: { issue in
+                "\(issue)".contains("Only 0 % of the cases are 'large'; at least \(percent) % should be.")
+            }
+            await hold(cases, percent, above: 0)
+        }
+        // Too few, and enough of many.
+        await hold(9, 50, above: 100)
+        await hold(1_000, 40, above: 50)
+        await withKnownIssue { await hold(1_000, 60, above: 50) }
+    }
+
     @Test func `frequency, oneOf, element, optional, bool and zip stay in their bounds`() async {
         let generator = Generator<(Int, Bool?)>.zip(
             .frequency([(1, .element(of: [1, 2])), (3, .oneOf([.int(in: 5...6), .int(in: 8...9)]))]),

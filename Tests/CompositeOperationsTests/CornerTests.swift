@@ -106,6 +106,32 @@ private final class StubbornClock: Clock, Sendable {
         #expect(second.numberOfRuns == 1)
     }
 
+    @Test func `children that finish by hand just as they are added are refused, or counted`() async {
+        let (scopes, tokens) = (Mail<TransactionScope>(), Mail<COOperation<Void>.Attempt>())
+        let group = transactionalOperation { group in
+            group.operation { tokens.send($0) }
+            scopes.send(group)
+        }
+        let (scope, token) = (await scopes.next(), await tokens.next())
+        let all = (0..<scaled(20_000)).map { _ in COOperation<Void>() }
+        let arrived = Count()
+        _ = await race(2) { thread in
+            for (index, child) in all.enumerated() {
+                arrived.add()
+                while arrived.value < 2 * (index + 1) { sched_yield() }
+                if thread == 0 {
+                    _ = try? scope.add(child)
+                } else {
+                    for _ in 0..<index % 100 { _ = arrived.value }  // now nearer to it, now farther
+                    child.finish()
+                }
+            }
+        }
+        token.finish()
+        #expect(await group.outcome.isFinished)
+        #expect(all.allSatisfy { $0.isEnded })
+    }
+
     // MARK: Decisions
 
     @Test func `a block that returns while a decision is open completes nothing`() async {
@@ -513,8 +539,9 @@ private final class StubbornClock: Clock, Sendable {
                 one.finish(index)
             }
         }
-        for one in all {
+        for (index, one) in all.enumerated() {
             waits.add()
+            for _ in 0..<index % 100 { _ = waits.value }  // now nearer to it, now farther
             #expect(await one.outcome.isFinished)
         }
     }
@@ -969,6 +996,15 @@ private final class StubbornClock: Clock, Sendable {
         }
         #expect(await group.outcome.isFinished)
         #expect(most.withLock { $0 } == 1)
+    }
+
+    @Test func `a queue gives its target to what was made where another one is the default`() async throws {
+        let lane = try SerialLane()
+        let one = COQueues.withDefaultQueue(elsewhere) {
+            COOperation<Bool> { $0.finish(lane.isCurrent) }
+        }
+        #expect(COOperationQueue(on: lane).add(one))
+        #expect(try await one.value)
     }
 
     @Test func `children without a target run where the queue of their composite says`() async throws {

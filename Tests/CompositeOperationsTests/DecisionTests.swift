@@ -33,9 +33,7 @@ import Testing
     ) async throws -> Case {
         let (mailbox, log, leaves) = (Mailbox(), Log<String>(), Locked<[COOperation<Void>]>([]))
         let options = OperationOptions(handlerTarget: mailbox)
-        // Until its block has returned, it cannot be awoken, only be rerun.
-        let hasReturned = Gate()
-        let target = Relay { hasReturned.open() }
+        let queue = COOperationQueue()
         let register: @Sendable (any CompositeScope) -> Void = { scope in
             leaves.withLock { leaves in
                 leaves = []
@@ -51,7 +49,7 @@ import Testing
         }
         let composite: CompositeOperation<Void> =
             if isCascade {
-                cascadeOperation(on: target, options: options) {
+                cascadeOperation(on: queue, options: options) {
                     nested($0)
                 } completion: {
                     log.add("completed")
@@ -60,7 +58,7 @@ import Testing
                     decide(composite)
                 }
             } else {
-                transactionalOperation(on: target, options: options) {
+                transactionalOperation(on: queue, options: options) {
                     nested($0)
                 } completion: {
                     log.add("completed")
@@ -70,8 +68,9 @@ import Testing
                 }
             }
         composite.onOutcome { outcome in log.add(outcome.isFinished ? "finished" : "ended") }
-        await hasReturned.opened()
         #expect(await eventually { leaves.withLock { $0.count == 2 && $0[0].isExecuting } })
+        // Each block has returned: what awakes before that runs the block again.
+        #expect(await eventually { queue.waitingComposites.count == depth + 1 })
         let found = leaves.withLock { $0 }
         return Case(composite: composite, mailbox: mailbox, log: log, first: found[0], second: found[1])
     }

@@ -35,6 +35,7 @@ private enum Event {
     case start, post, refusal, leave, childBegins, childLeaves, settle, ask, begin, suspend, resume, openAtEnd
     case turn(gateIsOpen: Bool)
     case decide(Machine.End, Who)
+    /// The block returns, which finishes the attempt, in one step.
     case leaveFinished(Who)
     case redo(Machine.Redo, paused: Bool, Who)
     case reawaken(Machine.Redo)
@@ -56,8 +57,8 @@ private let events: Generator<Event> = {
     return .frequency(
         single.map { (weight: $0.0, generator: .element(of: [$0.1])) } + [
             (6, Generator.bool.map { .turn(gateIsOpen: !$0) }),
-            (2, Generator.zip(end, who).map { .decide($0, $1) }),
-            (1, who.map { .leaveFinished($0) }),
+            (3, Generator.zip(end, who).map { .decide($0, $1) }),
+            (2, who.map { .leaveFinished($0) }),
             (4, Generator.zip(how, .zip(.bool, who)).map { .redo($0, paused: $1.0, $1.1) }),
             (3, how.map { .reawaken($0) }),
             (3, who.map { .pauseIsOver($0) }),
@@ -308,6 +309,7 @@ private struct Trial {
         case .begin:
             let answer = machine.begin()
             #expect(answer == (phase == .ready || (phase == .delayed && before.isHeldBack)))
+            #expect(!answer || !machine.isHeldBack)
             return answer
 
         case .pauseIsOver(let who):
@@ -422,6 +424,36 @@ private struct Trial {
             try trial.apply(.decide(value.1.1, .current))
             #expect(trial.machine.end == value.1.0)
         }
+    }
+
+    /// Random events seldom come just then.
+    @Test func `what belongs to an attempt that is over ends nothing: token, pause, and return of a block`() {
+        var machine = OperationMachine()
+        _ = machine.start()
+        machine.post()
+        expect(machine.turn(gateIsOpen: true) == .begins)
+        expect(machine.ask())
+        expect(machine.decide(.finished, number: 1) == nil, "a decision is open: the attempt is over")
+        expect(machine.canEnd(nil) && !machine.canEnd(1))
+
+        expect(machine.redo(.rerun, paused: true, number: 1) == 1)
+        machine.leave()
+        expect(machine.letGo(2))
+        expect(!machine.pauseIsOver(number: 1) && machine.isPaused)
+        expect(machine.decide(.finished, number: 1) == nil)
+        expect(machine.pauseIsOver(number: 2))
+        expect(machine.proceed(gateIsOpen: true) == .queued)
+
+        machine.post()
+        expect(machine.turn(gateIsOpen: true) == .begins)
+        expect(!machine.leaveFinished(number: 1) && machine.phase == .executing)
+        _ = machine.suspend()
+        expect(!machine.leaveFinished(number: 2), "its gate has to be opened, and that to be told")
+        _ = machine.resume()
+        _ = machine.hold()  // something else is below
+        expect(!machine.leaveFinished(number: 2))
+        _ = machine.letGo()
+        expect(machine.leaveFinished(number: 2) && machine.isTerminal && machine.isQuiescent)
     }
 
     /// What waits behind a pause, a gate and old blocks goes on exactly when the last of them is gone.

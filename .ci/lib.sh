@@ -9,8 +9,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 export SWIFT_BACKTRACE=enable=no
 
 export LC_ALL=C.UTF-8 # columns are characters, not bytes
-# Hangs are found, a little later: the machine may be busy, and all tests of a run begin at once.
-export WATCHDOG_SCALE=${WATCHDOG_SCALE:-3}
 
 step=$(basename "$0" .sh)
 readonly step

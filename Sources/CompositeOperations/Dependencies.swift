@@ -57,15 +57,25 @@ extension AnyOperation {
     }
 
     /// One of those that it waits for has ended. Under no lock.
-    final func dependencyEnded() {
-        change { effects in
-            guard let extras else { return }
-            extras.unmetDependencies -= 1
-            if extras.unmetDependencies == 0 {
-                extras.dependencies = []
-                if machine.phase == .queued { becameDue(&effects) }
-            }
+    final func dependencyEnded() { change { effects in if dependencyIsMet() { becameDue(&effects) } } }
+
+    /// One of those that it waits for has gone, on whatever thread, and with whatever lock of a user's held.
+    final func dependencyHasGone() {
+        guard look({ dependencyIsMet() }) else { return }
+        COQueues.run(on: nil) { [self] in
+            change { effects in if machine.phase == .queued { becameDue(&effects) } }
         }
+    }
+
+    /// Under the lock.
+    ///
+    /// - Returns: whether it waits for its turn, and for no other one any more.
+    private final func dependencyIsMet() -> Bool {
+        guard let extras else { return false }
+        extras.unmetDependencies -= 1
+        guard extras.unmetDependencies == 0 else { return false }
+        extras.dependencies = []
+        return machine.phase == .queued
     }
 }
 

@@ -169,8 +169,7 @@ final class Extras {
                 rest += extras.dependents
                 extras.dependents = []
             } else {
-                // Elsewhere: whoever lets an operation go may hold a lock.
-                COQueues.run(on: nil) { [next] in next.dependencyEnded() }
+                next.dependencyHasGone()
             }
         }
     }

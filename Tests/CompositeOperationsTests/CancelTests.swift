@@ -6,7 +6,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit), .leavesNothing) struct CancelTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct CancelTests {
     // MARK: G9
 
     private enum Moment: CaseIterable {

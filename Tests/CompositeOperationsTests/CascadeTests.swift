@@ -6,7 +6,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit), .leavesNothing) struct CascadeTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct CascadeTests {
     /// Without a lock: a cascade alone orders those who use it, and ThreadSanitizer sees whether it does.
     private final class Unguarded: @unchecked Sendable {
         // Unchecked: that is what is tested.

@@ -102,7 +102,7 @@ private struct Trial {
     }
 }
 
-@Suite(.watched(testLimit), .leavesNothing) struct ChildOrderTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct ChildOrderTests {
     @Test func `a cascade starts each child after those before it, once per attempt, and forgets none`() async
     {
         await forAll(events.array(count: 0...80), cases: scaled(3_000)) { events in

@@ -7,7 +7,7 @@ import PropertyTestingSupport
 import Scheduling
 import Testing
 
-@Suite(.watched(testLimit), .leavesNothing) struct CopyRegressions {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct CopyRegressions {
     private static let keeping = OperationOptions(name: "kept", keepsBlock: true)
 
     @Test func `R55: a copy of a used operation is ready, has no attempt, and runs its block once`()

@@ -6,7 +6,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit), .leavesNothing) struct DecisionTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct DecisionTests {
     /// A composite whose handler lies in a mailbox until the test runs it, and its children.
     private struct Case {
         let composite: CompositeOperation<Void>

@@ -8,7 +8,7 @@ import PropertyTestingSupport
 import Scheduling
 import Testing
 
-@Suite(.watched(testLimit), .leavesNothing) struct DefaultQueueRegressions {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct DefaultQueueRegressions {
     @Test func `R45: many threads set and read the default queue, and make operations meanwhile`() async {
         await #expect(processExitsWith: .success) {
             let targets = (0..<4).map { _ in CountingTarget(to: elsewhere) }

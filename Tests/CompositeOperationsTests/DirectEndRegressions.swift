@@ -5,7 +5,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit), .leavesNothing) struct DirectEndRegressions {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct DirectEndRegressions {
     @Test func `R1: a direct cancel of a composite calls its handler, and gives an outcome`() async {
         let calls = Log<String>()
         let notice = Gate()

@@ -42,7 +42,7 @@ private struct Unreachable: Error {}
 
 // MARK: The examples
 
-@Suite(.watched(testLimit), .leavesNothing) struct DocumentationExamples {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct DocumentationExamples {
     let log = Log<String>()
 
     @Test func `overview`() async throws {

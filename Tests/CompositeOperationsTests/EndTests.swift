@@ -8,7 +8,7 @@ import PropertyTestingSupport
 import Synchronization
 import Testing
 
-@Suite(.watched(testLimit), .leavesNothing) struct EndTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct EndTests {
     // MARK: G1, G2
 
     @Test func `each operation of a tree ends once, after all below it`() async {

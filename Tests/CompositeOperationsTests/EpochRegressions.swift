@@ -5,7 +5,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit), .leavesNothing) struct EpochRegressions {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct EpochRegressions {
     @Test func `R26: a late end of an attempt leaves the next one alone`() async {
         let tokens = Log<COOperation<Int>.Attempt>()
         let one = operation(returning: Int.self) { attempt in

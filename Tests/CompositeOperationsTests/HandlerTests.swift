@@ -9,7 +9,7 @@ import Scheduling
 import Synchronization
 import Testing
 
-@Suite(.watched(testLimit), .leavesNothing) struct HandlerTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct HandlerTests {
     // MARK: G5
 
     @Test func `when a handler of an end runs, the operation and all below it have ended`() async {

@@ -22,7 +22,7 @@ private struct Wide: Sendable, Equatable {
 
 private struct Nothing: Sendable, Equatable {}
 
-@Suite(.watched(testLimit), .leavesNothing) struct HotPathTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct HotPathTests {
     // MARK: The turn in hand
 
     /// A cascade of two steps. The first one captures an object, and what is done when that goes is told the second.
@@ -58,7 +58,7 @@ private struct Nothing: Sendable, Equatable {}
             let answers = Log<Bool>()
             let done = Gate()
             let cascade = farewell(secondOn: target) { _, step in
-                answers.add(step.wait(timeout: .seconds(20)) != nil)
+                answers.add(step.wait(timeout: testLimit * 0.5) != nil)
                 done.open()
             }
             #expect(try await cascade.value == 2)

@@ -9,7 +9,7 @@ import Scheduling
 import Synchronization
 import Testing
 
-@Suite(.watched(testLimit), .leavesNothing) struct InterfaceTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct InterfaceTests {
     // MARK: Four forms of `operation`
 
     @Test func `at the top level: a token block, with a value, by returning, asynchronously`() async throws {

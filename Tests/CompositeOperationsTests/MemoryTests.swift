@@ -29,7 +29,7 @@ private struct Gone {
     var left: Int { all.withLock { $0.filter { $0.object != nil }.count } }
 }
 
-@Suite(.watched(testLimit), .leavesNothing) struct MemoryTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct MemoryTests {
     /// Ways in which an operation comes to its end.
     private enum End: CaseIterable {
         case finished, failed, cancelled, unstarted, threw, rerun, paused, resolved

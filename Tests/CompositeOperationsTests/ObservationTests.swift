@@ -55,7 +55,7 @@ private func check(_ seen: [Transition], of operation: AnyOperation) {
     }
 }
 
-@Suite(.watched(testLimit), .leavesNothing) struct ObservationTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct ObservationTests {
     // MARK: G39
 
     @Test func `an observer sees each state of an operation, from the one it finds to the terminal one`()

@@ -14,7 +14,7 @@ extension AnyOperation {
     fileprivate func fail(_ error: any Error) -> Absent { Absent() }
 }
 
-@Suite(.watched(testLimit), .leavesNothing) struct OldReleaseTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct OldReleaseTests {
     @Test func `cancel while suspended counts`() async throws {
         let runs = Count()
         let tokens = Mail<COOperation<Void>.Attempt>()

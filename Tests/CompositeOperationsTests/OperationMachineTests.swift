@@ -367,7 +367,7 @@ private struct Trial {
     }
 }
 
-@Suite(.watched(testLimit), .leavesNothing) struct OperationMachineTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct OperationMachineTests {
     @Test func `random events keep to the table, and to the invariants`() async {
         await forAll(
             events.array(count: 0...120), cases: scaled(500),

@@ -7,7 +7,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit), .leavesNothing) struct OutcomeRegressions {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct OutcomeRegressions {
     // MARK: R47
 
     @Test func `R47: without a block, start is refused, and the operation may still be prepared`()

@@ -6,7 +6,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit), .leavesNothing) struct QueueGateRegressions {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct QueueGateRegressions {
     // MARK: R48
 
     @Test func `R48: a suspended queue leaves the other users of its target alone`() async throws {

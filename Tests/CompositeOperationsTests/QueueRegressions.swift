@@ -5,7 +5,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit), .leavesNothing) struct QueueRegressions {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct QueueRegressions {
     @Test(arguments: [true, false])
     func `R3: a round gives one notice, with children pending in a queue or not`(
         isQueued: Bool

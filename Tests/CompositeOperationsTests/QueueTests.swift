@@ -6,7 +6,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit), .leavesNothing) struct QueueTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct QueueTests {
     // MARK: G32
 
     /// A queue whose only slot is taken until `opened`.

@@ -7,7 +7,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit), .leavesNothing) struct RaceRegressions {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct RaceRegressions {
     // MARK: R33
 
     @Test func `R33: threads start one leaf: one block, one answer of yes`() async {

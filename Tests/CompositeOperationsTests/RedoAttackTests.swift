@@ -8,7 +8,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit), .leavesNothing) struct RedoAttackTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct RedoAttackTests {
     // MARK: Resolvers
 
     @Test func `a decision handler may leave the decision to a resolver that asks first`() async {

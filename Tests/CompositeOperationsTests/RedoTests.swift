@@ -11,7 +11,7 @@ private let failures = Generator.array(of: .int(in: 0...2), count: 1...6)
 
 private let always: @Sendable (Cause) -> Bool = { _ in true }
 
-@Suite(.watched(testLimit), .leavesNothing) struct RedoTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct RedoTests {
     // MARK: G28
 
     @Test func `awake of a cascade keeps what has finished, and does every other step once more`() async {

@@ -7,7 +7,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit), .leavesNothing) struct RegistrationRegressions {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct RegistrationRegressions {
     /// Both kinds of composites, with the same block.
     @discardableResult
     static func composite(

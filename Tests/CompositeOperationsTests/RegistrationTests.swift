@@ -6,7 +6,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit), .leavesNothing) struct RegistrationTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct RegistrationTests {
     // MARK: G23
 
     @Test func `after the end a registration is refused with an error, and nothing runs`() async throws {

@@ -6,7 +6,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit), .leavesNothing) struct ReleaseRegressions {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct ReleaseRegressions {
     private struct Weak: Sendable {
         weak let operation: AnyOperation?
         init(_ operation: AnyOperation) { self.operation = operation }

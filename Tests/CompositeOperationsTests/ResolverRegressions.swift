@@ -5,7 +5,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit), .leavesNothing) struct ResolverRegressions {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct ResolverRegressions {
     @Test func `R20: prepared, and started without handlers: a child's cancel is the outcome`() async {
         let group = COTransaction<Void>()
         group.operation = { group in

@@ -8,7 +8,7 @@ import PropertyTestingSupport
 import Scheduling
 import Testing
 
-@Suite(.watched(testLimit), .leavesNothing) struct SeedReadmeTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct SeedReadmeTests {
     // MARK: What sync, async and composite mean here
 
     @Test

@@ -8,7 +8,7 @@ import PropertyTestingSupport
 import Scheduling
 import Testing
 
-@Suite(.watched(testLimit), .leavesNothing) struct StackRegressions {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct StackRegressions {
     /// Which threads are in a block.
     private final class Depths: Sendable {
         private let inside = Locked<[pthread_t: Int]>([:])

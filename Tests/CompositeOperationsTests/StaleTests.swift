@@ -6,7 +6,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit), .leavesNothing) struct StaleTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct StaleTests {
     // MARK: G21
 
     @Test func `everything that an old token can do is inert, and answers false`() async throws {

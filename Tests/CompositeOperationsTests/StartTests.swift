@@ -6,7 +6,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit), .leavesNothing) struct StartTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct StartTests {
     @Test func `of racing starts one is accepted, and the block runs once`() async {
         for kind in Kind.allCases {
             for _ in 0..<scaled(60) {

@@ -5,7 +5,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit), .leavesNothing) struct SuspendRegressions {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct SuspendRegressions {
     @Test func `R12: a cascade waits for a step that is suspended on its own`() async {
         let ran = Log<Int>()
         let first = Gate()

@@ -7,7 +7,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit), .leavesNothing) struct SuspendTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct SuspendTests {
     // MARK: G26
 
     @Test func `an operation that is suspended before its start runs once, when it is resumed`() async throws

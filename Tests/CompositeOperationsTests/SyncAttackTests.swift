@@ -8,7 +8,7 @@ import PropertyTestingSupport
 import Scheduling
 import Testing
 
-@Suite(.watched(testLimit), .leavesNothing) struct SyncAttackTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct SyncAttackTests {
     // MARK: Two threads
 
     @Test func `two threads start one: one waits and runs the block, the other is refused`() async {

@@ -8,7 +8,7 @@ import PropertyTestingSupport
 import Scheduling
 import Testing
 
-@Suite(.watched(testLimit), .leavesNothing) struct SyncRegressions {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct SyncRegressions {
     // MARK: R39
 
     @Test(arguments: Ending.allCases)

@@ -6,7 +6,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit), .leavesNothing) struct TransactionTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct TransactionTests {
     /// Without a lock: each child writes its own, and the transaction alone orders that before the end.
     private final class Unguarded: @unchecked Sendable {
         // Unchecked: that is what is tested.

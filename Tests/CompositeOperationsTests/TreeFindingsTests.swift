@@ -6,7 +6,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit), .leavesNothing) struct TreeFindingsTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct TreeFindingsTests {
     /// [It was settled on the way up, and the way down from it began with a parent that was gone: a crash.]
     @Test func `an end before the turn goes up to a composite that starts anew at once`() async {
         let leaves = Log<COOperation<Void>>()

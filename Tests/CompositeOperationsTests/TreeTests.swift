@@ -79,7 +79,7 @@ private func drive(_ run: TreeRun, isExact: Bool) -> Bool {
     return true
 }
 
-@Suite(.watched(testLimit), .leavesNothing) struct TreeTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct TreeTests {
     private static func check(_ kinds: TreePlan.Kinds, cases: Int, covering: [Coverage<TreePlan>] = []) async
     {
         await forAll(TreePlan.plans(kinds), cases: cases, covering: covering) { plan in

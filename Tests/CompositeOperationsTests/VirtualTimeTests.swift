@@ -195,7 +195,7 @@ private func pass(_ run: TreeRun, _ clock: VirtualClock, _ target: VirtualTarget
     return false
 }
 
-@Suite(.watched(testLimit), .leavesNothing) struct VirtualTimeTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct VirtualTimeTests {
     private static func check(_ kinds: TreePlan.Kinds, cases: Int, covering: [Coverage<TreePlan>] = []) async
     {
         await forAll(TreePlan.plans(kinds), cases: cases, covering: covering) { plan in

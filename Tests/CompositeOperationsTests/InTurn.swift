@@ -1,0 +1,62 @@
+// InTurn.swift - not all tests at once. Swift Testing begins all of them, and many have blocks that wait on threads of
+// their own: some hundred of these are more than Dispatch, which runs Swift's tasks, too, has threads for.
+
+import PropertyTesting
+import Testing
+
+/// At most so many test cases of this process at a time.
+struct InTurnTrait: SuiteTrait, TestTrait, TestScoping {
+    private static let turnstile = Turnstile(width: 16)
+
+    var isRecursive: Bool { true }
+
+    func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+    ) async throws {
+        await Self.turnstile.enter()
+        defer { Self.turnstile.leave() }
+        try await function()
+    }
+}
+
+extension Trait where Self == InTurnTrait {
+    /// Some at a time. The first trait of a suite: a time limit begins after it.
+    static var inTurn: Self { InTurnTrait() }
+}
+
+/// Lets some in, and the others in the order in which they came.
+private final class Turnstile: Sendable {
+    private struct State {
+        var free: Int
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state: Locked<State>
+
+    init(width: Int) { state = Locked(State(free: width)) }
+
+    func enter() async {
+        await withCheckedContinuation { continuation in
+            let isFree = state.withLock { state in
+                if state.free == 0 {
+                    state.waiting.append(continuation)
+                    return false
+                }
+                state.free -= 1
+                return true
+            }
+            if isFree { continuation.resume() }
+        }
+    }
+
+    func leave() {
+        let next = state.withLock { state -> CheckedContinuation<Void, Never>? in
+            if state.waiting.isEmpty {
+                state.free += 1
+                return nil
+            }
+            return state.waiting.removeFirst()
+        }
+        next?.resume()
+    }
+}

@@ -74,7 +74,7 @@ private struct Nothing: Sendable, Equatable {}
         let answers = Log<Bool>()
         let done = Gate()
         let cascade = farewell { _, _ in
-            answers.add(begun.wait(seconds: 20))
+            answers.add(begun.wait(seconds: 100))  // the other worker may have much to do
             done.open()
         } second: {
             begun.signal()

@@ -29,8 +29,9 @@ private struct RealEnvironment: TreeEnvironment {
     var isSingleThreaded: Bool { false }
 }
 
-/// How long a tree may take that has lost something; a watchdog would not make it small.
-private let patience: Duration = .seconds(10)
+/// How long a tree may take that has lost something; a watchdog would not make it small. Where all tests run, some are kept
+/// waiting for most of a minute.
+private let patience: Duration = testLimit * 0.5
 
 /// Carries a plan out, with a thread for each kind of commands.
 ///

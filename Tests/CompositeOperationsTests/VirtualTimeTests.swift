@@ -115,7 +115,7 @@ private struct VirtualEnvironment: TreeEnvironment {
 }
 
 /// For what the runtime's own thread has to do.
-private let patience: Duration = .seconds(10)
+private let patience: Duration = testLimit * 0.5
 
 /// Between a change that is seen and what follows from it, on that thread.
 private let grace: Duration = .milliseconds(100)

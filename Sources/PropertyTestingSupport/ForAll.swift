@@ -26,7 +26,7 @@ public func forAll<Value>(
     _ generator: Generator<Value>, cases: Int = 100, covering: [Coverage<Value>] = [],
     sourceLocation: SourceLocation = #_sourceLocation, _ property: (Value) async throws -> Void
 ) async {
-    let name = Test.current.map { "\($0.id)" } ?? "no test"
+    let name = Test.current.map(stableName) ?? "no test"
     let options = PropertyOptions(
         cases: environment("PROPERTY_CASES").flatMap { Int($0) } ?? cases,
         seed: environment("PROPERTY_SEED").flatMap { UInt64($0) } ?? hash(of: name),
@@ -86,6 +86,12 @@ private final class FirstReason: Sendable {
 }
 
 private func environment(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
+
+/// The module, the suites and the function. An identifier ends with where the test stands in its file, and a line above it
+/// must not change what it does.
+private func stableName(_ test: Test) -> String {
+    "\(test.id)".split(separator: "/").filter { !$0.contains(".swift:") }.joined(separator: "/")
+}
 
 /// FNV-1a: the same in every process, unlike `Hasher`.
 private func hash(of text: String) -> UInt64 {

@@ -1,12 +1,15 @@
 // InTurn.swift - not all tests at once. Swift Testing begins all of them, and many have blocks that wait on threads of
-// their own: some hundred of these are more than Dispatch, which runs Swift's tasks, too, has threads for.
+// their own: some hundred of these are more than Dispatch, which runs Swift's tasks, too, has threads for. And not on the
+// threads of Swift's tasks, one a processor: two tests that compute for seconds would hold all the others up, and
+// what has a time limit in these would fail.
 
+import Dispatch
 import PropertyTesting
 import Testing
 
 /// At most so many test cases of this process at a time.
 struct InTurnTrait: SuiteTrait, TestTrait, TestScoping {
-    private static let turnstile = Turnstile(width: 16)
+    private static let turnstile = Turnstile(width: TestThreads.count)
 
     var isRecursive: Bool { true }
 
@@ -15,7 +18,7 @@ struct InTurnTrait: SuiteTrait, TestTrait, TestScoping {
     ) async throws {
         await Self.turnstile.enter()
         defer { Self.turnstile.leave() }
-        try await function()
+        try await withTaskExecutorPreference(TestThreads.all, operation: function)
     }
 }
 
@@ -58,5 +61,37 @@ private final class Turnstile: Sendable {
             return state.waiting.removeFirst()
         }
         next?.resume()
+    }
+}
+
+/// As many threads as there may be tests at a time, and some for the tasks of these.
+private final class TestThreads: TaskExecutor {
+    static let count = 16
+    static let all = TestThreads(count + 8)
+
+    private let jobs = Locked<(taken: Int, waiting: [UnownedJob])>((0, []))
+    private let available = DispatchSemaphore(value: 0)
+
+    private init(_ count: Int) {
+        for _ in 0..<count { _ = startThread(for: "TestThreads") { [unowned self] in serve() } }  // for ever
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        jobs.withLock { $0.waiting.append(job) }
+        available.signal()
+    }
+
+    private func serve() {
+        while true {
+            available.wait()
+            let job = jobs.withLock { jobs in
+                let job = jobs.waiting[jobs.taken]
+                jobs.taken += 1
+                if jobs.taken == jobs.waiting.count { jobs = (0, []) }
+                return job
+            }
+            job.runSynchronously(on: asUnownedTaskExecutor())
+        }
     }
 }

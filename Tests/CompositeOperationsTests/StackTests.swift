@@ -20,7 +20,7 @@ import Testing
 private let isSlow = isThreadSanitized || isAddressSanitized
 private let steps = isSlow ? million / 20 : million
 
-@Suite(.watched(testLimit), .leavesNothing, .serialized) struct StackTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing, .serialized) struct StackTests {
     // MARK: Steps
 
     @Test func `a million steps that are registered at once, and finish synchronously`() async throws {

@@ -96,7 +96,7 @@ private func drive(_ run: TreeRun, isExact: Bool) -> Bool {
             TreePlan.Kinds(), cases: scaled(800),
             covering: [
                 .cover(40, "nothing left to chance") { TreeModel.of($0) != nil },
-                .cover(5, "several attempts of a composite") { plan in
+                .cover(2, "several attempts of a composite") { plan in
                     TreeModel.of(plan)?.operations.values.joined().contains {
                         $0.attempt > 1 && $0.decisions > 0
                     } ?? false

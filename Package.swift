@@ -22,6 +22,7 @@ let package = Package(
         .library(name: "Scheduling", targets: ["Scheduling"]),
         .library(name: "CompositeOperations", targets: ["CompositeOperations"]),
         .library(name: "CompositeOperationsFoundation", targets: ["CompositeOperationsFoundation"]),
+        .library(name: "Commands", targets: ["Commands"]),
         .library(name: "PropertyTesting", targets: ["PropertyTesting"]),
         .library(name: "PropertyTestingSupport", targets: ["PropertyTestingSupport"]),
         .executable(name: "benchmarks", targets: ["benchmarks"]),
@@ -54,6 +55,10 @@ let package = Package(
         // Apart, so that the core does without Foundation.
         .target(
             name: "CompositeOperationsFoundation", dependencies: ["CompositeOperations"],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "Commands", dependencies: ["CompositeOperations", "Scheduling"], exclude: ["DESIGN.md"],
             swiftSettings: settings
         ),
 
@@ -96,6 +101,13 @@ let package = Package(
             dependencies: [
                 "CompositeOperations", "CompositeOperationsFoundation", "PropertyTesting",
                 "PropertyTestingSupport",
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "CommandsTests",
+            dependencies: [
+                "Commands", "CompositeOperations", "PropertyTesting", "PropertyTestingSupport", "Scheduling",
             ],
             swiftSettings: settings
         ),

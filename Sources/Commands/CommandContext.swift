@@ -1,0 +1,101 @@
+// CommandContext.swift - what a command is told about the run that it is part of.
+
+internal import CompositeOperations
+internal import Synchronization
+
+/// What a command is told about its run.
+public struct CommandContext: Sendable {
+    /// The run that it is part of; nil outside of any.
+    public internal(set) var transaction: CommandTransaction?
+    /// When its time is over; nil: never.
+    public internal(set) var deadline: ContinuousClock.Instant?
+    /// Which attempt this is, from 1; see ``Command/retry(_:)``.
+    public internal(set) var attempt = 1
+    /// Whether the call takes work back.
+    public internal(set) var isCompensating = false
+
+    /// The runs around it; nil: none that could be cancelled.
+    var cancellation: CancellationLink?
+    /// On a worker without a task, the task that is found is one of whoever waits below on the stack.
+    var looksAtTask = true
+    /// nil: nothing is taken back when this one fails.
+    var parts: FailureParts?
+
+    /// A context outside of any run.
+    public init() {}
+
+    /// Whether somebody asked for the run to end. Never while work is taken back.
+    public var isCancelled: Bool {
+        if isCompensating { return false }
+        if looksAtTask, Task.isCancelled { return true }
+        var link = cancellation
+        while let each = link {
+            if each.isRequested.value { return true }
+            link = each.outer
+        }
+        return false
+    }
+
+    /// - Throws: `CancellationError` when somebody asked for the run to end.
+    public func checkCancellation() throws { if isCancelled { throw CancellationError() } }
+
+    /// Says what is to be taken back should this `perform` throw: last first, before the commands that ran before it.
+    ///
+    /// Inside a ``TransactionCommand`` alone; elsewhere, nobody takes anything back.
+    public func onFailure(_ undoPart: @escaping @Sendable (CommandContext) async throws -> Void) {
+        parts?.add(undoPart)
+    }
+
+    /// The context of what takes this run's work back: cancellation and deadline do not reach it.
+    var compensating: CommandContext {
+        var context = CommandContext()
+        context.transaction = transaction
+        context.isCompensating = true
+        return context
+    }
+
+    /// The context of a run inside of this one.
+    func within(_ transaction: CommandTransaction, _ isRequested: CancellationFlag) -> CommandContext {
+        var context = self
+        context.transaction = transaction
+        context.cancellation = CancellationLink(isRequested, outer: cancellation)
+        context.attempt = 1
+        context.parts = nil
+        return context
+    }
+}
+
+/// Whether somebody asked for a run to end.
+final class CancellationFlag: Sendable {
+    private let flag = Atomic(false)
+    var value: Bool { flag.load(ordering: .acquiring) }
+    func set() { flag.store(true, ordering: .releasing) }
+}
+
+/// A run, and those around it.
+final class CancellationLink: Sendable {
+    let isRequested: CancellationFlag
+    let outer: CancellationLink?
+
+    init(_ isRequested: CancellationFlag, outer: CancellationLink?) {
+        self.isRequested = isRequested
+        self.outer = outer
+    }
+}
+
+/// What a failing `perform` left to take back.
+final class FailureParts: Sendable {
+    typealias Part = @Sendable (CommandContext) async throws -> Void
+
+    private let parts = Guarded<[Part]>([])
+
+    func add(_ part: @escaping Part) { parts.withLock { $0.append(part) } }
+
+    /// All of them, once; last first.
+    func take() -> [Part] {
+        parts.withLock { parts in
+            defer { parts = [] }
+            return parts.reversed()
+        }
+    }
+}

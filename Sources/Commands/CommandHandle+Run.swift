@@ -1,0 +1,208 @@
+// CommandHandle+Run.swift - how a run is claimed, executed and ended.
+//
+// The order of an end: the work has ended; the outcome is latched; notices enter their queues; the lane's slot is free;
+// those who wait are woken; inline notices are delivered; `execute` returns.
+
+internal import CompositeOperations
+internal import Scheduling
+
+/// A claim on a run, which allows one execution.
+enum RunClaim {
+    /// The one that the token names.
+    case first
+    /// One after an undo: it answers its caller alone.
+    case again
+}
+
+extension CommandHandle {
+    /// From which states an end without a run is possible.
+    enum Origin {
+        case ready
+        case beforeStart
+    }
+
+    /// - Throws: ``CommandUsageError/alreadyExecuted`` and ``CommandUsageError/broken``.
+    func claim() throws(CommandUsageError) -> RunClaim {
+        let answer: Result<RunClaim, CommandUsageError> = locked { fields in
+            switch fields.state {
+            case .ready, .accepted:
+                fields.state = .executing
+                return .success(.first)
+            case .undone:
+                fields.state = .executing
+                return .success(.again)
+            case .broken: return .failure(.broken)
+            default: return .failure(.alreadyExecuted)
+            }
+        }
+        return try answer.get()
+    }
+
+    /// Executes a run that was claimed, and ends it.
+    func perform(
+        _ body: TransactionBody<Output>, _ context: CommandContext, _ claim: RunClaim
+    ) async -> CommandOutcome<Output> {
+        if body.isSynchronous { return performSynchronously(body, context, claim) }
+        // Whoever cancels the handle means the run that it names.
+        let inner = context.within(transaction, claim == .first ? isCancelRequested : CancellationFlag())
+        // A task of its own, so that `cancel()` reaches the work and not its caller.
+        let lane = LaneRun.innermost
+        let task = Task { await LaneRun.inTask(of: lane) { await Self.outcome(of: body, inner) } }
+        if claim == .first { adopt(task) }
+        let outcome = await withTaskCancellationHandler { await task.value } onCancel: { task.cancel() }
+        finish(outcome, claim, body)
+        return outcome
+    }
+
+    /// As ``perform(_:_:_:)``, on the calling thread.
+    func performSynchronously(
+        _ body: TransactionBody<Output>, _ context: CommandContext, _ claim: RunClaim
+    ) -> CommandOutcome<Output> {
+        let flag = claim == .first ? isCancelRequested : CancellationFlag()
+        let outcome = Self.outcomeNow(of: body, context.within(transaction, flag))
+        finish(outcome, claim, body)
+        return outcome
+    }
+
+    /// - Throws: why nothing can be undone now.
+    func beginUndo() throws(CommandUsageError) {
+        let objection = locked { fields -> CommandUsageError? in
+            switch fields.state {
+            case .succeeded:
+                fields.state = .undoing
+                return nil
+            case .ready, .accepted, .failed: return .notExecuted
+            case .executing, .undoing: return .busy
+            case .undone: return .alreadyUndone
+            case .broken: return .broken
+            }
+        }
+        if let objection { throw objection }
+    }
+
+    private func finish(
+        _ outcome: CommandOutcome<Output>, _ claim: RunClaim, _ body: TransactionBody<Output>
+    ) {
+        switch claim {
+        case .first: end(outcome, from: nil)
+        case .again:
+            locked { fields in
+                fields.state =
+                    if case .succeeded = outcome { .succeeded } else { body.isRolledBack ? .undone : .broken }
+            }
+        }
+    }
+
+    /// `cancel()` looks for the task after it has set the flag; this looks at the flag after it has left the task.
+    private func adopt(_ task: RunFields<Output>.Execution) {
+        locked { fields in if fields.outcome == nil { fields.task = task } }
+        if isCancelRequested.value { task.cancel() }
+    }
+
+    private static func outcomeNow(
+        of body: TransactionBody<Output>, _ context: CommandContext
+    ) -> CommandOutcome<Output> {
+        do { return .succeeded(try body.runSynchronously(context)) } catch {
+            return .failed(body.failure(of: error))
+        }
+    }
+
+    private static func outcome(
+        of body: TransactionBody<Output>, _ context: CommandContext
+    ) async -> CommandOutcome<Output> {
+        do { return .succeeded(try await body.run(context)) } catch {
+            return .failed(body.failure(of: error))
+        }
+    }
+
+    /// Latches the outcome and tells it.
+    ///
+    /// - Parameter origin: where it was not claimed.
+    /// - Returns: whether the outcome is this one.
+    @discardableResult
+    func end(_ outcome: CommandOutcome<Output>, from origin: Origin?) -> Bool {
+        let taken = locked { fields -> RunFields<Output>? in
+            switch (origin, fields.state) {
+            case (nil, .executing), (.ready, .ready), (.beforeStart, .ready), (.beforeStart, .accepted): break
+            default: return nil
+            }
+            if fields.outcome != nil { return nil }
+            var after = RunFields<Output>()
+            after.outcome = outcome
+            after.state = if case .succeeded = outcome { .succeeded } else { .failed }
+            defer { fields = after }
+            return fields
+        }
+        guard let taken else { return false }
+        let failure = outcome.failure
+        let lane = taken.lane
+        let deliveries = (taken.delegate == nil && taken.observers.isEmpty) ? nil : lane?.deliveries ?? Deliveries()
+        var isInline = false
+        if let delegate = taken.delegate {
+            isInline = deliveries!.add({ [transaction] in delegate.tell(transaction, failure) }, to: delegate.delivery)
+        }
+        for observer in taken.observers {
+            let notice: Deliveries.Notice = { if observer.ticket.isOpen { observer.body(outcome) } }
+            if deliveries!.add(notice, to: observer.delivery) { isInline = true }
+        }
+        lane?.ended(self, failure, heldSlot: taken.holdsSlot)
+        for waiter in taken.waiters { waiter.wake(failure) }
+        if isInline { deliveries!.deliverInline() }
+        return true
+    }
+
+    /// Calls `body` once when the outcome is there, before anybody is told.
+    func whenEnded(_ body: @escaping @Sendable (CommandFailure?) -> Void) {
+        let outcome = locked { fields -> CommandOutcome<Output>? in
+            if fields.outcome == nil { fields.waiters.append(.call(body)) }
+            return fields.outcome
+        }
+        if let outcome { body(outcome.failure) }
+    }
+}
+
+// MARK: Lanes
+
+extension CommandHandle: LaneMember {
+    /// A lane has accepted it.
+    ///
+    /// - Returns: whether it was not accepted before, and nobody has run it.
+    func accept(_ body: TransactionBody<Output>, by lane: Lane) -> Bool {
+        locked { fields in
+            guard fields.state == .ready else { return false }
+            fields.state = .accepted
+            fields.held = body
+            fields.lane = lane
+            return true
+        }
+    }
+
+    func takeTurn(on lane: Lane) -> Bool {
+        let body = locked { fields -> TransactionBody<Output>? in
+            guard fields.state == .accepted else { return nil }
+            fields.state = .executing
+            fields.holdsSlot = true
+            return fields.held
+        }
+        guard let body else { return false }
+        if body.isSynchronous {
+            var context = CommandContext().within(transaction, isCancelRequested)
+            context.looksAtTask = false
+            let outcome = LaneRun.onThread(of: lane) { Self.outcomeNow(of: body, context) }
+            end(outcome, from: nil)
+        } else {
+            let context = CommandContext().within(transaction, isCancelRequested)
+            let task = Task(executorPreference: lane.scheduler) {
+                let outcome = await LaneRun.inTask(of: lane) { await Self.outcome(of: body, context) }
+                self.end(outcome, from: nil)
+                return outcome
+            }
+            adopt(task)
+        }
+        return true
+    }
+
+    func end(unstarted failure: CommandFailure) -> Bool { end(.failed(failure), from: .beforeStart) }
+
+    func reject(_ rejection: Rejection) -> Bool { end(.failed(.rejected(rejection)), from: .ready) }
+}

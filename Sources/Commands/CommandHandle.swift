@@ -1,0 +1,159 @@
+// CommandHandle.swift - one run, as those see it who wait for its end: the outcome, latched.
+
+internal import CompositeOperations
+internal import Scheduling
+
+/// One run of a command: its name, and its outcome, which is written once and can be read for ever.
+///
+/// All members may be used from any thread. A handle of a run that has ended keeps the outcome alone.
+public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
+    // Unchecked: `state` and what is in `fields` are used under `lock` alone; the invariants are in `RunFields`.
+
+    /// The name of the run.
+    public let transaction: CommandTransaction
+
+    let isCancelRequested = CancellationFlag()
+    private let lock = WordLock()
+    private var fields = RunFields<Output>()
+
+    init() { transaction = CommandTransaction() }
+
+    func locked<Value>(_ body: (inout RunFields<Output>) throws -> Value) rethrows -> Value {
+        let key = UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
+        lock.lock(key)
+        defer { lock.unlock(key) }
+        return try body(&fields)
+    }
+
+    /// The outcome; nil before it is there.
+    public var outcomeIfFinished: CommandOutcome<Output>? { locked { $0.outcome } }
+
+    /// The outcome; waits for it. To cancel the task that waits changes nothing.
+    ///
+    /// - Precondition: it is not awaited in a command for what is queued behind that command.
+    public var outcome: CommandOutcome<Output> {
+        get async {
+            demandNoDeadlock()
+            await withCheckedContinuation { continuation in
+                let isOver = locked { fields in
+                    if fields.outcome != nil { return true }
+                    fields.waiters.append(.task(continuation))
+                    return false
+                }
+                if isOver { continuation.resume() }
+            }
+            return latchedOutcome
+        }
+    }
+
+    /// The value; waits for it.
+    ///
+    /// - Throws: ``CommandFailure/error``; or a `CancellationError` as soon as the task that waits is cancelled, which
+    ///   cancels nothing else.
+    /// - Precondition: as for ``outcome``.
+    public func value() async throws -> Output {
+        demandNoDeadlock()
+        let ticket = Ticket()
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+                let answer: Result<Void, any Error>? = locked { fields in
+                    if fields.outcome != nil { return .success(()) }
+                    // The handler takes the lock, too: it either finds the waiter or comes before it.
+                    if Task.isCancelled { return .failure(CancellationError()) }
+                    fields.waiters.append(.cancellableTask(ticket, continuation))
+                    return nil
+                }
+                if let answer { continuation.resume(with: answer) }
+            }
+        } onCancel: {
+            let waiter = locked { $0.removeWaiter(ticket) }
+            if case .cancellableTask(_, let continuation)? = waiter {
+                continuation.resume(throwing: CancellationError())
+            }
+        }
+        return try latchedOutcome.get()
+    }
+
+    /// Blocks the calling thread until the outcome is there. On a worker of a scheduler the call helps meanwhile.
+    ///
+    /// - Parameter timeout: nil: however long it takes.
+    /// - Returns: nil when the time was over first.
+    /// - Precondition: as for ``outcome``.
+    @available(*, noasync, message: "Blocks the thread; await the outcome.")
+    public func wait(timeout: Duration? = nil) -> CommandOutcome<Output>? {
+        if let outcome = outcomeIfFinished { return outcome }
+        demandNoDeadlock()
+        let counter: CompletionCounter
+        do { counter = try CompletionCounter() } catch {
+            fatalError("CommandHandle.wait: no memory for a thread that waits")
+        }
+        counter.enter()
+        let ticket = Ticket()
+        let isOver = locked { fields in
+            if fields.outcome != nil { return true }
+            fields.waiters.append(.thread(ticket, counter))
+            return false
+        }
+        if isOver { return latchedOutcome }
+        if let timeout {
+            if counter.wait(timeout: timeout) == .timedOut { _ = locked { $0.removeWaiter(ticket) } }
+        } else {
+            counter.wait()
+        }
+        return outcomeIfFinished
+    }
+
+    /// Calls `body` once with the outcome, also when that is there already; unless the subscription has ended before.
+    ///
+    /// Those who are told at the same place are told in the order of their registration, after the delegate.
+    public func onOutcome(
+        _ delivery: Delivery = .inline, _ body: @escaping @Sendable (CommandOutcome<Output>) -> Void
+    ) -> Subscription {
+        let ticket = Ticket()
+        let outcome = locked { fields -> CommandOutcome<Output>? in
+            if fields.outcome == nil {
+                fields.observers.append(RunObserver(ticket: ticket, delivery: delivery, body: body))
+            }
+            return fields.outcome
+        }
+        guard let outcome else {
+            return Subscription { [weak self, ticket] in
+                ticket.end()
+                let observer = self?.locked { $0.removeObserver(ticket) }
+                withExtendedLifetime(observer) {}
+            }
+        }
+        let deliveries = Deliveries()
+        let isInline = deliveries.add({ if ticket.isOpen { body(outcome) } }, to: delivery)
+        if isInline { deliveries.deliverInline() }
+        return Subscription { ticket.end() }
+    }
+
+    /// Cancels the run: one that has not started ends at once, and never will; one that runs is asked to end.
+    public func cancel() {
+        isCancelRequested.set()
+        if end(.failed(.cancelled), from: .beforeStart) { return }
+        locked { $0.task }?.cancel()
+    }
+
+    /// The delegate will not be told, and is let go.
+    public func detach() {
+        let delegate = locked { fields in
+            defer { fields.delegate = nil }
+            return fields.delegate
+        }
+        withExtendedLifetime(delegate) {}
+    }
+
+    private var latchedOutcome: CommandOutcome<Output> {
+        guard let outcome = outcomeIfFinished else { fatalError("CommandHandle: it has not ended") }
+        return outcome
+    }
+
+    private func demandNoDeadlock() {
+        let lane = locked { $0.state == .accepted ? $0.lane : nil }
+        if let lane, lane.isSerial, LaneRun.isInside(lane) {
+            fatalError("CommandHandle: it waits inside an invoker for what is queued behind itself")
+        }
+    }
+}

@@ -1,0 +1,336 @@
+// Lane.swift - what an invoker lets run at once, and what waits for that.
+//
+// Invariants, all under one lock:
+//   I1  running ≤ limit: the number of slots that are taken. A slot is taken with the job that serves it, and given back
+//       when there is nothing left to start, or handed on by the run that ends to the next job.
+//   I2  live = accepted and without an outcome: it grows when a run is accepted, and shrinks in `ended`, once a run.
+//   I3  epochs: a flush ends an epoch; the runs accepted in an epoch count in its `live`. A flush returns when the epochs up
+//       to its own have none left, and these go first to last.
+//   I4  a batch: while `inBatch` > 0, nothing that waits in `gathering` starts. So batches do not overlap.
+//
+// A run that ends before its turn stays in the queue as a husk, without its command, until its turn; husks never outnumber
+// the rest by more than a constant.
+
+internal import CompositeOperations
+internal import Scheduling
+
+/// A run, as a lane sees it.
+protocol LaneMember: AnyObject, Sendable {
+    var transaction: CommandTransaction { get }
+    /// Runs it.
+    ///
+    /// - Returns: false when there is nothing to run any more.
+    func takeTurn(on lane: Lane) -> Bool
+    /// Ends it if it has not started.
+    @discardableResult
+    func end(unstarted failure: CommandFailure) -> Bool
+    /// Ends it if no lane has it, and nobody ran it.
+    func reject(_ rejection: Rejection) -> Bool
+    func cancel()
+}
+
+/// The part of an invoker that its runs refer to.
+final class Lane: Sendable {
+    let scheduler: Scheduler
+    let limit: Int
+    let capacity: Int?
+    let batching: Batching?
+    let deliveries = Deliveries()
+    private let state = Guarded(State())
+
+    fileprivate struct Entry {
+        let member: any LaneMember
+        let number: Int
+        var id: ObjectIdentifier { ObjectIdentifier(member) }
+    }
+
+    fileprivate struct Live {
+        let member: any LaneMember
+        let epoch: Int
+        let cost: Int
+        var isGathering: Bool
+    }
+
+    fileprivate struct Epoch {
+        var live = 0
+        var isClosed = false
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    fileprivate struct State {
+        var ready = CommandPriority.allCases.map { _ in FIFO<Entry>() }
+        var running = 0
+        var live: [ObjectIdentifier: Live] = [:]
+        var husks = 0
+        var lastNumber = 0
+        var isShutDown = false
+        var statistics = InvokerStatistics()
+        var history = History()
+        var epochs: [Epoch] = [Epoch()]
+        var firstEpoch = 0
+        // Batches.
+        var gathering = FIFO<Entry>()
+        var gatheringCount = 0
+        var gatheringCost = 0
+        /// What was accepted up to this one is to run, however little it is.
+        var forced = 0
+        var inBatch = 0
+        var timer: (number: Int, task: Task<Void, Never>)?
+    }
+
+    /// What follows from a change, outside of the lock.
+    private struct Effects {
+        var jobs = 0
+        var woken: [CheckedContinuation<Void, Never>] = []
+        var obsoleteTimer: Task<Void, Never>?
+    }
+
+    init(limit: Int, capacity: Int?, on scheduler: Scheduler, batching: Batching? = nil) {
+        if limit < 1 { fatalError("Invoker: a limit of \(limit) lets nothing run") }
+        if let capacity, capacity < 1 { fatalError("Invoker: a capacity of \(capacity) accepts nothing") }
+        self.limit = limit
+        self.capacity = capacity
+        self.scheduler = scheduler
+        self.batching = batching
+    }
+
+    /// Whether a command that waits for one behind it waits for itself.
+    var isSerial: Bool { limit == 1 || batching != nil }
+
+    var count: Int { state.withLock { $0.live.count } }
+    var statistics: InvokerStatistics { state.withLock { $0.statistics } }
+
+    /// The oldest first.
+    var history: [CommandEnd] { state.withLock { $0.history.all } }
+
+    // MARK: In
+
+    /// Accepts a run, or ends it as rejected.
+    ///
+    /// - Parameter accept: makes the run refer to this lane; whether it was free to.
+    func submit(_ member: any LaneMember, cost: Int, priority: CommandPriority, accept: () -> Bool) {
+        let (rejection, effects) = state.withLock { state -> (Rejection?, Effects) in
+            if state.isShutDown { return (.shutDown, Effects()) }
+            if let capacity, state.live.count >= capacity { return (.full, Effects()) }
+            // The member's lock is taken inside of the lane's, never the other way round.
+            guard accept() else { return (nil, Effects()) }
+            state.lastNumber += 1
+            let entry = Entry(member: member, number: state.lastNumber)
+            state.epochs[state.epochs.count - 1].live += 1
+            state.live[entry.id] = Live(
+                member: member, epoch: state.firstEpoch + state.epochs.count - 1, cost: cost,
+                isGathering: batching != nil)
+            state.statistics.accepted += 1
+            if batching == nil {
+                state.ready[priority.rawValue].append(entry)
+            } else {
+                state.gathering.append(entry)
+                state.gatheringCount += 1
+                state.gatheringCost += cost
+            }
+            return (nil, follow(&state))
+        }
+        perform(effects)
+        if let rejection, member.reject(rejection) {
+            state.withLock { $0.note(member.transaction, .rejected(rejection)) }
+        }
+    }
+
+    /// What follows from a change: a batch that is due, slots for what can start, flushes that are over. Under the lock.
+    private func follow(_ state: inout State) -> Effects {
+        var effects = Effects()
+        if let batching { cutBatch(batching, &state, &effects) }
+        let waiting = state.ready.reduce(0) { $0 + $1.count }
+        effects.jobs = max(0, min(limit - state.running, waiting))
+        state.running += effects.jobs
+        while state.epochs[0].isClosed, state.epochs[0].live == 0 {
+            effects.woken += state.epochs.removeFirst().waiting
+            state.firstEpoch += 1
+        }
+        return effects
+    }
+
+    private func perform(_ effects: Effects) {
+        effects.obsoleteTimer?.cancel()
+        for continuation in effects.woken { continuation.resume() }
+        for _ in 0..<effects.jobs {
+            do { try scheduler.submit { self.serve() } } catch { refuseAll() }
+        }
+    }
+
+    /// The scheduler accepts nothing any more. The slot of the job that it refused stays taken: nothing will start.
+    private func refuseAll() {
+        let members = state.withLock { state in
+            state.isShutDown = true
+            return state.live.values.map(\.member)
+        }
+        for member in members { member.end(unstarted: .rejected(.shutDown)) }
+    }
+
+    // MARK: Turns
+
+    /// A slot's job: starts the next run, which hands the slot on when it ends.
+    private func serve() {
+        while let member = next() { if member.takeTurn(on: self) { return } }
+    }
+
+    private func next() -> (any LaneMember)? {
+        state.withLock { state in
+            for index in state.ready.indices.reversed() {
+                while let entry = state.ready[index].popFirst() {
+                    if state.live[entry.id] != nil { return entry.member }
+                    state.husks -= 1
+                }
+            }
+            state.running -= 1
+            return nil
+        }
+    }
+
+    /// A run that was accepted has its outcome, and its notices are enqueued.
+    func ended(_ member: any LaneMember, _ failure: CommandFailure?, heldSlot: Bool) {
+        let (effects, stopped) = state.withLock { state -> (Effects, [any LaneMember]) in
+            guard let live = state.live.removeValue(forKey: ObjectIdentifier(member)) else {
+                return (Effects(), [])
+            }
+            state.note(member.transaction, failure)
+            state.epochs[live.epoch - state.firstEpoch].live -= 1
+            if heldSlot { state.running -= 1 } else { state.leftHusk() }
+            var stopped: [any LaneMember] = []
+            if live.isGathering {
+                state.gatheringCount -= 1
+                state.gatheringCost -= live.cost
+            } else if let batching {
+                state.inBatch -= 1
+                if heldSlot, failure != nil, batching.stopsOnFailure { stopped = state.takeReady() }
+            }
+            return (follow(&state), stopped)
+        }
+        for each in stopped { each.end(unstarted: .rejected(.batchStopped)) }
+        perform(effects)
+    }
+
+    // MARK: Waiting
+
+    /// Returns when everything that was accepted before has its outcome.
+    func flush() async throws(CommandUsageError) {
+        if LaneRun.isInside(self) { throw .reentrant }
+        await settle()
+    }
+
+    private func settle() async {
+        await withCheckedContinuation { continuation in
+            perform(
+                state.withLock { state in
+                    state.forced = state.lastNumber
+                    state.epochs[state.epochs.count - 1].waiting.append(continuation)
+                    state.epochs[state.epochs.count - 1].isClosed = true
+                    state.epochs.append(Epoch())
+                    return follow(&state)
+                })
+        }
+    }
+
+    func cancelAll() {
+        let members = state.withLock { state in state.live.values.map(\.member) }
+        for member in members { member.cancel() }
+    }
+
+    func shutDown(_ pending: PendingAtShutdown) async {
+        if LaneRun.isInside(self) {
+            fatalError("Invoker.shutdown: it is called by a command that it would wait for")
+        }
+        let waiting = state.withLock { state in
+            state.isShutDown = true
+            return pending == .reject ? state.live.values.map(\.member) : []
+        }
+        for member in waiting { member.end(unstarted: .rejected(.shutDown)) }
+        await settle()
+    }
+
+    /// Nobody refers to the invoker any more.
+    func abandon() {
+        let (members, timer) = state.withLock { state in
+            state.isShutDown = true
+            return (state.live.values.map(\.member), state.timer?.task)
+        }
+        timer?.cancel()
+        for member in members { member.end(unstarted: .abandoned) }
+    }
+
+    // MARK: Batches
+
+    /// Moves the next batch to what can start, if one is due and none runs. Under the lock.
+    private func cutBatch(_ batching: Batching, _ state: inout State, _ effects: inout Effects) {
+        while let first = state.gathering.first, state.live[first.id] == nil { _ = state.gathering.popFirst() }
+        let maxCost = batching.maxCost ?? .max
+        if state.inBatch == 0, let first = state.gathering.first,
+            state.gatheringCount >= batching.size || state.gatheringCost >= maxCost
+                || first.number <= state.forced
+        {
+            var cost = 0
+            while state.inBatch < batching.size, let entry = state.gathering.first {
+                if let live = state.live[entry.id] {
+                    let (sum, isTooMuch) = cost.addingReportingOverflow(live.cost)
+                    if state.inBatch > 0, isTooMuch || sum > maxCost { break }
+                    cost = sum
+                    state.live[entry.id]!.isGathering = false
+                    state.gatheringCount -= 1
+                    state.gatheringCost -= live.cost
+                    state.inBatch += 1
+                    state.ready[CommandPriority.normal.rawValue].append(entry)
+                }
+                _ = state.gathering.popFirst()
+            }
+        }
+        setTimer(batching, &state, &effects)
+    }
+
+    /// Lets the time of the first that gathers run.
+    private func setTimer(_ batching: Batching, _ state: inout State, _ effects: inout Effects) {
+        guard let delay = batching.maxDelay else { return }
+        let number = state.gathering.first?.number
+        if state.timer?.number == number { return }
+        effects.obsoleteTimer = state.timer?.task
+        state.timer = number.map { number in
+            let task = Task { [weak self, clock = batching.clock] in
+                do { try await clock.sleep(for: delay) } catch { return }
+                self?.timeIsOver(number)
+            }
+            return (number, task)
+        }
+    }
+
+    private func timeIsOver(_ number: Int) {
+        perform(
+            state.withLock { state in
+                state.forced = max(state.forced, number)
+                return follow(&state)
+            })
+    }
+}
+
+extension Lane.State {
+    fileprivate mutating func note(_ transaction: CommandTransaction, _ failure: CommandFailure?) {
+        let end = CommandEnd(transaction: transaction, failure)
+        statistics.add(end.kind)
+        history.add(end)
+    }
+
+    /// A run that ended before its turn is still in a queue.
+    fileprivate mutating func leftHusk() {
+        husks += 1
+        if husks <= 32 + live.count { return }
+        husks = 0
+        for index in ready.indices { ready[index].removeAll { live[$0.id] == nil } }
+        gathering.removeAll { live[$0.id] == nil }
+    }
+
+    /// What has not started of a batch.
+    fileprivate mutating func takeReady() -> [any LaneMember] {
+        ready.indices.flatMap { index in
+            defer { ready[index] = FIFO() }
+            return ready[index].all.map(\.member)
+        }
+    }
+}

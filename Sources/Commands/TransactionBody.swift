@@ -1,0 +1,126 @@
+// TransactionBody.swift - what a run does, and what it keeps to take that back. One for each way to make a command.
+
+/// The work of a transaction command, or of a plain command that an invoker was given.
+///
+/// Its owner calls one member at a time: a run or an undo. `Sendable` for that reason.
+class TransactionBody<Output: Sendable>: @unchecked Sendable {
+    let options: TransactionOptions
+
+    init(_ options: TransactionOptions) { self.options = options }
+
+    var isSynchronous: Bool { false }
+    func runSynchronously(_ context: CommandContext) throws -> Output {
+        fatalError("TransactionBody: this one needs a task")
+    }
+    func run(_ context: CommandContext) async throws -> Output { fatalError("TransactionBody: abstract") }
+
+    /// nil: it has no undo.
+    var undoability: Undoability? { nil }
+    /// Takes the last run, which succeeded, back.
+    func undo(_ context: CommandContext) async throws { throw CommandUsageError.notUndoable }
+    /// Whether the last run, which failed, left nothing behind that could have been taken back.
+    var isRolledBack: Bool { true }
+
+    /// The same commands, which have not run.
+    func renewed() -> TransactionBody { fatalError("TransactionBody: abstract") }
+
+    final func failure(of error: any Error) -> CommandFailure {
+        CommandFailure(of: error, mapped: options.mapError)
+    }
+}
+
+/// A command that cannot be taken back.
+final class PlainBody<Output: Sendable>: TransactionBody<Output>, @unchecked Sendable {
+    private let command: any Command<Output>
+
+    init(_ command: any Command<Output>, _ options: TransactionOptions = TransactionOptions()) {
+        self.command = command
+        super.init(options)
+    }
+
+    override var isSynchronous: Bool { command._isSynchronous }
+    override func runSynchronously(_ context: CommandContext) throws -> Output {
+        try command._executeSynchronously(context)
+    }
+    override func run(_ context: CommandContext) async throws -> Output { try await command.execute(context) }
+    override func renewed() -> TransactionBody<Output> { PlainBody(renew(command), options) }
+}
+
+/// An undoable command, and the proof of its last run.
+final class UndoableBody<Wrapped: UndoableCommand>: TransactionBody<Wrapped.Output>, @unchecked Sendable {
+    private let command: Wrapped
+    private var proof: Wrapped.Undo?
+    private var hasLeftovers = false
+
+    init(_ command: Wrapped, _ options: TransactionOptions) {
+        self.command = command
+        super.init(options)
+    }
+
+    override func run(_ context: CommandContext) async throws -> Wrapped.Output {
+        let parts = FailureParts()
+        var inner = context
+        inner.parts = parts
+        hasLeftovers = false
+        do {
+            let performed = try await command.perform(inner)
+            proof = performed.undo
+            return performed.output
+        } catch {
+            let failures = await takeBack(parts.take(), context.compensating)
+            hasLeftovers = !failures.isEmpty || (error as? TransactionFailure)?.rollback == .incomplete
+            throw error
+        }
+    }
+
+    override var undoability: Undoability? { command.undoability }
+
+    override func undo(_ context: CommandContext) async throws {
+        guard let proof else { throw CommandUsageError.notExecuted }
+        try await command.undo(proof, context)
+        self.proof = nil
+    }
+
+    override var isRolledBack: Bool { !hasLeftovers }
+    override func renewed() -> TransactionBody<Wrapped.Output> { UndoableBody(renew(command), options) }
+}
+
+/// Fails when it is run.
+final class FailedBody<Output: Sendable>: TransactionBody<Output>, @unchecked Sendable {
+    private let error: any Error
+
+    init(_ error: any Error, _ options: TransactionOptions) {
+        self.error = error
+        super.init(options)
+    }
+
+    override var isSynchronous: Bool { true }
+    override func runSynchronously(_ context: CommandContext) throws -> Output { throw error }
+    override func run(_ context: CommandContext) async throws -> Output { throw error }
+    override func renewed() -> TransactionBody<Output> { FailedBody(error, options) }
+}
+
+/// Calls what a failing `perform` registered, all of it.
+///
+/// - Returns: what they threw.
+func takeBack(_ parts: [FailureParts.Part], _ context: CommandContext) async -> [any Error] {
+    if parts.isEmpty { return [] }
+    return await shielded {
+        var failures: [any Error] = []
+        for part in parts { do { try await part(context) } catch { failures.append(error) } }
+        return failures
+    }
+}
+
+/// Calls `body` in a task that nobody cancels; priority and task-local values are the caller's.
+func shielded<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) async -> Value {
+    let lane = LaneRun.innermost
+    return await Task { await LaneRun.inTask(of: lane) { await body() } }.value
+}
+
+/// A command that holds runs, which have to be new ones for a new run of it.
+protocol Renewable { func renewedCommand() -> Self }
+
+func renew<Value>(_ command: Value) -> Value {
+    (command as? any Renewable).map { $0.renewedCommand() as! Value } ?? command
+}

@@ -141,3 +141,42 @@ public struct ClosureCommand<Output: Sendable>: Command {
     /// Calls the closure.
     public func execute(_ context: CommandContext) async throws -> Output { try await body(context) }
 }
+
+/// An undoable command out of two closures; the proof is what the first one gives.
+public struct UndoableClosure<Proof: Sendable>: UndoableCommand {
+    /// Nothing.
+    public typealias Output = Void
+    /// What the first closure gives.
+    public typealias Undo = Proof
+
+    private let body: @Sendable (CommandContext) async throws -> Proof
+    private let takeBack: @Sendable (Proof, CommandContext) async throws -> Void
+
+    /// A command that calls `body`, and `undo` with what that gave.
+    public init(
+        _ body: @escaping @Sendable (CommandContext) async throws -> Proof,
+        undo: @escaping @Sendable (Proof, CommandContext) async throws -> Void
+    ) {
+        self.body = body
+        takeBack = undo
+    }
+
+    /// Calls the first closure.
+    public func perform(_ context: CommandContext) async throws -> Performed<Void, Proof> {
+        Performed(undo: try await body(context))
+    }
+
+    /// Calls the second one.
+    public func undo(_ undo: Proof, _ context: CommandContext) async throws { try await takeBack(undo, context) }
+}
+
+extension UndoableClosure where Proof == Void {
+    /// A command that calls `body`, and `undo` to take that back.
+    public init(
+        _ body: @escaping @Sendable (CommandContext) async throws -> Void,
+        undo: @escaping @Sendable (CommandContext) async throws -> Void
+    ) {
+        self.body = body
+        takeBack = { _, context in try await undo(context) }
+    }
+}

@@ -77,7 +77,7 @@ final class UndoableBody<Wrapped: UndoableCommand>: TransactionBody<Wrapped.Outp
 
     override func undo(_ context: CommandContext) async throws {
         guard let proof else { throw CommandUsageError.notExecuted }
-        try await command.undo(proof, context)
+        if command.undoability != .noEffect { try await command.undo(proof, context) }
         self.proof = nil
     }
 

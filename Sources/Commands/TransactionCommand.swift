@@ -71,6 +71,26 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
         self.init(UndoableBody(command, options), DelegateReference(delegate, options))
     }
 
+    /// Several commands, all or nothing: when one fails, those that were done are undone, in reverse order.
+    ///
+    /// A failing run throws ``TransactionFailure``.
+    ///
+    /// - Complexity: a run takes O(commands) time.
+    public convenience init(
+        commands: [any UndoableCommand], delegate: (any TransactionCommandDelegate)? = nil,
+        options: TransactionOptions = TransactionOptions()
+    ) where Output == Void {
+        self.init(MembersBody(commands, options), delegate.map { DelegateReference($0, options) })
+    }
+
+    /// Several commands, all or nothing. The delegate is told on the main actor.
+    public convenience init(
+        commands: [any UndoableCommand], delegate: any MainActorTransactionCommandDelegate,
+        options: TransactionOptions = TransactionOptions()
+    ) where Output == Void {
+        self.init(MembersBody(commands, options), DelegateReference(delegate, options))
+    }
+
     /// A command that fails with `error` when it is run: where there is nothing to do, somebody still waits for an end.
     public static func failed(
         _ error: any Error, delegate: (any TransactionCommandDelegate)? = nil,
@@ -102,7 +122,14 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
     public var state: CommandState { handle.locked { $0.state } }
 
     /// What undoing it can achieve. A plain command cannot be undone.
-    public var undoability: Undoability { body.undoability ?? .irreversible("a command without an undo") }
+    public var undoability: Undoability {
+        switch body.undoability {
+        case nil: .irreversible("a command without an undo")
+        // Its state goes back.
+        case .noEffect?: .exact
+        case let undoability?: undoability
+        }
+    }
 
     // MARK: Running
 

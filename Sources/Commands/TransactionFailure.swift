@@ -71,4 +71,7 @@ public struct TransactionFailure: Error {
 public struct IrreversibleMember: Error, Hashable {
     /// The command that cannot be taken back.
     public let member: Int
+
+    /// Names the command.
+    public init(member: Int) { self.member = member }
 }

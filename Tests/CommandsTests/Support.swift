@@ -1,1 +1,155 @@
+// What the tests of this module share: logs, counts, delegates that remember, letters from commands to tests.
+
 import Commands
+import Dispatch
+import PropertyTesting
+import PropertyTestingSupport
+import Scheduling
+import Synchronization
+import Testing
+
+/// How long a test may take: many times of what it takes on a busy machine.
+let testLimit: Duration = .seconds(240)
+
+/// For code that blocks its thread.
+let elsewhere = DispatchQueue(label: "elsewhere", attributes: .concurrent)
+
+struct TestError: Error, Equatable {
+    var number = 0
+}
+
+/// An error with an identity.
+final class ErrorObject: Error {}
+
+/// What happened, in order.
+final class Log<Entry: Sendable>: Sendable {
+    private let storage = Locked<[Entry]>([])
+    var entries: [Entry] { storage.withLock { $0 } }
+    func add(_ entry: Entry) { storage.withLock { $0.append(entry) } }
+}
+
+final class Count: Sendable {
+    private let storage = Atomic(0)
+    var value: Int { storage.load(ordering: .sequentiallyConsistent) }
+    @discardableResult
+    func add(_ amount: Int = 1) -> Int { storage.add(amount, ordering: .sequentiallyConsistent).newValue }
+}
+
+/// What one side hands to the other, which waits for it.
+final class Mail<Letter: Sendable>: Sendable {
+    private let stream: AsyncStream<Letter>
+    private let continuation: AsyncStream<Letter>.Continuation
+
+    init() { (stream, continuation) = AsyncStream.makeStream() }
+
+    func send(_ letter: Letter) { continuation.yield(letter) }
+
+    func next() async -> Letter {
+        var iterator = stream.makeAsyncIterator()
+        guard let letter = await iterator.next() else { fatalError("the test was cancelled while it waited") }
+        return letter
+    }
+}
+
+/// Remembers what it is told; and tells, each time, that it was.
+final class Listener: TransactionCommandDelegate {
+    struct Notice: Sendable {
+        let transaction: CommandTransaction
+        let error: (any Error)?
+    }
+
+    let log = Log<Notice>()
+    let mail = Mail<Notice>()
+    private let body: @Sendable (Notice) -> Void
+
+    init(_ body: @escaping @Sendable (Notice) -> Void = { _ in }) { self.body = body }
+
+    func commandTransactionDidSucceed(_ transaction: CommandTransaction) {
+        note(Notice(transaction: transaction, error: nil))
+    }
+
+    func commandTransaction(_ transaction: CommandTransaction, didFailWithError error: any Error) {
+        note(Notice(transaction: transaction, error: error))
+    }
+
+    private func note(_ notice: Notice) {
+        body(notice)
+        log.add(notice)
+        mail.send(notice)
+    }
+}
+
+/// Never awaits.
+struct Immediate<Output: Sendable>: SynchronousCommand {
+    let body: @Sendable (CommandContext) throws -> Output
+    init(_ body: @escaping @Sendable (CommandContext) throws -> Output) { self.body = body }
+    func execute(_ context: CommandContext) throws -> Output { try body(context) }
+}
+
+/// Appends itself to a receiver, and takes itself away.
+struct Append: UndoableCommand {
+    let number: Int
+    let receiver: Locked<[Int]>
+    var failsToPerform = false
+    var failsToUndo = false
+    var undoability = Undoability.exact
+    var log: Log<String>?
+
+    func perform(_ context: CommandContext) async throws -> Performed<Int, Int> {
+        log?.add("do \(number)")
+        if failsToPerform { throw TestError(number: number) }
+        return receiver.withLock { receiver in
+            receiver.append(number)
+            return Performed(number, undo: receiver.count - 1)
+        }
+    }
+
+    func undo(_ undo: Int, _ context: CommandContext) async throws {
+        log?.add("undo \(number)")
+        if failsToUndo { throw TestError(number: -number) }
+        if undoability.isExact {
+            receiver.withLock { receiver in
+                // Only the last one can be taken away: who undoes in another order is found out.
+                if receiver.indices.last == undo, receiver.last == number { receiver.removeLast() }
+            }
+        }
+    }
+}
+
+extension Undoability {
+    var isExact: Bool { if case .exact = self { true } else { false } }
+}
+
+/// Kernel threads that begin together, for tests that are asynchronous.
+func race<Answer: Sendable>(_ count: Int, _ body: @escaping @Sendable (Int) -> Answer) async -> [Answer] {
+    await withCheckedContinuation { continuation in
+        elsewhere.async { continuation.resume(returning: concurrently(count, body)) }
+    }
+}
+
+/// Waits on a thread of its own.
+func wait<Output>(for handle: CommandHandle<Output>, timeout: Duration? = nil) async -> CommandOutcome<Output>? {
+    await withCheckedContinuation { continuation in
+        elsewhere.async { continuation.resume(returning: handle.wait(timeout: timeout)) }
+    }
+}
+
+/// A command that a test holds up: it tells that it has begun, and goes on when it is told to.
+final class Held: Command, Sendable {
+    let begun = Mail<Void>()
+    private let goOn = Mail<Void>()
+
+    func execute(_ context: CommandContext) async throws {
+        begun.send(())
+        await goOn.next()
+    }
+
+    func release() { goOn.send(()) }
+}
+
+extension CommandOutcome {
+    var isSuccess: Bool { if case .succeeded = self { true } else { false } }
+    var isCancelled: Bool { if case .failed(.cancelled) = self { true } else { false } }
+    var rejection: Rejection? { if case .failed(.rejected(let why)) = self { why } else { nil } }
+    var thrown: (any Error)? { if case .failed(.thrown(let error)) = self { error } else { nil } }
+}

@@ -1,0 +1,141 @@
+// Decorators.swift - commands out of commands: retried, limited in time, repeated, continued, intercepted, enclosed.
+
+internal import CompositeOperations
+
+extension Command {
+    /// Tries until the command returns, or the policy has no attempt left; then throws the last error.
+    ///
+    /// A cancellation ends it at once. ``CommandContext/attempt`` counts.
+    public func retry(_ policy: RetryPolicy) -> ClosureCommand<Output> {
+        ClosureCommand { context in
+            try await policy.run { attempt in
+                var inner = context
+                inner.attempt = attempt
+                inner.parts = context.parts.map { _ in FailureParts() }
+                do { return try await self.execute(inner) } catch {
+                    // Each attempt starts from where the first one did.
+                    let failures = await takeBack(inner.parts?.take() ?? [], context.compensating)
+                    for failure in failures { context.onFailure { _ in throw failure } }
+                    throw error
+                }
+            }
+        }
+    }
+
+    /// Cancels the command when its time is over, and waits for its end: what it throws then becomes
+    /// ``CommandFailure/timedOut``, a value stays a success.
+    public func timeout(_ duration: Duration, clock: any Clock<Duration> = ContinuousClock())
+        -> ClosureCommand<Output>
+    {
+        ClosureCommand { context in
+            var inner = context
+            if clock is ContinuousClock {
+                let deadline = ContinuousClock.now + duration
+                inner.deadline = min(context.deadline ?? deadline, deadline)
+            }
+            return try await self.execute(inner, for: duration, clock)
+        }
+    }
+
+    private func execute(
+        _ context: CommandContext, for duration: Duration, _ clock: any Clock<Duration>
+    ) async throws -> Output {
+        let lane = LaneRun.innermost
+        return try await withThrowingTaskGroup(of: TimedEvent<Output>.self) { group in
+            group.addTask {
+                await LaneRun.inTask(of: lane) {
+                    do { return .ended(.success(try await execute(context))) } catch {
+                        return .ended(.failure(error))
+                    }
+                }
+            }
+            group.addTask {
+                do { try await clock.sleep(for: duration) } catch { return .timerWasCancelled }
+                return .timeIsOver
+            }
+            var isOver = false
+            while let event = try await group.next() {
+                switch event {
+                case .timerWasCancelled: break
+                case .timeIsOver:
+                    isOver = true
+                    group.cancelAll()
+                case .ended(.success(let output)):
+                    group.cancelAll()
+                    return output
+                case .ended(.failure(let error)):
+                    group.cancelAll()
+                    throw isOver ? CommandFailure.timedOut : error
+                }
+            }
+            fatalError("Command.timeout: the command did not end")
+        }
+    }
+
+    /// Executes the command so many times, one after another, and gives what they gave.
+    ///
+    /// - Precondition: `count` is not negative.
+    public func repeated(_ count: Int) -> ClosureCommand<[Output]> {
+        if count < 0 { fatalError("Command.repeated: \(count) times") }
+        return ClosureCommand { context in
+            var outputs: [Output] = []
+            outputs.reserveCapacity(count)
+            for _ in 0..<count {
+                try context.checkCancellation()
+                outputs.append(try await self.execute(context))
+            }
+            return outputs
+        }
+    }
+
+    /// Executes what `next` makes of the output. A failure is the end.
+    public func then<Next: Command>(_ next: @escaping @Sendable (Output) throws -> Next)
+        -> ClosureCommand<Next.Output>
+    {
+        ClosureCommand { context in
+            let output = try await self.execute(context)
+            try context.checkCancellation()
+            return try await next(output).execute(context)
+        }
+    }
+
+    /// Tells how the command ended, before anybody else is told; changes nothing.
+    public func intercept(
+        success: @escaping @Sendable (Output) async -> Void = { _ in },
+        failure: @escaping @Sendable (any Error) async -> Void = { _ in }
+    ) -> ClosureCommand<Output> {
+        ClosureCommand { context in
+            let output: Output
+            do { output = try await self.execute(context) } catch {
+                await failure(error)
+                throw error
+            }
+            await success(output)
+            return output
+        }
+    }
+
+    /// Calls `before`, executes the command, and calls `after`: once whenever `before` returned, however the command ended.
+    public func around(
+        before: @escaping @Sendable (CommandContext) async throws -> Void,
+        after: @escaping @Sendable (CommandContext) async -> Void
+    ) -> ClosureCommand<Output> {
+        ClosureCommand { context in
+            try await before(context)
+            do {
+                let output = try await self.execute(context)
+                await after(context)
+                return output
+            } catch {
+                await after(context)
+                throw error
+            }
+        }
+    }
+}
+
+private enum TimedEvent<Output: Sendable>: Sendable {
+    case ended(Result<Output, any Error>)
+    case timeIsOver
+    case timerWasCancelled
+}

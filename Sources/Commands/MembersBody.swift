@@ -1,0 +1,65 @@
+// MembersBody.swift - several commands, all or nothing.
+
+/// Several commands, all or nothing, and the log of the last run.
+final class MembersBody: TransactionBody<Void>, @unchecked Sendable {
+    private let members: [any UndoableCommand]
+    private var done: [DoneMember] = []
+    private var hasLeftovers = false
+
+    init(_ members: [any UndoableCommand], _ options: TransactionOptions) {
+        if case .parallel(let limit) = options.order, limit < 1 {
+            fatalError("TransactionCommand: a limit of \(limit) lets nothing run")
+        }
+        self.members = members
+        super.init(options)
+    }
+
+    private var compensation: MemberCompensation {
+        MemberCompensation(policy: options.compensation, observer: options.observer)
+    }
+
+    override func run(_ context: CommandContext) async throws {
+        done = []
+        hasLeftovers = false
+        try checkUndoability()
+        options.observer?(.started)
+        defer { options.observer?(.ended) }
+        let run = MemberRun(members: members, order: options.order, observer: options.observer)
+        let end = await run.perform(context)
+        if end.failures.isEmpty {
+            done = end.done
+            return
+        }
+        let failure = await compensation.takeBack(end, context.compensating)
+        hasLeftovers = failure.rollback != .complete
+        throw failure
+    }
+
+    private func checkUndoability() throws {
+        var pivot: Int?
+        for (index, member) in members.enumerated() {
+            let isIrreversible = member.undoability.isIrreversible
+            switch options.irreversible {
+            case .allow: return
+            case .refuse: if isIrreversible { throw IrreversibleMember(member: index) }
+            case .onlyAsSuffix:
+                if let pivot, !isIrreversible, member.undoability != .noEffect {
+                    throw IrreversibleMember(member: pivot)
+                }
+                if isIrreversible { pivot = pivot ?? index }
+            }
+        }
+    }
+
+    override var undoability: Undoability? {
+        MemberRun(members: members, order: options.order).undoability
+    }
+
+    override func undo(_ context: CommandContext) async throws {
+        try await compensation.takeBack(done, context)
+        done = []
+    }
+
+    override var isRolledBack: Bool { !hasLeftovers }
+    override func renewed() -> TransactionBody<Void> { MembersBody(members.map { renew($0) }, options) }
+}

@@ -1,0 +1,75 @@
+// TransactionGroup.swift - several runs with one name: it ends when all have.
+
+internal import CompositeOperations
+
+/// Several runs, whose ends are told as one.
+///
+/// It ends once, when it is sealed and everything in it has ended: with success when all succeeded, else with the error of
+/// the first to fail. One that is released unsealed ends as ``CommandFailure/abandoned``.
+public final class TransactionGroup: Sendable {
+    private struct State {
+        var outstanding = 1  // until it is sealed
+        var isSealed = false
+        var failure: CommandFailure?
+    }
+
+    private final class Members: Sendable {
+        let handle = CommandHandle<Void>()
+        private let state = Guarded(State())
+
+        var isSealed: Bool { state.withLock { $0.isSealed } }
+
+        func add() {
+            state.withLock { state in
+                if state.isSealed { fatalError("TransactionGroup.add: it has been sealed") }
+                state.outstanding += 1
+            }
+        }
+
+        func seal() {
+            let isFirst = state.withLock { state in
+                defer { state.isSealed = true }
+                return !state.isSealed
+            }
+            if isFirst { ended(nil) }
+        }
+
+        func ended(_ failure: CommandFailure?) {
+            let outcome = state.withLock { state -> CommandOutcome<Void>? in
+                if state.failure == nil { state.failure = failure }
+                state.outstanding -= 1
+                if state.outstanding > 0 { return nil }
+                return state.failure.map { .failed($0) } ?? .succeeded(())
+            }
+            if let outcome { handle.end(outcome, from: .ready) }
+        }
+    }
+
+    private let members = Members()
+
+    /// Creates a group of nothing.
+    public init(
+        delegate: (any TransactionCommandDelegate)? = nil, options: TransactionOptions = TransactionOptions()
+    ) {
+        members.handle.locked { $0.delegate = delegate.map { DelegateReference($0, options) } }
+    }
+
+    deinit { if !members.isSealed { members.handle.end(.failed(.abandoned), from: .ready) } }
+
+    /// The token of the whole.
+    public var transaction: CommandTransaction { members.handle.transaction }
+
+    /// The whole, to be waited for and observed.
+    public var handle: CommandHandle<Void> { members.handle }
+
+    /// Adds a run, which may have ended already.
+    ///
+    /// - Precondition: the group is not sealed.
+    public func add<Output>(_ command: TransactionCommand<Output>) {
+        members.add()
+        command.handle.whenEnded { [members] in members.ended($0) }
+    }
+
+    /// Nothing more will be added.
+    public func seal() { members.seal() }
+}

@@ -1,0 +1,494 @@
+// Several commands, all or nothing: against a pure model, and case by case.
+
+import Commands
+import PropertyTesting
+import PropertyTestingSupport
+import Testing
+
+@Suite(.watched(testLimit))
+struct AllOrNothingTests {
+    /// What a member does, for the model and for the run.
+    struct Plan: Sendable {
+        var fails = false
+        var failsToUndo = false
+        var undoability = Undoability.exact
+
+        static let generator = Generator<Plan>.frequency([
+            (6, Generator<Int>.int(in: 0...0).map { _ in Plan() }),
+            (1, Generator<Int>.int(in: 0...0).map { _ in Plan(fails: true) }),
+            (2, Generator<Int>.int(in: 0...0).map { _ in Plan(failsToUndo: true) }),
+            (1, Generator<Int>.int(in: 0...0).map { _ in Plan(undoability: .noEffect) }),
+            (1, Generator<Int>.int(in: 0...0).map { _ in Plan(undoability: .irreversible("gone")) }),
+        ])
+    }
+
+    /// What a sequential run must do: a pure function.
+    struct Model {
+        var log: [String] = []
+        var failedMember: Int?
+        var compensated: [Int] = []
+        var failures: [Int] = []
+        var notCompensated: [Int] = []
+        var irreversible: [Int] = []
+
+        init(_ plans: [Plan], stops: Bool) {
+            var done: [Int] = []
+            for (index, plan) in plans.enumerated() {
+                log.append("do \(index)")
+                if plan.fails {
+                    failedMember = index
+                    break
+                }
+                done.append(index)
+            }
+            guard failedMember != nil else { return }
+            var isStopped = false
+            for index in done.reversed() where plans[index].undoability != .noEffect {
+                if isStopped {
+                    notCompensated.append(index)
+                    continue
+                }
+                log.append("undo \(index)")
+                let isExact = plans[index].undoability.isExact
+                if !isExact { irreversible.append(index) }
+                if plans[index].failsToUndo {
+                    failures.append(index)
+                    isStopped = stops
+                } else if isExact {
+                    compensated.append(index)
+                }
+            }
+        }
+
+        var rollback: TransactionFailure.Rollback {
+            if !failures.isEmpty || !notCompensated.isEmpty { return .incomplete }
+            return irreversible.isEmpty ? .complete : .completeExceptIrreversible
+        }
+    }
+
+    private func command(
+        _ plans: [Plan], _ receiver: Locked<[Int]>, _ log: Log<String>,
+        options: TransactionOptions = TransactionOptions(), delegate: Listener? = nil
+    ) -> TransactionCommand<Void> {
+        TransactionCommand(
+            commands: plans.enumerated().map { index, plan in
+                Append(
+                    number: index, receiver: receiver, failsToPerform: plan.fails,
+                    failsToUndo: plan.failsToUndo, undoability: plan.undoability, log: log)
+            }, delegate: delegate, options: options)
+    }
+
+    @Test(arguments: [false, true])
+    func `S1, S3: a run does what the model does, whatever fails`(stops: Bool) async {
+        await forAll(
+            .array(of: Plan.generator, count: 0...9), cases: 300,
+            covering: [.cover(20, "fails") { $0.contains(where: \.fails) }]
+        ) { plans in
+            let model = Model(plans, stops: stops)
+            let receiver = Locked<[Int]>([])
+            let log = Log<String>()
+            let listener = Listener()
+            let command = self.command(
+                plans, receiver, log,
+                options: TransactionOptions(compensation: stops ? .stopOnFailure : .continueOnFailure),
+                delegate: listener)
+            var failure: TransactionFailure?
+            do { try await command.execute() } catch { failure = error as? TransactionFailure }
+            #expect(log.entries == model.log)
+            #expect(failure?.failedMember == model.failedMember)
+            #expect(listener.log.entries.count == 1)
+            guard let failure, let failed = model.failedMember else {
+                #expect(command.state == .succeeded)
+                return
+            }
+            #expect(failure.cause as? TestError == TestError(number: failed))
+            #expect(failure.compensated == model.compensated)
+            #expect(failure.compensationFailures.map(\.member) == model.failures)
+            #expect(
+                failure.compensationFailures.map { $0.error as? TestError }
+                    == model.failures.map { TestError(number: -$0) })
+            #expect(failure.notCompensated == model.notCompensated)
+            #expect(failure.irreversible == model.irreversible)
+            #expect(failure.rollback == model.rollback)
+            #expect(listener.log.entries[0].error is TransactionFailure)
+            if model.rollback == .complete, !plans.contains(where: { $0.undoability == .noEffect }) {
+                #expect(receiver.withLock { $0 } == [])
+            }
+        }
+    }
+
+    @Test func `S2: undo goes backwards, once, and then the command runs again; other calls change nothing`()
+        async throws
+    {
+        let receiver = Locked<[Int]>([])
+        let log = Log<String>()
+        let listener = Listener()
+        let command = self.command([Plan(), Plan(), Plan()], receiver, log, delegate: listener)
+        await #expect(throws: CommandUsageError.notExecuted) { try await command.undo() }
+        try await command.execute()
+        #expect(receiver.withLock { $0 } == [0, 1, 2])
+        try await command.undo()
+        #expect(receiver.withLock { $0 } == [])
+        #expect(command.state == .undone)
+        await #expect(throws: CommandUsageError.alreadyUndone) { try await command.undo() }
+        try await command.execute()
+        #expect(command.state == .succeeded)
+        await #expect(throws: CommandUsageError.alreadyExecuted) { try await command.execute() }
+        let once = ["do 0", "do 1", "do 2"]
+        #expect(log.entries == once + ["undo 2", "undo 1", "undo 0"] + once)
+        #expect(listener.log.entries.count == 1)
+    }
+
+    @Test func `B1: there is no undo of what never ran, was undone, failed, runs, or has no undo`() async throws {
+        let plain = TransactionCommand(ClosureCommand {})
+        try await plain.execute()
+        await #expect(throws: CommandUsageError.notUndoable) { try await plain.undo() }
+        let failed = self.command([Plan(fails: true)], Locked([]), Log())
+        _ = try? await failed.execute()
+        await #expect(throws: CommandUsageError.notExecuted) { try await failed.undo() }
+        let held = Held()
+        let running = TransactionCommand(commands: [IrreversibleCommand(held, because: "")])
+        let run = Task { try await running.execute() }
+        await held.begun.next()
+        await #expect(throws: CommandUsageError.busy) { try await running.undo() }
+        held.release()
+        try await run.value
+    }
+
+    @Test func `an undo that fails breaks the command`() async throws {
+        let log = Log<String>()
+        let command = self.command([Plan(), Plan(failsToUndo: true), Plan()], Locked([]), log)
+        try await command.execute()
+        do {
+            try await command.undo()
+            Issue.record("it did not throw")
+        } catch let failure as TransactionFailure {
+            #expect(failure.compensated == [2, 0])
+            #expect(failure.compensationFailures.map(\.member) == [1])
+        }
+        #expect(command.state == .broken)
+        await #expect(throws: CommandUsageError.broken) { try await command.undo() }
+        await #expect(throws: CommandUsageError.broken) { try await command.execute() }
+    }
+
+    /// Fails in the runs that it is told to fail in.
+    private struct Fickle: UndoableCommand {
+        let runs = Count()
+        let failsIn: Set<Int>
+        var failsToUndo = false
+        func perform(_ context: CommandContext) async throws -> Performed<Void, Void> {
+            if failsIn.contains(runs.add()) { throw TestError() }
+            return Performed()
+        }
+        func undo(_ undo: Void, _ context: CommandContext) async throws {
+            if failsToUndo, runs.value > 1 { throw TestError() }
+        }
+    }
+
+    @Test func `a run again that fails is undone when it could be rolled back, else broken`() async throws {
+        let back = TransactionCommand(commands: [Fickle(failsIn: []), Fickle(failsIn: [2])])
+        try await back.execute()
+        try await back.undo()
+        await #expect(throws: TransactionFailure.self) { try await back.execute() }
+        #expect(back.state == .undone)
+        try await back.execute()
+        #expect(back.state == .succeeded)
+
+        let stuck = TransactionCommand(commands: [
+            Fickle(failsIn: [], failsToUndo: true), Fickle(failsIn: [2]),
+        ])
+        try await stuck.execute()
+        try await stuck.undo()
+        await #expect(throws: TransactionFailure.self) { try await stuck.execute() }
+        #expect(stuck.state == .broken)
+    }
+
+    @Test func `S4: a failed run, done again with a token of its own, takes back its own work alone`() async throws {
+        let receiver = Locked<[Int]>([])
+        let log = Log<String>()
+        let inner = TransactionCommand(commands: [Append(number: 1, receiver: receiver, log: log)])
+        let fickle = Fickle(failsIn: [1, 2])
+        let first = TransactionCommand(commands: [
+            Append(number: 0, receiver: receiver, log: log), inner, fickle,
+        ])
+        await #expect(throws: TransactionFailure.self) { try await first.execute() }
+        let second = try first.again()
+        #expect(second.transaction != first.transaction)
+        await #expect(throws: TransactionFailure.self) { try await second.execute() }
+        #expect(receiver.withLock { $0 } == [])
+        let third = try second.again()
+        try await third.execute()
+        #expect(receiver.withLock { $0 } == [0, 1])
+        #expect(
+            log.entries
+                == ["do 0", "do 1", "undo 1", "undo 0", "do 0", "do 1", "undo 1", "undo 0", "do 0", "do 1"])
+        #expect(throws: CommandUsageError.alreadyExecuted) { try third.again() }
+    }
+
+    @Test func `S4: a nested run that failed is a new one when the run around it is done again`() async throws {
+        let fickle = Fickle(failsIn: [1])
+        let first = TransactionCommand(commands: [
+            MacroCommand([TransactionCommand(commands: [fickle])]), TransactionCommand(fickle),
+        ])
+        await #expect(throws: TransactionFailure.self) { try await first.execute() }
+        try await first.again().execute()
+        #expect(fickle.runs.value == 3)
+    }
+
+    @Test func `C8: what a failing perform registered is taken back, last first, before what ran before it`() async {
+        let log = Log<String>()
+        struct Half: UndoableCommand {
+            let log: Log<String>
+            func perform(_ context: CommandContext) async throws -> Performed<Void, Void> {
+                context.onFailure { context in log.add("part 1 \(context.isCompensating)") }
+                context.onFailure { _ in log.add("part 2") }
+                throw TestError()
+            }
+            func undo(_ undo: Void, _ context: CommandContext) async throws { log.add("undo half") }
+        }
+        let command = TransactionCommand(commands: [
+            Append(number: 0, receiver: Locked([]), log: log), Half(log: log),
+        ])
+        await #expect(throws: TransactionFailure.self) { try await command.execute() }
+        #expect(log.entries == ["do 0", "part 2", "part 1 true", "undo 0"])
+        let lone = Log<String>()
+        await #expect(throws: TestError()) { try await TransactionCommand(Half(log: lone)).execute() }
+        #expect(lone.entries == ["part 2", "part 1 true"])
+        let alone = Log<String>()
+        await #expect(throws: TestError()) { try await MacroCommand([Half(log: alone)]).execute() }
+        #expect(alone.entries == [])
+    }
+
+    @Test func `S5: cancelled at any point, a run is taken back whole`() async {
+        await forAll(.zip(.int(in: 1...6), .int(in: 0...5)), cases: 60) { count, at in
+            let receiver = Locked<[Int]>([])
+            let log = Log<String>()
+            let box = Locked<CommandHandle<Void>?>(nil)
+            let canceller = UndoableClosure { _ in box.withLock { $0 }?.cancel() } undo: { context in
+                #expect(!context.isCancelled && !Task.isCancelled)
+                await Task.yield()
+            }
+            var members: [any UndoableCommand] = (0..<count).map {
+                Append(number: $0, receiver: receiver, log: log)
+            }
+            members.insert(canceller, at: min(at, count))
+            let command = TransactionCommand(commands: members)
+            box.withLock { $0 = command.handle }
+            let outcome = await ConcurrentInvoker(limit: 1).submit(command).outcome
+            if min(at, count) == count {
+                #expect(outcome.isSuccess)  // after the last one there is nothing to cancel
+            } else {
+                let failure = outcome.thrown as? TransactionFailure
+                #expect(failure?.cause is CancellationError)
+                #expect(failure?.failedMember == nil)
+                #expect(failure?.rollback == .complete)
+                #expect(outcome.failure?.isCancellation == true)
+                #expect(receiver.withLock { $0 } == [])
+                #expect(log.entries.filter { $0.hasPrefix("do") }.count == min(at, count))
+            }
+            box.withLock { $0 = nil }
+        }
+    }
+
+    @Test func `S6: nested and parallel, each that was done is undone once, after what used it`() async {
+        let generator = Generator<[[Bool]]>.array(
+            of: .array(of: Generator<Int>.int(in: 0...5).map { $0 == 5 }, count: 0...4), count: 1...4)
+        await forAll(generator, cases: 150) { groups in
+            let log = Log<String>()
+            var number = 0
+            let members = groups.map { group -> any UndoableCommand in
+                let leaves = group.map { fails -> any UndoableCommand in
+                    number += 1
+                    return Append(number: number, receiver: Locked([]), failsToPerform: fails, log: log)
+                }
+                return TransactionCommand(
+                    commands: leaves, options: TransactionOptions(order: .parallel(limit: 2)))
+            }
+            let command = TransactionCommand(commands: members)
+            var failure: TransactionFailure?
+            do { try await command.execute() } catch { failure = error as? TransactionFailure }
+            let failing = groups.firstIndex { $0.contains(true) }
+            #expect(failure?.failedMember == failing)
+            #expect((failure?.path.count ?? 0) == (failing == nil ? 0 : 2))
+            #expect((failure?.rootCause is TestError) == (failing != nil))
+            guard failing != nil else { return }
+            // Each number: done before undone, and undone once if and only if its `do` returned.
+            var live: Set<Int> = []
+            var undone: Set<Int> = []
+            for entry in log.entries {
+                let words = entry.split(separator: " ")
+                let number = Int(words[1])!
+                if words[0] == "do" {
+                    live.insert(number)
+                } else {
+                    #expect(live.contains(number) && undone.insert(number).inserted)
+                }
+            }
+            var at = 0
+            var done: Set<Int> = []
+            for group in groups {
+                for fails in group {
+                    at += 1
+                    if live.contains(at), !fails { done.insert(at) }
+                }
+            }
+            #expect(undone == done)
+            #expect(failure?.rollback == .complete)
+        }
+    }
+
+    @Test func `a parallel run starts nothing after a failure, and takes back what succeeds all the same`() async {
+        let log = Log<String>()
+        let held = Held()
+        let begun = held.begun
+        let stubborn = UndoableClosure { _ in try await held.execute(CommandContext()) } undo: { _ in
+            log.add("undo stubborn")
+        }
+        let failing = UndoableClosure { _ in
+            await begun.next()
+            throw TestError()
+        } undo: { _ in }
+        let never = UndoableClosure { _ in log.add("it ran") } undo: { _ in }
+        let command = TransactionCommand(
+            commands: [stubborn, failing, never],
+            options: TransactionOptions(
+                order: .parallel(limit: 2),
+                observer: { if case .failed = $0 { held.release() } }))
+        await #expect(throws: TransactionFailure.self) { try await command.execute() }
+        #expect(log.entries == ["undo stubborn"])
+    }
+
+    @Test func `T17: a parallel run keeps its limit`() async throws {
+        let running = Count()
+        let most = Locked(0)
+        let members = (0..<20).map { _ in
+            UndoableClosure { _ in
+                let now = running.add()
+                most.withLock { $0 = max($0, now) }
+                for _ in 0..<5 { await Task.yield() }
+                running.add(-1)
+            } undo: { _ in }
+        }
+        try await TransactionCommand(
+            commands: members, options: TransactionOptions(order: .parallel(limit: 3))
+        ).execute()
+        #expect((1...3).contains(most.withLock { $0 }))
+    }
+
+    @Test func `B5: irreversible commands are refused before the first one starts`() async throws {
+        let log = Log<String>()
+        func run(_ policy: TransactionOptions.IrreversiblePolicy, _ plans: [Plan]) async throws {
+            try await command(
+                plans, Locked([]), log, options: TransactionOptions(irreversible: policy)
+            ).execute()
+        }
+        let gone = Plan(undoability: .irreversible("gone"))
+        await #expect(throws: IrreversibleMember(member: 1)) { try await run(.refuse, [Plan(), gone]) }
+        await #expect(throws: IrreversibleMember(member: 1)) {
+            try await run(.onlyAsSuffix, [Plan(), gone, Plan()])
+        }
+        #expect(log.entries == [])
+        try await run(.onlyAsSuffix, [Plan(), gone, Plan(undoability: .noEffect), gone])
+        #expect(log.entries.count == 4)
+    }
+
+    @Test func `a compensation that fails is tried again`() async {
+        let tries = Count()
+        let stubborn = UndoableClosure { _ in } undo: { _ in if tries.add() < 3 { throw TestError() } }
+        let failing = UndoableClosure { _ in throw TestError(number: 1) } undo: { _ in }
+        let command = TransactionCommand(
+            commands: [stubborn, failing],
+            options: TransactionOptions(
+                compensation: .retry(RetryPolicy(maxAttempts: 3), then: .stopOnFailure)))
+        await #expect { try await command.execute() } throws: {
+            ($0 as? TransactionFailure)?.rollback == .complete
+        }
+        #expect(tries.value == 3)
+    }
+
+    @Test func `P10: a macro runs a prefix, throws the first error unchanged, and an empty one succeeds`() async {
+        let generator = Generator<[Bool]>.array(of: Generator<Int>.int(in: 0...4).map { $0 == 4 }, count: 0...8)
+        await forAll(generator, cases: 150) { fails in
+            let log = Log<String>()
+            let receiver = Locked<[Int]>([])
+            let macro = MacroCommand(
+                fails.enumerated().map {
+                    Append(number: $0, receiver: receiver, failsToPerform: $1, log: log)
+                })
+            let first = fails.firstIndex(of: true)
+            var thrown: (any Error)?
+            var proof: MacroCommand.Undo?
+            do { proof = try await macro.perform(CommandContext()).undo } catch { thrown = error }
+            #expect(thrown as? TestError == first.map { TestError(number: $0) })
+            #expect(log.entries == (0..<(first.map { $0 + 1 } ?? fails.count)).map { "do \($0)" })
+            #expect(receiver.withLock { $0.count } == first ?? fails.count)
+            if let proof {
+                try await macro.undo(proof, CommandContext())
+                #expect(receiver.withLock { $0 } == [])
+            }
+        }
+    }
+
+    @Test func `B3: a macro inside a run that fails takes its prefix back`() async {
+        let log = Log<String>()
+        let receiver = Locked<[Int]>([])
+        let macro = MacroCommand([
+            Append(number: 1, receiver: receiver, log: log),
+            Append(number: 2, receiver: receiver, failsToPerform: true, log: log),
+        ])
+        let command = TransactionCommand(commands: [
+            Append(number: 0, receiver: receiver, log: log), macro,
+        ])
+        await #expect { try await command.execute() } throws: {
+            ($0 as? TransactionFailure)?.cause as? TestError == TestError(number: 2)
+        }
+        #expect(log.entries == ["do 0", "do 1", "do 2", "undo 1", "undo 0"])
+    }
+
+    @Test func `B3: undoing a macro goes on past a failing undo, and says so`() async throws {
+        let log = Log<String>()
+        let macro = MacroCommand(
+            (0..<3).map { Append(number: $0, receiver: Locked([]), failsToUndo: $0 == 1, log: log) })
+        let proof = try await macro.perform(CommandContext()).undo
+        await #expect { try await macro.undo(proof, CommandContext()) } throws: {
+            ($0 as? TransactionFailure)?.compensationFailures.map(\.member) == [1]
+        }
+        #expect(log.entries.suffix(3) == ["undo 2", "undo 1", "undo 0"])
+    }
+
+    @Test func `B4: the observer hears of everything, in order`() async {
+        let log = Log<String>()
+        let options = TransactionOptions(observer: { event in
+            switch event {
+            case .started: log.add("started")
+            case .finished(let member): log.add("finished \(member)")
+            case .failed(let member, let error): log.add("failed \(member) \((error as? TestError)?.number ?? 0)")
+            case .compensated(let member): log.add("compensated \(member)")
+            case .compensationFailed(let member, _): log.add("compensation failed \(member)")
+            case .ended: log.add("ended")
+            }
+        })
+        let plans = [Plan(), Plan(failsToUndo: true), Plan(fails: true)]
+        _ = try? await command(plans, Locked([]), Log(), options: options).execute()
+        #expect(
+            log.entries == [
+                "started", "finished 0", "finished 1", "failed 2 2", "compensation failed 1", "compensated 0",
+                "ended",
+            ])
+    }
+
+    @Test func `a long run needs no stack, and time for each of its commands once`() async throws {
+        let count = 100_000
+        let receiver = Locked(0)
+        let leaf = UndoableClosure { _ in receiver.withLock { $0 += 1 } } undo: { _ in
+            receiver.withLock { $0 -= 1 }
+        }
+        let failing = UndoableClosure { _ in throw TestError() } undo: { _ in }
+        let command = TransactionCommand(
+            commands: [any UndoableCommand](repeating: leaf, count: count) + [failing])
+        await #expect { try await command.execute() } throws: {
+            ($0 as? TransactionFailure)?.compensated.count == count
+        }
+        #expect(receiver.withLock { $0 } == 0)
+    }
+}

@@ -1,0 +1,145 @@
+// Commands out of commands.
+
+import Commands
+import PropertyTesting
+import PropertyTestingSupport
+import Testing
+
+@Suite(.watched(testLimit))
+struct DecoratorTests {
+    @Test func `T17: retry tries as often as it may, counts, and never repeats a cancellation`() async throws {
+        let attempts = Log<Int>()
+        let third = ClosureCommand { (context: CommandContext) in
+            attempts.add(context.attempt)
+            if context.attempt < 3 { throw TestError(number: context.attempt) }
+            return context.attempt
+        }
+        #expect(try await third.retry(RetryPolicy(maxAttempts: 5)).execute() == 3)
+        #expect(attempts.entries == [1, 2, 3])
+        await #expect(throws: TestError(number: 2)) {
+            try await third.retry(RetryPolicy(maxAttempts: 2)).execute()
+        }
+        let tries = Count()
+        let cancelled = ClosureCommand {
+            tries.add()
+            throw CancellationError()
+        }
+        await #expect(throws: CancellationError.self) {
+            try await cancelled.retry(RetryPolicy(maxAttempts: 5)).execute()
+        }
+        #expect(tries.value == 1)
+        await #expect(throws: TestError(number: 1)) {
+            try await third.retry(RetryPolicy(maxAttempts: 5, retryIf: { _ in false })).execute()
+        }
+    }
+
+    @Test func `C8: each attempt of a retry starts from where the first one did`() async throws {
+        let log = Log<String>()
+        let command = ClosureCommand { (context: CommandContext) in
+            log.add("attempt \(context.attempt)")
+            context.onFailure { _ in log.add("back") }
+            if context.attempt < 2 { throw TestError() }
+        }
+        let run = TransactionCommand(commands: [
+            IrreversibleCommand(command.retry(RetryPolicy(maxAttempts: 2)), because: "")
+        ])
+        try await run.execute()
+        #expect(log.entries == ["attempt 1", "back", "attempt 2"])
+    }
+
+    @Test func `T17: a timeout waits for the end: a throw becomes timedOut, a value stays a success`() async throws {
+        let clock = StepClock()
+        let slow = ClosureCommand { (context: CommandContext) in
+            while !context.isCancelled { await Task.yield() }
+            throw TestError()
+        }
+        let command = TransactionCommand(slow.timeout(.seconds(3), clock: clock))
+        let run = Task { try await command.execute() }
+        #expect(await clock.slept.next() == .seconds(3))
+        clock.wakeAll()
+        _ = await run.result
+        guard case .failed(.timedOut)? = command.handle.outcomeIfFinished else {
+            Issue.record("it did not time out")
+            return
+        }
+        let stubborn = ClosureCommand { (context: CommandContext) in
+            while !context.isCancelled { await Task.yield() }
+            return 7
+        }
+        let second = Task { try await stubborn.timeout(.seconds(3), clock: clock).execute() }
+        _ = await clock.slept.next()
+        clock.wakeAll()
+        #expect(try await second.value == 7)
+        #expect(try await ClosureCommand { 1 }.timeout(.seconds(1000)).execute() == 1)
+        await #expect(throws: TestError()) {
+            try await ClosureCommand { throw TestError() }.timeout(.seconds(1000)).execute()
+        }
+        let deadline = ClosureCommand { (context: CommandContext) in context.deadline }
+        #expect(try await deadline.timeout(.seconds(1000)).execute() != nil)
+    }
+
+    @Test(arguments: [0, 1, 2, 3])
+    func `P11: after runs once whenever before returned`(way: Int) async {
+        let log = Log<String>()
+        let command = ClosureCommand {
+            log.add("work")
+            if way == 1 { throw TestError() }
+            if way == 2 { throw CancellationError() }
+        }.around(
+            before: { _ in
+                if way == 3 { throw TestError() }
+                log.add("before")
+            }, after: { _ in log.add("after") })
+        _ = try? await command.execute()
+        #expect(log.entries == (way == 3 ? [] : ["before", "work", "after"]))
+    }
+
+    @Test func `T17: a chain feeds each result to the next, and a failure halts it and is met once`() async throws {
+        let log = Log<String>()
+        func chain(_ fails: Bool) -> ClosureCommand<String> {
+            ClosureCommand { 2 }
+                .then { number in
+                    ClosureCommand {
+                        if fails { throw TestError(number: number) }
+                        return number * 3
+                    }
+                }
+                .then { number in ClosureCommand { "\(number)" } }
+                .intercept(success: { log.add("value \($0)") }, failure: { _ in log.add("failure") })
+        }
+        #expect(try await chain(false).execute() == "6")
+        await #expect(throws: TestError(number: 2)) { try await chain(true).execute() }
+        #expect(log.entries == ["value 6", "failure"])
+    }
+
+    @Test func `T17: repeated executes so many times, and stops at a failure`() async throws {
+        let count = Count()
+        #expect(try await ClosureCommand { count.add() }.repeated(4).execute() == [1, 2, 3, 4])
+        await #expect(throws: TestError()) {
+            try await ClosureCommand { if count.add() == 6 { throw TestError() } }.repeated(9).execute()
+        }
+        #expect(count.value == 6)
+    }
+
+    @Test func `T1: a command is told its run, and whether that is cancelled`() async throws {
+        let contexts = Log<CommandContext>()
+        let begun = Mail<Void>()
+        let gate = Gate()
+        let invoker = SerialInvoker()
+        let command = TransactionCommand(
+            Immediate { context in
+                #expect(!context.isCancelled)
+                contexts.add(context)
+                begun.send(())
+                gate.wait()
+                try context.checkCancellation()
+            })
+        invoker.submit(command)
+        await begun.next()
+        command.handle.cancel()
+        gate.open()
+        #expect(await command.handle.outcome.isCancelled)
+        #expect(contexts.entries.first?.transaction == command.transaction)
+        #expect(CommandContext().transaction == nil)
+    }
+}

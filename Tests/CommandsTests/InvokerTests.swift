@@ -1,0 +1,508 @@
+// Invokers: one at a time, some at a time, in batches; and where those who are told are told.
+
+import Commands
+import CompositeOperations
+import PropertyTesting
+import PropertyTestingSupport
+import Scheduling
+import Testing
+
+@Suite(.watched(testLimit))
+struct InvokerTests {
+    @Test func `P8: a serial invoker starts in the order of submission, and never two at once`() async throws {
+        let invoker = SerialInvoker()
+        let log = Log<Int>()
+        let inside = Count()
+        for index in 0..<400 {
+            if index.isMultiple(of: 2) {
+                invoker.submit(
+                    Immediate { _ in
+                        #expect(inside.add() == 1)
+                        log.add(index)
+                        inside.add(-1)
+                    })
+            } else {
+                invoker.submit(
+                    ClosureCommand {
+                        #expect(inside.add() == 1)
+                        log.add(index)
+                        await Task.yield()
+                        inside.add(-1)
+                    })
+            }
+        }
+        try await invoker.flush()
+        #expect(log.entries == Array(0..<400))
+        #expect(invoker.count == 0)
+    }
+
+    @Test func `P8: a blocked delegate delays no command, and a delegate may submit and wait`() async throws {
+        let invoker = SerialInvoker()
+        let gate = Gate()
+        let blocked = Listener { _ in gate.wait() }
+        let first = TransactionCommand(ClosureCommand {}, delegate: blocked)
+        invoker.submit(first)
+        #expect(await invoker.submit(ClosureCommand { 1 }).outcome.isSuccess)
+        let answer = Mail<Bool>()
+        gate.open()
+        let asking = Listener { [weak invoker] _ in
+            answer.send(invoker?.submit(ClosureCommand { 2 }).wait()?.isSuccess ?? false)
+        }
+        invoker.submit(TransactionCommand(ClosureCommand {}, delegate: asking))
+        #expect(await answer.next())
+    }
+
+    @Test(arguments: [0, 1, 2])
+    func `P9: notices come where they were asked for, in the order of the ends`(place: Int) async throws {
+        let invoker = SerialInvoker()
+        let lane = try SerialLane()
+        let home = Home()
+        let delivery: Delivery = [.target(lane), .isolated(home), .inline][place]
+        let log = Log<Int>()
+        let done = Mail<Void>()
+        let count = 200
+        for index in 0..<count {
+            let listener = Listener { _ in
+                if place == 0 { #expect(lane.isCurrent) }
+                if place == 1 { home.assertIsolated() }
+                log.add(index)
+                if index == count - 1 { done.send(()) }
+            }
+            invoker.submit(
+                TransactionCommand(
+                    Immediate { _ in }, delegate: listener, options: TransactionOptions(delivery: delivery)))
+        }
+        await done.next()
+        #expect(log.entries == Array(0..<count))
+    }
+
+    private actor Home {}
+
+    @MainActor
+    private final class MainListener: MainActorTransactionCommandDelegate {
+        var notices: [Bool] = []
+        let told = Mail<Void>()
+        func commandTransactionDidSucceed(_ transaction: CommandTransaction) { note(true) }
+        func commandTransaction(_ transaction: CommandTransaction, didFailWithError error: any Error) { note(false) }
+        private func note(_ isSuccess: Bool) {
+            MainActor.assertIsolated()
+            notices.append(isSuccess)
+            told.send(())
+        }
+    }
+
+    @Test @MainActor func `K2: a delegate of the main actor is told there, always`() async throws {
+        let listener = MainListener()
+        let invoker = SerialInvoker()
+        invoker.submit(TransactionCommand(Immediate { _ in }, delegate: listener))
+        invoker.submit(TransactionCommand(ClosureCommand { throw TestError() }, delegate: listener))
+        TransactionCommand(commands: [], delegate: listener).abandon()
+        for _ in 0..<3 { await listener.told.next() }
+        #expect(listener.notices.count == 3)
+        #expect(listener.notices.filter(\.self).count == 1)
+    }
+
+    @Test func `the slot is free when a delegate is told, and those who wait are not held up by it`() async {
+        let invoker = SerialInvoker()
+        let counts = Mail<Int>()
+        let gate = Gate()
+        let listener = Listener { [weak invoker] _ in
+            counts.send(invoker?.count ?? -1)
+            gate.wait()
+        }
+        let handle = invoker.submit(TransactionCommand(Immediate { _ in 4 }, delegate: listener))
+        #expect(await counts.next() == 0)
+        #expect(await handle.outcome.isSuccess)
+        gate.open()
+    }
+
+    @Test func `T16: a concurrent invoker runs as many as its limit says, and no more`() async throws {
+        let invoker = ConcurrentInvoker(limit: 3)
+        let held = (0..<5).map { _ in Held() }
+        for each in held { invoker.submit(each) }
+        for each in held[..<3] { await each.begun.next() }
+        #expect(invoker.limit == 3)
+        #expect(invoker.count == 5)
+        held[1].release()
+        await held[3].begun.next()
+        for each in held { each.release() }
+        try await invoker.flush()
+        #expect(invoker.count == 0)
+        #expect(invoker.statistics.succeeded == 5)
+    }
+
+    @Test func `T16: priorities go first, and submissions in order within one`() async throws {
+        let invoker = SerialInvoker()
+        let held = Held()
+        invoker.submit(held)
+        await held.begun.next()
+        let log = Log<Int>()
+        for (number, priority) in [(1, CommandPriority.low), (2, .normal), (3, .high), (4, .normal), (5, .high)] {
+            invoker.submit(Immediate { _ in log.add(number) }, priority: priority)
+        }
+        held.release()
+        try await invoker.flush()
+        #expect(log.entries == [3, 5, 2, 4, 1])
+    }
+
+    @Test func `T16: cancelAll ends what waits and asks what runs`() async throws {
+        let invoker = SerialInvoker()
+        let begun = Mail<Void>()
+        let running = invoker.submit(
+            ClosureCommand {
+                begun.send(())
+                try await Task.sleep(for: .seconds(1000))
+            })
+        await begun.next()
+        let waiting = invoker.submit(ClosureCommand { Issue.record("it ran") })
+        invoker.cancelAll()
+        #expect(await waiting.outcome.isCancelled)
+        #expect(await running.outcome.isCancelled)
+        try await invoker.flush()
+        #expect(invoker.statistics.cancelled == 2)
+    }
+
+    @Test func `T16: a shutdown runs what waits, or refuses it, and nothing comes after`() async {
+        for pending in [PendingAtShutdown.run, .reject] {
+            let invoker = SerialInvoker()
+            let held = Held()
+            let first = invoker.submit(held)
+            await held.begun.next()
+            let waiting = invoker.submit(ClosureCommand { 1 })
+            let end = Task { await invoker.shutdown(pending) }
+            if pending == .reject { #expect(await waiting.outcome.rejection == .shutDown) }
+            held.release()
+            await end.value
+            #expect(await first.outcome.isSuccess)
+            #expect(await waiting.outcome.isSuccess == (pending == .run))
+            #expect(await invoker.submit(ClosureCommand { 2 }).outcome.rejection == .shutDown)
+        }
+    }
+
+    @Test func `T16: what is beyond the capacity is refused, and there is room again after an end`() async throws {
+        let invoker = SerialInvoker(capacity: 2)
+        let held = Held()
+        invoker.submit(held)
+        await held.begun.next()
+        let waiting = invoker.submit(ClosureCommand { 1 })
+        #expect(await invoker.submit(ClosureCommand { 2 }).outcome.rejection == .full)
+        waiting.cancel()
+        let next = invoker.submit(ClosureCommand { 3 })
+        held.release()
+        #expect(await next.outcome.isSuccess)
+        #expect(invoker.statistics.rejected == 1)
+    }
+
+    @Test func `a scheduler that is shut down refuses for its invoker`() async throws {
+        let scheduler = try Scheduler(.init(workers: 1))
+        try await scheduler.shutdown(.drain)
+        let invoker = SerialInvoker(on: scheduler)
+        #expect(await invoker.submit(ClosureCommand { 1 }).outcome.rejection == .shutDown)
+    }
+
+    @Test func `a flush from inside is refused`() async throws {
+        let invoker = SerialInvoker()
+        let answer = await invoker.submit(ClosureCommand { try await invoker.flush() }).outcome
+        #expect(answer.thrown as? CommandUsageError == .reentrant)
+        let nested = await invoker.submit(
+            TransactionCommand(commands: [
+                UndoableClosure { _ in
+                    await #expect(throws: CommandUsageError.reentrant) { try await invoker.flush() }
+                } undo: { _ in }
+            ])
+        ).outcome
+        #expect(nested.isSuccess)
+        try await invoker.flush()
+    }
+
+    @Test func `waiting in a serial invoker for what is queued behind stops the process`() async {
+        await #expect(processExitsWith: .failure) {
+            let invoker = SerialInvoker()
+            _ = await invoker.submit(
+                ClosureCommand { _ = await invoker.submit(ClosureCommand { 1 }).outcome }
+            ).outcome
+        }
+        await #expect(processExitsWith: .failure) {
+            let invoker = SerialInvoker()
+            _ = await invoker.submit(
+                Immediate { _ in _ = invoker.submit(ClosureCommand { 1 }).wait() }
+            ).outcome
+        }
+    }
+
+    @Test func `a task that a command leaves behind may wait for what is queued`() async throws {
+        let invoker = SerialInvoker()
+        let answer = Mail<Int>()
+        invoker.submit(
+            ClosureCommand {
+                Task { answer.send((try? await invoker.submit(ClosureCommand { 6 }).value()) ?? 0) }
+            })
+        #expect(await answer.next() == 6)
+    }
+
+    @Test func `C18: an invoker undoes nothing`() async throws {
+        let receiver = Locked<[Int]>([])
+        let invoker = SerialInvoker()
+        let first = invoker.submit(Append(number: 1, receiver: receiver))
+        let second = invoker.submit(Append(number: 2, receiver: receiver, failsToPerform: true))
+        #expect(try await first.value() == 1)
+        #expect(await second.outcome.thrown as? TestError == TestError(number: 2))
+        #expect(receiver.withLock { $0 } == [1])
+    }
+
+    @Test func `C17: an instance that is added five times runs five times`() async throws {
+        let invoker = SerialInvoker()
+        let count = Count()
+        let command = ClosureCommand { count.add() }
+        for _ in 0..<5 { invoker.addCommand(command: command) }
+        try await invoker.flush()
+        #expect(count.value == 5)
+        let once = TransactionCommand(command)
+        for _ in 0..<5 { invoker.addCommand(command: once) }
+        try await invoker.flush()
+        #expect(count.value == 6)
+    }
+
+    @Test func `B8: an invoker remembers counts, and the last 64 ends`() async throws {
+        let invoker = SerialInvoker()
+        var transactions: [CommandTransaction] = []
+        for index in 0..<100 {
+            transactions.append(
+                invoker.submit(Immediate { _ in if index.isMultiple(of: 4) { throw TestError() } }).transaction)
+        }
+        try await invoker.flush()
+        let history = invoker.history
+        #expect(history.map(\.transaction) == transactions.suffix(64))
+        #expect(history.first?.kind == .failed)
+        #expect(history.last?.kind == .succeeded)
+        #expect(invoker.statistics.succeeded == 75)
+        #expect(invoker.statistics.failed == 25)
+        #expect(invoker.statistics.accepted == 100)
+    }
+
+    @Test func `a submission that each command makes anew needs no stack`() async throws {
+        let invoker = SerialInvoker()
+        let done = Mail<Void>()
+        @Sendable func submit(_ rest: Int) {
+            invoker.submit(Immediate { _ in rest == 0 ? done.send(()) : submit(rest - 1) })
+        }
+        submit(20_000)
+        await done.next()
+    }
+
+    @Test func `what is cancelled while it waits leaves no command behind`() async throws {
+        let invoker = SerialInvoker()
+        let held = Held()
+        invoker.submit(held)
+        await held.begun.next()
+        weak var gone: Count?
+        for _ in 0..<1_000 {
+            let count = Count()
+            gone = count
+            invoker.submit(ClosureCommand { count.add() }).cancel()
+        }
+        #expect(gone == nil)
+        #expect(invoker.count == 1)
+        held.release()
+        try await invoker.flush()
+        #expect(invoker.statistics.cancelled == 1_000)
+    }
+
+    @Test(arguments: [1, 3])
+    func `S7: what many threads and commands submit runs once, and a flush leaves nothing`(limit: Int) async throws {
+        let invoker = ConcurrentInvoker(limit: limit)
+        let counts = (0..<4).map { _ in Count() }
+        _ = await race(4) { thread in
+            for index in 0..<200 {
+                invoker.submit(
+                    Immediate { _ in
+                        counts[thread].add()
+                        if index.isMultiple(of: 10) {
+                            invoker.addCommand(command: ClosureCommand { counts[thread].add() })
+                        }
+                    })
+            }
+        }
+        try await invoker.flush()
+        await invoker.shutdown(.run)
+        #expect(counts.map(\.value) == [220, 220, 220, 220])
+        #expect(invoker.count == 0)
+    }
+
+    @Test func `P1: of many that threads submit, cancel and drop, each is told once`() async throws {
+        let told = Count()
+        let listener = Listener { _ in told.add() }
+        let invoker = ConcurrentInvoker(limit: 2)
+        _ = await race(4) { thread in
+            for index in 0..<200 {
+                let command = TransactionCommand(Immediate { _ in }, delegate: listener)
+                if index % 5 != thread { invoker.submit(command) }
+                if index.isMultiple(of: 3) { command.handle.cancel() }
+            }
+        }
+        await invoker.shutdown(.run)
+        for _ in 0..<800 { _ = await listener.mail.next() }
+        #expect(told.value == 800)
+        #expect(Set(listener.log.entries.map(\.transaction)).count == 800)
+    }
+}
+
+@Suite(.watched(testLimit))
+struct BatchTests {
+    @Test func `C11: batches hold at most their size, in order, do not overlap, and the last one runs`() async throws {
+        await forAll(.zip(.int(in: 1...5), .int(in: 0...17)), cases: 60) { size, count in
+            let invoker = BatchInvoker(size: size)
+            let log = Log<Int>()
+            for index in 0..<count { invoker.submit(Immediate { _ in log.add(index) }) }
+            try await invoker.flush()
+            #expect(log.entries == Array(0..<count))
+            #expect(invoker.count == 0)
+        }
+    }
+
+    @Test func `B7: nothing starts before there are enough, by number`() async throws {
+        let invoker = BatchInvoker(size: 3)
+        let log = Log<Int>()
+        let mail = Mail<Int>()
+        for index in 0..<2 {
+            invoker.submit(
+                Immediate { _ in
+                    log.add(index)
+                    mail.send(index)
+                })
+        }
+        #expect(log.entries == [])
+        #expect(invoker.count == 2)
+        invoker.submit(Immediate { _ in mail.send(2) })
+        for index in 0..<3 { #expect(await mail.next() == index) }
+    }
+
+    @Test func `B7: a batch costs at most so much, and starts with that`() async throws {
+        let invoker = BatchInvoker(size: 10, maxCost: 5, cost: { ($0 as? Priced)?.price ?? 0 })
+        let log = Log<Int>()
+        invoker.submit(Priced(price: 3, log: log))
+        #expect(log.entries == [])
+        invoker.submit(Priced(price: 4, log: log))
+        while invoker.count > 1 { await Task.yield() }
+        #expect(log.entries == [3])
+        try await invoker.flush()
+        #expect(log.entries == [3, 4])
+    }
+
+    private struct Priced: SynchronousCommand {
+        let price: Int
+        let log: Log<Int>
+        func execute(_ context: CommandContext) { log.add(price) }
+    }
+
+    @Test func `B7: a small batch starts when its first has waited for long enough`() async throws {
+        let clock = StepClock()
+        let invoker = BatchInvoker(size: 10, maxDelay: .seconds(5), clock: clock)
+        let handle = invoker.submit(ClosureCommand { 1 })
+        #expect(await clock.slept.next() == .seconds(5))
+        #expect(handle.outcomeIfFinished == nil)
+        clock.wakeAll()
+        #expect(await handle.outcome.isSuccess)
+    }
+
+    @Test func `C12: what a running batch adds goes to a later one, each once`() async throws {
+        let invoker = BatchInvoker(size: 4)
+        let log = Log<Int>()
+        for index in 0..<4 {
+            invoker.submit(
+                Immediate { _ in
+                    log.add(index)
+                    invoker.submit(Immediate { _ in log.add(10 + index) })
+                })
+        }
+        while invoker.statistics.succeeded < 8 { await Task.yield() }
+        #expect(log.entries == [0, 1, 2, 3, 10, 11, 12, 13])
+        #expect(invoker.count == 0)
+    }
+
+    @Test func `a failure stops the rest of its batch, where that is asked for, and nothing else`() async throws {
+        for stops in [true, false] {
+            let invoker = BatchInvoker(size: 3, stopsOnFailure: stops)
+            let handles = (0..<6).map { index in
+                invoker.submit(Immediate { _ in if index == 1 { throw TestError() } })
+            }
+            try await invoker.flush()
+            #expect(handles[2].outcomeIfFinished?.rejection == (stops ? .batchStopped : nil))
+            for index in [0, 3, 4, 5] { #expect(handles[index].outcomeIfFinished?.isSuccess == true) }
+        }
+    }
+
+    @Test func `batches may run several at a time, and do not overlap`() async throws {
+        let invoker = BatchInvoker(size: 2, order: .parallel(limit: 2))
+        let held = (0..<4).map { _ in Held() }
+        for each in held { invoker.submit(each) }
+        await held[0].begun.next()
+        await held[1].begun.next()
+        held[0].release()
+        while invoker.count == 4 { await Task.yield() }
+        let late = invoker.statistics.succeeded
+        #expect(late == 1)
+        held[1].release()
+        await held[2].begun.next()
+        await held[3].begun.next()
+        held[2].release()
+        held[3].release()
+        try await invoker.flush()
+        #expect(invoker.statistics.succeeded == 4)
+    }
+
+    @Test func `what is cancelled counts for no batch`() async throws {
+        let invoker = BatchInvoker(size: 2)
+        let log = Log<Int>()
+        invoker.submit(Immediate { _ in log.add(0) }).cancel()
+        invoker.submit(Immediate { _ in log.add(1) })
+        #expect(log.entries == [])
+        #expect(invoker.count == 1)
+        await invoker.shutdown(.run)
+        #expect(log.entries == [1])
+    }
+}
+
+/// A clock whose sleepers a test wakes.
+final class StepClock: Clock, Sendable {
+    struct Instant: InstantProtocol {
+        var offset: Duration = .zero
+        func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
+        func duration(to other: Instant) -> Duration { other.offset - offset }
+        static func < (left: Instant, right: Instant) -> Bool { left.offset < right.offset }
+    }
+
+    let slept = Mail<Duration>()
+    private let time = Locked(Instant())
+    private let sleepers = Locked<[CheckedContinuation<Void, Never>]>([])
+
+    var now: Instant { time.withLock { $0 } }
+    var minimumResolution: Duration { .nanoseconds(1) }
+
+    func advance(by duration: Duration) { time.withLock { $0.offset += duration } }
+
+    func sleep(until deadline: Instant, tolerance: Duration?) async throws {
+        let length = now.duration(to: deadline)
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isCancelled = sleepers.withLock { sleepers in
+                    if Task.isCancelled { return true }
+                    sleepers.append(continuation)
+                    return false
+                }
+                if isCancelled { continuation.resume() } else { slept.send(length) }
+            }
+        } onCancel: {
+            wakeAll()
+        }
+        try Task.checkCancellation()
+    }
+
+    func wakeAll() {
+        let woken = sleepers.withLock { sleepers in
+            defer { sleepers = [] }
+            return sleepers
+        }
+        for each in woken { each.resume() }
+    }
+}

@@ -1,0 +1,459 @@
+// One command, one token, one notification: whoever runs it, cancels it, or lets it go.
+
+import Commands
+import PropertyTesting
+import PropertyTestingSupport
+import Scheduling
+import Testing
+
+@Suite(.watched(testLimit))
+struct OneNotificationTests {
+    /// The ways out of a run.
+    enum Way: CaseIterable, Sendable {
+        case returns, throwsError, cancelledBefore, cancelledWhileItRuns, dropped, refused, shutDown, abandoned
+    }
+
+    private func runToEnd(_ way: Way, _ listener: Listener) async throws -> CommandTransaction {
+        let invoker = SerialInvoker()
+        func made(_ body: @escaping @Sendable () async throws -> Void) -> TransactionCommand<Void> {
+            TransactionCommand(ClosureCommand(body), delegate: listener)
+        }
+        switch way {
+        case .returns:
+            let command = made {}
+            _ = await invoker.submit(command).outcome
+            return command.transaction
+        case .throwsError:
+            let command = made { throw TestError() }
+            _ = await invoker.submit(command).outcome
+            return command.transaction
+        case .cancelledBefore:
+            let command = made { Issue.record("it ran") }
+            command.handle.cancel()
+            invoker.submit(command)
+            return command.transaction
+        case .cancelledWhileItRuns:
+            let begun = Mail<Void>()
+            let command = made {
+                begun.send(())
+                try await Task.sleep(for: .seconds(1000))
+            }
+            invoker.submit(command)
+            await begun.next()
+            command.handle.cancel()
+            _ = await command.handle.outcome
+            return command.transaction
+        case .dropped:
+            let held = Held()
+            let dropped = SerialInvoker()
+            let first = dropped.submit(held)
+            await held.begun.next()
+            let transaction = {
+                let command = made { Issue.record("it ran") }
+                dropped.submit(command)
+                return command.transaction
+            }()
+            let end = Task { [dropped] in _ = dropped }
+            _ = await end.value
+            held.release()
+            _ = await first.outcome
+            return transaction
+        case .refused:
+            let full = SerialInvoker(capacity: 1)
+            let held = Held()
+            full.submit(held)
+            await held.begun.next()
+            let command = made { Issue.record("it ran") }
+            #expect(await full.submit(command).outcome.rejection == .full)
+            held.release()
+            try await full.flush()
+            return command.transaction
+        case .shutDown:
+            await invoker.shutdown(.run)
+            let command = made { Issue.record("it ran") }
+            #expect(await invoker.submit(command).outcome.rejection == .shutDown)
+            return command.transaction
+        case .abandoned:
+            return made { Issue.record("it ran") }.transaction
+        }
+    }
+
+    @Test func `P1: N commands, however they end, make N notifications, one each`() async {
+        await forAll(.array(of: .element(of: Way.allCases), count: 1...12), cases: 60) { ways in
+            let listener = Listener()
+            var transactions: [CommandTransaction] = []
+            for way in ways { transactions.append(try await runToEnd(way, listener)) }
+            for _ in ways { _ = await listener.mail.next() }
+            let told = listener.log.entries.map(\.transaction)
+            #expect(told.count == ways.count)
+            #expect(Set(told) == Set(transactions))
+            for (way, transaction) in zip(ways, transactions) {
+                let notice = listener.log.entries.first { $0.transaction == transaction }
+                #expect((notice?.error == nil) == (way == .returns))
+            }
+        }
+    }
+
+    @Test func `Y1: a command that is dropped, unrun, ends as abandoned, and lets its delegate go`() async {
+        weak var gone: Listener?
+        let transaction = Log<(CommandTransaction, (any Error)?)>()
+        let handle = {
+            let listener = Listener { transaction.add(($0.transaction, $0.error)) }
+            gone = listener
+            return TransactionCommand(ClosureCommand {}, delegate: listener).handle
+        }()
+        #expect(gone == nil)
+        #expect(transaction.entries.map(\.0) == [handle.transaction])
+        guard case .failed(.abandoned)? = handle.outcomeIfFinished else {
+            Issue.record("it is not abandoned")
+            return
+        }
+    }
+
+    @Test func `P2: success is told if and only if execute returned`() async {
+        await forAll(.bool, cases: 40) { fails in
+            let listener = Listener()
+            let command = TransactionCommand(
+                ClosureCommand { if fails { throw TestError() } }, delegate: listener)
+            var returned = false
+            do {
+                try await command.execute()
+                returned = true
+            } catch {}
+            let notices = listener.log.entries
+            #expect(notices.count == 1)
+            #expect((notices.first?.error == nil) == returned)
+            #expect(returned != fails)
+        }
+    }
+
+    @Test func `P3: the token that is delivered is the one that was read at creation`() async throws {
+        let listener = Listener()
+        let command = TransactionCommand(ClosureCommand {}, delegate: listener)
+        let token = command.transaction
+        #expect(command.handle.transaction == token)
+        try await command.execute()
+        #expect(listener.log.entries.map(\.transaction) == [token])
+        #expect(command.transaction == token)
+    }
+
+    @Test func `P3: no token is used twice, however many are made and released`() async {
+        let made = await race(4) { _ in
+            var tokens: Set<CommandTransaction> = []
+            for _ in 0..<25_000 {
+                tokens.insert(TransactionCommand(Immediate { _ in }).transaction)
+            }
+            return tokens
+        }
+        #expect(made.reduce(Set()) { $0.union($1) }.count == 100_000)
+    }
+
+    @Test func `P4: the delegate is told after the work has ended, the very error that the caller is thrown`() async {
+        let error = ErrorObject()
+        let hasEnded = Count()
+        let listener = Listener { _ in #expect(hasEnded.value == 1) }
+        let command = TransactionCommand(
+            ClosureCommand {
+                defer { hasEnded.add() }
+                throw error
+            }, delegate: listener)
+        await #expect { try await command.execute() } throws: { $0 as? ErrorObject === error }
+        #expect(listener.log.entries.map { $0.error as? ErrorObject === error } == [true])
+    }
+
+    @Test func `T13: an error is mapped once, for the caller and the delegate, and stays a failure`() async {
+        let calls = Count()
+        let mapped = ErrorObject()
+        let listener = Listener()
+        let options = TransactionOptions(mapError: { _ in
+            calls.add()
+            return mapped
+        })
+        let command = TransactionCommand(
+            ClosureCommand { throw TestError() }, delegate: listener, options: options)
+        await #expect { try await command.execute() } throws: { $0 as? ErrorObject === mapped }
+        #expect(listener.log.entries.map { $0.error as? ErrorObject === mapped } == [true])
+        #expect(calls.value == 1)
+        #expect(command.state == .failed)
+    }
+
+    @Test(arguments: [2, 4])
+    func `P5: of many that execute at once one runs it, and the others are told so`(threads: Int) async {
+        for _ in 0..<40 {
+            let runs = Count()
+            let listener = Listener()
+            let command = TransactionCommand(ClosureCommand { runs.add() }, delegate: listener)
+            let answers = await withTaskGroup(of: Bool.self) { group in
+                for _ in 0..<threads {
+                    group.addTask {
+                        do {
+                            _ = try await command.execute()
+                            return true
+                        } catch {
+                            #expect(error as? CommandUsageError == .alreadyExecuted)
+                            return false
+                        }
+                    }
+                }
+                return await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(answers.filter(\.self).count == 1)
+            #expect(runs.value == 1)
+            #expect(listener.log.entries.count == 1)
+        }
+    }
+
+    @Test func `T18: a second execute throws, and changes nothing`() async throws {
+        let runs = Count()
+        let listener = Listener()
+        let command = TransactionCommand(ClosureCommand { runs.add() }, delegate: listener)
+        _ = try await command.execute()
+        await #expect(throws: CommandUsageError.alreadyExecuted) { try await command.execute() }
+        #expect(runs.value == 1)
+        #expect(listener.log.entries.count == 1)
+        #expect(command.state == .succeeded)
+    }
+
+    @Test func `a command that is executed while an invoker has it is run once`() async throws {
+        let held = Held()
+        let invoker = SerialInvoker()
+        invoker.submit(held)
+        await held.begun.next()
+        let runs = Count()
+        let listener = Listener()
+        let command = TransactionCommand(ClosureCommand { runs.add() }, delegate: listener)
+        invoker.submit(command)
+        #expect(command.state == .accepted)
+        _ = try await command.execute()
+        #expect(invoker.count == 1)
+        held.release()
+        try await invoker.flush()
+        #expect(runs.value == 1)
+        #expect(listener.log.entries.count == 1)
+    }
+
+    @Test func `P6: an observer is told, whether it comes before the run, during it or after`() async {
+        let held = Held()
+        let command = TransactionCommand(held)
+        let log = Log<String>()
+        let before = command.handle.onOutcome { _ in log.add("before") }
+        let invoker = SerialInvoker()
+        invoker.submit(command)
+        await held.begun.next()
+        let during = command.handle.onOutcome { _ in log.add("during") }
+        let ended = command.handle.onOutcome { _ in log.add("cancelled") }
+        ended.cancel()
+        _ = command.handle.onOutcome { _ in log.add("released") }
+        held.release()
+        _ = await command.handle.outcome
+        await invoker.shutdown(.run)
+        let after = command.handle.onOutcome { log.add("after \($0.isSuccess)") }
+        #expect(await command.handle.outcome.isSuccess)
+        let told = Mail<Void>()
+        let last = command.handle.onOutcome(.target(Scheduler.shared)) { _ in told.send(()) }
+        await told.next()
+        #expect(log.entries == ["before", "during", "after true"])
+        withExtendedLifetime((before, during, after, last)) {}
+    }
+
+    @Test func `P6: an observer that registers while the run ends is told once`() async {
+        for _ in 0..<300 {
+            let told = Count()
+            let command = TransactionCommand(Immediate { _ in })
+            let subscriptions = Locked<[Subscription]>([])
+            _ = await race(2) { index in
+                if index == 0 {
+                    try? command._executeSynchronously(CommandContext())
+                } else {
+                    let subscription = command.handle.onOutcome { _ in told.add() }
+                    subscriptions.withLock { $0.append(subscription) }
+                }
+            }
+            #expect(told.value == 1)
+        }
+    }
+
+    @Test func `P7: after the end, delegate and command go, while token and handle stay`() async throws {
+        weak var goneDelegate: Listener?
+        weak var goneCommand: TransactionCommand<Int>?
+        weak var goneCapture: Count?
+        let handle = try await {
+            let listener = Listener()
+            let count = Count()
+            let command = TransactionCommand(
+                ClosureCommand { count.add() }, delegate: listener)
+            goneDelegate = listener
+            goneCommand = command
+            goneCapture = count
+            _ = try await command.execute()
+            return command.handle
+        }()
+        #expect(goneDelegate == nil && goneCommand == nil && goneCapture == nil)
+        #expect(handle.outcomeIfFinished?.isSuccess == true)
+    }
+
+    @Test func `T10, T12: a detached delegate is let go, and not told; a weak one is not held`() async throws {
+        let listener = Listener()
+        let command = TransactionCommand(ClosureCommand {}, delegate: listener)
+        command.handle.detach()
+        try await command.execute()
+        #expect(listener.log.entries.isEmpty)
+
+        weak var gone: Listener?
+        let other = {
+            let listener = Listener()
+            gone = listener
+            return TransactionCommand(
+                ClosureCommand {}, delegate: listener,
+                options: TransactionOptions(delegateOwnership: .weak))
+        }()
+        #expect(gone == nil)
+        try await other.execute()
+        #expect(other.state == .succeeded)
+    }
+
+    @Test func `T2: wrapping a wrapper gives two tokens and two notifications`() async throws {
+        let inner = Listener()
+        let outer = Listener()
+        let wrapped = TransactionCommand(ClosureCommand { 7 }, delegate: inner)
+        let command = TransactionCommand(wrapped, delegate: outer)
+        #expect(wrapped.transaction != command.transaction)
+        #expect(try await command.execute() == 7)
+        #expect(inner.log.entries.map(\.transaction) == [wrapped.transaction])
+        #expect(outer.log.entries.map(\.transaction) == [command.transaction])
+    }
+
+    @Test func `cancelling: before the start nothing runs; a value that comes all the same is success`() async {
+        let command = TransactionCommand(ClosureCommand { Issue.record("it ran") })
+        command.handle.cancel()
+        #expect(await command.handle.outcome.isCancelled)
+        await #expect(throws: CommandUsageError.alreadyExecuted) { try await command.execute() }
+
+        let begun = Mail<Void>()
+        let stubborn = TransactionCommand(
+            ClosureCommand { (context: CommandContext) in
+                begun.send(())
+                while !context.isCancelled { await Task.yield() }
+                return 1
+            })
+        let run = Task { try await stubborn.execute() }
+        await begun.next()
+        stubborn.handle.cancel()
+        #expect(await stubborn.handle.outcome.isSuccess)
+        #expect(await run.result.isSuccess)
+    }
+
+    @Test func `to cancel who waits for the value ends the wait alone`() async {
+        let held = Held()
+        let invoker = SerialInvoker()
+        let handle = invoker.submit(held)
+        await held.begun.next()
+        let waiting = Task { try await handle.value() }
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        #expect(handle.outcomeIfFinished == nil)
+        held.release()
+        #expect(await handle.outcome.isSuccess)
+        #expect(await wait(for: handle)?.isSuccess == true)
+    }
+
+    @Test func `a wait has an end of its own, and helps a lone worker`() async throws {
+        let scheduler = try Scheduler(.init(workers: 1))
+        let invoker = ConcurrentInvoker(limit: 2, on: scheduler)
+        let outer = invoker.submit(
+            Immediate { _ in
+                let inner = invoker.submit(Immediate { _ in 5 })
+                return inner.wait().flatMap { try? $0.get() }
+            })
+        #expect(try await outer.value() == 5)
+        let held = Held()
+        let late = invoker.submit(held)
+        #expect(await wait(for: late, timeout: .milliseconds(1)) == nil)
+        held.release()
+        try await invoker.flush()
+    }
+
+    @Test func `T6: a group completes once, when it is sealed and all in it have ended`() async {
+        let listener = Listener()
+        let group = TransactionGroup(delegate: listener)
+        let commands = (0..<3).map { number in
+            TransactionCommand(ClosureCommand { if number > 0 { throw TestError(number: number) } })
+        }
+        for command in commands { group.add(command) }
+        _ = try? await commands[2].execute()
+        _ = try? await commands[1].execute()
+        group.seal()
+        #expect(group.handle.outcomeIfFinished == nil)
+        _ = try? await commands[0].execute()
+        let notices = listener.log.entries
+        #expect(notices.map(\.transaction) == [group.transaction])
+        #expect(notices.first?.error as? TestError == TestError(number: 2))
+    }
+
+    @Test func `T6: a group of successes succeeds; an empty one, too; one that nobody seals is abandoned`() async {
+        let group = TransactionGroup()
+        let command = TransactionCommand(ClosureCommand {})
+        group.add(command)
+        group.seal()
+        _ = try? await command.execute()
+        #expect(await group.handle.outcome.isSuccess)
+        let empty = TransactionGroup()
+        empty.seal()
+        #expect(await empty.handle.outcome.isSuccess)
+        let listener = Listener()
+        _ = TransactionGroup(delegate: listener)
+        #expect(listener.log.entries.count == 1)
+        #expect(listener.log.entries.first?.error != nil)
+    }
+
+    @Test func `K6: only the refresh that began last may close the spinner, once`() {
+        var latest = LatestTransaction()
+        let first = TransactionCommand(ClosureCommand {})
+        let second = TransactionCommand(ClosureCommand {})
+        latest.begin(first.transaction)
+        latest.begin(second.transaction)
+        let answers = [first, second, second].map { latest.finish($0.transaction) }
+        #expect(answers == [false, true, false])
+    }
+
+    @Test func `K5: nothing to do is a command that fails when it is run`() async {
+        let listener = Listener()
+        let command = TransactionCommand<Int>.failed(TestError(number: 5), delegate: listener)
+        #expect(listener.log.entries.isEmpty)
+        await #expect(throws: TestError(number: 5)) { try await command.execute() }
+        #expect(listener.log.entries.map(\.transaction) == [command.transaction])
+    }
+
+    @Test func `T9: a factory is one generic method, easy to fake`() async throws {
+        struct Fake: TransactionCommandFactory {
+            let made = Count()
+            func make<C: Command>(_ command: C, delegate: (any TransactionCommandDelegate)?)
+                -> TransactionCommand<C.Output>
+            {
+                made.add()
+                return .failed(TestError(number: 9), delegate: delegate)
+            }
+        }
+        func refresh(_ factory: any TransactionCommandFactory, _ listener: Listener) -> TransactionCommand<Int> {
+            factory.make(ClosureCommand { 3 }, delegate: listener)
+        }
+        let listener = Listener()
+        #expect(try await refresh(TransactionCommands(), listener).execute() == 3)
+        let fake = Fake()
+        await #expect(throws: TestError(number: 9)) { try await refresh(fake, listener).execute() }
+        #expect(fake.made.value == 1)
+        #expect(listener.log.entries.count == 2)
+    }
+
+    @Test func `T5: a token prints as a tag, and is compared and hashed`() {
+        let one = TransactionCommand(ClosureCommand {}).transaction
+        let two = TransactionCommand(ClosureCommand {}).transaction
+        #expect(one != two)
+        #expect(Set([one, one, two]).count == 2)
+        #expect("\(one.debugDescription)".hasPrefix("transaction "))
+    }
+}
+
+extension Result {
+    var isSuccess: Bool { if case .success = self { true } else { false } }
+}

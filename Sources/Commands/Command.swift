@@ -133,7 +133,9 @@ public struct ClosureCommand<Output: Sendable>: Command {
     private let body: @Sendable (CommandContext) async throws -> Output
 
     /// A command that calls `body`.
-    public init(_ body: @escaping @Sendable () async throws -> Output) { self.body = { _ in try await body() } }
+    public init(_ body: @escaping @Sendable () async throws -> Output) {
+        self.body = { _ in try await body() }
+    }
 
     /// A command that calls `body` with the context of its run.
     public init(_ body: @escaping @Sendable (CommandContext) async throws -> Output) { self.body = body }
@@ -167,7 +169,9 @@ public struct UndoableClosure<Proof: Sendable>: UndoableCommand {
     }
 
     /// Calls the second one.
-    public func undo(_ undo: Proof, _ context: CommandContext) async throws { try await takeBack(undo, context) }
+    public func undo(_ undo: Proof, _ context: CommandContext) async throws {
+        try await takeBack(undo, context)
+    }
 }
 
 extension UndoableClosure where Proof == Void {

@@ -49,7 +49,11 @@ extension CommandHandle {
         let lane = LaneRun.innermost
         let task = Task { await LaneRun.inTask(of: lane) { await Self.outcome(of: body, inner) } }
         if claim == .first { adopt(task) }
-        let outcome = await withTaskCancellationHandler { await task.value } onCancel: { task.cancel() }
+        let outcome = await withTaskCancellationHandler {
+            await task.value
+        } onCancel: {
+            task.cancel()
+        }
         finish(outcome, claim, body)
         return outcome
     }
@@ -136,10 +140,12 @@ extension CommandHandle {
         guard let taken else { return false }
         let failure = outcome.failure
         let lane = taken.lane
-        let deliveries = (taken.delegate == nil && taken.observers.isEmpty) ? nil : lane?.deliveries ?? Deliveries()
+        let deliveries =
+            (taken.delegate == nil && taken.observers.isEmpty) ? nil : lane?.deliveries ?? Deliveries()
         var isInline = false
         if let delegate = taken.delegate {
-            isInline = deliveries!.add({ [transaction] in delegate.tell(transaction, failure) }, to: delegate.delivery)
+            isInline = deliveries!.add(
+                { [transaction] in delegate.tell(transaction, failure) }, to: delegate.delivery)
         }
         for observer in taken.observers {
             let notice: Deliveries.Notice = { if observer.ticket.isOpen { observer.body(outcome) } }

@@ -55,7 +55,8 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
         demandNoDeadlock()
         let ticket = Ticket()
         try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            try await withCheckedThrowingContinuation {
+                (continuation: CheckedContinuation<Void, any Error>) in
                 let answer: Result<Void, any Error>? = locked { fields in
                     if fields.outcome != nil { return .success(()) }
                     // The handler takes the lock, too: it either finds the waiter or comes before it.

@@ -48,7 +48,9 @@ public protocol Invoker: Sendable {
 extension Invoker {
     /// Submits a command with normal priority.
     @discardableResult
-    public func submit<C: Command>(_ command: C) -> CommandHandle<C.Output> { submit(command, priority: .normal) }
+    public func submit<C: Command>(_ command: C) -> CommandHandle<C.Output> {
+        submit(command, priority: .normal)
+    }
 
     /// Submits a run with normal priority.
     @discardableResult

@@ -262,7 +262,9 @@ final class Lane: Sendable {
 
     /// Moves the next batch to what can start, if one is due and none runs. Under the lock.
     private func cutBatch(_ batching: Batching, _ state: inout State, _ effects: inout Effects) {
-        while let first = state.gathering.first, state.live[first.id] == nil { _ = state.gathering.popFirst() }
+        while let first = state.gathering.first, state.live[first.id] == nil {
+            _ = state.gathering.popFirst()
+        }
         let maxCost = batching.maxCost ?? .max
         if state.inBatch == 0, let first = state.gathering.first,
             state.gatheringCount >= batching.size || state.gatheringCost >= maxCost

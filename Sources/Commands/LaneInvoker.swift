@@ -34,7 +34,8 @@ public class LaneInvoker: Invoker, @unchecked Sendable {
     }
 
     private func submit<Output>(
-        _ handle: CommandHandle<Output>, _ body: TransactionBody<Output>, cost: Int, _ priority: CommandPriority
+        _ handle: CommandHandle<Output>, _ body: TransactionBody<Output>, cost: Int,
+        _ priority: CommandPriority
     ) {
         lane.submit(handle, cost: cost, priority: priority) { handle.accept(body, by: lane) }
     }

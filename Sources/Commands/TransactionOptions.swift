@@ -109,7 +109,9 @@ public struct RetryPolicy: Sendable {
         var attempt = 1
         while true {
             do { return try await body(attempt) } catch {
-                if attempt >= maxAttempts || CommandFailure.isCancellation(error) || !retryIf(error) { throw error }
+                if attempt >= maxAttempts || CommandFailure.isCancellation(error) || !retryIf(error) {
+                    throw error
+                }
             }
             let pause = resolver.pause(after: attempt)
             if pause > .zero { try await resolver.clock.sleep(for: pause) }

@@ -139,7 +139,9 @@ struct AllOrNothingTests {
         #expect(listener.log.entries.count == 1)
     }
 
-    @Test func `B1: there is no undo of what never ran, was undone, failed, runs, or has no undo`() async throws {
+    @Test func `B1: there is no undo of what never ran, was undone, failed, runs, or has no undo`()
+        async throws
+    {
         let plain = TransactionCommand(ClosureCommand {})
         try await plain.execute()
         await #expect(throws: CommandUsageError.notUndoable) { try await plain.undo() }
@@ -203,7 +205,9 @@ struct AllOrNothingTests {
         #expect(stuck.state == .broken)
     }
 
-    @Test func `S4: a failed run, done again with a token of its own, takes back its own work alone`() async throws {
+    @Test func `S4: a failed run, done again with a token of its own, takes back its own work alone`()
+        async throws
+    {
         let receiver = Locked<[Int]>([])
         let log = Log<String>()
         let inner = TransactionCommand(commands: [Append(number: 1, receiver: receiver, log: log)])
@@ -225,7 +229,8 @@ struct AllOrNothingTests {
         #expect(throws: CommandUsageError.alreadyExecuted) { try third.again() }
     }
 
-    @Test func `S4: a nested run that failed is a new one when the run around it is done again`() async throws {
+    @Test func `S4: a nested run that failed is a new one when the run around it is done again`() async throws
+    {
         let fickle = Fickle(failsIn: [1])
         let first = TransactionCommand(commands: [
             MacroCommand([TransactionCommand(commands: [fickle])]), TransactionCommand(fickle),
@@ -235,7 +240,9 @@ struct AllOrNothingTests {
         #expect(fickle.runs.value == 3)
     }
 
-    @Test func `C8: what a failing perform registered is taken back, last first, before what ran before it`() async {
+    @Test func `C8: what a failing perform registered is taken back, last first, before what ran before it`()
+        async
+    {
         let log = Log<String>()
         struct Half: UndoableCommand {
             let log: Log<String>
@@ -260,11 +267,14 @@ struct AllOrNothingTests {
     }
 
     @Test func `S5: cancelled at any point, a run is taken back whole`() async {
+        let invoker = ConcurrentInvoker(limit: 1)
         await forAll(.zip(.int(in: 1...6), .int(in: 0...5)), cases: 60) { count, at in
             let receiver = Locked<[Int]>([])
             let log = Log<String>()
             let box = Locked<CommandHandle<Void>?>(nil)
-            let canceller = UndoableClosure { _ in box.withLock { $0 }?.cancel() } undo: { context in
+            let canceller = UndoableClosure { _ in
+                box.withLock { $0 }?.cancel()
+            } undo: { context in
                 #expect(!context.isCancelled && !Task.isCancelled)
                 await Task.yield()
             }
@@ -274,7 +284,7 @@ struct AllOrNothingTests {
             members.insert(canceller, at: min(at, count))
             let command = TransactionCommand(commands: members)
             box.withLock { $0 = command.handle }
-            let outcome = await ConcurrentInvoker(limit: 1).submit(command).outcome
+            let outcome = await invoker.submit(command).outcome
             if min(at, count) == count {
                 #expect(outcome.isSuccess)  // after the last one there is nothing to cancel
             } else {
@@ -337,18 +347,26 @@ struct AllOrNothingTests {
         }
     }
 
-    @Test func `a parallel run starts nothing after a failure, and takes back what succeeds all the same`() async {
+    @Test func `a parallel run starts nothing after a failure, and takes back what succeeds all the same`()
+        async
+    {
         let log = Log<String>()
         let held = Held()
         let begun = held.begun
-        let stubborn = UndoableClosure { _ in try await held.execute(CommandContext()) } undo: { _ in
+        let stubborn = UndoableClosure { _ in
+            try await held.execute(CommandContext())
+        } undo: { _ in
             log.add("undo stubborn")
         }
         let failing = UndoableClosure { _ in
             await begun.next()
             throw TestError()
-        } undo: { _ in }
-        let never = UndoableClosure { _ in log.add("it ran") } undo: { _ in }
+        } undo: { _ in
+        }
+        let never = UndoableClosure { _ in
+            log.add("it ran")
+        } undo: { _ in
+        }
         let command = TransactionCommand(
             commands: [stubborn, failing, never],
             options: TransactionOptions(
@@ -367,7 +385,8 @@ struct AllOrNothingTests {
                 most.withLock { $0 = max($0, now) }
                 for _ in 0..<5 { await Task.yield() }
                 running.add(-1)
-            } undo: { _ in }
+            } undo: { _ in
+            }
         }
         try await TransactionCommand(
             commands: members, options: TransactionOptions(order: .parallel(limit: 3))
@@ -394,8 +413,14 @@ struct AllOrNothingTests {
 
     @Test func `a compensation that fails is tried again`() async {
         let tries = Count()
-        let stubborn = UndoableClosure { _ in } undo: { _ in if tries.add() < 3 { throw TestError() } }
-        let failing = UndoableClosure { _ in throw TestError(number: 1) } undo: { _ in }
+        let stubborn = UndoableClosure { _ in
+        } undo: { _ in
+            if tries.add() < 3 { throw TestError() }
+        }
+        let failing = UndoableClosure { _ in
+            throw TestError(number: 1)
+        } undo: { _ in
+        }
         let command = TransactionCommand(
             commands: [stubborn, failing],
             options: TransactionOptions(
@@ -406,8 +431,11 @@ struct AllOrNothingTests {
         #expect(tries.value == 3)
     }
 
-    @Test func `P10: a macro runs a prefix, throws the first error unchanged, and an empty one succeeds`() async {
-        let generator = Generator<[Bool]>.array(of: Generator<Int>.int(in: 0...4).map { $0 == 4 }, count: 0...8)
+    @Test func `P10: a macro runs a prefix, throws the first error unchanged, and an empty one succeeds`()
+        async
+    {
+        let generator = Generator<[Bool]>.array(
+            of: Generator<Int>.int(in: 0...4).map { $0 == 4 }, count: 0...8)
         await forAll(generator, cases: 150) { fails in
             let log = Log<String>()
             let receiver = Locked<[Int]>([])
@@ -462,7 +490,8 @@ struct AllOrNothingTests {
             switch event {
             case .started: log.add("started")
             case .finished(let member): log.add("finished \(member)")
-            case .failed(let member, let error): log.add("failed \(member) \((error as? TestError)?.number ?? 0)")
+            case .failed(let member, let error):
+                log.add("failed \(member) \((error as? TestError)?.number ?? 0)")
             case .compensated(let member): log.add("compensated \(member)")
             case .compensationFailed(let member, _): log.add("compensation failed \(member)")
             case .ended: log.add("ended")
@@ -480,10 +509,15 @@ struct AllOrNothingTests {
     @Test func `a long run needs no stack, and time for each of its commands once`() async throws {
         let count = 100_000
         let receiver = Locked(0)
-        let leaf = UndoableClosure { _ in receiver.withLock { $0 += 1 } } undo: { _ in
+        let leaf = UndoableClosure { _ in
+            receiver.withLock { $0 += 1 }
+        } undo: { _ in
             receiver.withLock { $0 -= 1 }
         }
-        let failing = UndoableClosure { _ in throw TestError() } undo: { _ in }
+        let failing = UndoableClosure { _ in
+            throw TestError()
+        } undo: { _ in
+        }
         let command = TransactionCommand(
             commands: [any UndoableCommand](repeating: leaf, count: count) + [failing])
         await #expect { try await command.execute() } throws: {

@@ -7,7 +7,8 @@ import Testing
 
 @Suite(.watched(testLimit))
 struct DecoratorTests {
-    @Test func `T17: retry tries as often as it may, counts, and never repeats a cancellation`() async throws {
+    @Test func `T17: retry tries as often as it may, counts, and never repeats a cancellation`() async throws
+    {
         let attempts = Log<Int>()
         let third = ClosureCommand { (context: CommandContext) in
             attempts.add(context.attempt)
@@ -47,7 +48,9 @@ struct DecoratorTests {
         #expect(log.entries == ["attempt 1", "back", "attempt 2"])
     }
 
-    @Test func `T17: a timeout waits for the end: a throw becomes timedOut, a value stays a success`() async throws {
+    @Test func `T17: a timeout waits for the end: a throw becomes timedOut, a value stays a success`()
+        async throws
+    {
         let clock = StepClock()
         let slow = ClosureCommand { (context: CommandContext) in
             while !context.isCancelled { await Task.yield() }
@@ -94,7 +97,9 @@ struct DecoratorTests {
         #expect(log.entries == (way == 3 ? [] : ["before", "work", "after"]))
     }
 
-    @Test func `T17: a chain feeds each result to the next, and a failure halts it and is met once`() async throws {
+    @Test func `T17: a chain feeds each result to the next, and a failure halts it and is met once`()
+        async throws
+    {
         let log = Log<String>()
         func chain(_ fails: Bool) -> ClosureCommand<String> {
             ClosureCommand { 2 }

@@ -9,7 +9,8 @@ import Testing
 
 @Suite(.watched(testLimit))
 struct InvokerTests {
-    @Test func `P8: a serial invoker starts in the order of submission, and never two at once`() async throws {
+    @Test func `P8: a serial invoker starts in the order of submission, and never two at once`() async throws
+    {
         let invoker = SerialInvoker()
         let log = Log<Int>()
         let inside = Count()
@@ -83,7 +84,9 @@ struct InvokerTests {
         var notices: [Bool] = []
         let told = Mail<Void>()
         func commandTransactionDidSucceed(_ transaction: CommandTransaction) { note(true) }
-        func commandTransaction(_ transaction: CommandTransaction, didFailWithError error: any Error) { note(false) }
+        func commandTransaction(_ transaction: CommandTransaction, didFailWithError error: any Error) {
+            note(false)
+        }
         private func note(_ isSuccess: Bool) {
             MainActor.assertIsolated()
             notices.append(isSuccess)
@@ -137,7 +140,9 @@ struct InvokerTests {
         invoker.submit(held)
         await held.begun.next()
         let log = Log<Int>()
-        for (number, priority) in [(1, CommandPriority.low), (2, .normal), (3, .high), (4, .normal), (5, .high)] {
+        for (number, priority) in [
+            (1, CommandPriority.low), (2, .normal), (3, .high), (4, .normal), (5, .high),
+        ] {
             invoker.submit(Immediate { _ in log.add(number) }, priority: priority)
         }
         held.release()
@@ -179,7 +184,9 @@ struct InvokerTests {
         }
     }
 
-    @Test func `T16: what is beyond the capacity is refused, and there is room again after an end`() async throws {
+    @Test func `T16: what is beyond the capacity is refused, and there is room again after an end`()
+        async throws
+    {
         let invoker = SerialInvoker(capacity: 2)
         let held = Held()
         invoker.submit(held)
@@ -208,7 +215,8 @@ struct InvokerTests {
             TransactionCommand(commands: [
                 UndoableClosure { _ in
                     await #expect(throws: CommandUsageError.reentrant) { try await invoker.flush() }
-                } undo: { _ in }
+                } undo: { _ in
+                }
             ])
         ).outcome
         #expect(nested.isSuccess)
@@ -268,7 +276,8 @@ struct InvokerTests {
         var transactions: [CommandTransaction] = []
         for index in 0..<100 {
             transactions.append(
-                invoker.submit(Immediate { _ in if index.isMultiple(of: 4) { throw TestError() } }).transaction)
+                invoker.submit(Immediate { _ in if index.isMultiple(of: 4) { throw TestError() } })
+                    .transaction)
         }
         try await invoker.flush()
         let history = invoker.history
@@ -309,7 +318,9 @@ struct InvokerTests {
     }
 
     @Test(arguments: [1, 3])
-    func `S7: what many threads and commands submit runs once, and a flush leaves nothing`(limit: Int) async throws {
+    func `S7: what many threads and commands submit runs once, and a flush leaves nothing`(limit: Int)
+        async throws
+    {
         let invoker = ConcurrentInvoker(limit: limit)
         let counts = (0..<4).map { _ in Count() }
         _ = await race(4) { thread in
@@ -349,7 +360,9 @@ struct InvokerTests {
 
 @Suite(.watched(testLimit))
 struct BatchTests {
-    @Test func `C11: batches hold at most their size, in order, do not overlap, and the last one runs`() async throws {
+    @Test func `C11: batches hold at most their size, in order, do not overlap, and the last one runs`()
+        async throws
+    {
         await forAll(.zip(.int(in: 1...5), .int(in: 0...17)), cases: 60) { size, count in
             let invoker = BatchInvoker(size: size)
             let log = Log<Int>()
@@ -420,7 +433,9 @@ struct BatchTests {
         #expect(invoker.count == 0)
     }
 
-    @Test func `a failure stops the rest of its batch, where that is asked for, and nothing else`() async throws {
+    @Test func `a failure stops the rest of its batch, where that is asked for, and nothing else`()
+        async throws
+    {
         for stops in [true, false] {
             let invoker = BatchInvoker(size: 3, stopsOnFailure: stops)
             let handles = (0..<6).map { index in

@@ -10,7 +10,8 @@ import Testing
 struct OneNotificationTests {
     /// The ways out of a run.
     enum Way: CaseIterable, Sendable {
-        case returns, throwsError, cancelledBefore, cancelledWhileItRuns, dropped, refused, shutDown, abandoned
+        case returns, throwsError, cancelledBefore, cancelledWhileItRuns, dropped, refused, shutDown,
+            abandoned
     }
 
     private func runToEnd(_ way: Way, _ listener: Listener) async throws -> CommandTransaction {
@@ -45,16 +46,15 @@ struct OneNotificationTests {
             return command.transaction
         case .dropped:
             let held = Held()
-            let dropped = SerialInvoker()
-            let first = dropped.submit(held)
+            var dropped: SerialInvoker? = SerialInvoker()
+            let first = dropped!.submit(held)
             await held.begun.next()
             let transaction = {
                 let command = made { Issue.record("it ran") }
-                dropped.submit(command)
+                dropped!.submit(command)
                 return command.transaction
             }()
-            let end = Task { [dropped] in _ = dropped }
-            _ = await end.value
+            dropped = nil
             held.release()
             _ = await first.outcome
             return transaction
@@ -148,7 +148,9 @@ struct OneNotificationTests {
         #expect(made.reduce(Set()) { $0.union($1) }.count == 100_000)
     }
 
-    @Test func `P4: the delegate is told after the work has ended, the very error that the caller is thrown`() async {
+    @Test func `P4: the delegate is told after the work has ended, the very error that the caller is thrown`()
+        async
+    {
         let error = ErrorObject()
         let hasEnded = Count()
         let listener = Listener { _ in #expect(hasEnded.value == 1) }
@@ -292,7 +294,8 @@ struct OneNotificationTests {
         #expect(handle.outcomeIfFinished?.isSuccess == true)
     }
 
-    @Test func `T10, T12: a detached delegate is let go, and not told; a weak one is not held`() async throws {
+    @Test func `T10, T12: a detached delegate is let go, and not told; a weak one is not held`() async throws
+    {
         let listener = Listener()
         let command = TransactionCommand(ClosureCommand {}, delegate: listener)
         command.handle.detach()
@@ -323,7 +326,8 @@ struct OneNotificationTests {
         #expect(outer.log.entries.map(\.transaction) == [command.transaction])
     }
 
-    @Test func `cancelling: before the start nothing runs; a value that comes all the same is success`() async {
+    @Test func `cancelling: before the start nothing runs; a value that comes all the same is success`() async
+    {
         let command = TransactionCommand(ClosureCommand { Issue.record("it ran") })
         command.handle.cancel()
         #expect(await command.handle.outcome.isCancelled)
@@ -390,7 +394,9 @@ struct OneNotificationTests {
         #expect(notices.first?.error as? TestError == TestError(number: 2))
     }
 
-    @Test func `T6: a group of successes succeeds; an empty one, too; one that nobody seals is abandoned`() async {
+    @Test func `T6: a group of successes succeeds; an empty one, too; one that nobody seals is abandoned`()
+        async
+    {
         let group = TransactionGroup()
         let command = TransactionCommand(ClosureCommand {})
         group.add(command)
@@ -434,7 +440,9 @@ struct OneNotificationTests {
                 return .failed(TestError(number: 9), delegate: delegate)
             }
         }
-        func refresh(_ factory: any TransactionCommandFactory, _ listener: Listener) -> TransactionCommand<Int> {
+        func refresh(_ factory: any TransactionCommandFactory, _ listener: Listener) -> TransactionCommand<
+            Int
+        > {
             factory.make(ClosureCommand { 3 }, delegate: listener)
         }
         let listener = Listener()

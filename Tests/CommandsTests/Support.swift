@@ -35,19 +35,33 @@ final class Count: Sendable {
     func add(_ amount: Int = 1) -> Int { storage.add(amount, ordering: .sequentiallyConsistent).newValue }
 }
 
-/// What one side hands to the other, which waits for it.
+/// What one side hands to the other, which waits for it, even if it is cancelled.
 final class Mail<Letter: Sendable>: Sendable {
-    private let stream: AsyncStream<Letter>
-    private let continuation: AsyncStream<Letter>.Continuation
+    private struct State {
+        var letters: [Letter] = []
+        var waiting: [CheckedContinuation<Letter, Never>] = []
+    }
 
-    init() { (stream, continuation) = AsyncStream.makeStream() }
+    private let state = Locked(State())
 
-    func send(_ letter: Letter) { continuation.yield(letter) }
+    func send(_ letter: Letter) {
+        let waiting = state.withLock { state -> CheckedContinuation<Letter, Never>? in
+            if !state.waiting.isEmpty { return state.waiting.removeFirst() }
+            state.letters.append(letter)
+            return nil
+        }
+        waiting?.resume(returning: letter)
+    }
 
     func next() async -> Letter {
-        var iterator = stream.makeAsyncIterator()
-        guard let letter = await iterator.next() else { fatalError("the test was cancelled while it waited") }
-        return letter
+        await withCheckedContinuation { continuation in
+            let letter = state.withLock { state -> Letter? in
+                if !state.letters.isEmpty { return state.letters.removeFirst() }
+                state.waiting.append(continuation)
+                return nil
+            }
+            if let letter { continuation.resume(returning: letter) }
+        }
     }
 }
 
@@ -128,7 +142,9 @@ func race<Answer: Sendable>(_ count: Int, _ body: @escaping @Sendable (Int) -> A
 }
 
 /// Waits on a thread of its own.
-func wait<Output>(for handle: CommandHandle<Output>, timeout: Duration? = nil) async -> CommandOutcome<Output>? {
+func wait<Output>(for handle: CommandHandle<Output>, timeout: Duration? = nil) async -> CommandOutcome<
+    Output
+>? {
     await withCheckedContinuation { continuation in
         elsewhere.async { continuation.resume(returning: handle.wait(timeout: timeout)) }
     }

@@ -199,7 +199,7 @@ extension CommandHandle: LaneMember {
         } else {
             let context = CommandContext().within(transaction, isCancelRequested)
             let task = Task(executorPreference: lane.scheduler) {
-                let outcome = await LaneRun.inTask(of: lane) { await Self.outcome(of: body, context) }
+                let outcome = await LaneRun.inTask(of: [lane]) { await Self.outcome(of: body, context) }
                 self.end(outcome, from: nil)
                 return outcome
             }

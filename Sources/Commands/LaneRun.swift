@@ -1,12 +1,14 @@
-// LaneRun.swift - whether the calling code is a command of a lane, so that it would wait for itself.
+// LaneRun.swift - what the calling code is a part of, and would wait for itself if it waited for that.
 
 internal import Glibc
 
-/// A command that a lane runs, as its own thread or task sees it.
+/// A mark on the thread or task of a command: whose turn it has.
 ///
 /// Tasks that a command starts inherit the mark, and may outlive the command: only its own thread or task counts, and those
 /// that this module starts for it and awaits.
 final class LaneRun: Sendable {
+    typealias Holder = any AnyObject & Sendable
+
     @TaskLocal private static var current: LaneRun?
 
     private enum Owner: Sendable {
@@ -14,37 +16,41 @@ final class LaneRun: Sendable {
         case task(Int)
     }
 
-    private let lane: Lane
+    private let holders: [Holder]
     private let owner: Owner
 
-    private init(_ lane: Lane, _ owner: Owner) {
-        self.lane = lane
+    private init(_ holders: [Holder], _ owner: Owner) {
+        self.holders = holders
         self.owner = owner
     }
 
-    private static var task: Owner? {
-        withUnsafeCurrentTask { task in task.map { .task($0.hashValue) } }
+    private static var task: Int? { withUnsafeCurrentTask { $0?.hashValue } }
+
+    /// What has given its turn to the calling code.
+    static var innermost: [Holder] {
+        guard let current else { return [] }
+        let isMine =
+            switch current.owner {
+            case .thread(let thread): pthread_equal(thread, pthread_self()) != 0
+            case .task(let number): task == number
+            }
+        return isMine ? current.holders : []
     }
 
-    static func onThread<Value>(of lane: Lane, _ body: () throws -> Value) rethrows -> Value {
-        try $current.withValue(LaneRun(lane, .thread(pthread_self())), operation: body)
+    static func isInside(_ holder: Holder) -> Bool { innermost.contains { $0 === holder } }
+
+    /// Calls `body`, which never awaits, in a turn of `holder`.
+    static func onThread<Value>(of holder: Holder, _ body: () throws -> Value) rethrows -> Value {
+        try $current.withValue(LaneRun([holder], .thread(pthread_self())), operation: body)
     }
 
-    /// Calls `body`, in the task of this call, as a command of the lane; nil: of none.
-    static func inTask<Value>(of lane: Lane?, _ body: () async -> Value) async -> Value {
-        guard let lane else { return await body() }
+    /// Calls `body`, in the task of this call, in turns of all `holders`.
+    static func inTask<Value>(
+        of holders: [Holder], isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Value
+    ) async rethrows -> Value {
+        if holders.isEmpty { return try await body() }
         guard let task else { fatalError("LaneRun: no task") }
-        return await $current.withValue(LaneRun(lane, task), operation: body)
-    }
-
-    /// The lane whose command the calling code is.
-    static var innermost: Lane? { current.flatMap { isInside($0.lane) ? $0.lane : nil } }
-
-    static func isInside(_ lane: Lane) -> Bool {
-        guard let current, current.lane === lane else { return false }
-        switch current.owner {
-        case .thread(let thread): return pthread_equal(thread, pthread_self()) != 0
-        case .task(let number): if case .task(number)? = task { return true } else { return false }
-        }
+        return try await $current.withValue(
+            LaneRun(holders, .task(task)), operation: body, isolation: isolation)
     }
 }

@@ -1,0 +1,130 @@
+// UndoHistory.swift - the steps of an undo stack: pure state, which knows neither turns nor tasks.
+//
+// Invariants:
+//   I1  0 ≤ index ≤ count ≤ limit: steps below `index` are done, the others undone.
+//   I2  cleanIndex is where things are as at the last mark: nil, or 0 ... count.
+//   I3  a step takes another one in only while it is the last thing that happened: `canMerge`.
+
+/// The steps, and where among them things are.
+struct UndoHistory {
+    private let limit: Int?
+    /// With the steps that were evicted in front, as nil, until they are half of it.
+    private var steps: [UndoStep?] = []
+    private var head = 0
+    private(set) var index = 0
+    private(set) var cleanIndex: Int? = 0
+    private var canMerge = false
+
+    init(limit: Int?) { self.limit = limit }
+
+    var count: Int { steps.count - head }
+
+    subscript(position: Int) -> UndoStep { steps[head + position]! }
+
+    /// A change was made.
+    ///
+    /// - Parameter merge: what becomes of it and of the last action of the step before it.
+    mutating func add(
+        _ step: UndoStep, window: Duration = .zero, _ merge: (UndoAction) -> UndoMerge? = { _ in nil }
+    ) {
+        dropUndone()
+        defer { canMerge = true }
+        if canMerge, index > 0, cleanIndex != index, takesIn(step, window, merge) { return }
+        steps.append(step)
+        index += 1
+        if let limit, count > limit { evict() }
+    }
+
+    private mutating func takesIn(
+        _ step: UndoStep, _ window: Duration, _ merge: (UndoAction) -> UndoMerge?
+    ) -> Bool {
+        let last = self[index - 1]
+        if last.actions.count == 1 {
+            switch merge(last.actions[0]) {
+            case .replace(let action)?:
+                last.actions = [action]
+                last.time = step.time
+                return true
+            case .dropBoth?:
+                steps.removeLast()
+                index -= 1
+                canMerge = false
+                return true
+            case nil: break
+            }
+        }
+        guard let key = step.mergeKey, key == last.mergeKey, step.time - last.time <= window else {
+            return false
+        }
+        last.actions += step.actions
+        last.time = step.time
+        return true
+    }
+
+    private mutating func dropUndone() {
+        if let clean = cleanIndex, clean > index { cleanIndex = nil }
+        steps.removeLast(count - index)
+    }
+
+    /// O(1), amortised.
+    private mutating func evict() {
+        steps[head] = nil
+        head += 1
+        if head * 2 > steps.count {
+            steps.removeFirst(head)
+            head = 0
+        }
+        index -= 1
+        cleanIndex = cleanIndex.flatMap { $0 > 0 ? $0 - 1 : nil }
+    }
+
+    mutating func undone() {
+        index -= 1
+        canMerge = false
+    }
+
+    mutating func redone() {
+        index += 1
+        canMerge = false
+    }
+
+    mutating func endMerging() { canMerge = false }
+
+    mutating func markClean() { cleanIndex = index }
+
+    mutating func removeAll() {
+        // Where things are is where they stay.
+        cleanIndex = cleanIndex == index ? 0 : nil
+        steps = []
+        head = 0
+        index = 0
+        canMerge = false
+    }
+
+    /// Forgets steps whose changes stay as they are.
+    mutating func removeAll(where isGone: (UndoStep) -> Bool) {
+        var kept: [UndoStep?] = []
+        var (newIndex, newClean) = (index, cleanIndex)
+        for position in 0..<count {
+            let step = self[position]
+            guard isGone(step) else {
+                kept.append(step)
+                continue
+            }
+            if position < index { newIndex -= 1 }
+            if let clean = cleanIndex {
+                // On the way to the mark: nothing leads there any more.
+                if min(clean, index) <= position, position < max(clean, index) { newClean = nil }
+                if position < clean { newClean = newClean.map { $0 - 1 } }
+            }
+        }
+        if kept.count == count { return }
+        (steps, head, index, cleanIndex, canMerge) = (kept, 0, newIndex, newClean, false)
+    }
+}
+
+/// What becomes of two changes, one after the other.
+enum UndoMerge {
+    case replace(UndoAction)
+    case dropBoth
+}

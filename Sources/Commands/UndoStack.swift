@@ -1,0 +1,360 @@
+// UndoStack.swift - a history of changes that can be undone and redone.
+
+/// A history of changes: what was done can be undone, and what was undone can be redone.
+///
+/// ```swift
+/// try await stack.perform(Insert(text, at: position), name: "Typing", mergeKey: "typing")
+/// try await stack.undo()
+/// ```
+///
+/// It lives in one isolation, that of whoever made it. Calls that await queue up, and run one at a time, each judging the
+/// stack at its turn: ten quick calls of ``undo()`` undo ten steps. A call that waits can be cancelled; one that has begun is
+/// finished. A call from inside a running step throws ``CommandUsageError/reentrant``.
+///
+/// - SeeAlso: `UndoManager`, and `QUndoStack` of Qt, whose clean mark and merging these are.
+public final class UndoStack {
+    /// What becomes of a stack with a step that could not be undone.
+    public enum FailedUndo: Hashable, Sendable {
+        /// It is broken: all calls throw ``CommandUsageError/broken`` until ``UndoStack/removeAll()``.
+        case breaks
+        /// It is emptied.
+        case clears
+    }
+
+    /// What becomes of a group whose body throws.
+    public enum FailedGroup: Hashable, Sendable {
+        /// What it did is undone.
+        case rollBack
+        /// What it did is a step.
+        case keep
+    }
+
+    /// Whether a change can be undone.
+    public enum Recording: Hashable, Sendable {
+        /// It becomes a step.
+        case step
+        /// It leaves no step, and what can be redone stays: the caller vouches that the change commutes with all others.
+        case none
+    }
+
+    private var history: UndoHistory
+    private let mergeWindow: Duration
+    private let clock: any Clock<Duration>
+    private let onFailedUndo: FailedUndo
+    private let turns = Turnstile()
+    /// The actions of the open group.
+    private var group: [UndoAction]?
+    private var afterTurn: [() -> Void] = []
+
+    /// Whether a step could not be undone; see ``FailedUndo/breaks``.
+    public private(set) var isBroken = false
+
+    /// Called after each change of what can be read here.
+    public var onChange: (() -> Void)?
+
+    /// Creates an empty stack, which is clean.
+    ///
+    /// - Parameters:
+    ///   - limit: how many steps it keeps; beyond, the oldest go. nil: all.
+    ///   - mergeWindow: within which time steps with equal merge keys become one, counted from the last of them.
+    ///   - clock: the clock of `mergeWindow`.
+    ///   - onFailedUndo: what becomes of it when a step cannot be undone.
+    /// - Precondition: `limit` is greater than 0.
+    public init(
+        limit: Int? = nil, mergeWindow: Duration = .seconds(1),
+        clock: any Clock<Duration> = ContinuousClock(),
+        onFailedUndo: FailedUndo = .breaks
+    ) {
+        if let limit, limit < 1 { fatalError("UndoStack: a limit of \(limit) keeps nothing") }
+        history = UndoHistory(limit: limit)
+        self.mergeWindow = mergeWindow
+        self.clock = clock
+        self.onFailedUndo = onFailedUndo
+    }
+
+    // MARK: Reading
+
+    /// Whether there is a step to undo.
+    public var canUndo: Bool { !isBroken && history.index > 0 }
+    /// Whether there is a step to redo.
+    public var canRedo: Bool { !isBroken && history.index < history.count }
+    /// The name of the step that would be undone.
+    public var undoName: String? { history.index > 0 ? history[history.index - 1].name : nil }
+    /// The name of the step that would be redone.
+    public var redoName: String? { history.index < history.count ? history[history.index].name : nil }
+    /// How many steps are done.
+    public var index: Int { history.index }
+    /// How many steps there are, done and undone.
+    public var count: Int { history.count }
+    /// Whether things are as they were at the last ``markClean()``.
+    public var isClean: Bool { history.index == history.cleanIndex }
+    /// Where things are as at the last ``markClean()``; nil when there is no way back there.
+    public var cleanIndex: Int? { history.cleanIndex }
+    /// Whether a call runs.
+    public var isBusy: Bool { turns.isTaken }
+
+    // MARK: Changes
+
+    /// Executes a command, which becomes a step. A success drops what could be redone; a failure changes nothing.
+    ///
+    /// - Parameters:
+    ///   - name: for menus.
+    ///   - target: see ``removeAll(target:)``.
+    ///   - mergeKey: a step with an equal one, the last of which was done within the merge window, takes this one in.
+    ///   - recording: whether it becomes a step.
+    /// - Throws: what the command throws; ``CommandUsageError``; a `CancellationError` when it was cancelled before its turn.
+    public nonisolated(nonsending) func perform<C: UndoableCommand>(
+        _ command: C, name: String? = nil, target: AnyObject? = nil, mergeKey: AnyHashable? = nil,
+        recording: Recording = .step
+    ) async throws -> C.Output {
+        try await inTurn(joinsGroup: true) {
+            let performed = try await turns.inStep {
+                let parts = FailureParts()
+                var context = CommandContext()
+                context.parts = parts
+                do { return try await command.perform(context) } catch {
+                    _ = await takeBack(parts.take(), context.compensating)
+                    throw error
+                }
+            }
+            if recording == .step {
+                let action = CommandAction(command, performed.undo)
+                add(UndoStep(name, target, mergeKey, now, [action])) { action.merge(into: $0) }
+            }
+            return performed.output
+        }
+    }
+
+    /// Makes a step of a change that has been made already, and that never awaits.
+    ///
+    /// - Throws: ``CommandUsageError/busy`` while a call runs, unless that is the group whose body calls;
+    ///   ``CommandUsageError/reentrant`` and ``CommandUsageError/broken``.
+    public func register(
+        name: String? = nil, target: AnyObject? = nil, undo: @escaping () throws -> Void,
+        redo: @escaping () throws -> Void
+    ) throws(CommandUsageError) {
+        if !turns.isInGroup { try checkNoTurn() }
+        if turns.isInStep { throw .reentrant }
+        if isBroken { throw .broken }
+        add(UndoStep(name, target, nil, now, [ClosureAction(undo, redo)])) { _ in nil }
+        onChange?()
+    }
+
+    /// Undoes a step.
+    ///
+    /// - Returns: false when there is none.
+    /// - Throws: what the undo threw, and the stack is broken or empty, see ``FailedUndo``; ``CommandUsageError``; a
+    ///   `CancellationError` when it was cancelled before its turn.
+    @discardableResult
+    public nonisolated(nonsending) func undo() async throws -> Bool {
+        try await inTurn {
+            guard history.index > 0 else { return false }
+            try await undo(history[history.index - 1].actions[...])
+            history.undone()
+            return true
+        }
+    }
+
+    /// Redoes a step. The commands give new proofs.
+    ///
+    /// - Returns: false when there is none.
+    /// - Throws: what the redo threw, and what it had redone is undone again; else as ``undo()``.
+    @discardableResult
+    public nonisolated(nonsending) func redo() async throws -> Bool {
+        try await inTurn {
+            guard history.index < history.count else { return false }
+            let actions = history[history.index].actions
+            for (index, action) in actions.enumerated() {
+                do { try await turns.inStep { try await action.redo() } } catch {
+                    try await undo(actions[..<index])
+                    throw error
+                }
+            }
+            history.redone()
+            return true
+        }
+    }
+
+    /// Undoes a step that never awaits, before the call returns.
+    ///
+    /// - Throws: ``CommandUsageError/notUndoable`` when it awaits; ``CommandUsageError/busy`` while a call runs; else as
+    ///   ``undo()``.
+    @discardableResult
+    public func undoNow() throws -> Bool {
+        try checkNoTurn()
+        if isBroken { throw CommandUsageError.broken }
+        guard history.index > 0 else { return false }
+        let actions = history[history.index - 1].actions
+        guard actions.allSatisfy(\.isSynchronous) else { throw CommandUsageError.notUndoable }
+        try nowInTurn {
+            try undoNow(actions[...])
+            history.undone()
+        }
+        return true
+    }
+
+    /// Redoes a step that never awaits, before the call returns.
+    ///
+    /// - Throws: as ``undoNow()``.
+    @discardableResult
+    public func redoNow() throws -> Bool {
+        try checkNoTurn()
+        if isBroken { throw CommandUsageError.broken }
+        guard history.index < history.count else { return false }
+        let actions = history[history.index].actions
+        guard actions.allSatisfy(\.isSynchronous) else { throw CommandUsageError.notUndoable }
+        try nowInTurn {
+            for (index, action) in actions.enumerated() {
+                do { try action.redoNow() } catch {
+                    try undoNow(actions[..<index])
+                    throw error
+                }
+            }
+            history.redone()
+        }
+        return true
+    }
+
+    /// Makes one step of all changes that `body` makes. A group inside of a group joins it.
+    ///
+    /// - Parameter onFailure: what becomes of the changes when `body` throws.
+    /// - Throws: what `body` throws; ``CommandUsageError``; a `CancellationError` when it was cancelled before its turn. To
+    ///   undo or redo inside throws ``CommandUsageError/busy``.
+    public nonisolated(nonsending) func group<Value>(
+        _ name: String? = nil, onFailure: FailedGroup = .rollBack,
+        _ body: nonisolated(nonsending) () async throws -> Value
+    ) async throws -> Value {
+        try await inTurn(joinsGroup: true) {
+            let isOutermost = group == nil
+            if isOutermost { group = [] }
+            let before = group!.count
+            let result: Result<Value, any Error>
+            do { result = .success(try await turns.inGroup(body)) } catch { result = .failure(error) }
+            var actions = group!
+            if isOutermost { group = nil }
+            if case .failure = result, onFailure == .rollBack {
+                let made = actions[before...]
+                actions.removeSubrange(before...)
+                if !isOutermost { group = actions }
+                try await undo(made)
+            }
+            if isOutermost, !actions.isEmpty {
+                history.add(UndoStep(name, nil, nil, now, actions))
+                history.endMerging()
+            }
+            return try result.get()
+        }
+    }
+
+    // MARK: Marks
+
+    /// Says that things are as they should be: saved, for one.
+    public func markClean() {
+        history.markClean()
+        onChange?()
+    }
+
+    /// Forgets all steps; a broken stack is whole again. While a call runs, when that has ended.
+    public func removeAll() {
+        whenFree { stack in
+            stack.history.removeAll()
+            stack.isBroken = false
+        }
+    }
+
+    /// Forgets the steps with a target. While a call runs, when that has ended.
+    public func removeAll(target: AnyObject) {
+        whenFree { $0.history.removeAll { $0.target === target } }
+    }
+
+    private func whenFree(_ change: @escaping (UndoStack) -> Void) {
+        guard isBusy else {
+            change(self)
+            onChange?()
+            return
+        }
+        afterTurn.append { [unowned self] in change(self) }
+    }
+
+    // MARK: Turns
+
+    private nonisolated(nonsending) func inTurn<Value>(
+        joinsGroup: Bool = false, _ body: nonisolated(nonsending) () async throws -> Value
+    ) async throws -> Value {
+        if turns.isInStep { throw CommandUsageError.reentrant }
+        if turns.isInGroup {
+            guard joinsGroup else { throw CommandUsageError.busy }
+            if isBroken { throw CommandUsageError.broken }
+            return try await body()
+        }
+        try await turns.enter()
+        defer { leave() }
+        if isBroken { throw CommandUsageError.broken }
+        return try await body()
+    }
+
+    private func leave() {
+        while !afterTurn.isEmpty { afterTurn.removeFirst()() }
+        turns.leave()
+        onChange?()
+    }
+
+    private func checkNoTurn() throws(CommandUsageError) {
+        if turns.isInStep { throw .reentrant }
+        if isBusy { throw .busy }
+    }
+
+    private func nowInTurn(_ body: () throws -> Void) throws {
+        turns.enterNow()
+        defer { leave() }
+        try turns.inStepNow(body)
+    }
+
+    private var now: Duration { clock.durationSinceStart(start) }
+    private lazy var start = clock.anyNow
+
+    // MARK: Steps
+
+    private func add(_ step: UndoStep, _ merge: (UndoAction) -> UndoMerge?) {
+        guard group == nil else {
+            group! += step.actions
+            return
+        }
+        history.add(step, window: mergeWindow, merge)
+    }
+
+    private nonisolated(nonsending) func undo(_ actions: ArraySlice<UndoAction>) async throws {
+        for action in actions.reversed() {
+            do { try await turns.inStep { try await action.undo() } } catch {
+                undoFailed()
+                throw error
+            }
+        }
+    }
+
+    private func undoNow(_ actions: ArraySlice<UndoAction>) throws {
+        for action in actions.reversed() {
+            do { try action.undoNow() } catch {
+                undoFailed()
+                throw error
+            }
+        }
+    }
+
+    private func undoFailed() {
+        switch onFailedUndo {
+        case .breaks: isBroken = true
+        case .clears: history.removeAll()
+        }
+    }
+}
+
+extension Clock where Duration == Swift.Duration {
+    /// A reading of the clock, to measure from.
+    fileprivate var anyNow: any InstantProtocol<Duration> { now }
+
+    fileprivate func durationSinceStart(_ start: any InstantProtocol<Duration>) -> Duration {
+        guard let start = start as? Instant else { fatalError("UndoStack: an instant of another clock") }
+        return start.duration(to: now)
+    }
+}

@@ -1,0 +1,104 @@
+// UndoStep.swift - a step of an undo stack, and the changes that it is made of.
+
+/// What is undone and redone as one.
+final class UndoStep {
+    let name: String?
+    private(set) weak var target: AnyObject?
+    let mergeKey: AnyHashable?
+    /// When the last of its changes was made.
+    var time: Duration
+    var actions: [UndoAction]
+
+    init(
+        _ name: String?, _ target: AnyObject?, _ mergeKey: AnyHashable?, _ time: Duration,
+        _ actions: [UndoAction]
+    ) {
+        self.name = name
+        self.target = target
+        self.mergeKey = mergeKey
+        self.time = time
+        self.actions = actions
+    }
+}
+
+/// A change.
+class UndoAction {
+    var isSynchronous: Bool { false }
+    nonisolated(nonsending) func undo() async throws { fatalError("UndoAction: abstract") }
+    nonisolated(nonsending) func redo() async throws { fatalError("UndoAction: abstract") }
+    func undoNow() throws { fatalError("UndoAction: this one awaits") }
+    func redoNow() throws { fatalError("UndoAction: this one awaits") }
+}
+
+/// A change that a command made, with the proof of it.
+final class CommandAction<C: UndoableCommand>: UndoAction {
+    private let command: C
+    private var proof: C.Undo
+
+    init(_ command: C, _ proof: C.Undo) {
+        self.command = command
+        self.proof = proof
+    }
+
+    override func undo() async throws {
+        if command.undoability == .noEffect { return }
+        let (command, proof) = (command, proof)
+        var context = CommandContext()
+        context.isCompensating = true
+        try await shielded { [context] in
+            await Result<Void, any Error>.catching { try await command.undo(proof, context) }
+        }.get()
+    }
+
+    override func redo() async throws {
+        let (command, proof) = (command, proof)
+        self.proof = try await shielded {
+            await Result<Performed<C.Output, C.Undo>, any Error>.catching {
+                let parts = FailureParts()
+                var context = CommandContext()
+                context.parts = parts
+                do { return try await command.redo(proof, context) } catch {
+                    _ = await takeBack(parts.take(), context.compensating)
+                    throw error
+                }
+            }
+        }.get().undo
+    }
+
+    /// What becomes of this change after `earlier`; nil: nothing.
+    func merge(into earlier: UndoAction) -> UndoMerge? {
+        (command as? any MergeableCommand).flatMap { merge($0, into: earlier) }
+    }
+
+    private func merge<M: MergeableCommand>(_ command: M, into earlier: UndoAction) -> UndoMerge? {
+        guard let earlier = earlier as? CommandAction<M>, let proof = proof as? M.Undo else { return nil }
+        return switch command.merging(proof, after: earlier.command, earlier.proof) {
+        case .keepBoth: nil
+        case .replace(let command, let undo): .replace(CommandAction<M>(command, undo))
+        case .dropBoth: .dropBoth
+        }
+    }
+}
+
+/// A change that was made by somebody else, and never awaits.
+final class ClosureAction: UndoAction {
+    private let takeBack: () throws -> Void
+    private let again: () throws -> Void
+
+    init(_ undo: @escaping () throws -> Void, _ redo: @escaping () throws -> Void) {
+        takeBack = undo
+        again = redo
+    }
+
+    override var isSynchronous: Bool { true }
+    override func undo() async throws { try takeBack() }
+    override func redo() async throws { try again() }
+    override func undoNow() throws { try takeBack() }
+    override func redoNow() throws { try again() }
+}
+
+extension Result where Failure == any Error {
+    static func catching(_ body: () async throws -> Success) async -> Self {
+        do { return .success(try await body()) } catch { return .failure(error) }
+    }
+}

@@ -1,0 +1,489 @@
+// The undo stack: against a pure model, and case by case.
+
+import Commands
+import PropertyTesting
+import PropertyTestingSupport
+import Testing
+
+@Suite(.watched(testLimit))
+struct UndoStackTests {
+    /// What the stack's commands change.
+    struct Page: Hashable, Sendable {
+        var text: [Int] = []
+        var offset = 0
+    }
+
+    private struct Write: UndoableCommand {
+        let number: Int
+        let page: Locked<Page>
+        var fails = false
+        func perform(_ context: CommandContext) async throws -> Performed<Void, [Int]> {
+            if fails { throw TestError() }
+            return page.withLock { page in
+                defer { page.text.append(number) }
+                return Performed(undo: page.text)
+            }
+        }
+        func undo(_ undo: [Int], _ context: CommandContext) async throws { page.withLock { $0.text = undo } }
+    }
+
+    private struct Move: MergeableCommand {
+        let distance: Int
+        let page: Locked<Page>
+        func perform(_ context: CommandContext) async throws -> Performed<Void, Int> {
+            page.withLock { $0.offset += distance }
+            return Performed(undo: distance)
+        }
+        func undo(_ undo: Int, _ context: CommandContext) async throws { page.withLock { $0.offset -= undo } }
+        func merging(_ undo: Int, after earlier: Move, _ earlierUndo: Int) -> Merge<Move, Int> {
+            let sum = undo + earlierUndo
+            if sum == 0 { return .dropBoth }
+            return abs(sum) > 4 ? .keepBoth : .replace(Move(distance: sum, page: page), sum)
+        }
+    }
+
+    enum Call: Sendable {
+        case write(Int, key: Int?)
+        case failingWrite
+        case move(Int)
+        case undo
+        case redo
+        case group([Int], fails: Bool, keeps: Bool)
+        case markClean
+        case clear
+        case wait
+
+        static let generator = Generator<Call>.frequency([
+            (
+                6,
+                Generator<Int>.int(in: 0...99).map { number in
+                    .write(number, key: number % 3 == 0 ? nil : number % 3)
+                }
+            ),
+            (1, Generator<Int>.int(in: 0...0).map { _ in .failingWrite }),
+            (4, Generator<Int>.int(in: -2...2).map { .move($0 == 0 ? 3 : $0) }),
+            (5, Generator<Int>.int(in: 0...0).map { _ in .undo }),
+            (4, Generator<Int>.int(in: 0...0).map { _ in .redo }),
+            (
+                2,
+                Generator<(Int, [Int])>.zip(.int(in: 0...5), .array(of: .int(in: 0...9), count: 0...3)).map {
+                    .group($1, fails: $0 % 3 == 0, keeps: $0 > 2)
+                }
+            ),
+            (1, Generator<Int>.int(in: 0...0).map { _ in .markClean }),
+            (1, Generator<Int>.int(in: 0...9).map { $0 == 0 ? .clear : .wait }),
+        ])
+    }
+
+    /// A stack as a list of pages: it knows no commands and no proofs, and each page it was on by a number.
+    private struct Model {
+        struct Step {
+            var before: (Page, Int)
+            var after: (Page, Int)
+            var key: Int?
+            var time: Int
+            var distance: Int?
+        }
+
+        let limit: Int
+        var now: (Page, Int) = (Page(), 0)
+        var last = 0
+        var steps: [Step] = []
+        var index = 0
+        var clean = 0
+        var canMerge = false
+        var time = 0
+
+        mutating func change(
+            _ key: Int?, distance: Int? = nil, isGroup: Bool = false, _ body: (inout Page) -> Void
+        ) {
+            let before = now
+            body(&now.0)
+            last += 1
+            now.1 = last
+            steps.removeLast(steps.count - index)
+            defer { canMerge = !isGroup }
+            if canMerge, !isGroup, before.1 != clean, let step = steps.last {
+                if let distance, let former = step.distance {
+                    if distance + former == 0 {
+                        now = (now.0, step.before.1)
+                        steps.removeLast()
+                        index -= 1
+                        return
+                    }
+                    if abs(distance + former) <= 4 {
+                        steps[index - 1].distance = distance + former
+                        steps[index - 1].after = now
+                        steps[index - 1].time = time
+                        return
+                    }
+                }
+                if let key, step.key == key, time - step.time <= 1 {
+                    steps[index - 1].after = now
+                    steps[index - 1].time = time
+                    steps[index - 1].distance = nil
+                    return
+                }
+            }
+            steps.append(Step(before: before, after: now, key: key, time: time, distance: distance))
+            index += 1
+            if steps.count > limit {
+                steps.removeFirst()
+                index -= 1
+            }
+        }
+
+        mutating func apply(_ call: Call) {
+            switch call {
+            case .write(let number, let key): change(key) { $0.text.append(number) }
+            case .failingWrite: break
+            case .move(let distance): change(nil, distance: distance) { $0.offset += distance }
+            case .undo where index > 0:
+                index -= 1
+                now = steps[index].before
+                canMerge = false
+            case .redo where index < steps.count:
+                now = steps[index].after
+                index += 1
+                canMerge = false
+            case .group(let numbers, let fails, let keeps):
+                if numbers.isEmpty || (fails && !keeps) { return }
+                change(nil, isGroup: true) { $0.text += numbers }
+            case .markClean: clean = now.1
+            case .clear:
+                steps = []
+                index = 0
+                canMerge = false
+            case .wait: time += 2
+            case .undo, .redo: break
+            }
+        }
+    }
+
+    @Test(arguments: [2, 5, 100])
+    func `S8: a stack does what the model does, with merging, groups, limit and clean mark`(limit: Int) async
+    {
+        await forAll(.array(of: Call.generator, count: 0...40), cases: 250) { calls in
+            let clock = StepClock()
+            let page = Locked(Page())
+            let stack = UndoStack(limit: limit, mergeWindow: .seconds(1), clock: clock)
+            var model = Model(limit: limit)
+            for call in calls {
+                switch call {
+                case .write(let number, let key):
+                    try await stack.perform(Write(number: number, page: page), mergeKey: key)
+                case .failingWrite:
+                    await #expect(throws: TestError()) {
+                        try await stack.perform(Write(number: 0, page: page, fails: true))
+                    }
+                case .move(let distance): try await stack.perform(Move(distance: distance, page: page))
+                case .undo: #expect(try await stack.undo() == (model.index > 0))
+                case .redo: #expect(try await stack.redo() == (model.index < model.steps.count))
+                case .group(let numbers, let fails, let keeps):
+                    do {
+                        try await stack.group(onFailure: keeps ? .keep : .rollBack) {
+                            for number in numbers {
+                                try await stack.perform(Write(number: number, page: page))
+                            }
+                            if fails { throw TestError() }
+                        }
+                        #expect(!fails)
+                    } catch {
+                        #expect(fails && error as? TestError == TestError())
+                    }
+                case .markClean: stack.markClean()
+                case .clear: stack.removeAll()
+                case .wait: clock.advance(by: .seconds(2))
+                }
+                model.apply(call)
+                #expect(page.withLock { $0 } == model.now.0)
+                #expect(stack.index == model.index && stack.count == model.steps.count)
+                #expect(stack.canUndo == (model.index > 0))
+                #expect(stack.canRedo == (model.index < model.steps.count))
+                #expect(stack.isClean == (model.now.1 == model.clean))
+            }
+        }
+    }
+
+    @Test func `S9: quick undos, before the first is through, undo as many steps, in order`() async throws {
+        try await quickUndos()
+    }
+
+    @MainActor
+    private func quickUndos() async throws {
+        let stack = UndoStack()
+        let log = Log<Int>()
+        for number in 0..<6 {
+            try await stack.perform(
+                UndoableClosure { _ in
+                } undo: { _ in
+                    await Task.yield()
+                    log.add(number)
+                })
+        }
+        var calls: [Task<Bool, any Error>] = []
+        for _ in 0..<8 { calls.append(Task { try await stack.undo() }) }
+        var answers: [Bool] = []
+        for call in calls { answers.append(try await call.value) }
+        #expect(answers == [true, true, true, true, true, true, false, false])
+        #expect(log.entries == [5, 4, 3, 2, 1, 0])
+    }
+
+    @Test @MainActor func `a call that waits can be cancelled, and one that has begun is finished`()
+        async throws
+    {
+        let stack = UndoStack()
+        let begun = Mail<Void>()
+        let goOn = Mail<Void>()
+        let log = Log<String>()
+        try await stack.perform(
+            UndoableClosure { _ in
+            } undo: { _ in
+                log.add("undo 0")
+            })
+        try await stack.perform(
+            UndoableClosure { _ in
+            } undo: { context in
+                begun.send(())
+                await goOn.next()
+                #expect(!Task.isCancelled && !context.isCancelled)
+                log.add("undo 1")
+            })
+        let first = Task { try await stack.undo() }
+        await begun.next()
+        #expect(stack.isBusy)
+        let second = Task { try await stack.undo() }
+        await Task.yield()
+        second.cancel()
+        first.cancel()
+        await #expect(throws: CancellationError.self) { try await second.value }
+        goOn.send(())
+        #expect(try await first.value)
+        #expect(log.entries == ["undo 1"])
+        #expect(stack.index == 1 && !stack.isBusy)
+    }
+
+    @Test @MainActor func `a call from inside a running step is refused`() async throws {
+        let stack = UndoStack()
+        let answers = Log<CommandUsageError?>()
+        let reentrant = UndoableClosure { @MainActor (_: CommandContext) in
+            do { try await stack.undo() } catch { answers.add(error as? CommandUsageError) }
+            do { try stack.undoNow() } catch { answers.add(error as? CommandUsageError) }
+        } undo: { @MainActor _ in
+            do { try await stack.redo() } catch { answers.add(error as? CommandUsageError) }
+        }
+        try await stack.perform(reentrant)
+        try await stack.undo()
+        #expect(answers.entries == [.reentrant, .reentrant, .reentrant])
+        #expect(stack.count == 1 && stack.index == 0)
+        try stack.register(
+            undo: {}, redo: { answers.add((try? stack.undoNow()) == nil ? .reentrant : nil) })
+        try stack.undoNow()
+        try stack.redoNow()
+        #expect(answers.entries.last == .some(.reentrant))
+    }
+
+    @Test func `a group is one step, inner groups join, and an inner one that fails takes back its own`()
+        async throws
+    {
+        let page = Locked(Page())
+        let stack = UndoStack()
+        try await stack.group("Outer") {
+            try await stack.perform(Write(number: 1, page: page))
+            _ = try? await stack.group("Inner") {
+                try await stack.perform(Write(number: 2, page: page))
+                throw TestError()
+            }
+            try await stack.group("Inner") { try await stack.perform(Write(number: 3, page: page)) }
+            await #expect(throws: CommandUsageError.busy) { try await stack.undo() }
+        }
+        #expect(page.withLock { $0.text } == [1, 3])
+        #expect(stack.count == 1 && stack.undoName == "Outer")
+        try await stack.undo()
+        #expect(page.withLock { $0.text } == [])
+        #expect(stack.redoName == "Outer")
+        try await stack.redo()
+        #expect(page.withLock { $0.text } == [1, 3])
+    }
+
+    @Test func `a change that is not recorded leaves no step, and keeps what can be redone`() async throws {
+        let page = Locked(Page())
+        let stack = UndoStack()
+        try await stack.perform(Write(number: 1, page: page))
+        try await stack.undo()
+        try await stack.perform(Move(distance: 1, page: page), recording: .none)
+        #expect(stack.count == 1 && stack.canRedo)
+        try await stack.perform(Move(distance: 1, page: page))
+        #expect(stack.count == 1 && !stack.canRedo)
+    }
+
+    @Test func `an undo that fails breaks the stack, or clears it`() async throws {
+        for policy in [UndoStack.FailedUndo.breaks, .clears] {
+            let stack = UndoStack(onFailedUndo: policy)
+            try await stack.perform(
+                UndoableClosure { _ in
+                } undo: { _ in
+                })
+            try await stack.perform(
+                UndoableClosure { _ in
+                } undo: { _ in
+                    throw TestError()
+                })
+            await #expect(throws: TestError()) { try await stack.undo() }
+            if policy == .breaks {
+                #expect(stack.isBroken && !stack.canUndo && !stack.canRedo)
+                await #expect(throws: CommandUsageError.broken) { try await stack.redo() }
+                await #expect(throws: CommandUsageError.broken) {
+                    try await stack.perform(
+                        UndoableClosure { _ in
+                        } undo: { _ in
+                        })
+                }
+                #expect(throws: CommandUsageError.broken) { try stack.undoNow() }
+                stack.removeAll()
+            }
+            #expect(!stack.isBroken && stack.isEmptyForTests)
+            try await stack.perform(
+                UndoableClosure { _ in
+                } undo: { _ in
+                })
+            #expect(try await stack.undo())
+        }
+    }
+
+    @Test func `C20: a redo replaces the proof, and one that fails changes nothing`() async throws {
+        let fails = Locked(false)
+        struct Counter: UndoableCommand {
+            let log: Log<String>
+            let fails: Locked<Bool>
+            func perform(_ context: CommandContext) async throws -> Performed<Void, Int> {
+                Performed(undo: 1)
+            }
+            func undo(_ undo: Int, _ context: CommandContext) async throws { log.add("undo \(undo)") }
+            func redo(_ undone: Int, _ context: CommandContext) async throws -> Performed<Void, Int> {
+                log.add("redo \(undone)")
+                if fails.withLock({ $0 }) { throw TestError() }
+                return Performed(undo: undone + 1)
+            }
+        }
+        let log = Log<String>()
+        let stack = UndoStack()
+        try await stack.perform(Counter(log: log, fails: fails))
+        try await stack.undo()
+        try await stack.redo()
+        try await stack.undo()
+        fails.withLock { $0 = true }
+        await #expect(throws: TestError()) { try await stack.redo() }
+        #expect(stack.canRedo && !stack.isBroken && stack.index == 0)
+        fails.withLock { $0 = false }
+        try await stack.redo()
+        #expect(log.entries == ["undo 1", "redo 1", "undo 2", "redo 2", "redo 2"])
+    }
+
+    @Test func `a redo of a group that fails takes back what it had redone`() async throws {
+        let page = Locked(Page())
+        let fails = Locked(false)
+        let stack = UndoStack()
+        try await stack.group {
+            try await stack.perform(Write(number: 1, page: page))
+            try await stack.perform(
+                UndoableClosure { _ in
+                    if fails.withLock({ $0 }) { throw TestError() }
+                } undo: { _ in
+                })
+        }
+        try await stack.undo()
+        fails.withLock { $0 = true }
+        await #expect(throws: TestError()) { try await stack.redo() }
+        #expect(page.withLock { $0.text } == [])
+        #expect(stack.index == 0 && stack.canRedo)
+    }
+
+    @Test func `changes that were made already are undone and redone at once`() async throws {
+        let stack = UndoStack()
+        var value = 5
+        var changes = 0
+        stack.onChange = { changes += 1 }
+        try stack.register(name: "Set", undo: { value = 0 }, redo: { value = 5 })
+        #expect(stack.undoName == "Set")
+        #expect(try stack.undoNow())
+        #expect(value == 0)
+        #expect(try stack.redoNow())
+        #expect(value == 5)
+        #expect(try await stack.undo())
+        #expect(value == 0)
+        #expect(changes == 4)
+        #expect(try !stack.undoNow())
+        try await stack.perform(
+            UndoableClosure { _ in
+            } undo: { _ in
+            })
+        #expect(throws: CommandUsageError.notUndoable) { try stack.undoNow() }
+    }
+
+    @Test func `the steps of a target go, and with them the way to a clean mark beyond them`() async throws {
+        let page = Locked(Page())
+        let one = Count()
+        let other = Count()
+        let stack = UndoStack()
+        try await stack.perform(Write(number: 1, page: page), name: "1", target: one)
+        stack.markClean()
+        try await stack.perform(Write(number: 2, page: page), name: "2", target: other)
+        try await stack.perform(Move(distance: 1, page: page), name: "3", target: one)
+        stack.removeAll(target: other)
+        #expect(stack.count == 2 && stack.cleanIndex == nil)
+        stack.markClean()
+        stack.removeAll(target: one)
+        #expect(stack.count == 0 && stack.index == 0 && stack.isClean)
+    }
+
+    @Test func `to forget all while a call runs forgets all when it has ended`() async throws {
+        try await forgetsWhileBusy()
+    }
+
+    @MainActor
+    private func forgetsWhileBusy() async throws {
+        let stack = UndoStack()
+        let begun = Mail<Void>()
+        let goOn = Mail<Void>()
+        try await stack.perform(
+            UndoableClosure { _ in
+            } undo: { _ in
+                begun.send(())
+                await goOn.next()
+            })
+        let call = Task { try await stack.undo() }
+        await begun.next()
+        stack.removeAll()
+        #expect(throws: CommandUsageError.busy) { try stack.register(undo: {}, redo: {}) }
+        goOn.send(())
+        #expect(try await call.value)
+        #expect(stack.count == 0)
+    }
+
+    @Test func `a transaction command is a step, and a run again when it is redone`() async throws {
+        let receiver = Locked<[Int]>([])
+        let stack = UndoStack()
+        let command = TransactionCommand(commands: [
+            Append(number: 1, receiver: receiver), Append(number: 2, receiver: receiver),
+        ])
+        try await stack.perform(command)
+        try await stack.undo()
+        #expect(receiver.withLock { $0 } == [])
+        try await stack.redo()
+        #expect(receiver.withLock { $0 } == [1, 2])
+    }
+
+    @Test func `a stack with a limit takes time for each step once`() async throws {
+        let stack = UndoStack(limit: 1_000)
+        for _ in 0..<20_000 { try stack.register(undo: {}, redo: {}) }
+        #expect(stack.count == 1_000)
+        var undone = 0
+        while try stack.undoNow() { undone += 1 }
+        #expect(undone == 1_000)
+    }
+}
+
+extension UndoStack {
+    fileprivate var isEmptyForTests: Bool { count == 0 && index == 0 }
+}

@@ -148,20 +148,25 @@ dependencies=$(grep -c '"identity"' "$temporary/by-version/Package.resolved")
 [[ $dependencies -eq 1 ]] ||
     fail "a package that depends on this one gets $((dependencies - 1)) others with it."
 
-# The examples, in the clone.
-examples=$published/Examples/operations
-swift build --package-path "$examples" --cache-path "$temporary/cache" --security-path "$temporary/security" ||
-    fail "Examples/operations does not build."
+# The examples, in the clone. What a program prints with an option stands in a file with that in its name.
 programs=0
-for expected in "$examples"/Sources/*/expected.txt; do
-    program=$(basename "$(dirname "$expected")")
-    timeout --kill-after=5 "$limit" "$examples/.build/debug/$program" >"$temporary/output" ||
-        fail "Examples/operations: '$program' failed, or did not end within $limit s."
-    diff "$expected" "$temporary/output" ||
-        fail "Examples/operations: '$program' printed other (>) than it should have (<)."
-    programs=$((programs + 1))
+for manifest in "$published"/Examples/*/Package.swift; do
+    examples=$(dirname "$manifest")
+    folder=Examples/$(basename "$examples")
+    swift build --package-path "$examples" --cache-path "$temporary/cache" --security-path "$temporary/security" ||
+        fail "$folder does not build."
+    for expected in "$examples"/Sources/*/expected*.txt; do
+        program=$(basename "$(dirname "$expected")")
+        option=$(basename "$expected" .txt)
+        option=${option#expected}
+        timeout --kill-after=5 "$limit" "$examples/.build/debug/$program" ${option:+"$option"} >"$temporary/output" ||
+            fail "$folder: '$program $option' failed, or did not end within $limit s."
+        diff "$expected" "$temporary/output" ||
+            fail "$folder: '$program $option' printed other (>) than it should have (<)."
+        programs=$((programs + 1))
+    done
 done
-[[ $programs -ge 5 ]] || fail "Examples/operations has only $programs programs that were compared."
+[[ $programs -ge 8 ]] || fail "the examples have only $programs outputs that were compared."
 
 # C alone: with the Makefile, and with the command of the README, so that neither goes stale.
 cp -r "$repository/Examples" "$repository/CScheduler" "$temporary/published/"

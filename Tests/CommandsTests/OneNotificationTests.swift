@@ -465,3 +465,63 @@ struct OneNotificationTests {
 extension Result {
     var isSuccess: Bool { if case .success = self { true } else { false } }
 }
+
+@Suite(.watched(testLimit))
+struct RetentionTests {
+    /// Holds the command whose delegate it is: the cycle that a program must not make.
+    private final class Holder: TransactionCommandDelegate {
+        let command = Locked<TransactionCommand<Void>?>(nil)
+        func commandTransactionDidSucceed(_ transaction: CommandTransaction) {}
+        func commandTransaction(_ transaction: CommandTransaction, didFailWithError error: any Error) {}
+    }
+
+    @Test func `a delegate that holds its unsubmitted command stays, until that is abandoned`() {
+        weak var gone: Holder?
+        weak var command: TransactionCommand<Void>?
+        do {
+            let holder = Holder()
+            gone = holder
+            holder.command.withLock { $0 = TransactionCommand(ClosureCommand {}, delegate: holder) }
+            command = holder.command.withLock { $0 }
+        }
+        #expect(gone != nil)
+        command?.abandon()
+        #expect(gone == nil && command == nil)
+    }
+
+    #if DEBUG
+        @Test func `debug builds count the commands that exist`() async {
+            // In a process of its own, where no other test makes commands.
+            await #expect(processExitsWith: .success) {
+                var commands = (0..<5).map { _ in TransactionCommand(ClosureCommand {}) }
+                precondition(LiveCommands.count == 5)
+                commands.removeLast(2)
+                precondition(LiveCommands.count == 3)
+            }
+        }
+    #endif
+
+    @Test func `Y9: a cancelled run does not look like a failed one, for whoever is told`() async {
+        let listener = Listener()
+        let command = TransactionCommand(ClosureCommand { throw CancellationError() }, delegate: listener)
+        await #expect(throws: CancellationError.self) { try await command.execute() }
+        #expect(listener.log.entries.first?.error is CancellationError)
+        #expect(command.handle.outcomeIfFinished?.failure?.isCancellation == true)
+        let failed = TransactionCommand(ClosureCommand { throw TestError() })
+        _ = try? await failed.execute()
+        #expect(failed.handle.outcomeIfFinished?.failure?.isCancellation == false)
+    }
+
+    @Test func `K1: a command that has ended before anybody looks is there to be asked`() async throws {
+        let listener = Listener()
+        let command = TransactionCommand(Immediate { _ in 3 }, delegate: listener)
+        let stored = command.transaction
+        _ = try await command.execute()
+        #expect(listener.log.entries.map(\.transaction) == [stored])
+        #expect(try await command.handle.value() == 3)
+        let late = Log<Bool>()
+        let subscription = command.handle.onOutcome { late.add($0.isSuccess) }
+        #expect(late.entries == [true])
+        withExtendedLifetime(subscription) {}
+    }
+}

@@ -1,0 +1,32 @@
+/// Stands for a network: what each load does is laid down.
+actor Loader {
+    struct Offline: Error {}
+
+    enum Answer {
+        /// When somebody calls `goOn`.
+        case held
+        case atOnce
+        case offline
+    }
+
+    private var answers: [Answer]
+    private var mayGoOn = false
+    private var waiting: CheckedContinuation<Void, Never>?
+
+    init(_ answers: [Answer]) { self.answers = answers }
+
+    func load() async throws {
+        switch answers.removeFirst() {
+        case .held:
+            if !mayGoOn { await withCheckedContinuation { waiting = $0 } }
+        case .atOnce: break
+        case .offline: throw Offline()
+        }
+    }
+
+    func goOn() {
+        mayGoOn = true
+        waiting?.resume()
+        waiting = nil
+    }
+}

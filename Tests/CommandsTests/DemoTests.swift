@@ -1,0 +1,25 @@
+// The demonstration of Examples/commands, whose source is a part of this target by a symbolic link.
+
+import Commands
+import Foundation
+import PropertyTestingSupport
+import Testing
+
+@Suite(.watched(testLimit))
+struct DemoTests {
+    @Test(arguments: [true, false])
+    func `S10: the demonstration prints what it should, byte for byte`(isOnline: Bool) async throws {
+        let log = Log<String>()
+        await VehicleClient(isOnline: isOnline) { log.add($0) }.run()
+        let name = isOnline ? "expected.txt" : "expected--fail.txt"
+        let expected = URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../Examples/commands/Sources/vehicle-demo/\(name)")
+        // The error is printed with its module, which is this one here.
+        let printed = log.entries.map {
+            $0.replacingOccurrences(of: "\(Self.module).", with: "ATCommandPattern.") + "\n"
+        }
+        #expect(try String(contentsOf: expected, encoding: .utf8) == printed.joined())
+    }
+
+    private static let module = String(reflecting: VehicleAPIError.self).split(separator: ".")[0]
+}

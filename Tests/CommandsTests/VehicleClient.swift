@@ -1,0 +1,1 @@
+../../Examples/commands/Sources/vehicle-demo/VehicleClient.swift

@@ -273,9 +273,8 @@ final class Lane: Sendable {
             var cost = 0
             while state.inBatch < batching.size, let entry = state.gathering.first {
                 if let live = state.live[entry.id] {
-                    let (sum, isTooMuch) = cost.addingReportingOverflow(live.cost)
-                    if state.inBatch > 0, isTooMuch || sum > maxCost { break }
-                    cost = sum
+                    if state.inBatch > 0, cost + live.cost > maxCost { break }
+                    cost += live.cost
                     state.live[entry.id]!.isGathering = false
                     state.gatheringCount -= 1
                     state.gatheringCost -= live.cost

@@ -43,7 +43,7 @@ public class LaneInvoker: Invoker, @unchecked Sendable {
     private func cost(_ command: any Command) -> Int {
         guard let cost = lane.batching?.cost?(command) else { return 0 }
         if cost < 0 { fatalError("BatchInvoker: a cost of \(cost)") }
-        return cost
+        return min(cost, 1 << 40)  // so that sums of them are numbers
     }
 
     /// How many run at a time, at most.

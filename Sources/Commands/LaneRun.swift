@@ -12,7 +12,8 @@ final class LaneRun: Sendable {
     @TaskLocal private static var current: LaneRun?
 
     private enum Owner: Sendable {
-        case thread(pthread_t)
+        /// And the task that it was running, which a task that inherits the mark is not.
+        case thread(pthread_t, Int?)
         case task(Int)
     }
 
@@ -31,7 +32,7 @@ final class LaneRun: Sendable {
         guard let current else { return [] }
         let isMine =
             switch current.owner {
-            case .thread(let thread): pthread_equal(thread, pthread_self()) != 0
+            case .thread(let thread, let number): pthread_equal(thread, pthread_self()) != 0 && task == number
             case .task(let number): task == number
             }
         return isMine ? current.holders : []
@@ -41,7 +42,7 @@ final class LaneRun: Sendable {
 
     /// Calls `body`, which never awaits, in a turn of `holder`.
     static func onThread<Value>(of holder: Holder, _ body: () throws -> Value) rethrows -> Value {
-        try $current.withValue(LaneRun([holder], .thread(pthread_self())), operation: body)
+        try $current.withValue(LaneRun([holder], .thread(pthread_self(), task)), operation: body)
     }
 
     /// Calls `body`, in the task of this call, in turns of all `holders`.

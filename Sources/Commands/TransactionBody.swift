@@ -58,17 +58,13 @@ final class UndoableBody<Wrapped: UndoableCommand>: TransactionBody<Wrapped.Outp
     }
 
     override func run(_ context: CommandContext) async throws -> Wrapped.Output {
-        let parts = FailureParts()
-        var inner = context
-        inner.parts = parts
         hasLeftovers = false
         do {
-            let performed = try await command.perform(inner)
+            let performed = try await takingBackParts(context) { [command] in try await command.perform($0) }
             proof = performed.undo
             return performed.output
         } catch {
-            let failures = await takeBack(parts.take(), context.compensating)
-            hasLeftovers = !failures.isEmpty || (error as? TransactionFailure)?.rollback == .incomplete
+            hasLeftovers = isIncomplete(error)
             throw error
         }
     }
@@ -111,6 +107,27 @@ func takeBack(_ parts: [FailureParts.Part], _ context: CommandContext) async -> 
         return failures
     }
 }
+
+/// Calls `body`; when it throws, what it registered is taken back.
+///
+/// - Throws: what `body` throws; or a ``TransactionFailure`` with that, when something could not be taken back.
+func takingBackParts<Value: Sendable>(
+    _ context: CommandContext, _ body: @Sendable (CommandContext) async throws -> Value
+) async throws -> Value {
+    let parts = FailureParts()
+    var inner = context
+    inner.parts = parts
+    do { return try await body(inner) } catch {
+        let failures = await takeBack(parts.take(), context.compensating)
+        if failures.isEmpty { throw error }
+        var failure = TransactionFailure(cause: error, failedMember: 0)
+        failure.compensationFailures = failures.map { .init(member: 0, error: $0) }
+        throw failure
+    }
+}
+
+/// Whether a command that threw `error` left something behind.
+func isIncomplete(_ error: any Error) -> Bool { (error as? TransactionFailure)?.rollback == .incomplete }
 
 /// Calls `body` in a task that nobody cancels; priority and task-local values are the caller's.
 func shielded<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) async -> Value {

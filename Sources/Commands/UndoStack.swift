@@ -97,6 +97,8 @@ public final class UndoStack {
 
     /// Executes a command, which becomes a step. A success drops what could be redone; a failure changes nothing.
     ///
+    /// A failure that left something behind is one that could not be undone: see ``FailedUndo``.
+    ///
     /// - Parameters:
     ///   - name: for menus.
     ///   - target: see ``removeAll(target:)``.
@@ -108,14 +110,14 @@ public final class UndoStack {
         recording: Recording = .step
     ) async throws -> C.Output {
         try await inTurn(joinsGroup: true) {
-            let performed = try await turns.inStep {
-                let parts = FailureParts()
-                var context = CommandContext()
-                context.parts = parts
-                do { return try await command.perform(context) } catch {
-                    _ = await takeBack(parts.take(), context.compensating)
-                    throw error
+            let performed: Performed<C.Output, C.Undo>
+            do {
+                performed = try await turns.inStep {
+                    try await takingBackParts(CommandContext()) { try await command.perform($0) }
                 }
+            } catch {
+                if isIncomplete(error) { undoFailed() }
+                throw error
             }
             if recording == .step {
                 let action = CommandAction(command, performed.undo)
@@ -166,7 +168,7 @@ public final class UndoStack {
             let actions = history[history.index].actions
             for (index, action) in actions.enumerated() {
                 do { try await turns.inStep { try await action.redo() } } catch {
-                    try await undo(actions[..<index])
+                    if isIncomplete(error) { undoFailed() } else { try await undo(actions[..<index]) }
                     throw error
                 }
             }

@@ -54,13 +54,7 @@ final class CommandAction<C: UndoableCommand>: UndoAction {
         let (command, proof) = (command, proof)
         self.proof = try await shielded {
             await Result<Performed<C.Output, C.Undo>, any Error>.catching {
-                let parts = FailureParts()
-                var context = CommandContext()
-                context.parts = parts
-                do { return try await command.redo(proof, context) } catch {
-                    _ = await takeBack(parts.take(), context.compensating)
-                    throw error
-                }
+                try await takingBackParts(CommandContext()) { try await command.redo(proof, $0) }
             }
         }.get().undo
     }

@@ -266,6 +266,26 @@ struct AllOrNothingTests {
         #expect(alone.entries == [])
     }
 
+    @Test func `C8: what could not be taken back of a failing perform is told, with its error`() async throws
+    {
+        let command = UndoableClosure { (context: CommandContext) in
+            context.onFailure { _ in throw TestError(number: 2) }
+            throw TestError(number: 1)
+        } undo: { _ in
+        }
+        for commands in [TransactionCommand(command), TransactionCommand(commands: [command])] {
+            await #expect { try await commands.execute() } throws: { error in
+                let failure = error as? TransactionFailure
+                return failure?.cause as? TestError == TestError(number: 1)
+                    && failure?.rollback == .incomplete
+                    && failure?.compensationFailures.first?.error as? TestError == TestError(number: 2)
+            }
+        }
+        let stack = UndoStack()
+        await #expect(throws: TransactionFailure.self) { try await stack.perform(command) }
+        #expect(stack.isBroken)
+    }
+
     @Test func `S5: cancelled at any point, a run is taken back whole`() async {
         let invoker = ConcurrentInvoker(limit: 1)
         await forAll(.zip(.int(in: 1...6), .int(in: 0...5)), cases: 60) { count, at in

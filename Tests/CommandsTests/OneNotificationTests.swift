@@ -275,6 +275,22 @@ struct OneNotificationTests {
         }
     }
 
+    @Test func `P6: a subscription that ends before its notice is delivered is not told`() async throws {
+        let lane = try SerialLane()
+        let gate = Gate()
+        try lane.submit { gate.wait() }
+        let log = Log<Bool>()
+        let command = TransactionCommand(Immediate { _ in })
+        let subscription = command.handle.onOutcome(.target(lane)) { log.add($0.isSuccess) }
+        try await command.execute()
+        subscription.cancel()
+        gate.open()
+        let drained = Mail<Void>()
+        try lane.submit { drained.send(()) }
+        await drained.next()
+        #expect(log.entries.isEmpty)
+    }
+
     @Test func `P7: after the end, delegate and command go, while token and handle stay`() async throws {
         weak var goneDelegate: Listener?
         weak var goneCommand: TransactionCommand<Int>?

@@ -198,7 +198,8 @@ extension CommandHandle: LaneMember {
             end(outcome, from: nil)
         } else {
             let context = CommandContext().within(transaction, isCancelRequested)
-            let task = Task(executorPreference: lane.scheduler) {
+            // Detached: a worker that waits below on this stack may be a task's, which has nothing to do with this run.
+            let task = Task.detached(executorPreference: lane.scheduler) {
                 let outcome = await LaneRun.inTask(of: [lane]) { await Self.outcome(of: body, context) }
                 self.end(outcome, from: nil)
                 return outcome

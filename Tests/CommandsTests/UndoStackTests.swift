@@ -306,6 +306,33 @@ struct UndoStackTests {
         #expect(page.withLock { $0.text } == [1, 3])
     }
 
+    @Test @MainActor func `a group lives in the isolation of its stack, and takes registered changes in`()
+        async throws
+    {
+        let stack = UndoStack()
+        var value = 0
+        func add(_ number: Int) throws {
+            value += number
+            try stack.register(undo: { value -= number }, redo: { value += number })
+        }
+        try await stack.group("Twice") {
+            MainActor.assertIsolated()
+            try add(1)
+            await Task.yield()
+            try add(2)
+        }
+        #expect(stack.count == 1 && value == 3)
+        try stack.undoNow()
+        #expect(value == 0)
+        await #expect(throws: TestError()) {
+            try await stack.group(onFailure: .keep) {
+                try add(5)
+                throw TestError()
+            }
+        }
+        #expect(value == 5 && stack.count == 1 && stack.index == 1)
+    }
+
     @Test func `a change that is not recorded leaves no step, and keeps what can be redone`() async throws {
         let page = Locked(Page())
         let stack = UndoStack()

@@ -25,8 +25,11 @@ struct FIFO<Element> {
 
     var all: [Element] { elements[head...].compactMap(\.self) }
 
-    mutating func removeAll(where isGone: (Element) -> Bool) {
-        elements = elements[head...].filter { $0.map { !isGone($0) } ?? false }
+    /// - Returns: what was removed.
+    mutating func removeAll(where isGone: (Element) -> Bool) -> [Element] {
+        let former = all
+        elements = former.filter { !isGone($0) }
         head = 0
+        return former.filter(isGone)
     }
 }

@@ -62,6 +62,8 @@ final class Lane: Sendable {
         var running = 0
         var live: [ObjectIdentifier: Live] = [:]
         var husks = 0
+        /// What left the queues; see `change`.
+        var released: [any LaneMember] = []
         var lastNumber = 0
         var isShutDown = false
         var statistics = InvokerStatistics()
@@ -103,13 +105,24 @@ final class Lane: Sendable {
     /// The oldest first.
     var history: [CommandEnd] { state.withLock { $0.history.all } }
 
+    /// Changes the state. An outcome, which a husk holds, may be a user's object: it is released after the lock.
+    private func change<Value>(_ body: (inout State) -> Value) -> Value {
+        let (value, released) = state.withLock { state in
+            let value = body(&state)
+            defer { state.released = [] }
+            return (value, state.released)
+        }
+        withExtendedLifetime(released) {}
+        return value
+    }
+
     // MARK: In
 
     /// Accepts a run, or ends it as rejected.
     ///
     /// - Parameter accept: makes the run refer to this lane; whether it was free to.
     func submit(_ member: any LaneMember, cost: Int, priority: CommandPriority, accept: () -> Bool) {
-        let (rejection, effects) = state.withLock { state -> (Rejection?, Effects) in
+        let (rejection, effects) = change { state -> (Rejection?, Effects) in
             if state.isShutDown { return (.shutDown, Effects()) }
             if let capacity, state.live.count >= capacity { return (.full, Effects()) }
             // The member's lock is taken inside of the lane's, never the other way round.
@@ -175,11 +188,12 @@ final class Lane: Sendable {
     }
 
     private func next() -> (any LaneMember)? {
-        state.withLock { state in
+        change { state in
             for index in state.ready.indices.reversed() {
                 while let entry = state.ready[index].popFirst() {
                     if state.live[entry.id] != nil { return entry.member }
                     state.husks -= 1
+                    state.released.append(entry.member)
                 }
             }
             state.running -= 1
@@ -189,7 +203,7 @@ final class Lane: Sendable {
 
     /// A run that was accepted has its outcome, and its notices are enqueued.
     func ended(_ member: any LaneMember, _ failure: CommandFailure?, heldSlot: Bool) {
-        let (effects, stopped) = state.withLock { state -> (Effects, [any LaneMember]) in
+        let (effects, stopped) = change { state -> (Effects, [any LaneMember]) in
             guard let live = state.live.removeValue(forKey: ObjectIdentifier(member)) else {
                 return (Effects(), [])
             }
@@ -221,7 +235,7 @@ final class Lane: Sendable {
     private func settle() async {
         await withCheckedContinuation { continuation in
             perform(
-                state.withLock { state in
+                change { state in
                     state.forced = state.lastNumber
                     state.epochs[state.epochs.count - 1].waiting.append(continuation)
                     state.epochs[state.epochs.count - 1].isClosed = true
@@ -263,6 +277,7 @@ final class Lane: Sendable {
     /// Moves the next batch to what can start, if one is due and none runs. Under the lock.
     private func cutBatch(_ batching: Batching, _ state: inout State, _ effects: inout Effects) {
         while let first = state.gathering.first, state.live[first.id] == nil {
+            state.released.append(first.member)
             _ = state.gathering.popFirst()
         }
         let maxCost = batching.maxCost ?? .max
@@ -280,6 +295,8 @@ final class Lane: Sendable {
                     state.gatheringCost -= live.cost
                     state.inBatch += 1
                     state.ready[CommandPriority.normal.rawValue].append(entry)
+                } else {
+                    state.released.append(entry.member)
                 }
                 _ = state.gathering.popFirst()
             }
@@ -304,7 +321,7 @@ final class Lane: Sendable {
 
     private func timeIsOver(_ number: Int) {
         perform(
-            state.withLock { state in
+            change { state in
                 state.forced = max(state.forced, number)
                 return follow(&state)
             })
@@ -323,8 +340,8 @@ extension Lane.State {
         husks += 1
         if husks <= 32 + live.count { return }
         husks = 0
-        for index in ready.indices { ready[index].removeAll { live[$0.id] == nil } }
-        gathering.removeAll { live[$0.id] == nil }
+        for index in ready.indices { released += ready[index].removeAll { live[$0.id] == nil }.map(\.member) }
+        released += gathering.removeAll { live[$0.id] == nil }.map(\.member)
     }
 
     /// What has not started of a batch.

@@ -317,6 +317,31 @@ struct InvokerTests {
         #expect(invoker.statistics.cancelled == 1_000)
     }
 
+    /// Calls a closure when it goes.
+    private final class Probe: Sendable {
+        private let body: @Sendable () -> Void
+        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+        deinit { body() }
+    }
+
+    @Test func `what a run gave is released under no lock, though it looks at the invoker`() async throws {
+        for batches in [false, true] {
+            let invoker: LaneInvoker = batches ? BatchInvoker(size: 2) : SerialInvoker()
+            let held = Held()
+            invoker.submit(held)
+            if !batches { await held.begun.next() }
+            let counts = Log<Int>()
+            for _ in 0..<50 {
+                let command = TransactionCommand(ClosureCommand { Probe { counts.add(invoker.count) } })
+                invoker.submit(command)
+                _ = try? await command.execute()
+            }
+            held.release()
+            await invoker.shutdown(.run)
+            #expect(await eventually { counts.entries.count == 50 })
+        }
+    }
+
     @Test(arguments: [1, 3])
     func `S7: what many threads and commands submit runs once, and a flush leaves nothing`(limit: Int)
         async throws

@@ -169,3 +169,13 @@ extension CommandOutcome {
     var rejection: Rejection? { if case .failed(.rejected(let why)) = self { why } else { nil } }
     var thrown: (any Error)? { if case .failed(.thrown(let error)) = self { error } else { nil } }
 }
+
+/// Waits until a condition holds that no event tells of.
+func eventually(_ condition: () -> Bool) async -> Bool {
+    let end = ContinuousClock.now + testLimit * 0.5
+    while !condition() {
+        if ContinuousClock.now > end { return false }
+        await Task.yield()
+    }
+    return true
+}

@@ -45,13 +45,18 @@ final class LaneRun: Sendable {
         try $current.withValue(LaneRun([holder], .thread(pthread_self(), task)), operation: body)
     }
 
-    /// Calls `body`, in the task of this call, in turns of all `holders`.
+    /// Calls `body`, in the task and the isolation of this call, in turns of all `holders`.
     static func inTask<Value>(
-        of holders: [Holder], isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Value
+        of holders: [Holder], isolation: isolated (any Actor)? = #isolation,
+        _ body: nonisolated(nonsending) () async throws -> Value
     ) async rethrows -> Value {
         if holders.isEmpty { return try await body() }
         guard let task else { fatalError("LaneRun: no task") }
         return try await $current.withValue(
-            LaneRun(holders, .task(task)), operation: body, isolation: isolation)
+            LaneRun(holders, .task(task)),
+            operation: {
+                _ = isolation  // a closure is isolated to what it captures
+                return try await body()
+            }, isolation: isolation)
     }
 }

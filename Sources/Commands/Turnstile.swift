@@ -9,7 +9,13 @@ internal import CompositeOperations
 final class Turnstile: Sendable {
     private struct State {
         var isTaken = false
-        var waiting: [(ticket: Ticket, continuation: CheckedContinuation<Void, any Error>)] = []
+        var waiting: [Waiting] = []
+    }
+
+    /// A call that waits. `continuation` and `answer` are under the lock: either may come first.
+    private final class Waiting: @unchecked Sendable {
+        var continuation: CheckedContinuation<Void, any Error>?
+        var answer: Result<Void, any Error>?
     }
 
     private final class Mark: Sendable {}
@@ -20,27 +26,38 @@ final class Turnstile: Sendable {
 
     var isTaken: Bool { state.withLock { $0.isTaken } }
 
+    /// Takes a turn, or a place among those who wait. Never awaits: so places are in the order of the calls.
+    private func queueUp() -> Waiting? {
+        state.withLock { state in
+            if state.isTaken {
+                state.waiting.append(Waiting())
+                return state.waiting.last
+            }
+            state.isTaken = true
+            return nil
+        }
+    }
+
     /// - Throws: a `CancellationError` when it was cancelled first.
     nonisolated(nonsending) func enter() async throws {
-        let ticket = Ticket()
+        try Task.checkCancellation()
+        guard let place = queueUp() else { return }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                let answer: Result<Void, any Error>? = state.withLock { state in
-                    if Task.isCancelled { return .failure(CancellationError()) }
-                    if state.isTaken {
-                        state.waiting.append((ticket, continuation))
-                        return nil
-                    }
-                    state.isTaken = true
-                    return .success(())
+                let answer = state.withLock { _ in
+                    if place.answer == nil { place.continuation = continuation }
+                    return place.answer
                 }
                 if let answer { continuation.resume(with: answer) }
             }
         } onCancel: {
-            let waiting = state.withLock { state in
-                state.waiting.firstIndex { $0.ticket === ticket }.map { state.waiting.remove(at: $0) }
+            let continuation = state.withLock { state -> CheckedContinuation<Void, any Error>? in
+                guard let index = state.waiting.firstIndex(where: { $0 === place }) else { return nil }
+                state.waiting.remove(at: index)
+                place.answer = .failure(CancellationError())
+                return place.continuation
             }
-            waiting?.continuation.resume(throwing: CancellationError())
+            continuation?.resume(throwing: CancellationError())
         }
     }
 
@@ -53,7 +70,9 @@ final class Turnstile: Sendable {
                 state.isTaken = false
                 return nil
             }
-            return state.waiting.removeFirst().continuation
+            let next = state.waiting.removeFirst()
+            next.answer = .success(())
+            return next.continuation
         }
         next?.resume()
     }
@@ -64,9 +83,10 @@ final class Turnstile: Sendable {
     var isInGroup: Bool { LaneRun.isInside(group) }
 
     func inStep<Value>(
-        isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Value
+        isolation: isolated (any Actor)? = #isolation,
+        _ body: nonisolated(nonsending) () async throws -> Value
     ) async rethrows -> Value {
-        try await LaneRun.inTask(of: LaneRun.innermost + [step], body)
+        try await LaneRun.inTask(of: LaneRun.innermost + [step], isolation: isolation, body)
     }
 
     func inStepNow<Value>(_ body: () throws -> Value) rethrows -> Value {
@@ -74,8 +94,9 @@ final class Turnstile: Sendable {
     }
 
     func inGroup<Value>(
-        isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Value
+        isolation: isolated (any Actor)? = #isolation,
+        _ body: nonisolated(nonsending) () async throws -> Value
     ) async rethrows -> Value {
-        try await LaneRun.inTask(of: LaneRun.innermost + [group], body)
+        try await LaneRun.inTask(of: LaneRun.innermost + [group], isolation: isolation, body)
     }
 }

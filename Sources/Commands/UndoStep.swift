@@ -40,7 +40,7 @@ final class CommandAction<C: UndoableCommand>: UndoAction {
         self.proof = proof
     }
 
-    override func undo() async throws {
+    override nonisolated(nonsending) func undo() async throws {
         if command.undoability == .noEffect { return }
         let (command, proof) = (command, proof)
         var context = CommandContext()
@@ -50,7 +50,7 @@ final class CommandAction<C: UndoableCommand>: UndoAction {
         }.get()
     }
 
-    override func redo() async throws {
+    override nonisolated(nonsending) func redo() async throws {
         let (command, proof) = (command, proof)
         self.proof = try await shielded {
             await Result<Performed<C.Output, C.Undo>, any Error>.catching {
@@ -85,8 +85,8 @@ final class ClosureAction: UndoAction {
     }
 
     override var isSynchronous: Bool { true }
-    override func undo() async throws { try takeBack() }
-    override func redo() async throws { try again() }
+    override nonisolated(nonsending) func undo() async throws { try takeBack() }
+    override nonisolated(nonsending) func redo() async throws { try again() }
     override func undoNow() throws { try takeBack() }
     override func redoNow() throws { try again() }
 }

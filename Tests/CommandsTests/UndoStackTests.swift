@@ -313,7 +313,15 @@ struct UndoStackTests {
         var value = 0
         func add(_ number: Int) throws {
             value += number
-            try stack.register(undo: { value -= number }, redo: { value += number })
+            try stack.register(
+                undo: {
+                    MainActor.assertIsolated()
+                    value -= number
+                },
+                redo: {
+                    MainActor.assertIsolated()
+                    value += number
+                })
         }
         try await stack.group("Twice") {
             MainActor.assertIsolated()
@@ -322,6 +330,10 @@ struct UndoStackTests {
             try add(2)
         }
         #expect(stack.count == 1 && value == 3)
+        try await stack.undo()
+        #expect(value == 0)
+        try await stack.redo()
+        #expect(value == 3)
         try stack.undoNow()
         #expect(value == 0)
         await #expect(throws: TestError()) {

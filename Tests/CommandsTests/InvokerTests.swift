@@ -113,9 +113,15 @@ struct InvokerTests {
             counts.send(invoker?.count ?? -1)
             gate.wait()
         }
-        let handle = invoker.submit(TransactionCommand(Immediate { _ in 4 }, delegate: listener))
+        let command = TransactionCommand(Immediate { _ in 4 }, delegate: listener)
+        // A group waits from now on: it is no late comer who finds the outcome.
+        let group = TransactionGroup()
+        group.add(command)
+        group.seal()
+        let handle = invoker.submit(command)
         #expect(await counts.next() == 0)
         #expect(await handle.outcome.isSuccess)
+        #expect(await group.handle.outcome.isSuccess)
         gate.open()
     }
 

@@ -597,6 +597,18 @@ private final class StubbornClock: Clock, Sendable {
         for one in all { #expect(await one.outcome.isFinished) }
     }
 
+    @Test func `who waits for one more is still waited for, when others have ended`() async {
+        let (first, second) = (COOperation<Void> { $0.finish() }, COOperation<Void> { $0.finish() })
+        let last = COOperation<Void> { $0.finish() }
+        #expect(last.addDependency(first) && last.addDependency(second))
+        #expect(last.start() && first.start())
+        #expect(await first.outcome.isFinished)
+        #expect(!second.addDependency(last), "that would be a cycle")
+        #expect(last.state == .queued)
+        #expect(second.start())
+        #expect(await last.outcome.isFinished)
+    }
+
     @Test func `a child does not wait for what it is a part of`() async {
         let last = Locked<COOperation<Void>?>(nil)
         let tokens = Mail<COOperation<Void>.Attempt>()

@@ -109,10 +109,9 @@ package enum MainQueue {
         if count <= 0 { return true }  // interrupted, or over: the next call tells
         if descriptors[1].revents != 0 { drain(access.wakeUp) }
         if descriptors[0].revents != 0 {
-            // First, so that what comes while items run makes it readable again.
+            // First, so that what comes while items run makes it readable again; what an item's own run loop empties it
+            // of, libdispatch announces once more at the end.
             drain(access.readable)
-            access.serve(nil)
-            // An item that ran a run loop has emptied the descriptor for what came after it.
             access.serve(nil)
         }
         return true

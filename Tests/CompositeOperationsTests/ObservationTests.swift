@@ -225,7 +225,8 @@ private func check(_ seen: [Transition], of operation: AnyOperation) {
         try await one.value
     }
 
-    @Test func `whoever reads transitions in a task that is cancelled reads no further, asleep or not`() async {
+    @Test func `whoever reads transitions in a task that is cancelled reads no further, asleep or not`() async
+    {
         let one = COOperation<Void>()
         let executor = SteppedExecutor()
         let ends = Count()

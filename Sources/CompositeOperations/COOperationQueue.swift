@@ -313,7 +313,8 @@ public final class COOperationQueue: ExecutionTarget {
             while state.pending > limit, let oldest = oldestPending(state) {
                 _ = takeOut(oldest, .displaced, &state, &verdict)
             }
-        } else if state.pending > limit, newcomer.waits {  // a limit that was lowered is no fault of who need not wait
+        } else if state.pending > limit, newcomer.waits {
+            // One that need not wait may find too many that do: the limit was lowered.
             _ = takeOut(newcomer, .queueFull, &state, &verdict)
         }
     }
@@ -388,7 +389,7 @@ public final class COOperationQueue: ExecutionTarget {
     /// Lets no operation start that waits in it; operations that run go on, and its target is not touched.
     public func suspend() { state.withLock { _ in suspended.store(true, ordering: .sequentiallyConsistent) } }
 
-    /// Starts all that fit.
+    /// Starts all that fit, in its order.
     public func resume() {
         change { state, verdict in
             suspended.store(false, ordering: .sequentiallyConsistent)

@@ -229,6 +229,26 @@ private struct Bench {
         await bench.queue.idle()
     }
 
+    /// In a process of its own: once there has been a default queue, children are made in another way.
+    @Test func `children pass through the queue of their composite, where there never was a default queue`()
+        async
+    {
+        await #expect(processExitsWith: .success) {
+            let queue = COOperationQueue(runningLimit: 1)
+            let tokens = Mail<COOperation<Void>.Attempt>()
+            let group = transactionalOperation(on: queue) { group in
+                for _ in 0..<2 { group.operation { tokens.send($0) } }
+            }
+            let first = await tokens.next()
+            try #require(await eventually { first.operation.hasLeftOpen })
+            try #require(queue.runningOperations.map(\.id) == [first.operation.id])
+            try #require(queue.pendingOperations.count == 1)
+            first.finish()
+            await tokens.next().finish()
+            try #require(await group.outcome.isFinished)
+        }
+    }
+
     @Test func `a ready-made child passes through the queue of its composite`() async throws {
         let bench = Bench()
         let ready = COOperation<Void> { _ in }

@@ -47,6 +47,22 @@ private final class TellingTarget: ExecutionTarget {
     }
 }
 
+/// Runs blocks and tasks when a test says so; does something when it is given a task.
+private final class TaskTarget: ExecutionTarget, TaskExecutor {
+    private let turns = HoldingTarget()
+    private let tasks = SteppedExecutor()
+    private let hook: @Sendable () -> Void
+    init(whenGivenTask hook: @escaping @Sendable () -> Void) { self.hook = hook }
+    var isCurrent: Bool { false }
+    func submit(_ work: COQueues.Work) { turns.submit(work) }
+    func enqueue(_ job: consuming ExecutorJob) {
+        tasks.enqueue(job)
+        hook()
+    }
+    func runTurns() { turns.letGo() }
+    func runTasks() { tasks.step() }
+}
+
 private struct WeakChild {
     weak var child: AnyObject?
     init(_ child: AnyObject) { self.child = child }
@@ -719,6 +735,20 @@ private final class StubbornClock: Clock, Sendable {
         await cancelled.next()
         #expect(await task.outcome.isFinished)
         #expect(runs.value == 2)
+    }
+
+    @Test func `a task that is made as its attempt ends is cancelled before it begins`() async {
+        let made = Locked<COOperation<Void>?>(nil)
+        let isCancelled = Log<Bool>()
+        let target = TaskTarget { made.withLock { $0 }?.cancel() }
+        let one = operation(on: target) { () async -> Void in isCancelled.add(Task.isCancelled) }
+        made.withLock { $0 = one }
+        target.runTurns()
+        #expect(one.isCancelled && !one.isEnded)
+        target.runTasks()
+        #expect(isCancelled.entries == [true])
+        #expect(await one.outcome.reason?.kind == .requested)
+        made.withLock { $0 = nil }
     }
 
     @Test func `the time of a composite stops with its end`() async {

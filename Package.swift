@@ -103,6 +103,16 @@ let package = Package(
             swiftSettings: settings
         ),
         .testTarget(
+            name: "TransactionsTests",
+            dependencies: ["PropertyTesting", "PropertyTestingSupport", "Transactions"],
+            swiftSettings: settings
+        ),
+        // As programs are that were written for the first version of its interface.
+        .testTarget(
+            name: "TransactionsCompatibilityTests", dependencies: ["Transactions"],
+            swiftSettings: [.swiftLanguageMode(.v5)]
+        ),
+        .testTarget(
             name: "SchedulingTests",
             dependencies: ["CScheduler", "PropertyTesting", "PropertyTestingSupport", "Scheduling"],
             swiftSettings: settings

@@ -359,6 +359,8 @@ import Testing
         members[30].failure = TestError(number: 30)
         members[20].failure = TestError(number: 20)
         #expect(thrown { try root.transaction {} } as? TestError == TestError(number: 20))
-        #expect(trace.take().prefix(51) == ["begin root"] + names.map { "begin \($0)" })
+        let begun = ["begin root"] + names.map { "begin \($0)" }
+        #expect(Array(trace.take().prefix(51)) == begun)
+        withExtendedLifetime(members) {}
     }
 }

@@ -1,5 +1,7 @@
 // Six attempts to change a chart. Those that are refused leave it as it was.
 
+import Transactions
+
 let chart = PieChart()
 
 @MainActor func attempt(_ change: () throws -> Void) {

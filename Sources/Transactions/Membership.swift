@@ -52,6 +52,8 @@ extension TransactionContext {
         } else {
             try tree.requireChangeable()
             tree.run.place(self, below: above)
+            // While members begin, that walk sees to those that it has not come to.
+            if tree.run.phase != .begin { tree.run.beginLate(self) }
         }
     }
 

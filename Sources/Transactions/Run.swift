@@ -40,7 +40,11 @@ final class Run {
     }
 
     func takesPart(_ context: TransactionContext) -> Bool {
-        context.begunIn == transaction.number && isActive && !context.hasEnded
+        context.begunIn == transaction.number && isActive && context.part == .takesPart
+    }
+
+    func hasEnded(_ context: TransactionContext) -> Bool {
+        context.begunIn == transaction.number && isActive && context.part == .ended
     }
 
     func during<Result>(_ phase: TransactionPhase, _ body: () throws -> Result) rethrows -> Result {
@@ -66,38 +70,58 @@ final class Run {
         scope = transaction.number
         lastScope = scope
         do {
-            try during(.begin) { try forEachTree { if let root = $0.root { try beginAll(below: root) } } }
+            try during(.begin) { try beginAll() }
+            if let doom { throw doom }
         } catch {
             rollback()
             throw error
         }
     }
 
-    /// Begins a member and all below it, those that have begun excepted.
-    private func beginAll(below top: TransactionContext) throws {
+    private func beginAll() throws {
         var seen: UInt64
         repeat {
             seen = moves
-            try forEachParentsFirst(from: top, beginMember)
+            try forEachTree { if let root = $0.root { try forEachParentsFirst(from: root, beginMember) } }
         } while seen != moves
     }
 
+    /// Each once, however walks overlap; a member whose parent is not that far has its turn after the parent.
     private func beginMember(_ context: TransactionContext) throws {
         guard context.begunIn != transaction.number else { return }
-        try context.owner?.onBegin(transaction: transaction)
-        // Only now: what the hook creates below it is begun in its turn, without recursion.
+        if let parent = context.parent, !takesPart(parent) { return }
         context.begunIn = transaction.number
         context.begunAfter = lastScope
-        context.hasEnded = false
+        context.part = .beginning
+        do { try context.owner?.onBegin(transaction: transaction) } catch {
+            context.part = .failedToBegin
+            throw error
+        }
+        // Only now: what the hook created below it is begun in its turn, without recursion.
+        context.part = .takesPart
     }
 
-    /// A member that was created or put back during the transaction; at once, unless its parent has yet to begin.
+    /// A member that was created or put back during the transaction.
     func join(_ context: TransactionContext) {
         guard isActive, phase != .commit, phase != .rollback else { return }
         changes += 1
         log.joined(context)
+        beginLate(context)
+    }
+
+    /// At once, unless the parent has yet to begin.
+    func beginLate(_ context: TransactionContext) {
         guard let parent = context.parent, takesPart(parent) else { return }
-        do { try during(.begin) { try beginAll(below: context) } } catch { doom = doom ?? error }
+        let seen = moves
+        do {
+            try during(.begin) {
+                try forEachParentsFirst(from: context, beginMember)
+                // What a hook moved may be anywhere.
+                if seen != moves { try beginAll() }
+            }
+        } catch {
+            doom = doom ?? error
+        }
     }
 
     /// `visit` may change the tree.
@@ -210,7 +234,7 @@ final class Run {
 
     func end(_ context: TransactionContext, _ hook: (any Transactable) -> Void) {
         guard takesPart(context) else { return }
-        context.hasEnded = true
+        context.part = .ended
         if let owner = context.owner { hook(owner) }
     }
 

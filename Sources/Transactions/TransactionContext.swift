@@ -18,10 +18,14 @@ public final class TransactionContext {
     unowned(unsafe) var previousSibling: TransactionContext?
     unowned(unsafe) var nextSibling: TransactionContext?
 
-    /// The last transaction it began in, the last savepoint before that, and whether it had its last hook.
+    /// The last transaction that came to it, the last savepoint before that, and what it is in that transaction.
     var begunIn: UInt64 = 0
     var begunAfter: UInt64 = 0
-    var hasEnded = false
+    var part = Part.ended
+
+    enum Part: UInt8 {
+        case beginning, failedToBegin, takesPart, ended
+    }
 
     private init(owner: (any Transactable)?, tree: Tree?) {
         self.owner = owner

@@ -91,7 +91,7 @@ public final class TransactionalState<Value> {
             run.phase != .commit && run.phase != .rollback,
             "a property was assigned while its transaction ended: \(property)")
         demand(
-            !(context.hasEnded && context.begunIn == run.transaction.number),
+            !run.hasEnded(context),
             "a property was assigned of a member that was rolled back to a savepoint: \(property)")
         run.changes += 1
         if last.map({ $0.scope < run.scope }) ?? true {

@@ -88,6 +88,12 @@ struct ReferenceModel {
         unlink(member)
         state.parent[member] = parent
         state.children[parent].append(member)
+        // Below one that was rolled back to a savepoint nothing begins.
+        for member in parentsFirst(member) where isActive && !begun.contains(member) {
+            guard let parent = state.parent[member], takesPart(parent) else { continue }
+            begun.insert(member)
+            note("begin", member)
+        }
     }
 
     private mutating func detach(_ top: Int) { detached.formUnion(parentsFirst(top)) }

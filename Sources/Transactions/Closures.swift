@@ -9,7 +9,9 @@ extension TransactionContext {
 }
 
 extension Run {
-    func nested<Result>(_ nesting: TransactionNesting, in tree: Tree, _ body: () throws -> Result) throws -> Result {
+    func nested<Result>(_ nesting: TransactionNesting, in tree: Tree, _ body: () throws -> Result) throws
+        -> Result
+    {
         guard nesting == .savepoint else { return try body() }
         let mark = try setSavepoint(in: tree)
         let result: Result
@@ -25,7 +27,11 @@ extension Run {
 extension Tree {
     /// The body of a closure threw. What it did by hand before stays as it is.
     func abandon(_ transaction: Transaction) {
-        if isActive(transaction) { run.rollback() } else { _ = wasRolledBackInsideBody(transaction, forget: true) }
+        if isActive(transaction) {
+            run.rollback()
+        } else {
+            _ = wasRolledBackInsideBody(transaction, forget: true)
+        }
     }
 
     /// The body of a closure returned: what is active of it is committed, or rolled back when that fails.
@@ -70,6 +76,8 @@ public struct ScopedTransaction: ~Copyable {
     public consuming func rollback() {}
 
     deinit {
-        if let context, context.activeTransaction == transaction { try? context.rollbackTransaction(transaction) }
+        if let context, context.activeTransaction == transaction {
+            try? context.rollbackTransaction(transaction)
+        }
     }
 }

@@ -85,10 +85,14 @@ extension Run {
     func place(_ context: TransactionContext, below parent: TransactionContext) {
         let place = context.parent.map { Log.Place.below($0, after: context.previousSibling) } ?? .outside
         log.placed(context, from: place)
-        relocate(context, below: parent, after: parent.lastChild === context ? context.previousSibling : parent.lastChild)
+        relocate(
+            context, below: parent,
+            after: parent.lastChild === context ? context.previousSibling : parent.lastChild)
     }
 
-    func relocate(_ context: TransactionContext, below parent: TransactionContext, after previous: TransactionContext?) {
+    func relocate(
+        _ context: TransactionContext, below parent: TransactionContext, after previous: TransactionContext?
+    ) {
         for index in cursors.indices { cursors[index].avoid(context) }
         context.unlink()
         parent.insert(context, after: previous)

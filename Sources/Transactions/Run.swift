@@ -125,7 +125,9 @@ final class Run {
     }
 
     /// `visit` may change the tree.
-    func forEachParentsFirst(from top: TransactionContext, _ visit: (TransactionContext) throws -> Void) rethrows {
+    func forEachParentsFirst(from top: TransactionContext, _ visit: (TransactionContext) throws -> Void)
+        rethrows
+    {
         let index = cursors.count
         cursors.append(Cursor(node: top, top: top))
         defer { cursors.removeLast() }

@@ -16,7 +16,9 @@ extension Run {
     /// - Complexity: O(1), unless members have hooks for it.
     func setSavepoint(in tree: Tree) throws -> SavepointMark {
         try forEachTree { tree in
-            if tree.withoutSavepoints > 0, lacksSavepoints(tree) { throw TransactionFault.savepointUnsupported }
+            if tree.withoutSavepoints > 0, lacksSavepoints(tree) {
+                throw TransactionFault.savepointUnsupported
+            }
         }
         let mark = SavepointMark(
             log: log.mark, transaction: transaction, scope: Serial.next(), outer: scope, doom: doom,
@@ -57,7 +59,9 @@ extension Run {
     private func hooks(of context: TransactionContext, since mark: SavepointMark)
         -> (any SavepointTransactable)?
     {
-        guard context.kind.contains(.savepoints), takesPart(context), context.begunAfter < mark.scope else { return nil }
+        guard context.kind.contains(.savepoints), takesPart(context), context.begunAfter < mark.scope else {
+            return nil
+        }
         return context.owner as? any SavepointTransactable
     }
 

@@ -17,8 +17,16 @@ extension TransactionContext {
     /// Takes it out of its parent's list, and returns the parent.
     @discardableResult func unlink() -> TransactionContext? {
         guard let parent else { return nil }
-        if let previousSibling { previousSibling.nextSibling = nextSibling } else { parent.firstChild = nextSibling }
-        if let nextSibling { nextSibling.previousSibling = previousSibling } else { parent.lastChild = previousSibling }
+        if let previousSibling {
+            previousSibling.nextSibling = nextSibling
+        } else {
+            parent.firstChild = nextSibling
+        }
+        if let nextSibling {
+            nextSibling.previousSibling = previousSibling
+        } else {
+            parent.lastChild = previousSibling
+        }
         previousSibling = nil
         nextSibling = nil
         self.parent = nil

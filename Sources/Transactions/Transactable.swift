@@ -71,7 +71,9 @@ extension Transactable {
     /// Runs `body` in a transaction, and says what happens inside of an active one.
     ///
     /// - Throws: ``TransactionFault/savepointUnsupported`` before anything runs; otherwise as ``transaction(_:)``.
-    @discardableResult public func transaction<Result>(nesting: TransactionNesting, _ body: () throws -> Result)
+    @discardableResult public func transaction<Result>(
+        nesting: TransactionNesting, _ body: () throws -> Result
+    )
         throws -> Result
     {
         try transactionContext.perform(nesting, body)
@@ -79,7 +81,9 @@ extension Transactable {
 
     /// The same as ``transaction(nesting:_:)``, by the older name.
     @discardableResult
-    public func doTransactionally<Result>(nesting: TransactionNesting, _ body: () throws -> Result) throws -> Result {
+    public func doTransactionally<Result>(nesting: TransactionNesting, _ body: () throws -> Result) throws
+        -> Result
+    {
         try transactionContext.perform(nesting, body)
     }
 

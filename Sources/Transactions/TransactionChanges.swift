@@ -57,7 +57,8 @@ final class CommitRecord {
         let gone = Set(removed.map { ObjectIdentifier($0) })
 
         var added: [TransactionContext] = []
-        var placements: [(context: TransactionContext, old: TransactionContext?, new: TransactionContext?)] = []
+        var placements: [(context: TransactionContext, old: TransactionContext?, new: TransactionContext?)] =
+            []
         var known: Set<ObjectIdentifier> = []
         for (context, place) in run.log.places where known.insert(ObjectIdentifier(context)).inserted {
             let old: TransactionContext?

@@ -25,7 +25,8 @@ public final class TransactionUndoStep {
     public func redo() throws { try apply(.new) }
 
     private func apply(_ version: PropertyChange.Version) throws {
-        guard isUndone == (version == .new), record.changes.allSatisfy({ $0.lastChange == lastTransaction }) else {
+        guard isUndone == (version == .new), record.changes.allSatisfy({ $0.lastChange == lastTransaction })
+        else {
             throw TransactionFault.outOfOrder
         }
         guard let trees else { return }

@@ -69,7 +69,8 @@ final class Tree {
 
     func open(_ transaction: Transaction, by opener: Opener) -> Bool {
         let word = transaction.number << 2 | opener.rawValue
-        guard gate.compareExchange(expected: 0, desired: word, ordering: .acquiringAndReleasing).exchanged else {
+        guard gate.compareExchange(expected: 0, desired: word, ordering: .acquiringAndReleasing).exchanged
+        else {
             return false
         }
         if opener == .closure { thread.store(Tree.thisThread, ordering: .relaxed) }
@@ -116,7 +117,9 @@ final class Tree {
 
     func rollback(_ descriptor: Transaction) throws {
         try judge(descriptor, needsRoot: false)
-        if !isOpenedByHand || run.scope != run.transaction.number { rolledBackInsideBody.insert(run.transaction) }
+        if !isOpenedByHand || run.scope != run.transaction.number {
+            rolledBackInsideBody.insert(run.transaction)
+        }
         run.rollback()
     }
 

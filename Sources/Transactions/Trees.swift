@@ -73,7 +73,9 @@ struct Trees {
 /// - Throws: ``TransactionError/anotherTransactionIsActive`` when one of the trees is active, before any hook; otherwise
 ///   as ``Transactable/transaction(_:)``.
 @discardableResult
-public func jointTransaction<Result>(over members: [any Transactable], _ body: () throws -> Result) throws -> Result {
+public func jointTransaction<Result>(over members: [any Transactable], _ body: () throws -> Result) throws
+    -> Result
+{
     guard let trees = try Trees(of: members) else { return try body() }
     return try trees.join() ? body() : trees.perform(body)
 }

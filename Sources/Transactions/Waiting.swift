@@ -81,7 +81,9 @@ extension Trees {
             waiter.reset()
             if Task.isCancelled { throw CancellationError() }
             try forEach { try $0.requireRoot() }
-            if allSatisfy({ $0.line.first === waiter && $0.active == nil }) { return try begin(transaction, opener) }
+            if allSatisfy({ $0.line.first === waiter && $0.active == nil }) {
+                return try begin(transaction, opener)
+            }
             if let end {
                 if .now >= end { throw TransactionFault.timedOut }
                 if timer == nil {
@@ -99,7 +101,8 @@ extension Trees {
         waiting: TransactionWait, isolation: isolated (any Actor)?, _ body: () async throws -> Result
     ) async throws -> Result {
         let transaction = Transaction(number: Serial.next())
-        return try await OpenTransactions.$numbers.withValue(OpenTransactions.numbers + [transaction.number]) {
+        return try await OpenTransactions.$numbers.withValue(OpenTransactions.numbers + [transaction.number])
+        {
             try await beginWhenFree(transaction, .task, waiting: waiting, isolation: isolation)
             let result: Result
             do {
@@ -121,7 +124,8 @@ extension TransactionContext {
         isolation: isolated (any Actor)?, _ body: () async throws -> Result
     ) async throws -> Result {
         let tree = try attachedTree()
-        guard let active = tree.active, active == joining || OpenTransactions.numbers.contains(active.number) else {
+        guard let active = tree.active, active == joining || OpenTransactions.numbers.contains(active.number)
+        else {
             return try await Trees(tree).performWhenFree(waiting: waiting, isolation: isolation, body)
         }
         try tree.run.requireChangeable()
@@ -159,7 +163,8 @@ extension Transactable {
     ///   all is taken back; ``TransactionFault/timedOut``; otherwise as ``transaction(_:)``.
     @discardableResult
     public func withTransaction<Result>(
-        joining: Transaction? = nil, waiting: TransactionWait = .untilFree, nesting: TransactionNesting = .join,
+        joining: Transaction? = nil, waiting: TransactionWait = .untilFree,
+        nesting: TransactionNesting = .join,
         isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
     ) async throws -> Result {
         try await transactionContext.performWhenFree(
@@ -190,6 +195,8 @@ public func withJointTransaction<Result>(
 ) async throws -> Result {
     guard let trees = try Trees(of: members) else { return try await body() }
     let active = trees.first.active
-    if let active, OpenTransactions.numbers.contains(active.number), try trees.join() { return try await body() }
+    if let active, OpenTransactions.numbers.contains(active.number), try trees.join() {
+        return try await body()
+    }
     return try await trees.performWhenFree(waiting: waiting, isolation: isolation, body)
 }

@@ -59,7 +59,9 @@ import Testing
         #expect(root.number == 0 && !root.transactionIsActive)
     }
 
-    @Test func `X7: what the task opened is joined, by either kind of closure, and by its children`() async throws {
+    @Test func `X7: what the task opened is joined, by either kind of closure, and by its children`()
+        async throws
+    {
         try await root.withTransaction {
             try await root.withTransaction { root.number = 1 }
             try root.transaction { root.number += 1 }
@@ -206,7 +208,8 @@ import Testing
         #expect(root.trace.take() == ["begin root", "rollback root"])
     }
 
-    @Test func `Q16: cancelled, a body that throws E throws E; a cancelled task does not begin`() async throws {
+    @Test func `Q16: cancelled, a body that throws E throws E; a cancelled task does not begin`() async throws
+    {
         let task = Task { @Home in
             try await root.withTransaction {
                 withUnsafeCurrentTask { $0?.cancel() }
@@ -273,7 +276,9 @@ import Testing
         #expect(root.number == 50 - 8 && tree.line.count == 0)
     }
 
-    @Test func `X16: a joint transaction waits for all of its trees, and no two wait for each other`() async throws {
+    @Test func `X16: a joint transaction waits for all of its trees, and no two wait for each other`()
+        async throws
+    {
         let other = Logged(root: "other")
         try other.beginTransaction()
         let joint = Task { @Home in

@@ -102,7 +102,9 @@ import Transactions
             _ = trace.take()
             let values = [try leaf.transaction { 5 }, try right.doTransactionally { 6 }]
             #expect(values == [5, 6])
-            #expect(thrown { try left.transaction { throw TestError(number: 3) } } as? TestError == TestError(number: 3))
+            #expect(
+                thrown { try left.transaction { throw TestError(number: 3) } } as? TestError
+                    == TestError(number: 3))
             #expect(trace.calls.isEmpty)
         }
         #expect(trace.take() == Self.validated + Self.committed)

@@ -66,12 +66,16 @@ private final class Scene {
             let phase = ReentrancyTests.phase(hook)
             let target = members[prank.target % members.count] ?? members[0]!
             func expect(_ error: (any Error)?, _ fault: TransactionFault?) {
-                if error as? TransactionFault != fault { wrong.append("\(prank): \(String(describing: error))") }
+                if error as? TransactionFault != fault {
+                    wrong.append("\(prank): \(String(describing: error))")
+                }
             }
             let isDetached = target.transactionContext.isDetached
             switch prank.call {
             case .begin:
-                if refusal({ try member.beginTransaction() }) != .anotherTransactionIsActive { wrong.append("\(prank)") }
+                if refusal({ try member.beginTransaction() }) != .anotherTransactionIsActive {
+                    wrong.append("\(prank)")
+                }
             case .commit: expect(thrown { try member.commitTransaction() }, .reentrant(phase))
             case .rollback: expect(thrown { try member.rollbackTransaction() }, .reentrant(phase))
             case .join: expect(thrown { try member.transaction {} }, isEnd ? .reentrant(phase) : nil)
@@ -85,7 +89,9 @@ private final class Scene {
                 leftEarly = leftEarly || hook == .begin
                 expect(thrown { try target.transactionContext.leave() }, isEnd ? .reentrant(phase) : nil)
             case .move:
-                guard target !== members[0], !isDetached, !member.transactionContext.isDetached else { continue }
+                guard target !== members[0], !isDetached, !member.transactionContext.isDetached else {
+                    continue
+                }
                 let error = thrown { try target.transactionContext.move(to: member) } as? TransactionFault
                 if error != .cycle { expect(error, isEnd ? .reentrant(phase) : nil) }
             case .drop:
@@ -138,7 +144,9 @@ private final class Scene {
 }
 
 @Suite(.watched(testLimit)) struct HookStormTests {
-    @Test func `Q3, Q4, Q10, Q11: whatever hooks do, members have each hook once, and the dead have none`() async {
+    @Test func `Q3, Q4, Q10, Q11: whatever hooks do, members have each hook once, and the dead have none`()
+        async
+    {
         await forAll(Storm.any, cases: scaled(3_000)) { storm in try Scene(storm).run(storm) }
     }
 }

@@ -64,12 +64,15 @@ import Testing
             }
         }
         try root.beginTransaction()
-        #expect(trace.take() == ["begin root", "begin first", "begin second", "begin b", "begin c", "begin a"])
+        #expect(
+            trace.take() == ["begin root", "begin first", "begin second", "begin b", "begin c", "begin a"])
         try root.rollbackTransaction()
         #expect(trace.take() == ["b", "first", "c", "second", "a", "root"].map { "rollback \($0)" })
     }
 
-    @Test func `E20: a node made in onValidateCommit is begun at once and validated before this commit`() throws {
+    @Test func `E20: a node made in onValidateCommit is begun at once and validated before this commit`()
+        throws
+    {
         let child = Member("child", below: root)
         var late: Member?
         child.onHook = { [unowned root] hook in
@@ -85,7 +88,9 @@ import Testing
     }
 
     @Test(arguments: [Hook.commit, .rollback])
-    func `E21: a node made in onCommit or onRollback is a member of the next transaction`(of hook: Hook) throws {
+    func `E21: a node made in onCommit or onRollback is a member of the next transaction`(of hook: Hook)
+        throws
+    {
         var late: Member?
         root.onHook = { [unowned root] called in
             if called == hook, late == nil { late = Member("late", below: root) }
@@ -94,14 +99,17 @@ import Testing
         if hook == .commit { try root.commitTransaction() } else { try root.rollbackTransaction() }
         #expect(late != nil && !trace.take().contains { $0.hasSuffix("late") })
         try root.transaction {}
-        #expect(trace.take().filter { $0.hasSuffix("late") } == ["begin late", "validate late", "commit late"])
+        #expect(
+            trace.take().filter { $0.hasSuffix("late") } == ["begin late", "validate late", "commit late"])
     }
 
     @Test func `E22: a late node whose onBegin throws dooms the transaction`() throws {
         try root.beginTransaction()
         let late = Member("late", below: root) { if $0 == .begin { throw TestError(number: 1) } }
         _ = trace.take()
-        for _ in 1...2 { #expect(thrown { try root.commitTransaction() } as? TestError == TestError(number: 1)) }
+        for _ in 1...2 {
+            #expect(thrown { try root.commitTransaction() } as? TestError == TestError(number: 1))
+        }
         #expect(trace.calls.isEmpty)
         try root.rollbackTransaction()
         #expect(trace.take() == ["rollback root"])
@@ -220,13 +228,15 @@ import Testing
         #expect(a.transactionContext.isDetached)
     }
 
-    @Test func `X2: a member that moves is begun, validated and ended once, behind its new siblings`() throws {
+    @Test func `X2: a member that moves is begun, validated and ended once, behind its new siblings`() throws
+    {
         let a = Member("a", below: root)
         let b = Member("b", below: root)
         let c = Member("c", below: b)
         // While all begin, a moves below what comes later, and c below what was begun already.
         a.onHook = { [unowned a, unowned b] in if $0 == .begin { try a.transactionContext.move(to: b) } }
-        b.onHook = { [unowned c, unowned root] in if $0 == .begin { try c.transactionContext.move(to: root) } }
+        b.onHook = { [unowned c, unowned root] in if $0 == .begin { try c.transactionContext.move(to: root) }
+        }
         try root.beginTransaction()
         #expect(trace.take() == ["begin root", "begin a", "begin b", "begin c"])
         try root.commitTransaction()
@@ -245,7 +255,9 @@ import Testing
     }
 
     @Test(arguments: [0, 1])
-    func `E30: a member may leave or move from onBegin and onValidateCommit, while the walk is in it`(depth: Int)
+    func `E30: a member may leave or move from onBegin and onValidateCommit, while the walk is in it`(
+        depth: Int
+    )
         throws
     {
         for hook in [Hook.begin, .validate] {
@@ -260,13 +272,19 @@ import Testing
                 [b, c][depth].onHook = { [unowned a, unowned b] called in
                     guard called == hook, !isDone else { return }
                     isDone = true
-                    if leaves { try b.transactionContext.leave() } else { try b.transactionContext.move(to: a) }
+                    if leaves {
+                        try b.transactionContext.leave()
+                    } else {
+                        try b.transactionContext.move(to: a)
+                    }
                 }
                 try root.beginTransaction()
                 try root.commitTransaction()
                 let calls = trace.take()
                 for member in [root, a, b, c, d] {
-                    let own = calls.filter { $0.hasSuffix(" " + member.name) }.map { String($0.prefix { $0 != " " }) }
+                    let own = calls.filter { $0.hasSuffix(" " + member.name) }.map {
+                        String($0.prefix { $0 != " " })
+                    }
                     if leaves, hook == .begin, depth == 0, member === c {
                         #expect(own == [], "it left before it began")
                     } else {

@@ -173,7 +173,9 @@ private final class Pair {
             try #require(member.$number.committed == member.number)
         }
         var order: [Int] = []
-        root.transactionContext.forEachBelow { if let owner = $0.owner as? Logged { order.append(Int(owner.name)!) } }
+        root.transactionContext.forEachBelow {
+            if let owner = $0.owner as? Logged { order.append(Int(owner.name)!) }
+        }
         try #require(order == model.parentsFirst().filter { model.isAlive[$0] })
         // I2 and Q11: what is registered is alive, or ties in what is alive.
         var registered = 0

@@ -49,14 +49,16 @@ import Transactions
         #expect(try inHook(hook) { try $0.commitTransaction() } as? TransactionFault == expected)
         #expect(try inHook(hook) { try $0.rollbackTransaction() } as? TransactionFault == expected)
         #expect(
-            try inHook(hook) { try $0.rollbackTransaction($0.activeTransaction ?? .any) } as? TransactionFault == expected
+            try inHook(hook) { try $0.rollbackTransaction($0.activeTransaction ?? .any) } as? TransactionFault
+                == expected
         )
     }
 
     @Test(arguments: Hook.allCases)
     func `E28: to begin from a hook is refused`(_ hook: Hook) throws {
         #expect(
-            try inHook(hook) { try $0.beginTransaction() } as? TransactionError == .anotherTransactionIsActive)
+            try inHook(hook) { try $0.beginTransaction() } as? TransactionError == .anotherTransactionIsActive
+        )
     }
 
     @Test(arguments: Hook.allCases)

@@ -23,10 +23,12 @@ import Testing
         pthread_attr_setstacksize(&attributes, 512 << 10)
         var thread = pthread_t()
         let argument = Unmanaged.passRetained(Box(body)).toOpaque()
-        let error = pthread_create(&thread, &attributes, { argument in
-            Unmanaged<Box>.fromOpaque(argument!).takeRetainedValue().body()
-            return nil
-        }, argument)
+        let error = pthread_create(
+            &thread, &attributes,
+            { argument in
+                Unmanaged<Box>.fromOpaque(argument!).takeRetainedValue().body()
+                return nil
+            }, argument)
         #expect(error == 0)
         pthread_join(thread, nil)
         pthread_attr_destroy(&attributes)
@@ -84,7 +86,9 @@ import Testing
             for _ in 1...3 {
                 let root = Small()
                 var members: [Small] = []
-                for _ in 0..<count { members.append(Small(below: shape == .deep ? members.last ?? root : root)) }
+                for _ in 0..<count {
+                    members.append(Small(below: shape == .deep ? members.last ?? root : root))
+                }
                 let before = clock()
                 try! root.transaction {}
                 best = min(best, Double(clock() - before))

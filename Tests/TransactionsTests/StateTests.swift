@@ -27,7 +27,9 @@ import Testing
     @Test func `X12: hooks of a rollback see restored state`() throws {
         let child = Logged("child", below: root)
         var seen: [Int] = []
-        root.onHook = { [unowned root, unowned child] in if $0 == .rollback { seen = [root.number, child.number] } }
+        root.onHook = { [unowned root, unowned child] in
+            if $0 == .rollback { seen = [root.number, child.number] }
+        }
         try root.beginTransaction()
         (root.number, child.number) = (1, 2)
         try root.rollbackTransaction()
@@ -215,7 +217,9 @@ import Testing
         }
         #expect(root.number == 1 && root.list == [4])
         #expect(
-            root.trace.take() == ["begin root", "begin late", "rollback late", "validate root", "commit root"])
+            root.trace.take() == [
+                "begin root", "begin late", "rollback late", "validate root", "commit root",
+            ])
         try root.transaction {}
         #expect(root.trace.take().contains("begin late"), "it stays a member")
     }
@@ -236,7 +240,12 @@ import Testing
             try? root.transaction(nesting: .savepoint) {
                 try root.transaction(nesting: .savepoint) { root.number = 2 }
                 root.number = 3
-                #expect(thrown { try root.transaction(nesting: .savepoint) { root.number = 4; throw TestError() } } != nil)
+                #expect(
+                    thrown {
+                        try root.transaction(nesting: .savepoint) {
+                            root.number = 4; throw TestError()
+                        }
+                    } != nil)
                 #expect(root.number == 3)
                 throw TestError()
             }
@@ -246,7 +255,12 @@ import Testing
     }
 
     @Test func `X6: without a transaction, a savepoint's closure is one`() throws {
-        #expect(thrown { try root.transaction(nesting: .savepoint) { root.number = 1; throw TestError() } } is TestError)
+        #expect(
+            thrown {
+                try root.transaction(nesting: .savepoint) {
+                    root.number = 1; throw TestError()
+                }
+            } is TestError)
         #expect(root.number == 0 && root.trace.take() == ["begin root", "rollback root"])
     }
 
@@ -255,7 +269,8 @@ import Testing
         let below = Logged("below", below: plain!)
         var ran = false
         try root.transaction {
-            #expect(fault { try root.transaction(nesting: .savepoint) { ran = true } } == .savepointUnsupported)
+            #expect(
+                fault { try root.transaction(nesting: .savepoint) { ran = true } } == .savepointUnsupported)
             plain = nil
             // Its context is there still, for what is below it.
             try root.transaction(nesting: .savepoint) { ran = true }
@@ -284,12 +299,16 @@ import Testing
         try root.transaction {
             _ = root.trace.take()
             try child.transaction(nesting: .savepoint) {}
-            #expect(root.trace.take() == ["set root", "set child", "release child true", "release root true"])
+            #expect(
+                root.trace.take() == ["set root", "set child", "release child true", "release root true"])
             try? child.transaction(nesting: .savepoint) {
                 _ = Saver("late", below: child)
                 throw TestError()
             }
-            #expect(root.trace.take() == ["set root", "set child", "begin late", "back child true", "back root true"])
+            #expect(
+                root.trace.take() == [
+                    "set root", "set child", "begin late", "back child true", "back root true",
+                ])
         }
     }
 
@@ -312,7 +331,8 @@ import Testing
     @Test func `E11: a savepoint's body that rolls back by hand`() throws {
         try root.beginTransaction()
         #expect(
-            fault { try root.transaction(nesting: .savepoint) { try root.rollbackTransaction() } } == .rolledBackInsideBody)
+            fault { try root.transaction(nesting: .savepoint) { try root.rollbackTransaction() } }
+                == .rolledBackInsideBody)
         let outer = fault {
             try root.transaction {
                 #expect(
@@ -348,7 +368,9 @@ import Testing
     @Test func `X8: validation is repeated until it changes nothing`() throws {
         let child = Logged("child", below: root)
         child.onHook = { [unowned root, unowned child] in
-            if $0 == .validate, child.number < 3 { (child.number, root.number) = (child.number + 1, child.number + 1) }
+            if $0 == .validate, child.number < 3 {
+                (child.number, root.number) = (child.number + 1, child.number + 1)
+            }
         }
         try root.beginTransaction()
         _ = root.trace.take()

@@ -44,7 +44,10 @@ import Testing
         withExtendedLifetime((subscriptions, below)) {}
     }
 
-    @Test func `X17: what came and left again in one transaction, or was rolled back to a savepoint, is not told`() throws {
+    @Test
+    func `X17: what came and left again in one transaction, or was rolled back to a savepoint, is not told`()
+        throws
+    {
         var told: [TransactionChanges] = []
         let subscription = root.transactionContext.didCommit { told.append($0) }
         var members: [Logged] = []
@@ -62,7 +65,9 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test func `X17: observers are told in order, when the tree is idle, and what they do is told after`() throws {
+    @Test func `X17: observers are told in order, when the tree is idle, and what they do is told after`()
+        throws
+    {
         var told: [String] = []
         let root = root
         var subscriptions: [TransactionSubscription] = []
@@ -83,7 +88,9 @@ import Testing
         #expect(told.suffix(1) == ["second 7"])
     }
 
-    @Test func `X17: state is not idle before the last hook, and a begin that fails is told as a rollback`() throws {
+    @Test func `X17: state is not idle before the last hook, and a begin that fails is told as a rollback`()
+        throws
+    {
         var count = 0
         let subscription = root.transactionContext.didRollback { _ in count += 1 }
         root.onHook = { if $0 == .begin { throw TestError() } }
@@ -246,7 +253,9 @@ import Testing
         root.failure = TestError()
         #expect(thrown { try undo.undo() } is TestError)
         #expect(root.number == 5 && root.children.map(\.name) == ["new"])
-        #expect(old.transactionContext.isDetached && !new.transactionContext.isDetached && context.tree!.members == 2)
+        #expect(
+            old.transactionContext.isDetached && !new.transactionContext.isDetached
+                && context.tree!.members == 2)
         root.failure = nil
         try root.transaction { root.list = [1] }
         try undo.undo()
@@ -270,7 +279,10 @@ import Testing
 
     // MARK: Joint transactions
 
-    @Test func `X16: phases go root by root in the order of creation, and no root commits before all are valid`() throws {
+    @Test
+    func `X16: phases go root by root in the order of creation, and no root commits before all are valid`()
+        throws
+    {
         let trace = Trace()
         let roots = (0..<3).map { Member(root: "r\($0)", trace) }
         let child = Member("child", below: roots[1])
@@ -311,7 +323,9 @@ import Testing
             try jointTransaction(over: roots) {
                 for root in roots {
                     #expect(fault { try root.commitTransaction() } == .partOfJointTransaction)
-                    #expect(fault { try root.rollbackTransaction(root.activeTransaction!) } == .partOfJointTransaction)
+                    #expect(
+                        fault { try root.rollbackTransaction(root.activeTransaction!) }
+                            == .partOfJointTransaction)
                 }
             }
         }
@@ -332,7 +346,9 @@ import Testing
                 code /= rest.count + 1
             }
             let before = roots.map(\.number)
-            let error = thrown { try jointTransaction(over: listed) { for root in roots { root.number += 1 } } }
+            let error = thrown {
+                try jointTransaction(over: listed) { for root in roots { root.number += 1 } }
+            }
             let first = (0..<4).first { failing >> $0 & 1 == 1 }
             try #require((error as? TestError)?.number == first)
             try #require(roots.map(\.number) == before.map { first == nil ? $0 + 1 : $0 })

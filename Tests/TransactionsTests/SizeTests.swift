@@ -41,9 +41,9 @@ import Testing
     /// Builds, goes through each phase, moves, leaves, and is taken apart.
     @Test(arguments: Shape.allCases)
     func `Q12: a million members work, on a small stack`(shape: Shape) {
-        // In debug builds a quarter: on so small a stack, no recursion would get through that either.
+        // In debug builds a tenth: on so small a stack, no recursion would get through that either.
         #if DEBUG
-            let count = isSanitized ? 50_000 : 250_000
+            let count = isSanitized ? 50_000 : 100_000
         #else
             let count = isSanitized ? 50_000 : 1_000_000
         #endif

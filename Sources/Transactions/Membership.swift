@@ -101,8 +101,7 @@ extension Run {
     }
 
     /// Puts a member that had left for good back into a tree; it takes part from now on.
-    func putBack(_ context: TransactionContext, below parent: TransactionContext) {
-        guard let tree = parent.tree, context.tree == nil else { return }
+    func putBack(_ context: TransactionContext, below parent: TransactionContext, in tree: Tree) {
         context.attach(to: tree)
         place(context, below: parent)
         join(context)

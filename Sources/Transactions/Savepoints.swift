@@ -27,12 +27,11 @@ extension Run {
         lastScope = mark.scope
         if wantSavepoints {
             during(.begin) {
-                forEachTree { tree in
-                    guard let root = tree.root else { return }
-                    forEachParentsFirst(from: root) { context in
-                        hooks(of: context, since: mark)?.onSavepoint(Savepoint(number: mark.scope))
-                    }
+                func tell(_ context: TransactionContext) {
+                    hooks(of: context, since: mark)?.onSavepoint(Savepoint(number: mark.scope))
                 }
+                forEachTree { if let root = $0.root { forEachParentsFirst(from: root, tell) } }
+                forEachParentsFirst(from: limbo, tell)
             }
         }
         return mark

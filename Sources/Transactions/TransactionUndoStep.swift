@@ -15,8 +15,8 @@ public final class TransactionUndoStep {
 
     /// Takes the changes back.
     ///
-    /// - Throws: ``TransactionFault/outOfOrder`` when they are taken back already, or when a later commit changed one of
-    ///   the properties; what a transaction of these trees throws, and nothing is changed.
+    /// - Throws: ``TransactionFault/outOfOrder`` when they are taken back already, or when something later changed one of
+    ///   the properties, or moved one of the members; what a transaction of these trees throws, and nothing is changed.
     public func undo() throws { try apply(.old) }
 
     /// Makes the changes that were taken back.
@@ -25,18 +25,18 @@ public final class TransactionUndoStep {
     public func redo() throws { try apply(.new) }
 
     private func apply(_ version: PropertyChange.Version) throws {
-        guard isUndone == (version == .new), record.changes.allSatisfy({ $0.lastChange == lastTransaction })
-        else {
-            throw TransactionFault.outOfOrder
-        }
+        guard isUndone == (version == .new),
+            record.changes.allSatisfy({ $0.lastChange == lastTransaction }),
+            record.placements.allSatisfy({ isAsLeft($0.context, $0.old, $0.new) })
+        else { throw TransactionFault.outOfOrder }
         guard let trees else { return }
         var own: UInt64 = 0
         try trees.perform {
             own = trees.first.run.transaction.number
             let placements = record.placements
             switch version {
-            case .old: for (context, old, _) in placements.reversed() { place(context, below: old) }
-            case .new: for (context, _, new) in placements { place(context, below: new) }
+            case .old: for (context, old, _) in placements.reversed() { try place(context, below: old) }
+            case .new: for (context, _, new) in placements { try place(context, below: new) }
             }
             for change in record.changes { change.write(version) }
         }
@@ -58,15 +58,27 @@ public final class TransactionUndoStep {
         return Trees(trees.values)
     }
 
-    private func place(_ context: TransactionContext, below parent: TransactionContext?) {
+    /// Whether the member is where the commit, or the last undo, put it. One that left with its parent is below it still.
+    private func isAsLeft(
+        _ context: TransactionContext, _ old: TransactionContext?, _ new: TransactionContext?
+    ) -> Bool {
+        context.owner == nil || context.parent === (isUndone ? old : new)
+    }
+
+    private func place(_ context: TransactionContext, below parent: TransactionContext?) throws {
         guard context.owner != nil else { return }
         if let parent {
-            if let tree = context.tree {
-                tree.run.place(context, below: parent)
-            } else {
-                parent.tree?.run.putBack(context, below: parent)
+            var isBelow = false
+            context.forEachBelow { if $0 === parent { isBelow = true } }
+            guard let tree = parent.tree, !isBelow, context.tree == nil || context.tree === tree else {
+                throw TransactionFault.outOfOrder
             }
-        } else if let run = context.tree?.run, context.parent !== run.limbo {
+            if context.tree == nil {
+                tree.run.putBack(context, below: parent, in: tree)
+            } else {
+                tree.run.place(context, below: parent)
+            }
+        } else if let run = context.tree?.run {
             run.place(context, below: run.limbo)
         }
     }

@@ -312,6 +312,20 @@ import Testing
         }
     }
 
+    @Test func `X6: who left before a savepoint was set has its hooks, too`() throws {
+        let root = Saver(root: "root")
+        let child = Saver("child", below: root)
+        try root.transaction {
+            try child.transactionContext.leave()
+            _ = root.trace.take()
+            try root.transaction(nesting: .savepoint) {}
+            #expect(
+                root.trace.take() == ["set root", "set child", "release root true", "release child true"])
+            try? root.transaction(nesting: .savepoint) { throw TestError() }
+            #expect(root.trace.take() == ["set root", "set child", "back root true", "back child true"])
+        }
+    }
+
     @Test func `Q1: a savepoint takes back leave and move, and the doom of late members`() throws {
         let a = Logged("a", below: root)
         let b = Logged("b", below: root)

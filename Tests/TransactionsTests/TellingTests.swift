@@ -263,6 +263,29 @@ import Testing
         #expect(fault { try undo.redo() } == .outOfOrder)
     }
 
+    @Test func `X19: a step is refused when its members are elsewhere, or would be below themselves`() throws
+    {
+        let a = Logged("a", below: root)
+        let b = Logged("b", below: root)
+        let c = Logged("c", below: b)
+        var steps: [TransactionUndoStep] = []
+        let subscription = root.transactionContext.didCommit { steps.append($0.undoStep()!) }
+        try root.transaction { try c.transactionContext.move(to: a) }
+        subscription.cancel()
+        try steps[0].undo()
+        #expect(c.transactionContext.parent === b.transactionContext)
+        try steps[0].redo()
+        try root.transaction { try b.transactionContext.move(to: c) }
+        #expect(fault { try steps[0].undo() } == .outOfOrder, "b is below c")
+        #expect(!root.transactionIsActive && c.transactionContext.parent === a.transactionContext)
+        try root.transaction { try b.transactionContext.move(to: root) }
+        try root.transaction { try c.transactionContext.move(to: root) }
+        #expect(fault { try steps[0].undo() } == .outOfOrder)
+        try root.transaction { try c.transactionContext.move(to: a) }
+        try root.transaction { try b.transactionContext.leave() }
+        #expect(fault { try steps[0].undo() } == .outOfOrder, "b is of no tree")
+    }
+
     @Test func `X19: a member with unlogged state keeps a commit from being undone`() throws {
         var steps: [Bool] = []
         let subscription = root.transactionContext.didCommit { steps.append($0.undoStep() != nil) }

@@ -107,7 +107,7 @@ extension Trees {
             let result: Result
             do {
                 result = try await body()
-                try Task.checkCancellation()
+                if first.isActive(transaction) { try Task.checkCancellation() }
             } catch {
                 first.abandon(transaction)
                 throw error

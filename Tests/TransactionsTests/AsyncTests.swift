@@ -233,6 +233,19 @@ import Testing
         #expect(root.number == 1)
     }
 
+    @Test func `Q16: what was committed by hand stays so, cancelled or not`() async throws {
+        let task = Task { @Home in
+            try await root.withTransaction {
+                root.number = 1
+                try root.commitTransaction()
+                withUnsafeCurrentTask { $0?.cancel() }
+                return 5
+            }
+        }
+        #expect(try await task.value == 5)
+        #expect(root.number == 1)
+    }
+
     @Test func `E11, E13: bodies that end their transaction by hand`() async throws {
         await #expect(throws: TransactionFault.rolledBackInsideBody) {
             try await root.withTransaction { try root.rollbackTransaction() }

@@ -219,6 +219,22 @@ import Testing
         }
     }
 
+    #if DEBUG
+        @Test func `X15: in a debug build, a write from another thread than the closure's stops the process`()
+            async
+        {
+            await #expect(processExitsWith: .failure) {
+                final class Shared: @unchecked Sendable {
+                    let root = Logged(root: "root")
+                }
+                let shared = Shared()
+                try shared.root.transaction {
+                    _ = concurrently(1) { _ in shared.root.number = 1 }
+                }
+            }
+        }
+    #endif
+
     // MARK: Undo steps
 
     @Test func `X19: a commit is undone and redone, with validation, values and membership`() throws {
@@ -327,12 +343,14 @@ import Testing
     @Test func `X16: gates are taken all or none, before any hook; without members the body runs`() throws {
         let trace = Trace()
         let roots = (0..<3).map { Member(root: "r\($0)", trace) }
-        try roots[1].beginTransaction()
-        _ = trace.take()
-        #expect(refusal { try jointTransaction(over: roots) {} } == .anotherTransactionIsActive)
-        #expect(trace.calls.isEmpty && !roots[0].transactionIsActive && !roots[2].transactionIsActive)
+        for busy in roots {
+            try busy.beginTransaction()
+            _ = trace.take()
+            #expect(refusal { try jointTransaction(over: roots) {} } == .anotherTransactionIsActive)
+            #expect(trace.calls.isEmpty && roots.filter { $0.transactionIsActive }.map(\.name) == [busy.name])
+            try busy.rollbackTransaction()
+        }
         #expect(try jointTransaction(over: []) { 3 } == 3)
-        try roots[1].rollbackTransaction()
         _ = trace.take()
         roots[1].onHook = { if $0 == .begin { throw TestError() } }
         #expect(thrown { try jointTransaction(over: roots) {} } is TestError)

@@ -22,6 +22,7 @@ let package = Package(
         .library(name: "Scheduling", targets: ["Scheduling"]),
         .library(name: "CompositeOperations", targets: ["CompositeOperations"]),
         .library(name: "CompositeOperationsFoundation", targets: ["CompositeOperationsFoundation"]),
+        .library(name: "Transactions", targets: ["Transactions"]),
         .library(name: "PropertyTesting", targets: ["PropertyTesting"]),
         .library(name: "PropertyTestingSupport", targets: ["PropertyTestingSupport"]),
         .executable(name: "benchmarks", targets: ["benchmarks"]),
@@ -56,6 +57,8 @@ let package = Package(
             name: "CompositeOperationsFoundation", dependencies: ["CompositeOperations"],
             swiftSettings: settings
         ),
+
+        .target(name: "Transactions", exclude: ["DESIGN.md"], swiftSettings: settings),
 
         // Only the launcher: what it launches is the package in Benchmarks, with dependencies of its own, so that who depends
         // on this package fetches nothing else.
@@ -98,6 +101,16 @@ let package = Package(
                 "PropertyTestingSupport",
             ],
             swiftSettings: settings
+        ),
+        .testTarget(
+            name: "TransactionsTests",
+            dependencies: ["PropertyTesting", "PropertyTestingSupport", "Transactions"],
+            swiftSettings: settings
+        ),
+        // As programs are that were written for the first version of its interface.
+        .testTarget(
+            name: "TransactionsCompatibilityTests", dependencies: ["Transactions"],
+            swiftSettings: [.swiftLanguageMode(.v5)]
         ),
         .testTarget(
             name: "SchedulingTests",

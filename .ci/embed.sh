@@ -149,19 +149,22 @@ dependencies=$(grep -c '"identity"' "$temporary/by-version/Package.resolved")
     fail "a package that depends on this one gets $((dependencies - 1)) others with it."
 
 # The examples, in the clone.
-examples=$published/Examples/operations
-swift build --package-path "$examples" --cache-path "$temporary/cache" --security-path "$temporary/security" ||
-    fail "Examples/operations does not build."
 programs=0
-for expected in "$examples"/Sources/*/expected.txt; do
-    program=$(basename "$(dirname "$expected")")
-    timeout --kill-after=5 "$limit" "$examples/.build/debug/$program" >"$temporary/output" ||
-        fail "Examples/operations: '$program' failed, or did not end within $limit s."
-    diff "$expected" "$temporary/output" ||
-        fail "Examples/operations: '$program' printed other (>) than it should have (<)."
-    programs=$((programs + 1))
+for manifest in "$published"/Examples/*/Package.swift; do
+    examples=$(dirname "$manifest")
+    name=Examples/$(basename "$examples")
+    swift build --package-path "$examples" --cache-path "$temporary/cache" --security-path "$temporary/security" ||
+        fail "$name does not build."
+    for expected in "$examples"/Sources/*/expected.txt; do
+        program=$(basename "$(dirname "$expected")")
+        timeout --kill-after=5 "$limit" "$examples/.build/debug/$program" >"$temporary/output" ||
+            fail "$name: '$program' failed, or did not end within $limit s."
+        diff "$expected" "$temporary/output" ||
+            fail "$name: '$program' printed other (>) than it should have (<)."
+        programs=$((programs + 1))
+    done
 done
-[[ $programs -ge 5 ]] || fail "Examples/operations has only $programs programs that were compared."
+[[ $programs -ge 7 ]] || fail "the examples have only $programs programs that were compared."
 
 # C alone: with the Makefile, and with the command of the README, so that neither goes stale.
 cp -r "$repository/Examples" "$repository/CScheduler" "$temporary/published/"

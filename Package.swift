@@ -22,6 +22,7 @@ let package = Package(
         .library(name: "Scheduling", targets: ["Scheduling"]),
         .library(name: "CompositeOperations", targets: ["CompositeOperations"]),
         .library(name: "CompositeOperationsFoundation", targets: ["CompositeOperationsFoundation"]),
+        .library(name: "Actions", targets: ["Actions"]),
         .library(name: "PropertyTesting", targets: ["PropertyTesting"]),
         .library(name: "PropertyTestingSupport", targets: ["PropertyTestingSupport"]),
         .executable(name: "benchmarks", targets: ["benchmarks"]),
@@ -55,6 +56,11 @@ let package = Package(
         .target(
             name: "CompositeOperationsFoundation", dependencies: ["CompositeOperations"],
             swiftSettings: settings
+        ),
+        .target(name: "Commands", dependencies: ["CompositeOperations"], swiftSettings: settings),
+        .target(
+            name: "Actions", dependencies: ["Commands", "CompositeOperations", "Scheduling"],
+            exclude: ["DESIGN.md"], swiftSettings: settings
         ),
 
         // Only the launcher: what it launches is the package in Benchmarks, with dependencies of its own, so that who depends

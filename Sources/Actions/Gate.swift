@@ -1,0 +1,73 @@
+// Gate.swift - the word that decides, and the lock of what changes with it.
+//
+// Invariants:
+//   I1  the word changes under the lock alone, by a function of ActionSnapshot.swift, and is published in the same section:
+//       so that a reader, who takes no lock, sees one state and never two halves.
+//   I2  with each change all members are told in that section: their mailboxes have the snapshots in the order of the
+//       generations.
+//   I3  no code of a user's runs, and nothing of a user's is released, under the lock.
+//
+// Orderings:
+//   P1  publish (release) -> read (acquire): who reads a state sees what led to it.
+
+import CompositeOperations
+import Synchronization
+
+/// Decides for one action, or for all of a group.
+final class Gate: Sendable {
+    private struct WeakMember: Sendable { weak let core: ActionCore? }
+
+    private struct State {
+        var bits: UInt64
+        var members: [WeakMember] = []
+    }
+
+    private let published: Atomic<UInt64>
+    private let state: Guarded<State>
+
+    init(bits: UInt64) {
+        published = Atomic(bits)
+        state = Guarded(State(bits: bits))
+    }
+
+    /// The word now. Takes no lock.
+    var bits: UInt64 { published.load(ordering: .acquiring) }
+
+    /// - Returns: how many were there before: its index, unless there were `most`.
+    func add(_ core: ActionCore, most: Int) -> Int {
+        state.withLock { state in
+            if state.members.count < most { state.members.append(WeakMember(core: core)) }
+            return state.members.count - 1
+        }
+    }
+
+    /// Works with what the lock protects.
+    func withLock<Answer>(_ body: (_ bits: UInt64) -> Answer) -> Answer {
+        state.withLock { body($0.bits) }
+    }
+
+    /// Changes the word, tells its members if it has changed, and then does what belongs to the change; all in one step.
+    /// The mailboxes of the members are delivered after it.
+    ///
+    /// - Returns: what `then` returns.
+    func transition<Change, Answer>(
+        _ change: (inout UInt64) -> Change, then: (Change) -> Answer
+    ) -> Answer {
+        let (answer, members) = state.withLock { state in
+            let before = state.bits
+            let outcome = change(&state.bits)
+            var told: [ActionCore] = []
+            if state.bits != before {
+                published.store(state.bits, ordering: .releasing)
+                for member in state.members {
+                    guard let core = member.core else { continue }
+                    core.append(bits: state.bits)
+                    told.append(core)
+                }
+            }
+            return (then(outcome), told)
+        }
+        for member in members { member.deliver() }
+        return answer
+    }
+}

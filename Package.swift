@@ -106,6 +106,14 @@ let package = Package(
             swiftSettings: settings
         ),
         .testTarget(
+            name: "ActionsTests",
+            dependencies: [
+                "Actions", "Commands", "CompositeOperations", "PropertyTesting", "PropertyTestingSupport",
+                "Scheduling",
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
             name: "SchedulingTests",
             dependencies: ["CScheduler", "PropertyTesting", "PropertyTestingSupport", "Scheduling"],
             swiftSettings: settings

@@ -38,14 +38,16 @@ class ActionCore: @unchecked Sendable {
         mailboxes = [inline]
         let place = gate.add(self, most: group == nil ? 1 : GroupWord.mostActions)
         if group != nil {
-            demand(place < GroupWord.mostActions, "ActionGroup: it has at most \(GroupWord.mostActions) actions")
+            demand(
+                place < GroupWord.mostActions, "ActionGroup: it has at most \(GroupWord.mostActions) actions")
             index = place
         }
     }
 
     private static func check(_ policy: ActionPolicy, _ limit: Int, isGrouped: Bool) {
         let bounds = 1...GateWord.mostOfAKind
-        demand(bounds.contains(limit), "Action: the limit is \(limit), and must be 1 to \(GateWord.mostOfAKind)")
+        demand(
+            bounds.contains(limit), "Action: the limit is \(limit), and must be 1 to \(GateWord.mostOfAKind)")
         switch policy {
         case .reject: break
         case .queue(let most):
@@ -57,7 +59,9 @@ class ActionCore: @unchecked Sendable {
         }
         if isGrouped {
             demand(policy == .reject, "Action: in a group the policy is reject, and not \(policy)")
-            demand(limit == 1, "Action: in a group each action runs once at a time, and its limit is not \(limit)")
+            demand(
+                limit == 1,
+                "Action: in a group each action runs once at a time, and its limit is not \(limit)")
         }
     }
 
@@ -141,7 +145,11 @@ class ActionCore: @unchecked Sendable {
     final func follow(_ holds: () -> Bool) {
         var isEnabled = holds()
         while true {
-            let hasChanged = gate.transition { setEnabled(isEnabled, &$0) } then: { $0 }
+            let hasChanged = gate.transition {
+                setEnabled(isEnabled, &$0)
+            } then: {
+                $0
+            }
             if hasChanged { flips.add() }
             deliver()
             let again = holds()
@@ -176,14 +184,14 @@ class ActionCore: @unchecked Sendable {
             return observer
         }
         observer.mailbox.deliver()
-        nonisolated(unsafe) let list = list // a key path without captures
+        nonisolated(unsafe) let list = list  // a key path without captures
         return Subscription { [weak core] in
             observer.cancel()
             guard let core else { return }
             let removed = core.gate.withLock { _ in
                 core[keyPath: list].firstIndex { $0 === observer }.map { core[keyPath: list].remove(at: $0) }
             }
-            withExtendedLifetime(removed) {} // released under no lock
+            withExtendedLifetime(removed) {}  // released under no lock
         }
     }
 

@@ -14,10 +14,21 @@ public struct ActionSnapshot: Hashable, Sendable {
     public var limit: Int
     /// Grows with every change of the gate, and begins again after 2²⁷ of them (2²⁴ in a group).
     public var generation: Int
+
+    package init(
+        isEnabled: Bool, isExecuting: Bool, running: Int, waiting: Int, limit: Int, generation: Int
+    ) {
+        self.isEnabled = isEnabled
+        self.isExecuting = isExecuting
+        self.running = running
+        self.waiting = waiting
+        self.limit = limit
+        self.generation = generation
+    }
 }
 
 /// What a gate answers to a trigger.
-enum Admission: Equatable, Sendable {
+package enum Admission: Equatable, Sendable {
     /// It runs.
     case start
     /// It waits, behind those that wait already.
@@ -31,14 +42,14 @@ enum Admission: Equatable, Sendable {
 ///
 ///     bit    0      1 ..< 13   13 ..< 25   25 ..< 37   37 ..< 64
 ///         enabled   waiting     running      limit     generation
-struct GateWord: Equatable, Sendable {
-    static let mostOfAKind = 0xFFF
+package struct GateWord: Equatable, Sendable {
+    package static let mostOfAKind = 0xFFF
 
-    private(set) var bits: UInt64
+    package private(set) var bits: UInt64
 
-    init(bits: UInt64) { self.bits = bits }
+    package init(bits: UInt64) { self.bits = bits }
 
-    init(isEnabled: Bool, limit: Int) {
+    package init(isEnabled: Bool, limit: Int) {
         bits = 0
         self.isEnabled = isEnabled
         self.limit = limit
@@ -49,23 +60,23 @@ struct GateWord: Equatable, Sendable {
         bits = bits & ~(0xFFF << shift) | UInt64(value) << shift
     }
 
-    private(set) var isEnabled: Bool {
+    package private(set) var isEnabled: Bool {
         get { bits & 1 != 0 }
         set { bits = newValue ? bits | 1 : bits & ~1 }
     }
-    private(set) var waiting: Int {
+    package private(set) var waiting: Int {
         get { field(1) }
         set { setField(1, to: newValue) }
     }
-    private(set) var running: Int {
+    package private(set) var running: Int {
         get { field(13) }
         set { setField(13, to: newValue) }
     }
-    private(set) var limit: Int {
+    package private(set) var limit: Int {
         get { field(25) }
         set { setField(25, to: newValue) }
     }
-    var generation: Int { Int(bits >> 37) }
+    package var generation: Int { Int(bits >> 37) }
 
     private mutating func step() { bits &+= 1 << 37 }
 
@@ -77,7 +88,7 @@ struct GateWord: Equatable, Sendable {
         }
     }
 
-    func snapshot(_ policy: ActionPolicy) -> ActionSnapshot {
+    package func snapshot(_ policy: ActionPolicy) -> ActionSnapshot {
         ActionSnapshot(
             isEnabled: isEnabled && hasRoom(policy), isExecuting: running > 0, running: running,
             waiting: waiting, limit: limit, generation: generation)
@@ -86,7 +97,7 @@ struct GateWord: Equatable, Sendable {
     // MARK: Transitions
 
     /// - Returns: whether it is another state than before.
-    mutating func setEnabled(_ isEnabled: Bool) -> Bool {
+    package mutating func setEnabled(_ isEnabled: Bool) -> Bool {
         guard self.isEnabled != isEnabled else { return false }
         self.isEnabled = isEnabled
         step()
@@ -94,7 +105,7 @@ struct GateWord: Equatable, Sendable {
     }
 
     /// A trigger whose precondition held when it was read.
-    mutating func admit(_ policy: ActionPolicy) -> Admission {
+    package mutating func admit(_ policy: ActionPolicy) -> Admission {
         guard isEnabled else { return .refuse(.precondition) }
         let admission: Admission
         if running < limit {
@@ -119,7 +130,7 @@ struct GateWord: Equatable, Sendable {
     /// An execution has ended, or could not begin.
     ///
     /// - Returns: whether its slot passes to the first that waits.
-    mutating func end() -> Bool {
+    package mutating func end() -> Bool {
         step()
         if waiting > 0 && running <= limit {
             waiting -= 1
@@ -130,13 +141,13 @@ struct GateWord: Equatable, Sendable {
     }
 
     /// One that waited does not any more.
-    mutating func leaveLine() {
+    package mutating func leaveLine() {
         waiting -= 1
         step()
     }
 
     /// - Returns: how many of those that wait are let in.
-    mutating func setLimit(_ limit: Int) -> Int {
+    package mutating func setLimit(_ limit: Int) -> Int {
         self.limit = limit
         let count = max(0, min(waiting, limit - running))
         waiting -= count
@@ -150,24 +161,24 @@ struct GateWord: Equatable, Sendable {
 ///
 ///     bit  0 ..< 16   16 ..< 32   32 ..< 40   40 ..< 64
 ///          enabled    executing     limit     generation
-struct GroupWord: Equatable, Sendable {
-    static let mostActions = 16
-    static let mostLimit = 0xFF
+package struct GroupWord: Equatable, Sendable {
+    package static let mostActions = 16
+    package static let mostLimit = 0xFF
 
-    private(set) var bits: UInt64
+    package private(set) var bits: UInt64
 
-    init(bits: UInt64) { self.bits = bits }
-    init(limit: Int) { bits = UInt64(limit) << 32 }
+    package init(bits: UInt64) { self.bits = bits }
+    package init(limit: Int) { bits = UInt64(limit) << 32 }
 
     private var executing: UInt64 { bits >> 16 & 0xFFFF }
-    var limit: Int { Int(bits >> 32 & 0xFF) }
-    var running: Int { executing.nonzeroBitCount }
+    package var limit: Int { Int(bits >> 32 & 0xFF) }
+    package var running: Int { executing.nonzeroBitCount }
 
     private mutating func step() { bits &+= 1 << 40 }
     private func isExecuting(_ index: Int) -> Bool { bits >> UInt64(16 + index) & 1 != 0 }
     private func isEnabled(_ index: Int) -> Bool { bits >> UInt64(index) & 1 != 0 }
 
-    func snapshot(_ index: Int) -> ActionSnapshot {
+    package func snapshot(_ index: Int) -> ActionSnapshot {
         ActionSnapshot(
             isEnabled: isEnabled(index) && !isExecuting(index) && running < limit,
             isExecuting: isExecuting(index), running: running, waiting: 0, limit: limit,
@@ -175,14 +186,14 @@ struct GroupWord: Equatable, Sendable {
     }
 
     /// - Returns: whether it is another state than before.
-    mutating func setEnabled(_ isEnabled: Bool, _ index: Int) -> Bool {
+    package mutating func setEnabled(_ isEnabled: Bool, _ index: Int) -> Bool {
         guard self.isEnabled(index) != isEnabled else { return false }
         bits ^= 1 << UInt64(index)
         step()
         return true
     }
 
-    mutating func admit(_ index: Int) -> Admission {
+    package mutating func admit(_ index: Int) -> Admission {
         guard isEnabled(index) else { return .refuse(.precondition) }
         guard !isExecuting(index), running < limit else { return .refuse(.busy) }
         bits |= 1 << UInt64(16 + index)
@@ -190,12 +201,12 @@ struct GroupWord: Equatable, Sendable {
         return .start
     }
 
-    mutating func end(_ index: Int) {
+    package mutating func end(_ index: Int) {
         bits &= ~(1 << UInt64(16 + index))
         step()
     }
 
-    mutating func setLimit(_ limit: Int) {
+    package mutating func setLimit(_ limit: Int) {
         bits = bits & ~(0xFF << 32) | UInt64(limit) << 32
         step()
     }

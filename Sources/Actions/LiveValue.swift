@@ -161,7 +161,7 @@ private final class Cell<Value: Sendable>: Source {
 
     func modify<R>(_ change: (inout Value) throws -> R) rethrows -> R {
         let (answer, before, observers, dependents) = try state.withLock { state in
-            let before = state.value // released later: a value may be an object with a user's `deinit`
+            let before = state.value  // released later: a value may be an object with a user's `deinit`
             let answer: R
             do { answer = try change(&state.value) } catch {
                 state.value = before
@@ -188,7 +188,7 @@ private final class Cell<Value: Sendable>: Source {
             let removed = state.withLock { state in
                 state.observers.firstIndex { $0 === observer }.map { state.observers.remove(at: $0) }
             }
-            withExtendedLifetime(removed) {} // released under no lock
+            withExtendedLifetime(removed) {}  // released under no lock
         }
     }
 

@@ -50,7 +50,8 @@ final class TypedCore<Input: Sendable, Output: Sendable>: InputCore<Input>, Exec
     private var eventObservers: [Observer<ActionEvent<Output>>] = []
 
     init<Value>(
-        _ name: String, precondition: Precondition<Value>, policy: ActionPolicy, limit: Int, group: ActionGroup?,
+        _ name: String, precondition: Precondition<Value>, policy: ActionPolicy, limit: Int,
+        group: ActionGroup?,
         describe: @escaping @Sendable (any Error) -> String,
         work: @escaping @Sendable (Value) -> BoundWork<Input, Output>
     ) {
@@ -95,7 +96,7 @@ final class TypedCore<Input: Sendable, Output: Sendable>: InputCore<Input>, Exec
             }
         }
         if let refusal { execution.settle(.rejected(refusal)) }
-        withExtendedLifetime(superseded) {} // an input is released under no lock
+        withExtendedLifetime(superseded) {}  // an input is released under no lock
         cancelled?.cancel()
         deliver()
         return execution
@@ -127,7 +128,9 @@ final class TypedCore<Input: Sendable, Output: Sendable>: InputCore<Input>, Exec
     }
 
     private func end(_ execution: Execution<Output>, _ result: Result<Output, any Error>) {
-        let next = gate.transition { end(&$0) } then: { handsOver in
+        let next = gate.transition {
+            end(&$0)
+        } then: { handsOver in
             running[execution.id] = nil
             switch result {
             case .success(let output):
@@ -157,7 +160,9 @@ final class TypedCore<Input: Sendable, Output: Sendable>: InputCore<Input>, Exec
                 gate.withLock { _ in appendStart(pending, work) }
                 next = nil
             } else {
-                next = gate.transition { end(&$0) } then: { handsOver in
+                next = gate.transition {
+                    end(&$0)
+                } then: { handsOver in
                     running[pending.execution.id] = nil
                     appendEnd(pending.execution, .rejected(.precondition))
                     return handsOver ? takeNext() : nil

@@ -34,7 +34,8 @@ public final class ValidatedValue<Value: Sendable>: Sendable {
     ///   - validate: judges; runs on the thread that proposes, under no lock. When a proposal is overtaken by another one, it
     ///     may be called again.
     public init(
-        _ initial: Value, validate: @escaping @Sendable (_ proposed: Value, _ current: Value) -> Verdict<Value>
+        _ initial: Value,
+        validate: @escaping @Sendable (_ proposed: Value, _ current: Value) -> Verdict<Value>
     ) {
         value = LiveValue(initial)
         verdict = LiveValue(.valid)

@@ -8,8 +8,8 @@ extension Delivery {
     var isHere: Bool {
         switch self {
         case .inline: true
-        case .main: MainActor.isHere
-        case .isolated(let actor): actor === MainActor.shared && MainActor.isHere
+        case .main: MainQueue.isCurrent
+        case .isolated(let actor): actor === MainActor.shared && MainQueue.isCurrent
         case .target(let target): target.isCurrent
         }
     }
@@ -35,14 +35,5 @@ extension Delivery {
         case (.target(let target), .target(let second)): target === second
         default: false
         }
-    }
-}
-
-extension MainActor {
-    fileprivate static var isHere: Bool {
-        if #available(macOS 26.0, *) {
-            return shared.unownedExecutor.asSerialExecutor()?.isIsolatingCurrentContext() ?? false
-        }
-        return false
     }
 }

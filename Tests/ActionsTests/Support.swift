@@ -8,9 +8,8 @@ import PropertyTestingSupport
 import Synchronization
 import Testing
 
-/// For one test: far more than it needs.
-let testLimit: Duration = .seconds(
-    Int(getenv("WATCHDOG_SCALE").flatMap { String(cString: $0) }.flatMap(Double.init) ?? 1) * 60)
+/// How long a case of a test may take: many times of what it takes on a busy machine.
+let testLimit: Duration = .seconds(240) * (isSanitized ? 4 : 1)
 
 struct TestError: Error, Equatable {
     var number = 0
@@ -131,4 +130,17 @@ extension ExecutionOutcome {
         case .rejected(let reason): "rejected \(reason)"
         }
     }
+}
+
+/// A sanitizer makes everything many times as slow.
+let isSanitized = dlsym(nil, "__tsan_init") != nil || dlsym(nil, "__asan_init") != nil
+
+/// Waits until something holds that no event tells of; for what another thread is about to do.
+func eventually(isolation: isolated (any Actor)? = #isolation, _ condition: () -> Bool) async -> Bool {
+    let end = ContinuousClock.now + testLimit * 0.75
+    while !condition() {
+        if ContinuousClock.now > end { return false }
+        try? await Task.sleep(for: .microseconds(200))
+    }
+    return true
 }

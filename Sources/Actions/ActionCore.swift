@@ -145,7 +145,7 @@ class ActionCore: @unchecked Sendable {
     final func follow(_ holds: () -> Bool) {
         var isEnabled = holds()
         while true {
-            let hasChanged = gate.transition {
+            let hasChanged = gate.transition(of: self) {
                 setEnabled(isEnabled, &$0)
             } then: {
                 $0

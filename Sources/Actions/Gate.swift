@@ -46,28 +46,28 @@ final class Gate: Sendable {
         state.withLock { body($0.bits) }
     }
 
-    /// Changes the word, tells its members if it has changed, and then does what belongs to the change; all in one step.
-    /// The mailboxes of the members are delivered after it.
+    /// Changes the word, appends the snapshot for each member if it has changed, and then does what belongs to the change;
+    /// all in one step. Delivers what the other members of a group were told; the caller delivers its own.
     ///
     /// - Returns: what `then` returns.
     func transition<Change, Answer>(
-        _ change: (inout UInt64) -> Change, then: (Change) -> Answer
+        of core: ActionCore, _ change: (inout UInt64) -> Change, then: (Change) -> Answer
     ) -> Answer {
-        let (answer, members) = state.withLock { state in
+        let (answer, others) = state.withLock { state in
             let before = state.bits
             let outcome = change(&state.bits)
-            var told: [ActionCore] = []
+            var others: [ActionCore] = []
             if state.bits != before {
                 published.store(state.bits, ordering: .releasing)
-                for member in state.members {
-                    guard let core = member.core else { continue }
-                    core.append(bits: state.bits)
-                    told.append(core)
+                core.append(bits: state.bits)
+                if core.index != nil {
+                    others = state.members.compactMap(\.core).filter { $0 !== core }
+                    for other in others { other.append(bits: state.bits) }
                 }
             }
-            return (then(outcome), told)
+            return (then(outcome), others)
         }
-        for member in members { member.deliver() }
+        for other in others { other.deliver() }
         return answer
     }
 }

@@ -74,7 +74,7 @@ final class TypedCore<Input: Sendable, Output: Sendable>: InputCore<Input>, Exec
         let pending = Pending(execution: Execution(self), input: input)
         let execution = pending.execution
         let work = bind()
-        let (refusal, superseded, cancelled) = gate.transition { bits in
+        let (refusal, superseded, cancelled) = gate.transition(of: self) { bits in
             work == nil ? .refuse(.precondition) : admit(&bits)
         } then: { admission -> (DisabledReason?, Pending?, Execution<Output>?) in
             switch admission {
@@ -128,7 +128,7 @@ final class TypedCore<Input: Sendable, Output: Sendable>: InputCore<Input>, Exec
     }
 
     private func end(_ execution: Execution<Output>, _ result: Result<Output, any Error>) {
-        let next = gate.transition {
+        let next = gate.transition(of: self) {
             end(&$0)
         } then: { handsOver in
             running[execution.id] = nil
@@ -160,7 +160,7 @@ final class TypedCore<Input: Sendable, Output: Sendable>: InputCore<Input>, Exec
                 gate.withLock { _ in appendStart(pending, work) }
                 next = nil
             } else {
-                next = gate.transition {
+                next = gate.transition(of: self) {
                     end(&$0)
                 } then: { handsOver in
                     running[pending.execution.id] = nil
@@ -175,7 +175,7 @@ final class TypedCore<Input: Sendable, Output: Sendable>: InputCore<Input>, Exec
     // MARK: Cancelling, limits, values
 
     func leaveLine(_ execution: Execution<Output>) -> Bool {
-        let removed = gate.transition { bits -> Pending? in
+        let removed = gate.transition(of: self) { bits -> Pending? in
             guard let pending = line.remove(where: { $0.execution === execution }) else { return nil }
             var word = GateWord(bits: bits)
             word.leaveLine()
@@ -205,7 +205,7 @@ final class TypedCore<Input: Sendable, Output: Sendable>: InputCore<Input>, Exec
             demand(limit == 1, "Action.setLimit: with the policy \(policy) the limit is 1, and not \(limit)")
         case .reject, .queue: break
         }
-        let admitted = gate.transition { bits in
+        let admitted = gate.transition(of: self) { bits in
             var word = GateWord(bits: bits)
             defer { bits = word.bits }
             return word.setLimit(limit)

@@ -14,7 +14,7 @@ run_tests debug "$at_least" 900
 debug=$tests_passed
 
 Scripts/guarantees --events "$temporary/events" ||
-    fail "a guarantee of docs/guarantees.md has no test that passed; which, is said above."
+    fail "a guarantee of docs/guarantees*.md has no test that passed; which, is said above."
 Scripts/documentation || fail "DocC objects to the documentation; to what, is said above."
 
 Scripts/census || fail "a test of operations left some behind; which, is said above."

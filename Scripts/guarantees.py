@@ -1,6 +1,8 @@
 """See Scripts/guarantees.
 
-The document's tables have the columns id, promise and tests. A test is named in backticks, by its name or,
+Each module that makes promises has a document of its own; an id is unique within it.
+
+A document's tables have the columns id, promise and tests. A test is named in backticks, by its name or,
 where others have it, too, after its suite: `Join/branches run at the same time`. A cell names one or more.
 """
 
@@ -10,14 +12,29 @@ from pathlib import Path
 
 from swift_tests import Tests, events_of
 
-# The sections, as they are headed, and the promises of each: a letter, the first and the last number.
-SECTIONS = {
-    "Guarantees": [("G", 1, 40)],
-    "Rules": [("R", 1, 60)],
+# Of each module: the document, and its sections as they are headed, with the promises of each: a letter, the first and the
+# last number.
+DOCUMENTS = {
+    "CompositeOperations": ("docs/guarantees.md", {"Guarantees": [("G", 1, 40)], "Rules": [("R", 1, 60)]}),
+    "Transactions": (
+        "docs/guarantees-transactions.md",
+        {"Guarantees": [("Q", 1, 16)], "Features": [("X", 1, 19)], "Edge cases": [("E", 1, 38)]},
+    ),
+    "Commands": (
+        "docs/guarantees-commands.md",
+        {
+            "Guarantees": [("P", 1, 11), ("S", 1, 10)],
+            "Features": [("T", 1, 18), ("B", 1, 11)],
+            "Traps": [("Y", 1, 9), ("K", 1, 6), ("C", 1, 20)],
+        },
+    ),
+    "Actions": (
+        "docs/guarantees-actions.md",
+        {"Guarantees": [("R", 1, 10)], "Features": [("A", 1, 26)], "Traps": [("Z", 1, 16)]},
+    ),
 }
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCUMENT = ROOT / "docs/guarantees.md"
 ROW = re.compile(r"^\s*\|\s*([A-Z]+\d+)\s*\|(.*)\|\s*$")
 HEADING = re.compile(r"^(#+)\s+(.*?)\s*#*$")
 CODE = re.compile(r"`([^`]+)`")
@@ -40,19 +57,19 @@ def rows_of(text):
     return rows
 
 
-def required():
+def required(sections):
     """The section of each id."""
     return {
         f"{letter}{number}": section
-        for section, ranges in SECTIONS.items()
+        for section, ranges in sections.items()
         for letter, first, last in ranges
         for number in range(first, last + 1)
     }
 
 
-def check_rows(rows, tests):
+def check_rows(rows, tests, sections):
     """What is wrong, and the ids of each test's path that is named."""
-    errors, sections, first, named = [], required(), {}, {}
+    errors, sections, first, named = [], required(sections), {}, {}
     for line, around, name, cells in rows:
         where = f"line {line}: {name}"
         if name in first:
@@ -113,16 +130,23 @@ def main(arguments):
     for file in files:
         if not Path(file).is_file():
             fail(f"there is no file '{file}'.")
-    if not DOCUMENT.is_file():
-        fail(f"{DOCUMENT.relative_to(ROOT)} is missing.")
-    errors, named = check_rows(rows_of(DOCUMENT.read_text()), Tests(ROOT))
-    if not errors and files:
-        errors = check_events(files, named)
+    tests, errors, promises, all_named = Tests(ROOT), [], 0, set()
+    for module, (name, sections) in DOCUMENTS.items():
+        if not (ROOT / "Sources" / module).is_dir():
+            continue
+        if not (ROOT / name).is_file():
+            fail(f"{name} is missing.")
+        objections, named = check_rows(rows_of((ROOT / name).read_text()), tests, sections)
+        if not objections and files:
+            objections = check_events(files, named)
+        errors += [f"{name}: {each}" for each in objections]
+        promises += len(required(sections))
+        all_named |= named.keys()
     for error in errors:
-        print(f"{DOCUMENT.relative_to(ROOT)}: {error}", file=sys.stderr)
+        print(error, file=sys.stderr)
     if errors:
         fail(f"{len(errors)} objections.")
-    print(f"guarantees: {len(required())} promises, {len(named)} tests" + (", all passed." if files else "."))
+    print(f"guarantees: {promises} promises, {len(all_named)} tests" + (", all passed." if files else "."))
 
 
 main(sys.argv[1:])

@@ -22,7 +22,9 @@ let package = Package(
         .library(name: "Scheduling", targets: ["Scheduling"]),
         .library(name: "CompositeOperations", targets: ["CompositeOperations"]),
         .library(name: "CompositeOperationsFoundation", targets: ["CompositeOperationsFoundation"]),
+        .library(name: "Commands", targets: ["Commands"]),
         .library(name: "Actions", targets: ["Actions"]),
+        .library(name: "ActionTesting", targets: ["ActionTesting"]),
         .library(name: "PropertyTesting", targets: ["PropertyTesting"]),
         .library(name: "PropertyTestingSupport", targets: ["PropertyTestingSupport"]),
         .executable(name: "benchmarks", targets: ["benchmarks"]),
@@ -62,6 +64,8 @@ let package = Package(
             name: "Actions", dependencies: ["Commands", "CompositeOperations", "Scheduling"],
             exclude: ["DESIGN.md"], swiftSettings: settings
         ),
+        // For the tests of those who use actions.
+        .target(name: "ActionTesting", dependencies: ["Actions", "CompositeOperations"], swiftSettings: settings),
 
         // Only the launcher: what it launches is the package in Benchmarks, with dependencies of its own, so that who depends
         // on this package fetches nothing else.
@@ -108,7 +112,7 @@ let package = Package(
         .testTarget(
             name: "ActionsTests",
             dependencies: [
-                "Actions", "Commands", "CompositeOperations", "PropertyTesting", "PropertyTestingSupport",
+                "ActionTesting", "Actions", "Commands", "CompositeOperations", "PropertyTesting", "PropertyTestingSupport",
                 "Scheduling",
             ],
             swiftSettings: settings

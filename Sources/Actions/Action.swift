@@ -1,6 +1,7 @@
 // Action.swift - the owner's side of an action: what it does, when it may, and what becomes of it.
 
 public import Commands
+public import Scheduling
 
 /// A piece of work together with the condition under which it may run.
 ///
@@ -23,37 +24,40 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
     ///   - policy: what becomes of a trigger that finds no room.
     ///   - limit: how many may run at once, 1 to 4095; 1 in a group, and where the policy keeps only the newest.
     ///   - group: lets only so many of its actions run at once.
+    ///   - executor: where work begins that is not isolated.
     ///   - describe: the text of a failure that a view may show.
-    ///   - work: called once for each execution, on the scheduler or where it is isolated, with the value that passed the
+    ///   - work: called once for each execution, on the executor or where it is isolated, with the value that passed the
     ///     test. What it throws fails the execution; `CancellationError` cancels it.
     /// - Precondition: limits and policy fit: anything else stops the process with a sentence.
     public convenience init<Value>(
         _ name: String = "", when precondition: Precondition<Value>, policy: ActionPolicy = .reject,
-        limit: Int = 1, group: ActionGroup? = nil,
+        limit: Int = 1, group: ActionGroup? = nil, on executor: any TaskExecutor = Scheduler.shared,
         describe: @escaping @Sendable (any Error) -> String = plainDescription,
         work: @escaping @Sendable (Input, Value, ExecutionContext<Output>) async throws -> Output
     ) {
         self.init(
             TypedCore(
                 name, precondition: precondition, policy: policy, limit: limit, group: group,
-                describe: describe
+                executor: executor, describe: describe
             ) { value in .task { input, context in try await work(input, value, context) } })
     }
 
-    /// Creates an action that may always run: see ``init(_:when:policy:limit:group:describe:work:)``.
+    /// Creates an action that may always run: see ``init(_:when:policy:limit:group:on:describe:work:)``.
     public convenience init(
         _ name: String = "", policy: ActionPolicy = .reject, limit: Int = 1, group: ActionGroup? = nil,
+        on executor: any TaskExecutor = Scheduler.shared,
         describe: @escaping @Sendable (any Error) -> String = plainDescription,
         work: @escaping @Sendable (Input) async throws -> Output
     ) {
         self.init(
             TypedCore(
-                name, precondition: .always, policy: policy, limit: limit, group: group, describe: describe
+                name, precondition: .always, policy: policy, limit: limit, group: group, executor: executor,
+                describe: describe
             ) { _ in .task { input, _ in try await work(input) } })
     }
 
     /// Creates an action whose work runs inside the trigger, after what was told before: see
-    /// ``init(_:when:policy:limit:group:describe:work:)``.
+    /// ``init(_:when:policy:limit:group:on:describe:work:)``.
     ///
     /// - Parameter work: triggered from within a notification of this action, it runs after that, in the same loop.
     public convenience init<Value>(
@@ -65,7 +69,7 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
         self.init(
             TypedCore(
                 name, precondition: precondition, policy: policy, limit: limit, group: group,
-                describe: describe
+                executor: Scheduler.shared, describe: describe
             ) { value in .inline { input in try work(input, value) } })
     }
 

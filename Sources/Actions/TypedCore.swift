@@ -8,7 +8,6 @@
 
 import Commands
 import CompositeOperations
-import Scheduling
 
 /// What a view can reach of an action: it does not know what the work results in.
 class InputCore<Input: Sendable>: ActionCore, @unchecked Sendable {
@@ -45,6 +44,7 @@ final class TypedCore<Input: Sendable, Output: Sendable>: InputCore<Input>, Exec
     /// Reads the precondition: nil, when it does not hold.
     private let bind: @Sendable () -> BoundWork<Input, Output>?
     private let holds: @Sendable () -> Bool
+    private let executor: any TaskExecutor
     private var line = Line<Pending>()
     private var running: [ExecutionID: Execution<Output>] = [:]
     private var eventObservers: [Observer<ActionEvent<Output>>] = []
@@ -52,11 +52,12 @@ final class TypedCore<Input: Sendable, Output: Sendable>: InputCore<Input>, Exec
     init<Value>(
         _ name: String, precondition: Precondition<Value>, policy: ActionPolicy, limit: Int,
         group: ActionGroup?,
-        describe: @escaping @Sendable (any Error) -> String,
+        executor: any TaskExecutor, describe: @escaping @Sendable (any Error) -> String,
         work: @escaping @Sendable (Value) -> BoundWork<Input, Output>
     ) {
         bind = { precondition.read().map(work) }
         holds = { precondition.read() != nil }
+        self.executor = executor
         super.init(name, policy: policy, limit: limit, group: group, describe: describe)
         precondition.follow(self)
         follow(holds)
@@ -114,7 +115,7 @@ final class TypedCore<Input: Sendable, Output: Sendable>: InputCore<Input>, Exec
         case .inline(let work): end(execution, Result { try work(pending.input) })
         case .task(let work):
             execution.begin(
-                Task(executorPreference: Scheduler.shared) {
+                Task(executorPreference: executor) {
                     let result: Result<Output, any Error>
                     do {
                         let context = ExecutionContext(execution: execution, core: self)

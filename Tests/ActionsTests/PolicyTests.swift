@@ -1,6 +1,7 @@
 // PolicyTests.swift - what becomes of triggers that find no room, of cancelled ones, and where the limit changes (R9, A24).
 
 import Actions
+import Commands
 import PropertyTesting
 import PropertyTestingSupport
 import Testing
@@ -150,6 +151,14 @@ import Testing
         #expect(await (try? call.value) == -4)
     }
 
+    @Test func `A24: one that is cancelled while its start is told begins cancelled`() async {
+        let action = Action<Int, Bool>(
+            "work", when: .always, work: { _, _, context in context.isCancelled && Task.isCancelled })
+        let events = action.observeEvents { event in if case .started = event { action.cancelAll() } }
+        #expect(await action.trigger(1).outcome.text == "completed true")
+        events.cancel()
+    }
+
     @Test func `cancelAll takes the waiting ones out, and asks the running ones`() async {
         let works = Works()
         let action = Action<Int, Int>("work", policy: .queue(5), limit: 2) { try await works.run($0) }
@@ -250,6 +259,16 @@ import Testing
         works.end(2, .success(2))
         _ = await second.outcome
         #expect(actions.map(\.snapshot.isEnabled) == [true, true, true])
+    }
+
+    @Test func `A25: those who watch another action of the group are told`() {
+        let group = ActionGroup(), log = Log()
+        let first = Action<Int, Int>("first", when: .always, group: group, inline: { input, _ in input })
+        let second = Action<Int, Int>("second", when: .always, group: group, inline: { input, _ in input })
+        let snapshots = second.observeSnapshots { log.add($0.text) }
+        first.trigger(1)
+        #expect(log.take() == ["on idle 0 0", "off idle 1 0", "on idle 0 0"])
+        withExtendedLifetime(snapshots) {}
     }
 
     @Test func `A25: actions that each threads trigger keep the group's limit`() async {

@@ -5,6 +5,8 @@
 //   I2  `line` has as many as the word says wait, and `running` as many as it says run. What has a slot and waits for its
 //       precondition to be read again is in `running`.
 //   I3  the work of an execution is called at most once, after its `started` was told in place.
+//   I4  what is given a slot that it has waited for begins as an item of the mailbox in place, appended with the slot: so
+//       those that wait begin in their order, and what observers have to say afterwards does not hold them up.
 
 import Commands
 import CompositeOperations
@@ -129,7 +131,7 @@ final class TypedCore<Input: Sendable, Output: Sendable>: InputCore<Input>, Exec
     }
 
     private func end(_ execution: Execution<Output>, _ result: Result<Output, any Error>) {
-        let next = gate.transition(of: self) {
+        gate.transition(of: self) {
             end(&$0)
         } then: { handsOver in
             running[execution.id] = nil
@@ -140,13 +142,18 @@ final class TypedCore<Input: Sendable, Output: Sendable>: InputCore<Input>, Exec
             case .failure(let error):
                 appendEnd(execution, error is CancellationError ? .cancelled : .failed(error))
             }
-            return handsOver ? takeNext() : nil
+            if handsOver { appendNext() }
         }
         deliver()
-        if let next { begin(next) }
     }
 
-    /// Under the gate's lock: the first that waits has a slot now.
+    /// Under the gate's lock: the first that waits has a slot now. It begins in the mailbox (I4).
+    private func appendNext() {
+        guard let next = takeNext() else { return }
+        inline.append { self.begin(next) }
+    }
+
+    /// Under the gate's lock.
     private func takeNext() -> Pending? {
         guard let next = line.popFirst() else { return nil }
         running[next.execution.id] = next.execution
@@ -206,15 +213,14 @@ final class TypedCore<Input: Sendable, Output: Sendable>: InputCore<Input>, Exec
             demand(limit == 1, "Action.setLimit: with the policy \(policy) the limit is 1, and not \(limit)")
         case .reject, .queue: break
         }
-        let admitted = gate.transition(of: self) { bits in
+        gate.transition(of: self) { bits in
             var word = GateWord(bits: bits)
             defer { bits = word.bits }
             return word.setLimit(limit)
         } then: { count in
-            (0..<count).compactMap { _ in takeNext() }
+            for _ in 0..<count { appendNext() }
         }
         deliver()
-        for pending in admitted { begin(pending) }
     }
 
     func yield(_ value: Output, of execution: Execution<Output>) {

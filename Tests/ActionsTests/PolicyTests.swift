@@ -1,5 +1,6 @@
 // PolicyTests.swift - what becomes of triggers that find no room, of cancelled ones, and where the limit changes (R9, A24).
 
+import ActionTesting
 import Actions
 import Commands
 import PropertyTesting
@@ -219,10 +220,57 @@ import Testing
         #expect(works.count == 1)
     }
 
+    @Test func `R9: those that wait begin in their order, also when two slots become free together`() async {
+        let executor = StepExecutor()
+        let action = Action<Int, Int>("work", policy: .queue(4), limit: 2, on: executor) { $0 }
+        let executions = (1...4).map { action.trigger($0) }
+        let order = Locked<[ExecutionID]>([])
+        let events = action.observeEvents { event in
+            switch event {
+            case .started(let id): order.withLock { $0.append(id) }
+            // The other one ends while this end is told.
+            case .completed(executions[0].id): _ = concurrently(1) { _ in executor.step() }
+            default: break
+            }
+        }
+        _ = await offThread { executor.step() }
+        #expect(order.withLock { $0 } == executions[2...].map(\.id))
+        await offThread { executor.runAll() }
+        withExtendedLifetime(events) {}
+    }
+
+    @Test func `a slot that passes to a waiting trigger is used, however much observers have to say`() async {
+        let executor = StepExecutor()
+        let action = Action<Int, Int>("work", policy: .queue(1), on: executor) { $0 }
+        let first = action.trigger(1), second = action.trigger(2)
+        let refused = Locked(0)
+        let events = action.observeEvents { event in
+            switch event {
+            case .completed(first.id):
+                action.trigger(3)
+                action.trigger(4)
+            // Again and again, until the second has begun.
+            case .rejected:
+                if refused.withLock({
+                    $0 += 1; return $0
+                }) < 1_000 {
+                    action.trigger(5)
+                }
+            case .started(second.id): refused.withLock { $0 += 1_000 }
+            default: break
+            }
+        }
+        _ = await offThread { executor.step() }
+        #expect(refused.withLock { $0 } < 1_000 + 10)
+        await offThread { executor.runAll() }
+        withExtendedLifetime(events) {}
+    }
+
     @Test(arguments: [
         "Action: the limit is 0", "Action: 0 may wait",
         "Action: with the policy coalesce the limit is 1, and not 2",
         "Action: in a group the policy is reject", "ActionGroup: the limit is 0",
+        "ActionGroup: it has at most 16 actions",
     ]) func `misuse stops the process with a sentence`(sentence: String) async {
         // One process for each; the sentence says which.
         await #expect(processExitsWith: .failure) { [sentence] in

@@ -38,8 +38,7 @@ class ActionCore: @unchecked Sendable {
         mailboxes = [inline]
         let place = gate.add(self, most: group == nil ? 1 : GroupWord.mostActions)
         if group != nil {
-            demand(
-                place < GroupWord.mostActions, "ActionGroup: it has at most \(GroupWord.mostActions) actions")
+            demand(place != nil, "ActionGroup: it has at most \(GroupWord.mostActions) actions")
             index = place
         }
     }

@@ -9,7 +9,7 @@ public final class ActionGroup: Sendable {
     /// Creates a group without actions; an action names it when it is created.
     ///
     /// - Parameter limit: how many of its actions may run at once.
-    /// - Precondition: 1 to 255, and at most 16 actions: anything else stops the process.
+    /// - Precondition: 1 to 255, and at most 16 actions at a time: anything else stops the process.
     public init(limit: Int = 1) {
         demand(
             (1...GroupWord.mostLimit).contains(limit),

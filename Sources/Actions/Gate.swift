@@ -33,12 +33,22 @@ final class Gate: Sendable {
     /// The word now. Takes no lock.
     var bits: UInt64 { published.load(ordering: .acquiring) }
 
-    /// - Returns: how many were there before: its index, unless there were `most`.
-    func add(_ core: ActionCore, most: Int) -> Int {
-        state.withLock { state in
-            if state.members.count < most { state.members.append(WeakMember(core: core)) }
-            return state.members.count - 1
+    /// - Returns: its index, which may be that of a member that is gone; nil: `most` are there.
+    func add(_ core: ActionCore, most: Int) -> Int? {
+        let (index, members) = state.withLock { state -> (Int?, [ActionCore?]) in
+            let members = state.members.map(\.core)
+            let index = members.firstIndex { $0 == nil } ?? members.count
+            guard index < most else { return (nil, members) }
+            if index == members.count {
+                state.members.append(WeakMember(core: core))
+            } else {
+                // Nothing of the one before runs, as that would keep it; the new one publishes its own precondition.
+                state.members[index] = WeakMember(core: core)
+            }
+            return (index, members)
         }
+        withExtendedLifetime(members) {}  // each may be the last reference: released under no lock
+        return index
     }
 
     /// Works with what the lock protects.

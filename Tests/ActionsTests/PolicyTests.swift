@@ -278,6 +278,9 @@ import Testing
             case "Action: the limit is 0": _ = Action<Int, Int>(limit: 0) { $0 }
             case "Action: 0 may wait": _ = Action<Int, Int>(policy: .queue(0)) { $0 }
             case "ActionGroup: the limit is 0": _ = ActionGroup(limit: 0)
+            case "ActionGroup: it has at most 16 actions":
+                let group = ActionGroup()
+                _ = (0..<17).map { _ in Action<Int, Int>(group: group) { $0 } }
             case "Action: in a group the policy is reject":
                 _ = Action<Int, Int>(policy: .coalesce, group: ActionGroup()) { $0 }
             default: _ = Action<Int, Int>(policy: .coalesce, limit: 2) { $0 }
@@ -340,5 +343,18 @@ import Testing
         for execution in executions { _ = await execution.outcome }
         #expect(flight.withLock { $0.most } <= 2)
         #expect(actions.allSatisfy { $0.snapshot.isEnabled } && group.running == 0)
+    }
+
+    @Test func `A25: a group has room for another action when one of its sixteen is gone`() {
+        let group = ActionGroup(limit: 2), flag = LiveValue(true)
+        let kept = (0..<15).map { _ in Action<Int, Int>("kept", group: group) { $0 } }
+        for round in 0..<40 {
+            flag.set(round % 2 == 0)
+            let action = Action<Int, Int>(
+                "short", when: Precondition(flag), group: group, inline: { input, _ in input })
+            #expect(action.snapshot.isEnabled == flag.value)
+            action.trigger(round)
+        }
+        #expect(group.running == 0 && kept.allSatisfy { $0.snapshot.isEnabled })
     }
 }

@@ -65,6 +65,11 @@ public struct BindingOptions: Sendable {
             let execution = core.fire(input(given))
             if options.cancelsOnUnbind { self?.keep(execution) }
         }
+        // At once, also where the first notification has to wait for others.
+        let snapshot = core.snapshot
+        control.setEnabled(snapshot.isEnabled)
+        control.setExecuting(snapshot.isExecuting)
+        guard release != nil else { return }  // the control has another one already
         subscriptions.append(
             core.observeSnapshots(on: .main) { [weak self, weak control] snapshot in
                 MainActor.assumeIsolated {

@@ -23,6 +23,14 @@ import Testing
     func setEnabled(_ isEnabled: Bool) {}
 }
 
+/// One that does not want to be told of executions.
+@MainActor private final class Quitter: Binding {
+    var onTrigger: (@MainActor (Int) -> Void)?
+    var binding: ActionBinding?
+    func setEnabled(_ isEnabled: Bool) {}
+    func setExecuting(_ isExecuting: Bool) { if isExecuting { binding?.unbind() } }
+}
+
 @Suite(.watched(testLimit)) @MainActor struct BindingTests {
     @Test func `A5: a control is enabled while its action is, and shows that it runs`() async {
         let works = Works(), online = LiveValue(false)
@@ -180,5 +188,17 @@ import Testing
         works.end(1, .success(1))
         #expect(await other.outcome.text == "completed 1")
         #expect(works.count == 1)
+    }
+
+    @Test
+    func `a control shows the state when it is bound, also while notifications are on their way to main`() {
+        let flag = LiveValue(true)
+        let action = Action<Int, Int>("work", when: Precondition(flag), inline: { input, _ in input })
+        let watching = action.facade.observeSnapshots { _ in }
+        _ = concurrently(1) { _ in flag.set(false) }
+        let control = Control()
+        let binding = action.facade.bind(to: control)
+        #expect(control.isEnabled == false && control.isExecuting == false)
+        withExtendedLifetime((watching, binding)) {}
     }
 }

@@ -41,7 +41,14 @@ public struct BindingOptions: Sendable {
     /// Those of all controls, weakly: a control has one at a time. Entries go with their bindings.
     private static var current: [ObjectIdentifier: WeakBinding] = [:]
 
-    private struct WeakBinding { weak var binding: ActionBinding? }
+    private struct WeakBinding {
+        weak var binding: ActionBinding?
+        /// Says which it is, also while that is on its way to the main actor to be deinitialized.
+        let number: Int
+    }
+
+    private static var last = 0
+    private let number: Int
 
     private let control: ObjectIdentifier
     private var subscriptions: [Subscription] = []
@@ -54,9 +61,11 @@ public struct BindingOptions: Sendable {
         _ input: @escaping @MainActor (Control.Input) -> Input
     ) {
         self.control = ObjectIdentifier(control)
+        Self.last += 1
+        number = Self.last
         // That of a control which was here before and is gone holds nothing of this one.
         Self.current[self.control]?.binding?.unbind()
-        Self.current[self.control] = WeakBinding(binding: self)
+        Self.current[self.control] = WeakBinding(binding: self, number: number)
         release = { [weak control] in
             control?.onTrigger = nil
             if let isEnabled = options.enabledAfterUnbind { control?.setEnabled(isEnabled) }
@@ -100,10 +109,10 @@ public struct BindingOptions: Sendable {
         self.release = nil
         for subscription in subscriptions { subscription.cancel() }
         subscriptions = []
-        if let own = Self.current[control], own.binding == nil || own.binding === self {
+        if Self.current[control]?.number == number {
             Self.current[control] = nil
+            release()
         }
-        release()
         let executions = executions
         self.executions = []
         for execution in executions { execution.cancel() }

@@ -201,4 +201,16 @@ import Testing
         #expect(control.isEnabled == false && control.isExecuting == false)
         withExtendedLifetime((watching, binding)) {}
     }
+
+    @Test func `R8: a binding that is released elsewhere leaves alone the one that came after it`() async {
+        let action = Action<Int, Int>("work", when: .always, inline: { input, _ in input })
+        let control = Control()
+        let first = Locked<ActionBinding?>(action.facade.bind(to: control))
+        _ = concurrently(1) { _ in first.withLock { $0 = nil } }
+        let second = action.facade.bind(to: control)
+        // What is on its way to the main actor comes before this.
+        await Task { @MainActor in }.value
+        #expect(control.onTrigger != nil)
+        withExtendedLifetime(second) {}
+    }
 }

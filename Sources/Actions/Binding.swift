@@ -72,7 +72,9 @@ public struct BindingOptions: Sendable {
         }
         control.onTrigger = { [weak self] given in
             let execution = core.fire(input(given))
-            if options.cancelsOnUnbind { self?.keep(execution) }
+            guard options.cancelsOnUnbind else { return }
+            // Whoever was told of it may have ended the binding.
+            if let self, self.release != nil { self.keep(execution) } else { execution.cancel() }
         }
         // At once, also where the first notification has to wait for others.
         let snapshot = core.snapshot

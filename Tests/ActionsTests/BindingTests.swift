@@ -213,4 +213,19 @@ import Testing
         #expect(control.onTrigger != nil)
         withExtendedLifetime(second) {}
     }
+
+    @Test func `an execution whose control is unbound while it is told of it is cancelled, too`() async {
+        let action = Action<Int, Bool>("work", when: .always, work: { _, _, context in context.isCancelled })
+        var events = action.events.makeAsyncIterator()
+        let control = Quitter()
+        var options = BindingOptions()
+        options.cancelsOnUnbind = true
+        control.binding = action.facade.bind(to: control, options: options)
+        control.onTrigger?(1)
+        while let event = await events.next() {
+            guard case .value(_, let isCancelled) = event else { continue }
+            #expect(isCancelled)
+            break
+        }
+    }
 }

@@ -108,7 +108,13 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
     where S.Element == Input {
         let core = core
         let task = Task {
-            do { for try await input in inputs { _ = core.trigger(input) } } catch {
+            do {
+                for try await input in inputs {
+                    // A sequence may have elements left for who is cancelled.
+                    if Task.isCancelled { return }
+                    _ = core.trigger(input)
+                }
+            } catch {
                 // The sequence has ended; what it threw is nothing that this action did.
             }
         }

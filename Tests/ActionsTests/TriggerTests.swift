@@ -231,6 +231,21 @@ import Testing
         #expect(log.take() == ["1", "2", "3"])
         withExtendedLifetime(events) {}
     }
+
+    @Test func `inputs that are there already trigger nothing once the subscription has ended`() async {
+        let log = Log(), (done, end) = AsyncStream.makeStream(of: Never.self)
+        let subscription = Locked<Subscription?>(nil)
+        let action = Action<Int, Int>(
+            "work", when: .always,
+            inline: { input, _ in
+                log.add("\(input)")
+                subscription.withLock { $0 }?.cancel()
+                return input
+            })
+        subscription.withLock { $0 = action.triggers(from: Numbers(end: end)) }
+        for await _ in done {}
+        #expect(log.take() == ["1"])
+    }
 }
 
 /// Runs `body` on a thread of its own: it blocks.
@@ -238,4 +253,22 @@ func offThread<Answer: Sendable>(_ body: @escaping @Sendable () -> Answer) async
     await withCheckedContinuation { continuation in
         _ = startThread(for: "offThread") { continuation.resume(returning: body()) }
     }
+}
+
+/// 1, 2, 3, whoever is cancelled; tells when nobody reads any more.
+private struct Numbers: AsyncSequence, Sendable {
+    let end: AsyncStream<Never>.Continuation
+
+    final class AsyncIterator: AsyncIteratorProtocol {
+        private var last = 0
+        private let end: AsyncStream<Never>.Continuation
+        init(_ end: AsyncStream<Never>.Continuation) { self.end = end }
+        func next() async -> Int? {
+            last += 1
+            return last < 4 ? last : nil
+        }
+        deinit { end.finish() }
+    }
+
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(end) }
 }

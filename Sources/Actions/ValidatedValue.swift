@@ -51,7 +51,7 @@ public final class ValidatedValue<Value: Sendable>: Sendable {
     ) {
         self.init(initial) { proposed, current in validate(proposed, current, other.value) }
         // The first call tells the value as it is: of that the initial value is the proposal.
-        let again = other.observe { [weak self] _ in self?.judge() }
+        let again = other.observe { [weak self] _ in self?.judgeAgain() }
         subscription.withLock { $0 = again }
     }
 
@@ -66,6 +66,12 @@ public final class ValidatedValue<Value: Sendable>: Sendable {
         withExtendedLifetime(before) { judge() }
     }
 
+    /// What it depends on has changed: as a proposal of its own, as who judges the last one may have read what was before.
+    private func judgeAgain() {
+        last.withLock { $0.number += 1 }
+        judge()
+    }
+
     private func judge() {
         while true {
             let (number, proposal) = last.withLock { $0 }
@@ -76,7 +82,7 @@ public final class ValidatedValue<Value: Sendable>: Sendable {
             case .invalid: break
             }
             self.verdict.set(verdict)
-            // Another thread may have judged an older proposal after a newer one.
+            // Another thread may have judged an older proposal after a newer one, or by another dependency.
             if last.withLock({ $0.number }) == number { return }
         }
     }

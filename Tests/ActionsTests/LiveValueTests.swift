@@ -129,6 +129,22 @@ import Testing
         #expect(!volume.verdict.value.isValid)
     }
 
+    @Test func `a dependency that changes while a proposal is judged has it judged again`() {
+        let most = LiveValue(5), isFirst = Locked(true)
+        let volume = ValidatedValue(0, dependingOn: most) { proposed, _, most in
+            let raises = isFirst.withLock { isFirst in
+                defer { if proposed == 7 { isFirst = false } }
+                return isFirst && proposed == 7
+            }
+            if raises { _ = concurrently(1) { _ in raise() } }
+            return proposed <= most ? .valid : .invalid("too much")
+        }
+        @Sendable func raise() { most.set(10) }
+        volume.propose(7)
+        #expect(volume.verdict.value.isValid)
+        #expect(volume.value.value == 7)
+    }
+
     @Test func `A1: preconditions combine`() {
         let flag = LiveValue(true), number = LiveValue(3), text = LiveValue<String?>("a")
         let large = Precondition(number, where: { $0 > 2 })

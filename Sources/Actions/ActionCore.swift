@@ -15,12 +15,15 @@ class ActionCore: @unchecked Sendable {
 
     /// In place: also starts the work, so that this comes after what was told before, and never inside a notification.
     let inline: Mailbox
-    private final var mailboxes: [Mailbox]
+    /// At other places; kept by their observers and while they deliver, so that a place is let go of with the last of them.
+    private final var others: [WeakMailbox] = []
     private final var snapshotObservers: [Observer<ActionSnapshot>] = []
     private final var failureObservers: [Observer<ActionFailure>] = []
     private final var rejectionObservers: [Observer<DisabledReason>] = []
 
     private let flips: Flips
+
+    private struct WeakMailbox { weak var mailbox: Mailbox? }
 
     init(
         _ name: String, policy: ActionPolicy, limit: Int, group: ActionGroup?,
@@ -35,7 +38,6 @@ class ActionCore: @unchecked Sendable {
         self.flips = flips
         gate = group?.gate ?? Gate(bits: GateWord(isEnabled: false, limit: limit).bits)
         inline = Mailbox(.inline, flips: flips)
-        mailboxes = [inline]
         let place = gate.add(self, most: group == nil ? 1 : GroupWord.mostActions)
         if group != nil {
             demand(place != nil, "ActionGroup: it has at most \(GroupWord.mostActions) actions")
@@ -68,7 +70,8 @@ class ActionCore: @unchecked Sendable {
         // Nobody can tell anything any more. Each of the mailboxes has its own order: the end comes last.
         for observer in snapshotObservers { observer.mailbox.append { observer.end() } }
         endEvents()
-        for mailbox in mailboxes { mailbox.deliver() }
+        inline.deliver()
+        for other in others { other.mailbox?.deliver() }
     }
 
     /// Appends the end of the streams of events.
@@ -94,8 +97,8 @@ class ActionCore: @unchecked Sendable {
     final func deliver() {
         // The one in place is always there, and mostly the only one.
         inline.deliver()
-        let others = gate.withLock { _ in mailboxes.count > 1 ? mailboxes : [] }
-        for mailbox in others.dropFirst() { mailbox.deliver() }
+        let others = gate.withLock { _ in self.others.map(\.mailbox) }
+        for other in others { other?.deliver() }
     }
 
     // MARK: Transitions that both kinds of gate have
@@ -159,12 +162,12 @@ class ActionCore: @unchecked Sendable {
 
     // MARK: Observers
 
-    /// Under the gate's lock.
-    final func mailbox(for delivery: Delivery) -> Mailbox {
-        if let mailbox = mailboxes.first(where: { $0.delivery.isSamePlace(as: delivery) }) { return mailbox }
-        let flips = flips
+    /// - Parameter existing: those of `others` that are still there. Under the gate's lock.
+    private final func mailbox(for delivery: Delivery, _ existing: [Mailbox]) -> Mailbox {
+        if delivery.isSamePlace(as: .inline) { return inline }
+        if let mailbox = existing.first(where: { $0.delivery.isSamePlace(as: delivery) }) { return mailbox }
         let mailbox = Mailbox(delivery, flips: flips)
-        mailboxes.append(mailbox)
+        others = (existing + [mailbox]).map { WeakMailbox(mailbox: $0) }
         return mailbox
     }
 
@@ -176,12 +179,14 @@ class ActionCore: @unchecked Sendable {
         onEnd: @escaping @Sendable () -> Void = {}, first: (UInt64) -> Value? = { _ in nil },
         _ body: @escaping @Sendable (Value) -> Void
     ) -> Subscription {
-        let observer = gate.withLock { bits in
-            let observer = Observer(mailbox(for: delivery), onEnd: onEnd, body)
+        let (observer, existing) = gate.withLock { bits in
+            let existing = others.compactMap(\.mailbox)
+            let observer = Observer(mailbox(for: delivery, existing), onEnd: onEnd, body)
             core[keyPath: list].append(observer)
             if let value = first(bits) { observer.mailbox.append { observer.tell(value) } }
-            return observer
+            return (observer, existing)
         }
+        withExtendedLifetime(existing) {}  // each may be the last reference: released under no lock
         observer.mailbox.deliver()
         nonisolated(unsafe) let list = list  // a key path without captures
         return Subscription { [weak core] in

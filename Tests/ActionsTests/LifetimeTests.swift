@@ -118,4 +118,31 @@ import Testing
         value.set(1)
         #expect(await eventually { count.value == 0 })
     }
+
+    @Test func `the place of a subscription that has ended is let go of`() async {
+        weak var weakOwner: Owner?
+        do {
+            let owner = Owner()
+            weakOwner = owner
+            await owner.watch()
+        }
+        #expect(await eventually { weakOwner == nil })
+    }
+}
+
+/// Watches its own action where it is isolated.
+private actor Owner {
+    private let action = Action<Int, Int>("work", when: .always, inline: { input, _ in input })
+    func watch() {
+        let subscription = action.observeEvents(on: .isolated(self)) { _ in }
+        action.trigger(1)
+        subscription.cancel()
+    }
+}
+
+/// Reads a value when it goes.
+private final class Reader: Sendable {
+    private let value: LiveValue<Bool>
+    init(_ value: LiveValue<Bool>) { self.value = value }
+    deinit { _ = value.value }
 }

@@ -193,9 +193,12 @@ private final class Cell<Value: Sendable>: Source {
     }
 
     func add(_ dependent: any Dependent) {
-        state.withLock { state in
-            state.dependents.removeAll { $0.dependent == nil }
+        let others = state.withLock { state in
+            let others = state.dependents.map(\.dependent)
+            state.dependents = zip(state.dependents, others).filter { $1 != nil }.map { $0.0 }
             state.dependents.append(WeakDependent(dependent: dependent))
+            return others
         }
+        withExtendedLifetime(others) {}  // each may be the last reference: released under no lock
     }
 }

@@ -128,6 +128,25 @@ import Testing
         }
         #expect(await eventually { weakOwner == nil })
     }
+
+    @Test func `an action that goes while another follows the same value goes under no lock`() async {
+        let value = LiveValue(true)
+        @Sendable func action() -> Action<Void, Void> {
+            let reader = Reader(value)
+            return Action(when: Precondition(value), inline: { _, _ in withExtendedLifetime(reader) {} })
+        }
+        _ = await offThread {
+            for _ in 0..<150 {
+                let actions = (0..<100).map { _ in Locked<Action<Void, Void>?>(action()) }
+                // One lets go of them, while another makes new ones, and so looks at those that there are.
+                _ = concurrently(2) { thread in
+                    for index in actions.indices {
+                        if thread == 0 { actions[index].withLock { $0 = nil } } else { _ = action() }
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// Watches its own action where it is isolated.

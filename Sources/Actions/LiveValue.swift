@@ -8,6 +8,8 @@
 
 public import Commands
 import CompositeOperations
+internal import Glibc
+import Synchronization
 
 /// What follows live values, and is told at once.
 protocol Dependent: AnyObject, Sendable {
@@ -50,7 +52,7 @@ public final class LiveValue<Value: Sendable>: Sendable {
 
     /// Changes it in one step.
     ///
-    /// - Parameter change: runs under the lock of this value: it must not use it.
+    /// - Parameter change: runs under the lock of this value: to use that in it stops the process.
     /// - Returns: what `change` returns.
     /// - Throws: what `change` throws; the value is what it was, and nobody is told.
     /// - Precondition: it is no derived value: that stops the process.
@@ -146,6 +148,8 @@ private final class Cell<Value: Sendable>: Source {
     }
 
     private let state: Guarded<State>
+    /// The thread that runs the closure of ``modify(_:)``; 0: none does.
+    private let changing = Atomic<UInt>(0)
 
     init(_ value: Value) { state = Guarded(State(value: value)) }
 
@@ -157,13 +161,29 @@ private final class Cell<Value: Sendable>: Source {
         }
     }
 
-    var value: Value { state.withLock { $0.value } }
+    /// Stops a thread that would wait for itself.
+    private func check() {
+        demand(
+            changing.load(ordering: .relaxed) != pthread_self(),
+            "LiveValue.modify: its closure uses the value that it changes")
+    }
+
+    var value: Value {
+        check()
+        return state.withLock { $0.value }
+    }
 
     func modify<R>(_ change: (inout Value) throws -> R) rethrows -> R {
+        check()
+        var discarded: Value?
+        defer { withExtendedLifetime(discarded) {} }  // under no lock
         let (answer, before, observers, dependents) = try state.withLock { state in
             let before = state.value  // released later: a value may be an object with a user's `deinit`
             let answer: R
+            changing.store(pthread_self(), ordering: .relaxed)
+            defer { changing.store(0, ordering: .relaxed) }
             do { answer = try change(&state.value) } catch {
+                discarded = state.value
                 state.value = before
                 throw error
             }
@@ -178,6 +198,7 @@ private final class Cell<Value: Sendable>: Source {
     }
 
     func observe(_ observer: Observer<Value>) -> @Sendable () -> Void {
+        check()
         state.withLock { state in
             state.observers.append(observer)
             let value = state.value

@@ -91,6 +91,33 @@ import Testing
         await #expect(processExitsWith: .failure) { LiveValue(1).map { $0 }.set(2) }
     }
 
+    @Test(arguments: ["value", "set", "observe"])
+    func `a change that uses the value it changes stops the process`(
+        use: String
+    ) async {
+        await #expect(processExitsWith: .failure) { [use] in
+            let value = LiveValue(1)
+            value.modify { _ in
+                switch use {
+                case "value": _ = value.value
+                case "set": value.set(2)
+                default: _ = value.observe { _ in }
+                }
+            }
+        }
+    }
+
+    @Test func `what a change leaves behind when it throws is released under no lock`() {
+        let value = LiveValue<Leaver?>(nil)
+        #expect(throws: TestError.self) {
+            try value.modify { current in
+                current = Leaver { _ = value.value }
+                throw TestError()
+            }
+        }
+        #expect(value.value == nil)
+    }
+
     @Test func `valid proposals are taken, coerced ones replaced, invalid ones refused`() {
         let volume = ValidatedValue(5) { proposed, current in
             if proposed < 0 { return .invalid("below 0, and it is \(current)") }
@@ -185,4 +212,11 @@ import Testing
         valid.propose(1)
         #expect(action.snapshot.isEnabled)
     }
+}
+
+/// Calls a closure when it goes.
+private final class Leaver: Sendable {
+    private let leave: @Sendable () -> Void
+    init(_ leave: @escaping @Sendable () -> Void) { self.leave = leave }
+    deinit { leave() }
 }

@@ -68,7 +68,7 @@ final class Mailbox: Sendable {
     private func drain(_ flipsBefore: Int) {
         while let item = state.withLock({ $0.next() }) {
             item()
-            guard let flips, flips.count - flipsBefore >= Flips.many else { continue }
+            guard let flips, flips.areMany(since: flipsBefore) else { continue }
             // They cause each other, perhaps for ever: others may have this thread after each round.
             flips.report()
             return goOnLater(flipsBefore)

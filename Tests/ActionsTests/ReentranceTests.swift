@@ -118,6 +118,12 @@ import Testing
     }
 
     @Test func `R10: a loop that never settles is reported once, and lets go of the caller`() async {
+        await restless(changesBefore: 0)
+        // The count begins with the loop, and again with an execution.
+        await restless(changesBefore: 4_000)
+    }
+
+    private func restless(changesBefore: Int) async {
         let reports = Log()
         let flag = LiveValue(false)
         let action = Action<Void, Void>("restless", when: Precondition(flag), inline: { _, _ in })
@@ -125,6 +131,7 @@ import Testing
             if diagnostic.message.contains("restless") { reports.add(diagnostic.message) }
         }
         defer { COQueues.onDiagnostic(nil) }
+        for change in 0..<changesBefore { flag.set(change % 2 == 0) }
         let rounds = Locked(0)
         await withCheckedContinuation { continuation in
             let left = Locked<CheckedContinuation<Void, Never>?>(continuation)
@@ -132,7 +139,8 @@ import Testing
                 let round = rounds.withLock {
                     $0 += 1; return $0
                 }
-                if round >= 5_000 {
+                if round == 2 { action.trigger(()) }
+                if round >= 4_000 {
                     return left.withLock {
                         $0?.resume(); $0 = nil
                     }

@@ -44,6 +44,8 @@ public struct BindingOptions: Sendable {
     private struct WeakBinding {
         weak var binding: ActionBinding?
         /// Says which it is, also while that is on its way to the main actor to be deinitialized.
+        /// A number, no reference or `ObjectIdentifier`: an optional struct of a weak reference and one of those is laid out
+        /// wrongly by Swift 6.3.1, and reading it is a segmentation fault.
         let number: Int
     }
 

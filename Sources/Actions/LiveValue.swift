@@ -82,7 +82,8 @@ public final class LiveValue<Value: Sendable>: Sendable {
         }
     }
 
-    /// The current value, then its changes; ends with this value. All elements are kept until they are read.
+    /// The current value, then its changes; ends with this value, or, when this one is derived, with that which it is derived
+    /// from. All elements are kept until they are read.
     public var values: AsyncStream<Value> {
         AsyncStream { continuation in
             // The stream holds the observer, and not this value.

@@ -215,13 +215,21 @@ import Testing
     }
 
     @Test func `an execution whose control is unbound while it is told of it is cancelled, too`() async {
-        let action = Action<Int, Bool>("work", when: .always, work: { _, _, context in context.isCancelled })
+        let works = Works()
+        let action = Action<Int, Bool>(
+            "work", when: .always,
+            work: { input, _, context in
+                _ = try await works.run(input)
+                return context.isCancelled
+            })
         var events = action.events.makeAsyncIterator()
         let control = Quitter()
         var options = BindingOptions()
         options.cancelsOnUnbind = true
         control.binding = action.facade.bind(to: control, options: options)
         control.onTrigger?(1)
+        await works.begun(1)
+        works.end(1, .success(1))
         while let event = await events.next() {
             guard case .value(_, let isCancelled) = event else { continue }
             #expect(isCancelled)

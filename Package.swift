@@ -23,6 +23,9 @@ let package = Package(
         .library(name: "CompositeOperations", targets: ["CompositeOperations"]),
         .library(name: "CompositeOperationsFoundation", targets: ["CompositeOperationsFoundation"]),
         .library(name: "Transactions", targets: ["Transactions"]),
+        .library(name: "Commands", targets: ["Commands"]),
+        .library(name: "Actions", targets: ["Actions"]),
+        .library(name: "ActionTesting", targets: ["ActionTesting"]),
         .library(name: "PropertyTesting", targets: ["PropertyTesting"]),
         .library(name: "PropertyTestingSupport", targets: ["PropertyTestingSupport"]),
         .executable(name: "benchmarks", targets: ["benchmarks"]),
@@ -57,6 +60,13 @@ let package = Package(
             name: "CompositeOperationsFoundation", dependencies: ["CompositeOperations"],
             swiftSettings: settings
         ),
+        .target(name: "Commands", dependencies: ["CompositeOperations"], swiftSettings: settings),
+        .target(
+            name: "Actions", dependencies: ["Commands", "CompositeOperations", "Scheduling"],
+            exclude: ["DESIGN.md"], swiftSettings: settings
+        ),
+        // For the tests of those who use actions.
+        .target(name: "ActionTesting", dependencies: ["Actions", "CompositeOperations"], swiftSettings: settings),
 
         .target(name: "Transactions", exclude: ["DESIGN.md"], swiftSettings: settings),
 
@@ -111,6 +121,14 @@ let package = Package(
         .testTarget(
             name: "TransactionsCompatibilityTests", dependencies: ["Transactions"],
             swiftSettings: [.swiftLanguageMode(.v5)]
+        ),
+        .testTarget(
+            name: "ActionsTests",
+            dependencies: [
+                "ActionTesting", "Actions", "Commands", "CompositeOperations", "PropertyTesting", "PropertyTestingSupport",
+                "Scheduling",
+            ],
+            swiftSettings: settings
         ),
         .testTarget(
             name: "SchedulingTests",

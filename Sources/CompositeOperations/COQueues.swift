@@ -112,7 +112,7 @@ public enum COQueues {
     }
 
     /// Has `body` run on a target; on the built-in scheduler without one, or when the target gives it up.
-    static func run(on target: (any ExecutionTarget)?, _ body: @escaping @Sendable () -> Void) {
+    package static func run(on target: (any ExecutionTarget)?, _ body: @escaping @Sendable () -> Void) {
         guard let target else { return runOnShared(body) }
         target.submit(Work(body, abandoned: { runOnShared(body) }))
     }
@@ -156,18 +156,23 @@ public enum COQueues {
         isListening.store(sink != nil, ordering: .relaxed)
     }
 
+    /// Tells of something that concerns no operation.
+    package static func tell(_ message: String) {
+        tell(Diagnostic(operation: nil, attempt: 0, state: nil, message: message))
+    }
+
     static func tell(_ diagnostic: Diagnostic) { sink.withLock { $0 }?(diagnostic) }
 }
 
 /// A value under a ``WordLock``. No code of a user runs under it.
-final class Guarded<Value>: @unchecked Sendable {
+package final class Guarded<Value>: @unchecked Sendable {
     // Unchecked: `value` is used under `lock` alone.
     private let lock = WordLock()
     private var value: Value
 
-    init(_ value: Value) { self.value = value }
+    package init(_ value: Value) { self.value = value }
 
-    func withLock<Answer>(_ body: (inout Value) throws -> Answer) rethrows -> Answer {
+    package func withLock<Answer>(_ body: (inout Value) throws -> Answer) rethrows -> Answer {
         let key = UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
         lock.lock(key)
         defer { lock.unlock(key) }

@@ -52,6 +52,10 @@ package enum MainQueue {
         return Access(readable: readable, serve: serve, wakeUp: wakeUp)
     }()
 
+    /// Whether the calling code is the main actor's, or could be: it is on the main thread, or inside an item of the main
+    /// queue, which others run once the main thread has gone.
+    package static var isCurrent: Bool { isMainThread || DispatchQueue.main.isCurrent }
+
     /// The main thread is the first one of the process, and has its number.
     private static var isMainThread: Bool { threadNumber?() == getpid() }
 

@@ -212,7 +212,7 @@ public struct COOperationResolver: Sendable {
     }
 
     /// The pause after an attempt.
-    func pause(after attempt: Int) -> Duration {
+    package func pause(after attempt: Int) -> Duration {
         switch backoff {
         case .none: return .zero
         case .constant(let pause): return max(pause, .zero)

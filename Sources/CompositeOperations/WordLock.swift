@@ -18,12 +18,14 @@ internal import Glibc
 internal import Synchronization
 
 /// A lock that is not recursive. No code of a user runs under it.
-struct WordLock: ~Copyable, Sendable {
+package struct WordLock: ~Copyable, Sendable {
     private let word = Atomic<UInt8>(0)
+
+    package init() {}
 
     /// - Parameter key: the same for each call on this lock, and no other lock's.
     @inline(__always)
-    func lock(_ key: UnsafeRawPointer) {
+    package func lock(_ key: UnsafeRawPointer) {
         if !word.compareExchange(
             expected: 0, desired: 1, successOrdering: .acquiring, failureOrdering: .relaxed
         ).exchanged {
@@ -32,7 +34,7 @@ struct WordLock: ~Copyable, Sendable {
     }
 
     @inline(__always)
-    func unlock(_ key: UnsafeRawPointer) {
+    package func unlock(_ key: UnsafeRawPointer) {
         if word.exchange(0, ordering: .releasing) == 2 { Self.wakeOne(key) }
     }
 

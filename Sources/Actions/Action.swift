@@ -27,7 +27,7 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
     ///   - executor: where work begins that is not isolated.
     ///   - describe: the text of a failure that a view may show.
     ///   - work: called once for each execution, on the executor or where it is isolated, with the value that passed the
-    ///     test. What it throws fails the execution; `CancellationError` cancels it.
+    ///     test. What it throws fails the execution; `CancellationError` cancels it. Its task inherits nothing.
     /// - Precondition: limits and policy fit: anything else stops the process with a sentence.
     public convenience init<Value>(
         _ name: String = "", when precondition: Precondition<Value>, policy: ActionPolicy = .reject,

@@ -116,8 +116,9 @@ final class TypedCore<Input: Sendable, Output: Sendable>: InputCore<Input>, Exec
         switch work {
         case .inline(let work): end(execution, Result { try work(pending.input) })
         case .task(let work):
+            // Detached: who delivers is somebody else, as a rule, and what its task knows is not for this one.
             execution.begin(
-                Task(executorPreference: executor) {
+                Task.detached(executorPreference: executor) {
                     let result: Result<Output, any Error>
                     do {
                         let context = ExecutionContext(execution: execution, core: self)

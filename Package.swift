@@ -22,7 +22,10 @@ let package = Package(
         .library(name: "Scheduling", targets: ["Scheduling"]),
         .library(name: "CompositeOperations", targets: ["CompositeOperations"]),
         .library(name: "CompositeOperationsFoundation", targets: ["CompositeOperationsFoundation"]),
+        .library(name: "Transactions", targets: ["Transactions"]),
         .library(name: "Commands", targets: ["Commands"]),
+        .library(name: "Actions", targets: ["Actions"]),
+        .library(name: "ActionTesting", targets: ["ActionTesting"]),
         .library(name: "PropertyTesting", targets: ["PropertyTesting"]),
         .library(name: "PropertyTestingSupport", targets: ["PropertyTestingSupport"]),
         .executable(name: "benchmarks", targets: ["benchmarks"]),
@@ -61,6 +64,14 @@ let package = Package(
             name: "Commands", dependencies: ["CompositeOperations", "Scheduling"], exclude: ["DESIGN.md"],
             swiftSettings: settings
         ),
+        .target(
+            name: "Actions", dependencies: ["Commands", "CompositeOperations", "Scheduling"],
+            exclude: ["DESIGN.md"], swiftSettings: settings
+        ),
+        // For the tests of those who use actions.
+        .target(name: "ActionTesting", dependencies: ["Actions", "CompositeOperations"], swiftSettings: settings),
+
+        .target(name: "Transactions", exclude: ["DESIGN.md"], swiftSettings: settings),
 
         // Only the launcher: what it launches is the package in Benchmarks, with dependencies of its own, so that who depends
         // on this package fetches nothing else.
@@ -108,6 +119,24 @@ let package = Package(
             name: "CommandsTests",
             dependencies: [
                 "Commands", "CompositeOperations", "PropertyTesting", "PropertyTestingSupport", "Scheduling",
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "TransactionsTests",
+            dependencies: ["PropertyTesting", "PropertyTestingSupport", "Transactions"],
+            swiftSettings: settings
+        ),
+        // As programs are that were written for the first version of its interface.
+        .testTarget(
+            name: "TransactionsCompatibilityTests", dependencies: ["Transactions"],
+            swiftSettings: [.swiftLanguageMode(.v5)]
+        ),
+        .testTarget(
+            name: "ActionsTests",
+            dependencies: [
+                "ActionTesting", "Actions", "Commands", "CompositeOperations", "PropertyTesting", "PropertyTestingSupport",
+                "Scheduling",
             ],
             swiftSettings: settings
         ),

@@ -21,7 +21,7 @@ readme_block() {
 
 # write_example <folder> <the dependency, as a manifest writes it>
 write_example() {
-    mkdir -p "$1/Sources/example" "$1/Sources/readme" "$1/Sources/operations"
+    mkdir -p "$1/Sources/example" "$1/Sources/readme" "$1/Sources/operations" "$1/Sources/actions"
     cat >"$1/Package.swift" <<END
 // swift-tools-version: 6.2
 import PackageDescription
@@ -42,12 +42,17 @@ let package = Package(
             name: "operations",
             dependencies: [.product(name: "CompositeOperations", package: "CompositeOperations")]
         ),
+        .executableTarget(
+            name: "actions",
+            dependencies: [.product(name: "Actions", package: "CompositeOperations")]
+        ),
     ],
     swiftLanguageModes: [.v6]
 )
 END
     readme_block Scheduling >"$1/Sources/readme/main.swift"
     readme_block CompositeOperations >"$1/Sources/operations/main.swift"
+    readme_block Actions >"$1/Sources/actions/main.swift"
     cat >"$1/Sources/example/Example.swift" <<'END'
 import Scheduling
 import Synchronization
@@ -105,7 +110,7 @@ run_example() {
     shift
     swift build --package-path "$folder" "${own[@]}" "$@" ||
         fail "a package that depends on this one does not build."
-    for program in example readme operations; do
+    for program in example readme operations actions; do
         timeout --kill-after=5 "$limit" \
             swift run --package-path "$folder" --skip-build "${own[@]}" "$@" "$program" >>"$folder/output" ||
             fail "the program '$program' failed, or did not end within $limit s."
@@ -117,6 +122,8 @@ actor on a lane: 100
 510555
 70300
 3
+false
+5
 END
 }
 
@@ -166,7 +173,7 @@ for manifest in "$published"/Examples/*/Package.swift; do
         programs=$((programs + 1))
     done
 done
-[[ $programs -ge 8 ]] || fail "the examples have only $programs outputs that were compared."
+[[ $programs -ge 10 ]] || fail "the examples have only $programs outputs that were compared."
 
 # C alone: with the Makefile, and with the command of the README, so that neither goes stale.
 cp -r "$repository/Examples" "$repository/CScheduler" "$temporary/published/"

@@ -11,6 +11,8 @@
 //   I2  after each call, while a slot is free and the queue is not suspended, no ticket in a line is due: those that
 //       were found not to be are asleep, and the change that makes them due calls `reconcile`.
 //   I3  a ticket is in a line, or asleep, exactly while its operation waits for its turn.
+//   I4  who is taken out while it waits is ended in the same step, under both locks: so nothing that happens to it
+//       brings it back, and what a limit lets in has room at once.
 
 internal import Synchronization
 
@@ -102,8 +104,6 @@ public final class COOperationQueue: ExecutionTarget {
         var number: UInt64 = 0
         /// A child: goes first, and is not counted as pending.
         var isChild = false
-        /// Displaced, or one too many: it will be cancelled, and does not come back before that.
-        var isGivenUp = false
         // The list of all that are not outside.
         var next: Ticket?
         unowned(unsafe) var previous: Ticket?
@@ -114,7 +114,6 @@ public final class COOperationQueue: ExecutionTarget {
     private struct State {
         var runningLimit: Int?
         var pendingLimit: Int?
-        var isSuspended = false
         var lastNumber: UInt64 = 0
         var running = 0
         var pending = 0
@@ -159,14 +158,18 @@ public final class COOperationQueue: ExecutionTarget {
             if ticket.isChild { children.insert(ticket) } else { line.insert(ticket) }
         }
 
-        func tickets(where isWanted: (Ticket) -> Bool) -> [AnyOperation] {
-            var found: [AnyOperation] = []
+        func tickets(where isWanted: (Ticket) -> Bool) -> [Ticket] {
+            var found: [Ticket] = []
             var ticket = first
             while let one = ticket {
-                if isWanted(one), let operation = one.operation { found.append(operation) }
+                if isWanted(one) { found.append(one) }
                 ticket = one.next
             }
             return found
+        }
+
+        func operations(where isWanted: (Ticket) -> Bool) -> [AnyOperation] {
+            tickets(where: isWanted).compactMap(\.operation)
         }
     }
 
@@ -233,38 +236,45 @@ public final class COOperationQueue: ExecutionTarget {
     }
 
     /// What is to be done when the lock has been let go.
-    private struct Verdict {
+    private struct Verdict: ~Copyable {
         var turns: [AnyOperation] = []
-        var displaced: [AnyOperation] = []
-        var refused: AnyOperation?
+        /// Of the ends of those that were taken out.
+        var effects = Effects()
         var idlers: [CheckedContinuation<Void, Never>] = []
 
-        func carryOut() {
+        consuming func carryOut() {
             for operation in turns { operation.sendTurn() }
-            for operation in displaced { operation.cancel(CancelReason(.displaced)) }
-            refused?.cancel(CancelReason(.queueFull))
+            effects.perform()
             for idler in idlers { idler.resume() }
         }
     }
 
     /// Looks at an operation of the queue again. Under no lock.
     func reconcile(_ operation: AnyOperation) {
-        let verdict = state.withLock { state -> Verdict in
-            var verdict = Verdict()
-            guard let (need, ticket) = operation.need(keepsSlot: slots == .holdWhileSuspended) else {
-                return verdict
-            }
-            if ticket.isGivenUp || (need == .over && ticket.place == .outside) { return verdict }
-            ticket.operation = operation
-            adapt(ticket, to: need, &state, &verdict)
+        change { state, verdict in look(at: operation, &state, &verdict) }
+    }
+
+    /// Changes something, fills the free slots, and does what follows. Under no lock.
+    private func change<Answer>(_ body: (inout State, inout Verdict) -> Answer) -> Answer {
+        var verdict = Verdict()
+        let answer = state.withLock { state in
+            let answer = body(&state, &verdict)
             pump(&state, &verdict)
             if state.count == 0 {
                 verdict.idlers = state.idlers
                 state.idlers = []
             }
-            return verdict
+            return answer
         }
         verdict.carryOut()
+        return answer
+    }
+
+    private func look(at operation: AnyOperation, _ state: inout State, _ verdict: inout Verdict) {
+        guard let (need, ticket) = operation.need(keepsSlot: slots == .holdWhileSuspended) else { return }
+        if need == .over, ticket.place == .outside { return }
+        ticket.operation = operation
+        adapt(ticket, to: need, &state, &verdict)
     }
 
     private func adapt(_ ticket: Ticket, to need: Need, _ state: inout State, _ verdict: inout Verdict) {
@@ -299,18 +309,25 @@ public final class COOperationQueue: ExecutionTarget {
             return
         }
         pump(&state, &verdict)
-        while state.pending > limit {
-            if order == .aggressiveLIFO, let oldest = oldestPending(state) {
-                if let operation = oldest.operation { verdict.displaced.append(operation) }
-                oldest.isGivenUp = true
-                state.move(oldest, to: .outside)
-            } else {
-                verdict.refused = newcomer.operation
-                newcomer.isGivenUp = true
-                state.move(newcomer, to: .outside)
-                return
+        if order == .aggressiveLIFO {
+            while state.pending > limit, let oldest = oldestPending(state) {
+                _ = takeOut(oldest, .displaced, &state, &verdict)
             }
+        } else if state.pending > limit, newcomer.waits {
+            // One that need not wait may find too many that do: the limit was lowered.
+            _ = takeOut(newcomer, .queueFull, &state, &verdict)
         }
+    }
+
+    /// Ends one that waits (I4).
+    ///
+    /// - Returns: false: it had ended already.
+    private func takeOut(
+        _ ticket: Ticket, _ reason: CancelReason.Kind, _ state: inout State, _ verdict: inout Verdict
+    ) -> Bool {
+        let operation = ticket.operation
+        state.move(ticket, to: .outside)
+        return operation?.endUnbegun(CancelReason(reason), &verdict.effects) ?? false
     }
 
     private func oldestPending(_ state: State) -> Ticket? {
@@ -321,7 +338,6 @@ public final class COOperationQueue: ExecutionTarget {
 
     /// Fills the free slots (I2).
     private func pump(_ state: inout State, _ verdict: inout Verdict) {
-        guard !state.isSuspended else { return }
         while state.hasFreeSlot {
             let next =
                 state.children.takeOldest()
@@ -343,7 +359,7 @@ public final class COOperationQueue: ExecutionTarget {
         get { state.withLock { $0.runningLimit } }
         set {
             Self.check(newValue, atLeast: 1, "runningLimit")
-            change { $0.runningLimit = newValue }
+            change { state, _ in state.runningLimit = newValue }
         }
     }
 
@@ -352,18 +368,8 @@ public final class COOperationQueue: ExecutionTarget {
         get { state.withLock { $0.pendingLimit } }
         set {
             Self.check(newValue, atLeast: 0, "pendingLimit")
-            change { $0.pendingLimit = newValue }
+            change { state, _ in state.pendingLimit = newValue }
         }
-    }
-
-    private func change(_ body: (inout State) -> Void) {
-        let verdict = state.withLock { state in
-            var verdict = Verdict()
-            body(&state)
-            pump(&state, &verdict)
-            return verdict
-        }
-        verdict.carryOut()
     }
 
     /// Adds an operation that is ready, and starts it.
@@ -375,28 +381,23 @@ public final class COOperationQueue: ExecutionTarget {
     public func add(_ operation: AnyOperation) -> Bool {
         let hasRoom = state.withLock { state in
             guard order != .aggressiveLIFO, let limit = state.pendingLimit else { return true }
-            return state.pending < limit || (state.hasFreeSlot && !state.isSuspended)
+            return state.pending < limit || (state.hasFreeSlot && !isSuspended)
         }
         return hasRoom && operation.start(in: self)
     }
 
     /// Lets no operation start that waits in it; operations that run go on, and its target is not touched.
-    public func suspend() {
-        state.withLock { state in
-            state.isSuspended = true
-            suspended.store(true, ordering: .sequentiallyConsistent)
-        }
-    }
+    public func suspend() { state.withLock { _ in suspended.store(true, ordering: .sequentiallyConsistent) } }
 
-    /// Starts all that fit.
+    /// Starts all that fit, in its order.
     public func resume() {
-        let waiting = state.withLock { state in
-            state.isSuspended = false
+        change { state, verdict in
             suspended.store(false, ordering: .sequentiallyConsistent)
-            return state.tickets { $0.place == .asleep }
+            // All of them, before the first one takes its turn: who goes first is not who came first.
+            for operation in state.operations(where: { $0.place == .asleep }) {
+                look(at: operation, &state, &verdict)
+            }
         }
-        for operation in waiting { reconcile(operation) }
-        change { _ in }
     }
 
     /// Whether it is suspended.
@@ -406,19 +407,19 @@ public final class COOperationQueue: ExecutionTarget {
     public var operationCount: Int { state.withLock { $0.count } }
 
     /// Those that wait for their turn, the oldest first.
-    public var pendingOperations: [AnyOperation] { state.withLock { $0.tickets { $0.waits } } }
+    public var pendingOperations: [AnyOperation] { state.withLock { $0.operations { $0.waits } } }
 
     /// Those that hold a slot.
-    public var runningOperations: [AnyOperation] { state.withLock { $0.tickets { $0.place == .running } } }
+    public var runningOperations: [AnyOperation] { state.withLock { $0.operations { $0.place == .running } } }
 
     /// Composites whose children are under way.
     public var waitingComposites: [AnyOperation] {
-        state.withLock { $0.tickets { $0.place == .aside && $0.operation?.composition != nil } }
+        state.withLock { $0.operations { $0.place == .aside && $0.operation?.composition != nil } }
     }
 
     /// Cancels all that are in it.
     public func cancelAll(_ reason: CancelReason? = nil) {
-        for operation in state.withLock({ $0.tickets { _ in true } }) { operation.cancel(reason) }
+        for operation in state.withLock({ $0.operations { _ in true } }) { operation.cancel(reason) }
     }
 
     /// Cancels all that wait for their turn, children not counted: ``CancelReason/Kind/removed``.
@@ -426,11 +427,10 @@ public final class COOperationQueue: ExecutionTarget {
     /// - Returns: how many these were.
     @discardableResult
     public func removeAllPending() -> Int {
-        let pending = state.withLock { state in
-            let pending = state.tickets { $0.waits && !$0.isChild }
-            return pending
+        change { state, verdict in
+            state.tickets { $0.waits && !$0.isChild }
+                .count(where: { takeOut($0, .removed, &state, &verdict) })
         }
-        return pending.filter { $0.cancelUnbegun(CancelReason(.removed)) }.count
     }
 
     /// Waits until nothing is in it.
@@ -508,11 +508,8 @@ extension AnyOperation {
         return isItsOwn && start()
     }
 
-    /// Cancels it unless its block has begun.
-    fileprivate final func cancelUnbegun(_ reason: CancelReason) -> Bool {
-        change { effects in
-            guard machine.phase == .queued else { return false }
-            return end(.cancelled, .cancelled(reason), &effects)
-        }
+    /// Cancels it, which waits for its turn. Under the queue's lock.
+    fileprivate final func endUnbegun(_ reason: CancelReason, _ effects: inout Effects) -> Bool {
+        look { end(.cancelled, .cancelled(reason), &effects) }
     }
 }

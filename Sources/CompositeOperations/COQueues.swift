@@ -156,6 +156,11 @@ public enum COQueues {
         isListening.store(sink != nil, ordering: .relaxed)
     }
 
+    /// Tells of something that concerns no operation.
+    package static func tell(_ message: String) {
+        tell(Diagnostic(operation: nil, attempt: 0, state: nil, message: message))
+    }
+
     static func tell(_ diagnostic: Diagnostic) { sink.withLock { $0 }?(diagnostic) }
 }
 

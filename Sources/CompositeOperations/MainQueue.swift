@@ -52,6 +52,10 @@ package enum MainQueue {
         return Access(readable: readable, serve: serve, wakeUp: wakeUp)
     }()
 
+    /// Whether the calling code is the main actor's, or could be: it is on the main thread, or inside an item of the main
+    /// queue, which others run once the main thread has gone.
+    package static var isCurrent: Bool { isMainThread || DispatchQueue.main.isCurrent }
+
     /// The main thread is the first one of the process, and has its number.
     private static var isMainThread: Bool { threadNumber?() == getpid() }
 
@@ -109,10 +113,9 @@ package enum MainQueue {
         if count <= 0 { return true }  // interrupted, or over: the next call tells
         if descriptors[1].revents != 0 { drain(access.wakeUp) }
         if descriptors[0].revents != 0 {
-            // First, so that what comes while items run makes it readable again.
+            // First, so that what comes while items run makes it readable again; what an item's own run loop empties it
+            // of, libdispatch announces once more at the end.
             drain(access.readable)
-            access.serve(nil)
-            // An item that ran a run loop has emptied the descriptor for what came after it.
             access.serve(nil)
         }
         return true

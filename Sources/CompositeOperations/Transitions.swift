@@ -39,7 +39,17 @@ final class TransitionBuffer: Sendable {
         var waiting: [Transition] = []
         var first = 0
         var isOver = false
-        var reader: CheckedContinuation<Void, Never>?
+        var reader: CheckedContinuation<Transition?, Never>?
+
+        mutating func take() -> Transition? {
+            guard first < waiting.count else {
+                waiting = []
+                first = 0
+                return nil
+            }
+            defer { first += 1 }
+            return waiting[first]
+        }
     }
 
     private let state = Guarded(State())
@@ -52,47 +62,30 @@ final class TransitionBuffer: Sendable {
     }
 
     /// Lets the reader go on, if there is something for it.
-    func flush() {
-        let reader = state.withLock { state -> CheckedContinuation<Void, Never>? in
-            guard state.first < state.waiting.count || state.isOver else { return nil }
-            defer { state.reader = nil }
-            return state.reader
-        }
-        reader?.resume()
-    }
+    func flush() { answer { state in state.first < state.waiting.count || state.isOver } }
 
     func next() async -> Transition? {
-        while true {
-            let (transition, isOver) = state.withLock { state -> (Transition?, Bool) in
-                guard state.first < state.waiting.count else {
-                    state.waiting = []
-                    state.first = 0
-                    return (nil, state.isOver)
-                }
-                defer { state.first += 1 }
-                return (state.waiting[state.first], false)
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                state.withLock { $0.reader = continuation }
+                // It may have come before the reader did: the transition, or the cancel.
+                answer { state in state.first < state.waiting.count || state.isOver || Task.isCancelled }
             }
-            if let transition { return transition }
-            if isOver || Task.isCancelled { return nil }
-            await withTaskCancellationHandler {
-                await withCheckedContinuation { continuation in
-                    let isReady = state.withLock { state in
-                        if state.first < state.waiting.count || state.isOver || Task.isCancelled {
-                            return true
-                        }
-                        state.reader = continuation
-                        return false
-                    }
-                    if isReady { continuation.resume() }
-                }
-            } onCancel: {
-                let reader = state.withLock { state in
-                    defer { state.reader = nil }
-                    return state.reader
-                }
-                reader?.resume()
-            }
+        } onCancel: {
+            answer { _ in true }
         }
+    }
+
+    /// Gives the reader the next transition, or nil, if there is a reader, and `isDue` says so.
+    private func answer(if isDue: (State) -> Bool) {
+        let (reader, transition) = state.withLock { state in
+            guard let reader = state.reader, isDue(state) else {
+                return (CheckedContinuation<Transition?, Never>?.none, Transition?.none)
+            }
+            state.reader = nil
+            return (reader, state.take())
+        }
+        reader?.resume(returning: transition)
     }
 }
 

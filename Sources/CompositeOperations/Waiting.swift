@@ -157,17 +157,16 @@ extension AnyOperation {
     /// Blocks the calling thread until the outcome is there, or the time is over.
     @available(*, noasync)
     final func waitForEnd(timeout: Duration?) -> Bool {
-        if isEnded { return true }
-        let waiter = Waiter()
         let deadline = timeout.map { ContinuousClock.now + $0 }
-        let isOver = look {
-            if machine.isTerminal { return true }
+        let waiter = look { () -> Waiter? in
+            if machine.isTerminal { return nil }
+            let waiter = Waiter()
             let extras = ensureExtras()
             extras.isObserved = true
             extras.waiters.append(waiter)
-            return false
+            return waiter
         }
-        if isOver || waiter.serve(until: deadline, for: self) { return true }
+        guard let waiter, !waiter.serve(until: deadline, for: self) else { return true }
         look { extras?.waiters.removeAll { $0 === waiter } }
         return isEnded
     }

@@ -47,6 +47,22 @@ private final class TellingTarget: ExecutionTarget {
     }
 }
 
+/// Runs blocks and tasks when a test says so; does something when it is given a task.
+private final class TaskTarget: ExecutionTarget, TaskExecutor {
+    private let turns = HoldingTarget()
+    private let tasks = SteppedExecutor()
+    private let hook: @Sendable () -> Void
+    init(whenGivenTask hook: @escaping @Sendable () -> Void) { self.hook = hook }
+    var isCurrent: Bool { false }
+    func submit(_ work: COQueues.Work) { turns.submit(work) }
+    func enqueue(_ job: consuming ExecutorJob) {
+        tasks.enqueue(job)
+        hook()
+    }
+    func runTurns() { turns.letGo() }
+    func runTasks() { tasks.step() }
+}
+
 private struct WeakChild {
     weak var child: AnyObject?
     init(_ child: AnyObject) { self.child = child }
@@ -107,29 +123,31 @@ private final class StubbornClock: Clock, Sendable {
     }
 
     @Test func `children that finish by hand just as they are added are refused, or counted`() async {
-        let (scopes, tokens) = (Mail<TransactionScope>(), Mail<COOperation<Void>.Attempt>())
-        let group = transactionalOperation { group in
-            group.operation { tokens.send($0) }
-            scopes.send(group)
-        }
-        let (scope, token) = (await scopes.next(), await tokens.next())
-        let all = (0..<scaled(20_000)).map { _ in COOperation<Void>() }
-        let arrived = Count()
-        _ = await race(2) { thread in
-            for (index, child) in all.enumerated() {
-                arrived.add()
-                while arrived.value < 2 * (index + 1) { sched_yield() }
-                if thread == 0 {
-                    _ = try? scope.add(child)
-                } else {
-                    for _ in 0..<index % 100 { _ = arrived.value }  // now nearer to it, now farther
-                    child.finish()
+        for _ in 0..<5 {
+            let (scopes, tokens) = (Mail<TransactionScope>(), Mail<COOperation<Void>.Attempt>())
+            let group = transactionalOperation { group in
+                group.operation { tokens.send($0) }
+                scopes.send(group)
+            }
+            let (scope, token) = (await scopes.next(), await tokens.next())
+            let all = (0..<scaled(20_000)).map { _ in COOperation<Void>() }
+            let arrived = Count()
+            _ = await race(2) { thread in
+                for (index, child) in all.enumerated() {
+                    arrived.add()
+                    while arrived.value < 2 * (index + 1) { sched_yield() }
+                    if thread == 0 {
+                        _ = try? scope.add(child)
+                    } else {
+                        for _ in 0..<index % 100 { _ = arrived.value }  // now nearer to it, now farther
+                        child.finish()
+                    }
                 }
             }
+            token.finish()
+            #expect(await group.outcome.isFinished)
+            #expect(all.allSatisfy { $0.isEnded })
         }
-        token.finish()
-        #expect(await group.outcome.isFinished)
-        #expect(all.allSatisfy { $0.isEnded })
     }
 
     // MARK: Decisions
@@ -597,6 +615,18 @@ private final class StubbornClock: Clock, Sendable {
         for one in all { #expect(await one.outcome.isFinished) }
     }
 
+    @Test func `who waits for one more is still waited for, when others have ended`() async {
+        let (first, second) = (COOperation<Void> { $0.finish() }, COOperation<Void> { $0.finish() })
+        let last = COOperation<Void> { $0.finish() }
+        #expect(last.addDependency(first) && last.addDependency(second))
+        #expect(last.start() && first.start())
+        #expect(await first.outcome.isFinished)
+        #expect(!second.addDependency(last), "that would be a cycle")
+        #expect(last.state == .queued)
+        #expect(second.start())
+        #expect(await last.outcome.isFinished)
+    }
+
     @Test func `a child does not wait for what it is a part of`() async {
         let last = Locked<COOperation<Void>?>(nil)
         let tokens = Mail<COOperation<Void>.Attempt>()
@@ -705,6 +735,20 @@ private final class StubbornClock: Clock, Sendable {
         await cancelled.next()
         #expect(await task.outcome.isFinished)
         #expect(runs.value == 2)
+    }
+
+    @Test func `a task that is made as its attempt ends is cancelled before it begins`() async {
+        let made = Locked<COOperation<Void>?>(nil)
+        let isCancelled = Log<Bool>()
+        let target = TaskTarget { made.withLock { $0 }?.cancel() }
+        let one = operation(on: target) { () async -> Void in isCancelled.add(Task.isCancelled) }
+        made.withLock { $0 = one }
+        target.runTurns()
+        #expect(one.isCancelled && !one.isEnded)
+        target.runTasks()
+        #expect(isCancelled.entries == [true])
+        #expect(await one.outcome.reason?.kind == .requested)
+        made.withLock { $0 = nil }
     }
 
     @Test func `the time of a composite stops with its end`() async {

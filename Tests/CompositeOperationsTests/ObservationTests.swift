@@ -225,6 +225,33 @@ private func check(_ seen: [Transition], of operation: AnyOperation) {
         try await one.value
     }
 
+    @Test func `whoever reads transitions in a task that is cancelled reads no further, asleep or not`() async
+    {
+        let one = COOperation<Void>()
+        let executor = SteppedExecutor()
+        let ends = Count()
+        let isCancelledBefore = Task(executorPreference: executor) {
+            var transitions = one.transitions.makeAsyncIterator()
+            #expect(await transitions.next()?.to == .ready)
+            withUnsafeCurrentTask { $0?.cancel() }
+            if await transitions.next() == nil { ends.add() }
+        }
+        let isCancelledAsleep = Task(executorPreference: executor) {
+            var transitions = one.transitions.makeAsyncIterator()
+            #expect(await transitions.next()?.to == .ready)
+            if await transitions.next() == nil { ends.add() }
+        }
+        executor.step()
+        #expect(ends.value == 1)
+        isCancelledAsleep.cancel()
+        executor.step()
+        #expect(ends.value == 2)
+        one.cancel()
+        executor.step()
+        await isCancelledBefore.value
+        await isCancelledAsleep.value
+    }
+
     @Test func `predicates agree with the state, before and after each step`() async throws {
         let one = COOperation<Void>()
         func expect(

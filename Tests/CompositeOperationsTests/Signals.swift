@@ -131,3 +131,20 @@ func withSmallTarget(_ body: (SmallTarget) async throws -> Void) async rethrows 
     defer { target.stop() }
     try await COQueues.withDefaultQueue(target) { try await body(target) }
 }
+
+/// Runs the jobs of tasks when a test says so: up to where they wait.
+final class SteppedExecutor: TaskExecutor {
+    private let jobs = Locked<[UnownedJob]>([])
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        jobs.withLock { $0.append(job) }
+    }
+
+    /// Runs what there is, and what that brings, on the calling thread.
+    func step() {
+        while let job = jobs.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) {
+            job.runSynchronously(on: asUnownedTaskExecutor())
+        }
+    }
+}

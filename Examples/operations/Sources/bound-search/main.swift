@@ -1,0 +1,51 @@
+// bound-search - one action, a button and a key that trigger it, and a connection that comes and goes.
+//
+// The controls are never told when they may be used: they follow the action. Nothing is triggered twice at once, and
+// what arrives at the wrong moment is refused, and not lost in silence.
+
+import Actions
+import Commands
+
+struct NoAnswer: Error {}
+
+let online = LiveValue(false)
+// It answers on the main actor: so not before this file has pressed both controls, and the output is always the same.
+let search = Action<String, Int>("search", when: Precondition(online), describe: { _ in "no answer" }) {
+    @MainActor query, _, _ in
+    guard !query.isEmpty else { throw NoAnswer() }
+    return query.count
+}
+
+let button = FakeControl("button")
+let key = FakeControl("key")
+var options = BindingOptions()
+options.presentsFailures = true
+let bindings = [search.facade.bind(to: button, options: options), search.facade.bind(to: key)]
+
+let hits = search.observeEvents(on: .main) { event in
+    if case .value(_, let count) = event { print("\(count) hits") }
+}
+let refused = search.facade.observeRejections { reason in print("refused: \(reason)") }
+
+online.set(true)
+button.press("swift")
+key.force("actor")
+await idle(search)
+button.press("")
+await idle(search)
+online.set(false)
+key.force("late")
+withExtendedLifetime((bindings, hits, refused)) {}
+
+/// Waits until nothing runs, and the main actor was told all that happened before.
+@MainActor func idle(_ action: Action<String, Int>) async {
+    func wait(for condition: @escaping @Sendable (ActionSnapshot) -> Bool) async {
+        let (snapshots, source) = AsyncStream.makeStream(of: ActionSnapshot.self)
+        let subscription = action.observeSnapshots(on: .main) { source.yield($0) }
+        for await snapshot in snapshots where condition(snapshot) { break }
+        subscription.cancel()
+    }
+    await wait { !$0.isExecuting }
+    // Told of the state now, one comes after all that was told before.
+    await wait { _ in true }
+}

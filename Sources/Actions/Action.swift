@@ -1,0 +1,172 @@
+// Action.swift - the owner's side of an action: what it does, when it may, and what becomes of it.
+
+public import Commands
+public import Scheduling
+
+/// A piece of work together with the condition under which it may run.
+///
+/// Any number of controls, streams and callers start it through one gate. A failed or refused trigger ends nothing.
+/// Usable from any thread.
+///
+/// The action keeps the closure of its work: one that uses the action's owner must capture it weakly.
+///
+/// Source: seed 002; the name is the one that it proposes.
+public final class Action<Input: Sendable, Output: Sendable>: Sendable {
+    let core: TypedCore<Input, Output>
+
+    private init(_ core: TypedCore<Input, Output>) { self.core = core }
+
+    /// Creates an action.
+    ///
+    /// - Parameters:
+    ///   - name: for logs and errors.
+    ///   - precondition: kept as long as the action.
+    ///   - policy: what becomes of a trigger that finds no room.
+    ///   - limit: how many may run at once, 1 to 4095; 1 in a group, and where the policy keeps only the newest.
+    ///   - group: lets only so many of its actions run at once.
+    ///   - executor: where work begins that is not isolated.
+    ///   - describe: the text of a failure that a view may show.
+    ///   - work: called once for each execution, on the executor or where it is isolated, with the value that passed the
+    ///     test. What it throws fails the execution; `CancellationError` cancels it. Its task inherits nothing.
+    /// - Precondition: limits and policy fit: anything else stops the process with a sentence.
+    public convenience init<Value>(
+        _ name: String = "", when precondition: Precondition<Value>, policy: ActionPolicy = .reject,
+        limit: Int = 1, group: ActionGroup? = nil, on executor: any TaskExecutor = Scheduler.shared,
+        describe: @escaping @Sendable (any Error) -> String = plainDescription,
+        work: @escaping @Sendable (Input, Value, ExecutionContext<Output>) async throws -> Output
+    ) {
+        self.init(
+            TypedCore(
+                name, precondition: precondition, policy: policy, limit: limit, group: group,
+                executor: executor, describe: describe
+            ) { value in .task { input, context in try await work(input, value, context) } })
+    }
+
+    /// Creates an action that may always run: see ``init(_:when:policy:limit:group:on:describe:work:)``.
+    public convenience init(
+        _ name: String = "", policy: ActionPolicy = .reject, limit: Int = 1, group: ActionGroup? = nil,
+        on executor: any TaskExecutor = Scheduler.shared,
+        describe: @escaping @Sendable (any Error) -> String = plainDescription,
+        work: @escaping @Sendable (Input) async throws -> Output
+    ) {
+        self.init(
+            TypedCore(
+                name, precondition: .always, policy: policy, limit: limit, group: group, executor: executor,
+                describe: describe
+            ) { _ in .task { input, _ in try await work(input) } })
+    }
+
+    /// Creates an action whose work runs inside the trigger, after what was told before: see
+    /// ``init(_:when:policy:limit:group:on:describe:work:)``.
+    ///
+    /// - Parameter work: triggered from within a notification of this action, it runs after that, in the same loop.
+    public convenience init<Value>(
+        _ name: String = "", when precondition: Precondition<Value>, policy: ActionPolicy = .reject,
+        limit: Int = 1, group: ActionGroup? = nil,
+        describe: @escaping @Sendable (any Error) -> String = plainDescription,
+        inline work: @escaping @Sendable (Input, Value) throws -> Output
+    ) {
+        self.init(
+            TypedCore(
+                name, precondition: precondition, policy: policy, limit: limit, group: group,
+                executor: Scheduler.shared, describe: describe
+            ) { value in .inline { input in try work(input, value) } })
+    }
+
+    /// Names it.
+    public var id: ActionID { core.id }
+
+    // MARK: Triggers
+
+    /// Runs it, and waits for the end. To cancel the calling task cancels the execution; the end is waited for all the same.
+    ///
+    /// - Throws: that it was not let in, what the work threw, or that it was cancelled.
+    public func callAsFunction(_ input: Input) async throws(ActionError) -> Output {
+        let execution = trigger(input)
+        let outcome = await withTaskCancellationHandler {
+            await execution.outcome
+        } onCancel: {
+            execution.cancel()
+        }
+        switch outcome {
+        case .completed(let output): return output
+        case .failed(let error): throw .failed(error)
+        case .cancelled: throw .cancelled
+        case .rejected(let reason): throw .disabled(reason, action: id)
+        }
+    }
+
+    /// Runs it, if it may. Never throws, and never waits.
+    ///
+    /// - Returns: what becomes of it.
+    /// - Complexity: O(1), and what its observers in place take.
+    @discardableResult public func trigger(_ input: Input) -> Execution<Output> { core.trigger(input) }
+
+    /// Triggers with each element, until the sequence ends or the subscription does. Results and errors are observed as
+    /// events.
+    public func triggers<S: AsyncSequence & Sendable>(from inputs: S) -> Subscription
+    where S.Element == Input {
+        let core = core
+        let task = Task {
+            do {
+                for try await input in inputs {
+                    // A sequence may have elements left for who is cancelled.
+                    if Task.isCancelled { return }
+                    _ = core.trigger(input)
+                }
+            } catch {
+                // The sequence has ended; what it threw is nothing that this action did.
+            }
+        }
+        return Subscription { task.cancel() }
+    }
+
+    /// Cancels all that wait, and asks all that run to end.
+    public func cancelAll() { core.cancelAll() }
+
+    /// How many may run at once from now on. To raise it starts what waits; to lower it stops nobody.
+    ///
+    /// - Precondition: 1 to 4095, in no group, and 1 where the policy keeps only the newest: anything else stops the process.
+    public func setLimit(_ limit: Int) { core.setLimit(limit) }
+
+    // MARK: Observing
+
+    /// The state now: all of it of one moment. Takes no lock.
+    public var snapshot: ActionSnapshot { core.snapshot }
+
+    /// Calls `body` with the snapshot now, and then with each later one, in order.
+    public func observeSnapshots(
+        on delivery: Delivery = .inline, _ body: @escaping @Sendable (ActionSnapshot) -> Void
+    ) -> Subscription {
+        core.observeSnapshots(on: delivery, body)
+    }
+
+    /// Calls `body` with each event from now on, also of executions that have begun before.
+    public func observeEvents(
+        on delivery: Delivery = .inline, _ body: @escaping @Sendable (ActionEvent<Output>) -> Void
+    ) -> Subscription {
+        core.observeEvents(on: delivery, body)
+    }
+
+    /// Each event from now on; ends when the action, its facades, bindings and executions are gone. All are kept until they
+    /// are read.
+    public var events: AsyncStream<ActionEvent<Output>> {
+        AsyncStream { continuation in
+            let subscription = core.observeEvents(on: .inline, onEnd: { continuation.finish() }) { event in
+                continuation.yield(event)
+            }
+            continuation.onTermination = { _ in subscription.cancel() }
+        }
+    }
+
+    /// The view's side.
+    public var facade: ActionFacade<Input> { ActionFacade(core: core) }
+}
+
+extension Action where Input == Void {
+    /// Runs it, and waits for the end: see ``callAsFunction(_:)``.
+    public func callAsFunction() async throws(ActionError) -> Output { try await callAsFunction(()) }
+
+    /// Runs it, if it may: see ``trigger(_:)``.
+    @discardableResult public func trigger() -> Execution<Output> { trigger(()) }
+}

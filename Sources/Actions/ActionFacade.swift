@@ -1,0 +1,65 @@
+// ActionFacade.swift - the view's side of an action: whether it may be triggered, whether it runs, what went wrong.
+
+public import Commands
+
+/// What a view is given of an action. It says nothing about results, policy or limit, and cannot cancel.
+public struct ActionFacade<Input: Sendable>: Sendable {
+    let core: InputCore<Input>
+
+    /// The state now.
+    public var snapshot: ActionSnapshot { core.snapshot }
+    /// Whether a trigger would be let in now.
+    public var isEnabled: Bool { snapshot.isEnabled }
+    /// Whether anything runs now.
+    public var isExecuting: Bool { snapshot.isExecuting }
+
+    /// Runs the action, if it may.
+    public func trigger(_ input: Input) { _ = core.fire(input) }
+
+    /// Calls `body` with the snapshot now, and then with each later one, in order; on the main actor at once, when the
+    /// calling code is there.
+    public func observeSnapshots(
+        on delivery: Delivery = .main, _ body: @escaping @Sendable (ActionSnapshot) -> Void
+    ) -> Subscription {
+        core.observeSnapshots(on: delivery, body)
+    }
+
+    /// Calls `body` with each failure of an execution from now on.
+    public func observeFailures(
+        on delivery: Delivery = .main, _ body: @escaping @Sendable (ActionFailure) -> Void
+    ) -> Subscription {
+        core.observeFailures(on: delivery, body)
+    }
+
+    /// Calls `body` for each trigger from now on that was not let in, or lost its place in the line: no failure.
+    public func observeRejections(
+        on delivery: Delivery = .main, _ body: @escaping @Sendable (DisabledReason) -> Void
+    ) -> Subscription {
+        core.observeRejections(on: delivery, body)
+    }
+
+    /// Ties a control to the action: it triggers it, and is enabled while it may.
+    ///
+    /// A binding that the control has is ended. The control is held weakly.
+    ///
+    /// - Parameter input: what the action is given for what the control gives.
+    /// - Returns: ends the binding, when it is unbound or released.
+    @MainActor public func bind<Control: Binding>(
+        to control: Control, options: BindingOptions = .init(),
+        input: @escaping @MainActor (Control.Input) -> Input
+    ) -> ActionBinding {
+        ActionBinding(control, core, options, input)
+    }
+
+    /// Ties a control to the action: see ``bind(to:options:input:)``.
+    @MainActor public func bind<Control: Binding>(to control: Control, options: BindingOptions = .init())
+        -> ActionBinding where Control.Input == Input
+    {
+        ActionBinding(control, core, options) { $0 }
+    }
+}
+
+extension ActionFacade where Input == Void {
+    /// Runs the action, if it may.
+    public func trigger() { trigger(()) }
+}

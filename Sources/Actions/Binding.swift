@@ -1,0 +1,124 @@
+// Binding.swift - a control, menu entry, key or command line that triggers an action and shows its state.
+
+import Commands
+
+/// What a control must offer.
+@MainActor public protocol Binding: AnyObject, Sendable {
+    /// What it gives when it is activated.
+    associatedtype Input: Sendable
+    /// To be called when it is activated.
+    var onTrigger: (@MainActor (Input) -> Void)? { get set }
+    /// Whether it can be activated now.
+    func setEnabled(_ isEnabled: Bool)
+    /// Whether the action runs. The default does nothing.
+    func setExecuting(_ isExecuting: Bool)
+    /// Shows a failure: where ``BindingOptions/presentsFailures`` says so. The default does nothing.
+    func present(_ failure: ActionFailure)
+}
+
+extension Binding {
+    /// Does nothing.
+    public func setExecuting(_ isExecuting: Bool) {}
+    /// Does nothing.
+    public func present(_ failure: ActionFailure) {}
+}
+
+/// How a control is tied to an action.
+public struct BindingOptions: Sendable {
+    /// Whether the control is told of failures.
+    public var presentsFailures = false
+    /// Whether executions that this control has triggered are cancelled with the binding.
+    public var cancelsOnUnbind = false
+    /// What the control is enabled to after the binding; nil: as it was.
+    public var enabledAfterUnbind: Bool?
+
+    /// Creates the defaults.
+    public init() {}
+}
+
+/// A control that is tied to an action, until this is released or told to unbind.
+@MainActor public final class ActionBinding {
+    /// Those of all controls, weakly: a control has one at a time. Entries go with their bindings.
+    private static var current: [ObjectIdentifier: WeakBinding] = [:]
+
+    private struct WeakBinding {
+        weak var binding: ActionBinding?
+        /// Says which it is, also while that is on its way to the main actor to be deinitialized.
+        /// A number, no reference or `ObjectIdentifier`: an optional struct of a weak reference and one of those is laid out
+        /// wrongly by Swift 6.3.1, and reading it is a segmentation fault.
+        let number: Int
+    }
+
+    private static var last = 0
+    private let number: Int
+
+    private let control: ObjectIdentifier
+    private var subscriptions: [Subscription] = []
+    private var executions: [any Cancellable] = []
+    /// Takes the control out; nil: it was.
+    private var release: (@MainActor () -> Void)?
+
+    init<Control: Binding, Input: Sendable>(
+        _ control: Control, _ core: InputCore<Input>, _ options: BindingOptions,
+        _ input: @escaping @MainActor (Control.Input) -> Input
+    ) {
+        self.control = ObjectIdentifier(control)
+        Self.last += 1
+        number = Self.last
+        // That of a control which was here before and is gone holds nothing of this one.
+        Self.current[self.control]?.binding?.unbind()
+        Self.current[self.control] = WeakBinding(binding: self, number: number)
+        release = { [weak control] in
+            control?.onTrigger = nil
+            if let isEnabled = options.enabledAfterUnbind { control?.setEnabled(isEnabled) }
+        }
+        control.onTrigger = { [weak self] given in
+            let execution = core.fire(input(given))
+            guard options.cancelsOnUnbind else { return }
+            // Whoever was told of it may have ended the binding.
+            if let self, self.release != nil { self.keep(execution) } else { execution.cancel() }
+        }
+        // At once, also where the first notification has to wait for others.
+        let snapshot = core.snapshot
+        control.setEnabled(snapshot.isEnabled)
+        control.setExecuting(snapshot.isExecuting)
+        guard release != nil else { return }  // the control has another one already
+        subscriptions.append(
+            core.observeSnapshots(on: .main) { [weak self, weak control] snapshot in
+                MainActor.assumeIsolated {
+                    guard let control else { return self?.unbind() ?? () }
+                    guard self?.release != nil else { return }
+                    control.setEnabled(snapshot.isEnabled)
+                    control.setExecuting(snapshot.isExecuting)
+                }
+            })
+        if options.presentsFailures {
+            subscriptions.append(
+                core.observeFailures(on: .main) { [weak self, weak control] failure in
+                    MainActor.assumeIsolated { if self?.release != nil { control?.present(failure) } }
+                })
+        }
+    }
+
+    isolated deinit { unbind() }
+
+    private func keep(_ execution: any Cancellable) {
+        executions.removeAll(where: \.isOver)
+        executions.append(execution)
+    }
+
+    /// Ends the binding: the control triggers nothing, and is told nothing any more. Once; later it does nothing.
+    public func unbind() {
+        guard let release else { return }
+        self.release = nil
+        for subscription in subscriptions { subscription.cancel() }
+        subscriptions = []
+        if Self.current[control]?.number == number {
+            Self.current[control] = nil
+            release()
+        }
+        let executions = executions
+        self.executions = []
+        for execution in executions { execution.cancel() }
+    }
+}

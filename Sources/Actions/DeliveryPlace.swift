@@ -1,0 +1,39 @@
+// DeliveryPlace.swift - whether the calling code is where something is to be delivered, and how to get there.
+
+import Commands
+import CompositeOperations
+
+extension Delivery {
+    /// Whether the calling code may deliver at once. False of an actor other than the main one, whose executor does not say.
+    var isHere: Bool {
+        switch self {
+        case .inline: true
+        case .main: MainQueue.isCurrent
+        case .isolated(let actor): actor === MainActor.shared && MainQueue.isCurrent
+        case .target(let target): target.isCurrent
+        }
+    }
+
+    /// Has a piece of work run there, later; on the built-in scheduler, when the target gives it up.
+    func perform(_ work: @escaping @Sendable () -> Void) {
+        switch self {
+        case .inline: work()
+        case .main: Task { @MainActor in work() }
+        case .isolated(let actor): Task { await Self.run(work, on: actor) }
+        case .target(let target): COQueues.run(on: target, work)
+        }
+    }
+
+    private static func run(_ work: @Sendable () -> Void, on actor: isolated any Actor) { work() }
+
+    /// Whether notifications for both keep one order.
+    func isSamePlace(as other: Delivery) -> Bool {
+        switch (self, other) {
+        case (.inline, .inline), (.main, .main): true
+        case (.isolated(let actor), .isolated(let second)): actor === second
+        case (.isolated(let actor), .main), (.main, .isolated(let actor)): actor === MainActor.shared
+        case (.target(let target), .target(let second)): target === second
+        default: false
+        }
+    }
+}

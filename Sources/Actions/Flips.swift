@@ -1,0 +1,34 @@
+// Flips.swift - observers that write what their own preconditions read, and never settle.
+
+import CompositeOperations
+import Synchronization
+
+/// Counts how often the precondition of an action has changed.
+final class Flips: Sendable {
+    /// So many in one drain are no accident.
+    static let many = 1_000
+
+    private let id: ActionID
+    private let changes = Atomic(0)
+    /// How many there were when an execution began last.
+    private let before = Atomic(0)
+    private let isReported = Atomic(false)
+
+    init(of id: ActionID) { self.id = id }
+
+    var count: Int { changes.load(ordering: .relaxed) }
+    func add() { changes.add(1, ordering: .relaxed) }
+    func reset() { before.store(count, ordering: .relaxed) }
+    /// Whether there were many since there were `start`, and since an execution began.
+    func areMany(since start: Int) -> Bool {
+        count - max(start, before.load(ordering: .relaxed)) >= Self.many
+    }
+
+    /// To ``COQueues/onDiagnostic(_:)``, once for each action.
+    func report() {
+        guard !isReported.exchange(true, ordering: .relaxed) else { return }
+        COQueues.tell(
+            "the precondition of action \(id) changed \(Self.many) times in one go, and nothing ran; does an observer write what it reads?"
+        )
+    }
+}

@@ -1,0 +1,83 @@
+// Gate.swift - the word that decides, and the lock of what changes with it.
+//
+// Invariants:
+//   I1  the word changes under the lock alone, by a function of ActionSnapshot.swift, and is published in the same section:
+//       so that a reader, who takes no lock, sees one state and never two halves.
+//   I2  with each change all members are told in that section: their mailboxes have the snapshots in the order of the
+//       generations.
+//   I3  no code of a user's runs, and nothing of a user's is released, under the lock.
+//
+// Orderings:
+//   P1  publish (release) -> read (acquire): who reads a state sees what led to it.
+
+import CompositeOperations
+import Synchronization
+
+/// Decides for one action, or for all of a group.
+final class Gate: Sendable {
+    private struct WeakMember: Sendable { weak let core: ActionCore? }
+
+    private struct State {
+        var bits: UInt64
+        var members: [WeakMember] = []
+    }
+
+    private let published: Atomic<UInt64>
+    private let state: Guarded<State>
+
+    init(bits: UInt64) {
+        published = Atomic(bits)
+        state = Guarded(State(bits: bits))
+    }
+
+    /// The word now. Takes no lock.
+    var bits: UInt64 { published.load(ordering: .acquiring) }
+
+    /// - Returns: its index, which may be that of a member that is gone; nil: `most` are there.
+    func add(_ core: ActionCore, most: Int) -> Int? {
+        let (index, members) = state.withLock { state -> (Int?, [ActionCore?]) in
+            let members = state.members.map(\.core)
+            let index = members.firstIndex { $0 == nil } ?? members.count
+            guard index < most else { return (nil, members) }
+            if index == members.count {
+                state.members.append(WeakMember(core: core))
+            } else {
+                // Nothing of the one before runs, as that would keep it; the new one publishes its own precondition.
+                state.members[index] = WeakMember(core: core)
+            }
+            return (index, members)
+        }
+        withExtendedLifetime(members) {}  // each may be the last reference: released under no lock
+        return index
+    }
+
+    /// Works with what the lock protects.
+    func withLock<Answer>(_ body: (_ bits: UInt64) -> Answer) -> Answer {
+        state.withLock { body($0.bits) }
+    }
+
+    /// Changes the word, appends the snapshot for each member if it has changed, and then does what belongs to the change;
+    /// all in one step. Delivers what the other members of a group were told; the caller delivers its own.
+    ///
+    /// - Returns: what `then` returns.
+    func transition<Change, Answer>(
+        of core: ActionCore, _ change: (inout UInt64) -> Change, then: (Change) -> Answer
+    ) -> Answer {
+        let (answer, others) = state.withLock { state in
+            let before = state.bits
+            let outcome = change(&state.bits)
+            var others: [ActionCore] = []
+            if state.bits != before {
+                published.store(state.bits, ordering: .releasing)
+                core.append(bits: state.bits)
+                if core.index != nil {
+                    others = state.members.compactMap(\.core).filter { $0 !== core }
+                    for other in others { other.append(bits: state.bits) }
+                }
+            }
+            return (then(outcome), others)
+        }
+        for other in others { other.deliver() }
+        return answer
+    }
+}

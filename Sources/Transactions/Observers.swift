@@ -1,0 +1,92 @@
+// Who is told of a tree's commits and rollbacks.
+
+/// Ends what it stands for when it goes, or is cancelled.
+public final class TransactionSubscription {
+    private let observer: Observers.Observer
+
+    init(_ observer: Observers.Observer) { self.observer = observer }
+
+    deinit { cancel() }
+
+    /// From now on nothing is told.
+    public func cancel() { observer.cancel() }
+}
+
+final class Observers {
+    enum Event {
+        case committed(TransactionChanges)
+        case rolledBack(Transaction)
+    }
+
+    final class Observer {
+        /// For commits, or for rollbacks.
+        let wantsCommits: Bool
+        private(set) var body: ((Event) -> Void)?
+
+        init(commits: Bool, _ body: @escaping (Event) -> Void) {
+            wantsCommits = commits
+            self.body = body
+        }
+
+        func cancel() { body = nil }
+    }
+
+    private var observers: [Observer] = []
+    private var pending: [Event] = []
+    private var isTelling = false
+
+    var wantCommits: Bool { observers.contains { $0.wantsCommits && $0.body != nil } }
+
+    func add(_ observer: Observer) -> TransactionSubscription {
+        observers.removeAll { $0.body == nil }
+        observers.append(observer)
+        return TransactionSubscription(observer)
+    }
+
+    /// In order of registration; what is to be told of a transaction that an observer ends follows after the others have
+    /// been told of this one.
+    func tell(_ event: Event) {
+        // Nothing is written when there is none: the gate is free, and another may be at it.
+        guard !observers.isEmpty else { return }
+        pending.append(event)
+        guard !isTelling else { return }
+        isTelling = true
+        defer { isTelling = false }
+        var next = 0
+        while next < pending.count {
+            let event = pending[next]
+            next += 1
+            let isCommit = if case .committed = event { true } else { false }
+            for observer in observers where observer.wantsCommits == isCommit { observer.body?(event) }
+        }
+        pending.removeAll()
+    }
+}
+
+extension TransactionContext {
+    /// Calls `body` after each commit of the tree, in order of registration, when the tree is idle again. It may begin
+    /// transactions; what they tell follows.
+    ///
+    /// - Precondition: the member has not left its tree.
+    public func didCommit(_ body: @escaping (TransactionChanges) -> Void) -> TransactionSubscription {
+        observe(
+            Observers.Observer(commits: true) { event in
+                if case .committed(let changes) = event { body(changes) }
+            })
+    }
+
+    /// Calls `body` after each rollback of the tree, also that of a begin that failed; as ``didCommit(_:)``.
+    ///
+    /// - Precondition: the member has not left its tree.
+    public func didRollback(_ body: @escaping (Transaction) -> Void) -> TransactionSubscription {
+        observe(
+            Observers.Observer(commits: false) { event in
+                if case .rolledBack(let transaction) = event { body(transaction) }
+            })
+    }
+
+    private func observe(_ observer: Observers.Observer) -> TransactionSubscription {
+        guard let tree else { fatalError("a member that left its tree cannot observe it") }
+        return tree.observers.add(observer)
+    }
+}

@@ -1,0 +1,272 @@
+// One transaction on its way: of one tree, or of several that go through each phase together.
+//
+//   I4  `phase` is `.body` exactly while no hook runs.
+//   I5  a member's hooks are called only through `beginMember` and `end`, which see to it that each comes once.
+//   I6  nothing here is read or written but by who opened the gates of all trees of the run.
+
+final class Run {
+    private(set) var transaction = Transaction.any
+    var phase = TransactionPhase.body
+    private unowned(unsafe) var first: Tree?
+    /// The other trees of a joint transaction; the first has the run.
+    private var others: [Tree] = []
+    private(set) var isJoint = false
+
+    /// What is taken back by a rollback, in order.
+    var log = Log()
+    /// Where those are that left, until the end.
+    let limbo = TransactionContext.limbo()
+    /// Walks that are under way, for members that leave and move.
+    var cursors: [Cursor] = []
+
+    /// The innermost savepoint that is open, and the last that was set; the transaction itself counts as one.
+    var scope: UInt64 = 0
+    var lastScope: UInt64 = 0
+    /// Grows with everything that a validation might have to see.
+    var changes: UInt64 = 0
+    /// Grows when members move: a walk may have missed them.
+    var moves: UInt64 = 0
+    /// What the hook of a late member threw.
+    var doom: (any Error)?
+
+    init() { cursors.reserveCapacity(4) }
+
+    var isActive: Bool { transaction != .any }
+
+    func forEachTree(_ body: (Tree) throws -> Void) rethrows {
+        guard let first else { return }
+        try body(first)
+        for tree in others { try body(tree) }
+    }
+
+    func takesPart(_ context: TransactionContext) -> Bool {
+        context.begunIn == transaction.number && isActive && context.part == .takesPart
+    }
+
+    func hasEnded(_ context: TransactionContext) -> Bool {
+        context.begunIn == transaction.number && isActive && context.part == .ended
+    }
+
+    func during<Result>(_ phase: TransactionPhase, _ body: () throws -> Result) rethrows -> Result {
+        let outer = self.phase
+        self.phase = phase
+        defer { self.phase = outer }
+        return try body()
+    }
+
+    /// Of what may be done while members begin and validate, and not while they end.
+    func requireChangeable() throws {
+        if phase == .commit || phase == .rollback { throw TransactionFault.reentrant(phase) }
+    }
+
+    // MARK: Begin
+
+    /// The gates of all trees are open for the transaction.
+    func begin(_ transaction: Transaction, of trees: Trees) throws {
+        self.transaction = transaction
+        first = trees.first
+        others = trees.others
+        isJoint = trees.isJoint
+        scope = transaction.number
+        lastScope = scope
+        do {
+            try during(.begin) { try beginAll() }
+            if let doom { throw doom }
+        } catch {
+            rollback()
+            throw error
+        }
+    }
+
+    private func beginAll() throws {
+        var seen: UInt64
+        repeat {
+            seen = moves
+            try forEachTree { if let root = $0.root { try forEachParentsFirst(from: root, beginMember) } }
+        } while seen != moves
+    }
+
+    /// Each once, however walks overlap; a member whose parent is not that far has its turn after the parent.
+    private func beginMember(_ context: TransactionContext) throws {
+        guard context.begunIn != transaction.number else { return }
+        if let parent = context.parent, !takesPart(parent) { return }
+        context.begunIn = transaction.number
+        context.begunAfter = lastScope
+        context.part = .beginning
+        do { try context.owner?.onBegin(transaction: transaction) } catch {
+            context.part = .failedToBegin
+            throw error
+        }
+        // Only now: what the hook created below it is begun in its turn, without recursion.
+        context.part = .takesPart
+    }
+
+    /// A member that was created or put back during the transaction.
+    func join(_ context: TransactionContext) {
+        guard isActive, phase != .commit, phase != .rollback else { return }
+        changes += 1
+        log.joined(context)
+        beginLate(context)
+    }
+
+    /// At once, unless the parent has yet to begin.
+    func beginLate(_ context: TransactionContext) {
+        guard let parent = context.parent, takesPart(parent) else { return }
+        let seen = moves
+        do {
+            try during(.begin) {
+                try forEachParentsFirst(from: context, beginMember)
+                // What a hook moved may be anywhere.
+                if seen != moves { try beginAll() }
+            }
+        } catch {
+            doom = doom ?? error
+        }
+    }
+
+    /// `visit` may change the tree.
+    func forEachParentsFirst(from top: TransactionContext, _ visit: (TransactionContext) throws -> Void)
+        rethrows
+    {
+        let index = cursors.count
+        cursors.append(Cursor(node: top, top: top))
+        defer { cursors.removeLast() }
+        var current: TransactionContext? = top
+        while let node = current {
+            cursors[index].node = node
+            cursors[index].descends = true
+            try visit(node)
+            current = cursors[index].next
+        }
+    }
+
+    // MARK: Commit
+
+    /// Validates, then keeps. When it throws, the transaction is active as before.
+    func commit() throws {
+        try forEachTree { try $0.requireRoot() }
+        try during(.validate) { try validate() }
+        keep()
+    }
+
+    private func validate() throws {
+        forEachTree { if !$0.failures.isEmpty { $0.failures = [] } }
+        for _ in 1...16 {
+            if let doom { throw doom }
+            let before = changes
+            try validateOnce()
+            if changes == before { return }
+        }
+        throw TransactionFault.validationDoesNotSettle
+    }
+
+    private func validateOnce() throws {
+        var firstError: (any Error)?
+        try forEachTree { tree in
+            guard let root = tree.root else { return }
+            try forEachParentsFirst(from: root) { context in
+                guard takesPart(context), let owner = context.owner else { return }
+                do { try owner.onValidateCommit() } catch {
+                    tree.failures.append(ValidationFailure(member: owner, error: error))
+                    firstError = firstError ?? error
+                    if tree.validation == .failFast { throw firstError ?? error }
+                }
+            }
+        }
+        if let firstError { throw firstError }
+    }
+
+    private func keep() {
+        var events: [TransactionChanges] = []
+        if isObserved {
+            let record = CommitRecord(self)
+            forEachTree { events.append(record.changes(of: $0)) }
+        }
+        phase = .commit
+        let transaction = transaction
+        end { $0.onCommit(transaction: transaction) }
+        do { for value in log.takeValues() { value.keep(transaction) } }
+        clear { tree in
+            if !tree.views.isEmpty { tree.views.removeAll { !$0.publish() } }
+        } tell: { tree in
+            if !events.isEmpty { tree.observers.tell(.committed(events.removeFirst())) }
+        }
+    }
+
+    private var isObserved: Bool {
+        var isWanted = false
+        forEachTree { isWanted = isWanted || $0.observers.wantCommits }
+        return isWanted
+    }
+
+    // MARK: Rollback
+
+    func rollback() {
+        phase = .rollback
+        let transaction = transaction
+        takeBack(to: .start)
+        end { $0.onRollback(transaction: transaction) }
+        clear { _ in
+        } tell: { tree in
+            tree.observers.tell(.rolledBack(transaction))
+        }
+    }
+
+    func takeBack(to mark: Log.Mark) {
+        while let value = log.popValue(to: mark) { value.restore() }
+        while let (context, place) = log.popMembership(to: mark) {
+            switch place {
+            case .joined: break
+            case .below(let parent, let previous): relocate(context, below: parent, after: previous)
+            case .outside: relocate(context, below: limbo, after: limbo.lastChild)
+            }
+        }
+    }
+
+    // MARK: End
+
+    private func end(_ hook: (any Transactable) -> Void) {
+        forEachTree { $0.root?.forEachChildrenFirst { end($0, hook) } }
+        var departed = limbo.firstChild
+        while let top = departed {
+            top.forEachChildrenFirst { end($0, hook) }
+            departed = top.nextSibling
+        }
+    }
+
+    func end(_ context: TransactionContext, _ hook: (any Transactable) -> Void) {
+        guard takesPart(context) else { return }
+        context.part = .ended
+        if let owner = context.owner { hook(owner) }
+    }
+
+    /// The tree is idle before anyone is told, and all are told before anyone who waits is woken.
+    private func clear(publish: (Tree) -> Void, tell: (Tree) -> Void) {
+        detachDeparted()
+        _ = log.takeValues()
+        _ = log.takePlaces()
+        doom = nil
+        transaction = .any
+        guard let first else { return }
+        let others = others
+        self.first = nil
+        self.others = []
+        phase = .body
+        func forEach(_ body: (Tree) -> Void) {
+            body(first)
+            for tree in others { body(tree) }
+        }
+        forEach { $0.close() }
+        forEach(publish)
+        forEach(tell)
+        forEach { $0.line.wakeFirst() }
+    }
+
+    private func detachDeparted() {
+        while let top = limbo.firstChild {
+            // The log has it still.
+            top.unlink()
+            top.detach()
+        }
+    }
+}

@@ -1,0 +1,113 @@
+// Marks in a transaction to which a part of it goes back.
+//
+//   I8  savepoints end in the reverse order of their setting.
+
+extension Run {
+    struct SavepointMark {
+        fileprivate let log: Log.Mark
+        fileprivate let transaction: Transaction
+        fileprivate let scope: UInt64
+        fileprivate let outer: UInt64
+        fileprivate let doom: (any Error)?
+        /// No closure around it will ask how the transaction ended.
+        fileprivate let isOutermost: Bool
+    }
+
+    /// - Complexity: O(1), unless members have hooks for it.
+    func setSavepoint(in tree: Tree) throws -> SavepointMark {
+        try forEachTree { tree in
+            if tree.withoutSavepoints > 0, lacksSavepoints(tree) {
+                throw TransactionFault.savepointUnsupported
+            }
+        }
+        let mark = SavepointMark(
+            log: log.mark, transaction: transaction, scope: Serial.next(), outer: scope, doom: doom,
+            isOutermost: scope == transaction.number && tree.isOpenedByHand)
+        scope = mark.scope
+        lastScope = mark.scope
+        if wantSavepoints {
+            during(.begin) {
+                func tell(_ context: TransactionContext) {
+                    hooks(of: context, since: mark)?.onSavepoint(Savepoint(number: mark.scope))
+                }
+                forEachTree { if let root = $0.root { forEachParentsFirst(from: root, tell) } }
+                forEachParentsFirst(from: limbo, tell)
+            }
+        }
+        return mark
+    }
+
+    /// The count says how many members might lack them; it is not told when an owner goes whose context others need.
+    private func lacksSavepoints(_ tree: Tree) -> Bool {
+        var lacks = false
+        func look(_ context: TransactionContext) {
+            if context.tree === tree, context.kind.isEmpty, context.owner != nil { lacks = true }
+        }
+        tree.root?.forEachBelow(look)
+        limbo.forEachBelow(look)
+        return lacks
+    }
+
+    private var wantSavepoints: Bool {
+        var want = false
+        forEachTree { want = want || $0.withSavepoints > 0 }
+        return want
+    }
+
+    /// Of a member that had begun when the savepoint was set.
+    private func hooks(of context: TransactionContext, since mark: SavepointMark)
+        -> (any SavepointTransactable)?
+    {
+        guard context.kind.contains(.savepoints), takesPart(context), context.begunAfter < mark.scope else {
+            return nil
+        }
+        return context.owner as? any SavepointTransactable
+    }
+
+    private func forEachMember(_ visit: (TransactionContext) -> Void) {
+        forEachTree { $0.root?.forEachChildrenFirst(visit) }
+        limbo.forEachChildrenFirst(visit)
+    }
+
+    /// Whether the savepoint is still there: a body may have ended the transaction by hand.
+    private func closes(_ mark: SavepointMark) -> Bool {
+        guard transaction == mark.transaction else { return false }
+        demand(scope == mark.scope, "a savepoint was ended before one that was set in it")
+        scope = mark.outer
+        return true
+    }
+
+    /// - Complexity: O(1), unless members have hooks for it.
+    func release(_ mark: SavepointMark, in tree: Tree) throws {
+        guard closes(mark) else {
+            if tree.wasRolledBackInsideBody(mark.transaction, forget: mark.isOutermost) {
+                throw TransactionFault.rolledBackInsideBody
+            }
+            return
+        }
+        guard wantSavepoints else { return }
+        during(.commit) {
+            forEachMember { hooks(of: $0, since: mark)?.onRelease(Savepoint(number: mark.scope)) }
+        }
+    }
+
+    /// Takes back what was done since; members that have begun since take no further part.
+    func rollback(to mark: SavepointMark, in tree: Tree) {
+        guard closes(mark) else {
+            _ = tree.wasRolledBackInsideBody(mark.transaction, forget: mark.isOutermost)
+            return
+        }
+        changes += 1
+        doom = mark.doom
+        during(.rollback) {
+            takeBack(to: mark.log)
+            forEachMember { context in
+                if takesPart(context), context.begunAfter >= mark.scope {
+                    end(context) { $0.onRollback(transaction: transaction) }
+                } else {
+                    hooks(of: context, since: mark)?.onRollback(to: Savepoint(number: mark.scope))
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+// What a commit changed, for those who are told of it, and for those who want to undo it.
+
+/// What a commit changed of a tree: logged state, and which members there are.
+public struct TransactionChanges {
+    /// One property.
+    public typealias Change = (member: any Transactable, property: AnyKeyPath, old: Any, new: Any)
+
+    /// The transaction that was committed.
+    public let transaction: Transaction
+    /// Each property once, in the order of first writing; those of members that are gone are left out.
+    public let changes: [Change]
+    /// Members that were registered during the transaction and take part still.
+    public let added: [any Transactable]
+    /// Members that left, with those below them.
+    public let removed: [any Transactable]
+
+    let record: CommitRecord
+
+    /// What undoes the commit, of all trees that it was of; nil if a member with unlogged state took part.
+    ///
+    /// It keeps the old and new values.
+    public func undoStep() -> TransactionUndoStep? { record.isLogged ? TransactionUndoStep(record) : nil }
+}
+
+/// A property that was changed; a subclass knows its type.
+class PropertyChange {
+    enum Version { case old, new }
+    var context: TransactionContext? { nil }
+    var property: AnyKeyPath { fatalError("PropertyChange.property: a subclass knows it") }
+    var old: Any { fatalError("PropertyChange.old: a subclass knows it") }
+    var new: Any { fatalError("PropertyChange.new: a subclass knows it") }
+    /// The last transaction that changed the property.
+    var lastChange: UInt64 { fatalError("PropertyChange.lastChange: a subclass knows it") }
+    func write(_ version: Version) { fatalError("PropertyChange.write: a subclass does it") }
+}
+
+/// What a run changed, taken before its log goes.
+final class CommitRecord {
+    let transaction: Transaction
+    let changes: [PropertyChange]
+    /// Members whose parent is another now, in the order of their first change. Nil is: of no tree.
+    let placements: [(context: TransactionContext, old: TransactionContext?, new: TransactionContext?)]
+    let isLogged: Bool
+    private let added: [TransactionContext]
+    private let removed: [TransactionContext]
+
+    init(_ run: Run) {
+        transaction = run.transaction
+        changes = run.log.values.compactMap { $0.change() }
+        var isLogged = true
+        run.forEachTree { isLogged = isLogged && $0.unlogged == 0 }
+        self.isLogged = isLogged
+
+        var removed: [TransactionContext] = []
+        run.limbo.forEachBelow { if $0 !== run.limbo, $0.owner != nil { removed.append($0) } }
+        self.removed = removed
+        let gone = Set(removed.map { ObjectIdentifier($0) })
+
+        var added: [TransactionContext] = []
+        var placements: [(context: TransactionContext, old: TransactionContext?, new: TransactionContext?)] =
+            []
+        var known: Set<ObjectIdentifier> = []
+        for (context, place) in run.log.places where known.insert(ObjectIdentifier(context)).inserted {
+            let old: TransactionContext?
+            switch place {
+            case .joined, .outside: old = nil
+            case .below(let parent, _): old = parent
+            }
+            let isGone = gone.contains(ObjectIdentifier(context))
+            // Of what left with its parent, the parent's placement says it.
+            let new = context.parent === run.limbo ? nil : context.parent
+            guard old !== new, run.takesPart(context), context.owner != nil else { continue }
+            if old == nil, !isGone { added.append(context) }
+            placements.append((context, old, new))
+        }
+        self.added = added
+        self.placements = placements
+    }
+
+    /// While the run is active: members that left are of the tree still.
+    func changes(of tree: Tree) -> TransactionChanges {
+        func owners(_ contexts: [TransactionContext]) -> [any Transactable] {
+            contexts.compactMap { $0.tree === tree ? $0.owner : nil }
+        }
+        return TransactionChanges(
+            transaction: transaction,
+            changes: changes.compactMap { change in
+                guard let context = change.context, context.tree === tree else { return nil }
+                return context.owner.map { ($0, change.property, change.old, change.new) }
+            },
+            added: owners(added), removed: owners(removed), record: self)
+    }
+}

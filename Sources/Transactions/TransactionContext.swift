@@ -1,0 +1,144 @@
+// A member's place in its tree, and the calls that act on the tree.
+
+/// Ties an object into a tree of members.
+///
+/// An owner keeps its context; the context knows its owner weakly, and keeps the contexts above it. So a tree keeps no
+/// owner alive, and a context unregisters when it goes. Contexts are not `Sendable`: they stay in the isolation in which
+/// they were made.
+public final class TransactionContext {
+    private(set) weak var owner: (any Transactable)?
+    private let ownerID: ObjectIdentifier?
+    let kind: MemberKind
+
+    /// Nil for a member that left, and for the place where those are that leave.
+    var tree: Tree?
+    var parent: TransactionContext?
+    unowned(unsafe) var firstChild: TransactionContext?
+    unowned(unsafe) var lastChild: TransactionContext?
+    unowned(unsafe) var previousSibling: TransactionContext?
+    unowned(unsafe) var nextSibling: TransactionContext?
+
+    /// The last transaction that came to it, the last savepoint before that, and what it is in that transaction.
+    var begunIn: UInt64 = 0
+    var begunAfter: UInt64 = 0
+    var part = Part.ended
+
+    enum Part: UInt8 {
+        case beginning, failedToBegin, takesPart, ended
+    }
+
+    private init(owner: (any Transactable)?, tree: Tree?) {
+        self.owner = owner
+        self.tree = tree
+        ownerID = owner.map { ObjectIdentifier($0) }
+        kind = owner.map { MemberKind($0) } ?? []
+        if let ownerID { Owners.add(self, of: ownerID) }
+        tree?.count(self)
+    }
+
+    /// The place for those that leave.
+    static func limbo() -> TransactionContext { TransactionContext(owner: nil, tree: nil) }
+
+    deinit {
+        if let ownerID { Owners.remove(self, of: ownerID) }
+        var above = unlink()
+        tree?.forget(self)
+        // Not left to the references: a chain of 10^6 would need as many frames.
+        while above != nil, isKnownUniquelyReferenced(&above) {
+            let next = above?.unlink()
+            above = next
+        }
+    }
+
+    /// Makes the context of the root of a new tree.
+    ///
+    /// - Complexity: O(1).
+    public static func createRoot(owner: any Transactable) -> TransactionContext {
+        let tree = Tree()
+        let context = TransactionContext(owner: owner, tree: tree)
+        tree.root = context
+        return context
+    }
+
+    /// Makes the context of a member below `parent`.
+    ///
+    /// During a transaction the member is begun at once; its `onBegin` must not ask for its context, which it has only
+    /// when this returns. See ``createNode(owner:parent:store:)``. What that hook throws is thrown by the commit.
+    ///
+    /// - Precondition: an owner is not its own parent.
+    /// - Complexity: O(1), but for the hook.
+    public static func createNode(owner: any Transactable, parent: any Transactable) -> TransactionContext {
+        createNode(owner: owner, parent: parent) { _ in }
+    }
+
+    /// The same, and `store` is given the context before `onBegin` is called.
+    @discardableResult
+    public static func createNode(
+        owner: any Transactable, parent: any Transactable, store: (TransactionContext) -> Void
+    ) -> TransactionContext {
+        demand(owner !== parent, "TransactionContext.createNode: an object cannot be its own parent")
+        let above = parent.transactionContext
+        let context = TransactionContext(owner: owner, tree: above.tree)
+        above.insert(context, after: above.lastChild)
+        store(context)
+        context.tree?.run.join(context)
+        return context
+    }
+
+    /// Whether a transaction is active in the tree. O(1).
+    public var transactionIsActive: Bool { activeTransaction != nil }
+
+    /// The transaction that is active in the tree. O(1).
+    public var activeTransaction: Transaction? { tree?.active }
+
+    /// Begins a transaction by hand; see ``Transactable/beginTransaction()``.
+    @discardableResult public func beginTransaction() throws -> Transaction {
+        try attachedTree().begin(.byHand)
+    }
+
+    /// Validates, then keeps the changes; see ``Transactable/commitTransaction(_:)``.
+    public func commitTransaction(_ transaction: Transaction = Transaction.any) throws {
+        try attachedTree().commit(transaction)
+    }
+
+    /// Takes the changes back; see ``Transactable/rollbackTransaction(_:)``.
+    public func rollbackTransaction(_ transaction: Transaction = Transaction.any) throws {
+        try attachedTree().rollback(transaction)
+    }
+
+    func attachedTree() throws -> Tree {
+        guard let tree else { throw TransactionFault.detached }
+        return tree
+    }
+
+    /// How commits of the tree go on after a member's validation threw.
+    public var validation: ValidationMode {
+        get { tree?.validation ?? .failFast }
+        set { tree?.validation = newValue }
+    }
+
+    /// The members whose validation threw in the last attempt to commit, in the order of validation.
+    public var validationFailures: [ValidationFailure] { tree?.failures ?? [] }
+}
+
+/// How a commit goes on after a member's validation threw.
+public enum ValidationMode: Hashable, Sendable {
+    /// It ends.
+    case failFast
+    /// The other members are asked as well, and ``TransactionContext/validationFailures`` has them all.
+    case collectAll
+}
+
+/// What a member has promised, read off its type once.
+struct MemberKind: OptionSet {
+    let rawValue: UInt8
+    static let logged = MemberKind(rawValue: 1)
+    static let savepoints = MemberKind(rawValue: 2)
+
+    init(rawValue: UInt8) { self.rawValue = rawValue }
+    init(_ owner: any Transactable) {
+        self = []
+        if owner is any LoggedTransactable { insert(.logged) }
+        if owner is any SavepointTransactable { insert(.savepoints) }
+    }
+}

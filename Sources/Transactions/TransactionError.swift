@@ -1,0 +1,59 @@
+// What the calls of this module throw, beside what hooks and bodies threw, which arrives as it is.
+
+/// Why a call on a transaction was refused. No case is ever added: clients switch over the three.
+public enum TransactionError: Error {
+    /// A transaction was to begin while one is active.
+    case anotherTransactionIsActive
+    /// There is no transaction to end.
+    case transactionIsNotActive
+    /// The descriptor names a transaction other than the active one.
+    case wrongTransactionDescriptor
+}
+
+/// Why a call was refused, for reasons that the first version of this interface did not tell apart.
+public enum TransactionFault: Error, Hashable, Sendable {
+    /// A hook made a call that would end the transaction, or change the tree, in the middle of this phase.
+    case reentrant(TransactionPhase)
+    /// The member has left its tree, or the owner of the tree's root is gone.
+    case detached
+    /// The body of a closure rolled its transaction back by hand, and then returned as if it had been kept.
+    case rolledBackInsideBody
+    /// A root of a joint transaction cannot be ended by itself.
+    case partOfJointTransaction
+    /// The transaction was opened by another task's `withTransaction`.
+    case ownedByAnotherTask
+    /// A member was to move under itself.
+    case cycle
+    /// A member was to move to another tree while one of the two is active, or the member is a root.
+    case otherTree
+    /// A member can neither log its state nor keep savepoints.
+    case savepointUnsupported
+    /// Validation changed the model in each of 16 passes.
+    case validationDoesNotSettle
+    /// A step cannot be undone or redone: something later changed what it changed.
+    case outOfOrder
+    /// The tree was not free within the time given.
+    case timedOut
+}
+
+/// What a transaction is at.
+public enum TransactionPhase: Hashable, Sendable {
+    /// `onBegin` is being called.
+    case begin
+    /// The transaction is open for changes.
+    case body
+    /// `onValidateCommit` is being called.
+    case validate
+    /// `onCommit` is being called.
+    case commit
+    /// State is restored, and `onRollback` called.
+    case rollback
+}
+
+/// A member whose validation threw, in the last attempt to commit.
+public struct ValidationFailure {
+    /// The member, if it still exists.
+    public private(set) weak var member: (any Transactable)?
+    /// What its `onValidateCommit` threw.
+    public let error: any Error
+}

@@ -1,0 +1,207 @@
+// A value that a transaction can take back.
+//
+//   I7  what was saved of a value is a chain, the oldest last; it is empty while no transaction has written it.
+
+/// What happens when logged state is assigned outside of a transaction.
+public enum OutsideWrite: Hashable, Sendable {
+    /// The process stops, with a sentence.
+    case trap
+    /// The assignment is a transaction of its own. If that fails, the value is restored, and the process stops.
+    case transact
+}
+
+/// A value that belongs to a member, and goes back when the member's transaction, or a savepoint, is rolled back.
+///
+/// ``Transacted`` makes it a property. The first write in a transaction or savepoint saves the value; later ones are free.
+/// Writes from `onCommit` and `onRollback`, and to a member that had one of the two, stop the process.
+public final class TransactionalState<Value> {
+    fileprivate var current: Value
+    fileprivate private(set) var context: TransactionContext?
+    private let outside: OutsideWrite
+    fileprivate var last: Saved<Value>?
+    /// The last transaction that changed it and was kept.
+    fileprivate(set) var lastChange: UInt64 = 0
+    fileprivate private(set) var property: AnyKeyPath
+
+    /// Makes the state of the context's owner.
+    public convenience init(_ value: Value, in context: TransactionContext) {
+        self.init(value, outside: .trap)
+        self.context = context
+    }
+
+    init(_ value: Value, outside: OutsideWrite) {
+        current = value
+        self.outside = outside
+        property = \TransactionalState<Value>.value
+    }
+
+    /// Until the owner has a context, assignments are its initialisation.
+    func bind(to owner: AnyObject, as property: @autoclosure () -> AnyKeyPath) {
+        guard context == nil, let found = Owners.context(of: owner) else { return }
+        context = found
+        self.property = property()
+    }
+
+    /// The value as it is now; changed in place.
+    public var value: Value {
+        get { current }
+        _modify {
+            let own = prepare()
+            defer { if let own { finish(own) } }
+            yield &current
+        }
+    }
+
+    /// The value from before the transaction.
+    public var committed: Value {
+        guard var oldest = last else { return current }
+        while let older = oldest.previous { oldest = older }
+        return oldest.old
+    }
+
+    /// Assigns; outside of a transaction, in one of its own.
+    ///
+    /// - Throws: what that transaction threw, and the value is as it was; or
+    ///   ``TransactionError/anotherTransactionIsActive`` when the active one is another task's.
+    public func set(_ value: Value) throws {
+        guard let tree = context?.tree, tree.active == nil || tree.isOwnedByTask else {
+            self.value = value
+            return
+        }
+        guard try !tree.joins() else {
+            self.value = value
+            return
+        }
+        try context?.perform(.join) { self.value = value }
+    }
+
+    /// Saves what is about to be overwritten; returns the transaction of its own that the write needs.
+    private func prepare() -> Transaction? {
+        guard let context, let tree = context.tree else { return nil }
+        var own: Transaction?
+        if tree.active == nil {
+            demand(outside == .transact, "a property was assigned outside of a transaction: \(property)")
+            do { own = try tree.begin(.closure) } catch {
+                fatalError("a property was assigned outside of a transaction, and none could begin: \(error)")
+            }
+        }
+        assert(tree.isMine, "a property was assigned from outside of the transaction that is active")
+        let run = tree.run
+        demand(
+            run.phase != .commit && run.phase != .rollback,
+            "a property was assigned while its transaction ended: \(property)")
+        demand(
+            !run.hasEnded(context),
+            "a property was assigned of a member that was rolled back to a savepoint: \(property)")
+        run.changes += 1
+        if last.map({ $0.scope < run.scope }) ?? true {
+            let saved = Saved(self, scope: run.scope)
+            last = saved
+            run.log.saved(saved)
+        }
+        return own
+    }
+
+    private func finish(_ transaction: Transaction) {
+        guard let tree = context?.tree else { return }
+        do { try tree.close(transaction) } catch {
+            fatalError("a property was assigned outside of a transaction, which was refused: \(error)")
+        }
+    }
+}
+
+/// A property of a member whose changes a rollback takes back.
+///
+/// Assigning it in the member's initialiser, before there is a context, is initialisation. `$name` is its
+/// ``TransactionalState``.
+@propertyWrapper public struct Transacted<Value> {
+    private let state: TransactionalState<Value>
+
+    /// A property with a value, and what a write outside of a transaction does.
+    public init(wrappedValue: Value, outside: OutsideWrite = .trap) {
+        state = TransactionalState(wrappedValue, outside: outside)
+    }
+
+    /// Properties of classes alone can be transacted.
+    @available(*, unavailable, message: "only a property of a class can be @Transacted")
+    public var wrappedValue: Value {
+        get { fatalError("Transacted: only a property of a class can be transacted") }
+        // swift-format-ignore
+        set { fatalError("Transacted: only a property of a class can be transacted") }
+    }
+
+    /// The state behind the property.
+    @available(*, unavailable, message: "only a property of a class can be @Transacted")
+    public var projectedValue: TransactionalState<Value> { state }
+
+    /// The property, as the class has it.
+    public static subscript<Owner: AnyObject>(
+        _enclosingInstance owner: Owner, wrapped property: ReferenceWritableKeyPath<Owner, Value>,
+        storage storage: ReferenceWritableKeyPath<Owner, Self>
+    ) -> Value {
+        get { owner[keyPath: storage].state.value }
+        _modify {
+            let state = owner[keyPath: storage].state
+            state.bind(to: owner, as: property)
+            yield &state.value
+        }
+    }
+
+    /// The state behind the property, as the class has it.
+    public static subscript<Owner: AnyObject>(
+        _enclosingInstance owner: Owner, projected property: KeyPath<Owner, TransactionalState<Value>>,
+        storage storage: ReferenceWritableKeyPath<Owner, Self>
+    ) -> TransactionalState<Value> {
+        let state = owner[keyPath: storage].state
+        state.bind(to: owner, as: property)
+        return state
+    }
+}
+
+/// What a property was before its first write in a scope.
+private final class Saved<Value>: SavedValue {
+    let state: TransactionalState<Value>
+    let old: Value
+    let previous: Saved?
+
+    init(_ state: TransactionalState<Value>, scope: UInt64) {
+        self.state = state
+        old = state.current
+        previous = state.last
+        super.init(scope: scope)
+    }
+
+    override func restore() {
+        state.last = previous
+        state.current = old
+    }
+
+    override func keep(_ transaction: Transaction) {
+        state.last = nil
+        state.lastChange = transaction.number
+    }
+
+    override func change() -> PropertyChange? {
+        previous == nil ? StateChange(state, old: old, new: state.current) : nil
+    }
+}
+
+/// A property that a transaction changed, and kept.
+private final class StateChange<Value>: PropertyChange {
+    private let state: TransactionalState<Value>
+    private let oldValue: Value
+    private let newValue: Value
+
+    init(_ state: TransactionalState<Value>, old: Value, new: Value) {
+        self.state = state
+        oldValue = old
+        newValue = new
+    }
+
+    override var context: TransactionContext? { state.context }
+    override var property: AnyKeyPath { state.property }
+    override var old: Any { oldValue }
+    override var new: Any { newValue }
+    override var lastChange: UInt64 { state.lastChange }
+    override func write(_ which: Version) { state.value = which == .old ? oldValue : newValue }
+}

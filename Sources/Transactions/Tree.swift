@@ -1,0 +1,153 @@
+// What belongs to a root: the gate, how many members there are of each kind, and who is told.
+//
+//   I3  the gate's word is 0, or names the transaction and who opened it; who moves it from 0 alone may begin.
+//   P1  opening it acquires what closing it released: what the last transaction left behind is visible to the next.
+
+import Glibc
+import Synchronization
+
+final class Tree {
+    /// In the order of creation.
+    let serial = Serial.next()
+    private let gate = Atomic<UInt64>(0)
+    /// Of a synchronous closure that is open.
+    private let thread = Atomic<UInt>(0)
+
+    /// Keeps the tree; it is the last of the contexts to go.
+    unowned(unsafe) var root: TransactionContext?
+    /// Its own, or for a joint transaction that of the first root.
+    private(set) var run: Run
+    private let ownRun = Run()
+
+    var validation = ValidationMode.failFast
+    var failures: [ValidationFailure] = []
+    let observers = Observers()
+    var views: [any PublishedView] = []
+    let line = Line()
+    /// Transactions that were rolled back by hand in the body of a closure, which has yet to hear of it.
+    private var rolledBackInsideBody: Set<Transaction> = []
+
+    private(set) var members = 0
+    private(set) var unlogged = 0
+    private(set) var withSavepoints = 0
+    /// How many keep state that no savepoint can restore; some of them may be without an owner.
+    private(set) var withoutSavepoints = 0
+
+    init() { run = ownRun }
+
+    // MARK: Members
+
+    func count(_ context: TransactionContext) { count(context, 1) }
+
+    func forget(_ context: TransactionContext) {
+        count(context, -1)
+        if root === context { root = nil }
+    }
+
+    private func count(_ context: TransactionContext, _ one: Int) {
+        members += one
+        if !context.kind.contains(.logged) { unlogged += one }
+        if context.kind.contains(.savepoints) { withSavepoints += one }
+        if context.kind.isEmpty { withoutSavepoints += one }
+    }
+
+    // MARK: The gate
+
+    enum Opener: UInt64 {
+        case byHand, closure, task
+    }
+
+    private static func opener(of word: UInt64) -> Opener { Opener(rawValue: word & 3) ?? .byHand }
+    private static var thisThread: UInt { UInt(pthread_self()) }
+
+    var active: Transaction? {
+        let word = gate.load(ordering: .acquiring)
+        return word == 0 ? nil : Transaction(number: word >> 2)
+    }
+
+    func isActive(_ transaction: Transaction) -> Bool { active == transaction }
+
+    func open(_ transaction: Transaction, by opener: Opener) -> Bool {
+        let word = transaction.number << 2 | opener.rawValue
+        guard gate.compareExchange(expected: 0, desired: word, ordering: .acquiringAndReleasing).exchanged
+        else {
+            return false
+        }
+        if opener == .closure { thread.store(Tree.thisThread, ordering: .relaxed) }
+        return true
+    }
+
+    func close() {
+        run = ownRun
+        thread.store(0, ordering: .relaxed)
+        gate.store(0, ordering: .releasing)
+    }
+
+    /// Whether the code that runs belongs to the transaction that is active.
+    var isMine: Bool {
+        let word = gate.load(ordering: .acquiring)
+        switch Tree.opener(of: word) {
+        case .byHand: return true
+        case .closure: return thread.load(ordering: .relaxed) == Tree.thisThread
+        case .task: return OpenTransactions.numbers.contains(word >> 2)
+        }
+    }
+
+    var isOwnedByTask: Bool { Tree.opener(of: gate.load(ordering: .acquiring)) == .task }
+
+    func requireRoot() throws {
+        guard root?.owner != nil else { throw TransactionFault.detached }
+    }
+
+    // MARK: Calls
+
+    func begin(_ opener: Opener) throws -> Transaction {
+        let transaction = Transaction(number: Serial.next())
+        try Trees(self).begin(transaction, opener)
+        return transaction
+    }
+
+    /// For one transaction of several trees, until the gate is closed.
+    func adopt(_ run: Run) { self.run = run }
+
+    func commit(_ descriptor: Transaction) throws {
+        try judge(descriptor, needsRoot: true)
+        try run.commit()
+    }
+
+    func rollback(_ descriptor: Transaction) throws {
+        try judge(descriptor, needsRoot: false)
+        if !isOpenedByHand || run.scope != run.transaction.number {
+            rolledBackInsideBody.insert(run.transaction)
+        }
+        run.rollback()
+    }
+
+    func wasRolledBackInsideBody(_ transaction: Transaction, forget: Bool) -> Bool {
+        if rolledBackInsideBody.isEmpty { return false }
+        return forget
+            ? rolledBackInsideBody.remove(transaction) != nil : rolledBackInsideBody.contains(transaction)
+    }
+
+    var isOpenedByHand: Bool { Tree.opener(of: gate.load(ordering: .acquiring)) == .byHand }
+
+    /// Of a call by hand: descriptor, then activity, then re-entrancy, then whose it is.
+    private func judge(_ descriptor: Transaction, needsRoot: Bool) throws {
+        let active = active
+        if descriptor != .any, descriptor != active { throw TransactionError.wrongTransactionDescriptor }
+        if needsRoot { try requireRoot() }
+        guard active != nil else { throw TransactionError.transactionIsNotActive }
+        if run.phase != .body { throw TransactionFault.reentrant(run.phase) }
+        if run.isJoint { throw TransactionFault.partOfJointTransaction }
+        if isOwnedByTask, !isMine { throw TransactionFault.ownedByAnotherTask }
+        assert(isMine, "a transaction was ended from another thread than its closure's")
+    }
+
+    /// Whether a closure is a part of what is active.
+    func joins() throws -> Bool {
+        guard active != nil else { return false }
+        guard isMine else { throw TransactionError.anotherTransactionIsActive }
+        try run.requireChangeable()
+        return true
+    }
+}

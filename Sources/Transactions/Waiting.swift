@@ -1,0 +1,202 @@
+// Tasks that wait for trees to be free, and transactions that are theirs.
+//
+//   I10  a waiter is in the lines of all of its trees from one moment on, so any two are in the same order everywhere;
+//        who is first in all of its lines and finds the gates free begins.
+//   I11  who leaves a line while the gate is free wakes who is first then: a wake-up is never lost with who got it.
+
+import Synchronization
+
+/// How long a task waits for a tree to be free.
+public enum TransactionWait: Hashable, Sendable {
+    /// Until it is, or the task is cancelled.
+    case untilFree
+    /// Not longer than this; then ``TransactionFault/timedOut`` is thrown.
+    case atMost(Duration)
+}
+
+/// The transactions that the current task opened, or the task that it is a child of.
+enum OpenTransactions {
+    @TaskLocal static var numbers: [UInt64] = []
+}
+
+/// Those who wait for a tree, the first first.
+final class Line {
+    private var waiters: [Waiter] = []
+    var first: Waiter? { waiters.first }
+    var count: Int { waiters.count }
+    func add(_ waiter: Waiter) { waiters.append(waiter) }
+    func remove(_ waiter: Waiter) { waiters.removeAll { $0 === waiter } }
+    func wakeFirst() { waiters.first?.wake() }
+}
+
+/// A task that waits for a sign, which may come before it waits.
+final class Waiter: @unchecked Sendable {
+    private enum Phase: UInt8, AtomicRepresentable {
+        case none, waits, woken
+    }
+
+    // Unchecked: written before `waits` is stored, read by who moves it from there.
+    private var continuation: CheckedContinuation<Void, Never>?
+    private let phase = Atomic(Phase.none)
+
+    func reset() { phase.store(.none, ordering: .relaxed) }
+
+    func wait(isolation: isolated (any Actor)?) async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation(isolation: isolation) { continuation in
+                self.continuation = continuation
+                let before = phase.compareExchange(
+                    expected: .none, desired: .waits, ordering: .acquiringAndReleasing)
+                if !before.exchanged { continuation.resume() }
+            }
+        } onCancel: {
+            wake()
+        }
+    }
+
+    func wake() {
+        if phase.exchange(.woken, ordering: .acquiringAndReleasing) == .waits { continuation?.resume() }
+    }
+}
+
+extension Trees {
+    /// Waits until all trees are free and those who came before have gone; then begins.
+    func beginWhenFree(
+        _ transaction: Transaction, _ opener: Tree.Opener, waiting: TransactionWait,
+        isolation: isolated (any Actor)?
+    ) async throws {
+        let waiter = Waiter()
+        forEach { $0.line.add(waiter) }
+        defer {
+            forEach { tree in
+                tree.line.remove(waiter)
+                if tree.active == nil { tree.line.wakeFirst() }
+            }
+        }
+        var end: ContinuousClock.Instant?
+        if case .atMost(let duration) = waiting { end = .now + duration }
+        var timer: Task<Void, Never>?
+        defer { timer?.cancel() }
+        while true {
+            waiter.reset()
+            if Task.isCancelled { throw CancellationError() }
+            try forEach { try $0.requireRoot() }
+            if allSatisfy({ $0.line.first === waiter && $0.active == nil }) {
+                return try begin(transaction, opener)
+            }
+            if let end {
+                if .now >= end { throw TransactionFault.timedOut }
+                if timer == nil {
+                    timer = Task {
+                        try? await Task.sleep(until: end, clock: .continuous)
+                        waiter.wake()
+                    }
+                }
+            }
+            await waiter.wait(isolation: isolation)
+        }
+    }
+
+    func performWhenFree<Result>(
+        waiting: TransactionWait, isolation: isolated (any Actor)?, _ body: () async throws -> Result
+    ) async throws -> Result {
+        let transaction = Transaction(number: Serial.next())
+        return try await OpenTransactions.$numbers.withValue(OpenTransactions.numbers + [transaction.number])
+        {
+            try await beginWhenFree(transaction, .task, waiting: waiting, isolation: isolation)
+            let result: Result
+            do {
+                result = try await body()
+                if first.isActive(transaction) { try Task.checkCancellation() }
+            } catch {
+                first.abandon(transaction)
+                throw error
+            }
+            try first.close(transaction)
+            return result
+        }
+    }
+}
+
+extension TransactionContext {
+    func performWhenFree<Result>(
+        joining: Transaction?, waiting: TransactionWait, nesting: TransactionNesting,
+        isolation: isolated (any Actor)?, _ body: () async throws -> Result
+    ) async throws -> Result {
+        let tree = try attachedTree()
+        guard let active = tree.active, active == joining || OpenTransactions.numbers.contains(active.number)
+        else {
+            return try await Trees(tree).performWhenFree(waiting: waiting, isolation: isolation, body)
+        }
+        try tree.run.requireChangeable()
+        return try await OpenTransactions.$numbers.withValue(OpenTransactions.numbers + [active.number]) {
+            try await tree.run.nested(nesting, in: tree, isolation: isolation, body)
+        }
+    }
+}
+
+extension Run {
+    fileprivate func nested<Result>(
+        _ nesting: TransactionNesting, in tree: Tree, isolation: isolated (any Actor)?,
+        _ body: () async throws -> Result
+    ) async throws -> Result {
+        guard nesting == .savepoint else { return try await body() }
+        let mark = try setSavepoint(in: tree)
+        let result: Result
+        do { result = try await body() } catch {
+            rollback(to: mark, in: tree)
+            throw error
+        }
+        try release(mark, in: tree)
+        return result
+    }
+}
+
+extension Transactable {
+    /// Runs an asynchronous body in a transaction, as soon as the tree is free: first come, first served.
+    ///
+    /// It joins a transaction that the current task opened with it, and the one named by `joining` if that is active.
+    /// While it is open, synchronous closures of others throw ``TransactionError/anotherTransactionIsActive``, and the
+    /// transaction cannot be ended by hand from elsewhere. A transaction that was begun by hand is waited for.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled while it waits, or is cancelled when the body returns, and
+    ///   all is taken back; ``TransactionFault/timedOut``; otherwise as ``transaction(_:)``.
+    @discardableResult
+    public func withTransaction<Result>(
+        joining: Transaction? = nil, waiting: TransactionWait = .untilFree,
+        nesting: TransactionNesting = .join,
+        isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
+    ) async throws -> Result {
+        try await transactionContext.performWhenFree(
+            joining: joining, waiting: waiting, nesting: nesting, isolation: isolation, body)
+    }
+
+    /// Begins a transaction by hand as soon as the tree is free: first come, first served.
+    ///
+    /// - Throws: `CancellationError`, ``TransactionFault/timedOut``; otherwise as ``beginTransaction()``.
+    @discardableResult
+    public func beginTransactionWhenFree(
+        waiting: TransactionWait = .untilFree, isolation: isolated (any Actor)? = #isolation
+    ) async throws -> Transaction {
+        let transaction = Transaction(number: Serial.next())
+        try await Trees(transactionContext.attachedTree())
+            .beginWhenFree(transaction, .byHand, waiting: waiting, isolation: isolation)
+        return transaction
+    }
+}
+
+/// Runs an asynchronous body in one transaction of the trees of all `members`, as soon as all are free.
+///
+/// - Throws: as ``jointTransaction(over:_:)`` and ``Transactable/withTransaction(joining:waiting:nesting:isolation:_:)``.
+@discardableResult
+public func withJointTransaction<Result>(
+    over members: [any Transactable], waiting: TransactionWait = .untilFree,
+    isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
+) async throws -> Result {
+    guard let trees = try Trees(of: members) else { return try await body() }
+    let active = trees.first.active
+    if let active, OpenTransactions.numbers.contains(active.number), try trees.join() {
+        return try await body()
+    }
+    return try await trees.performWhenFree(waiting: waiting, isolation: isolation, body)
+}

@@ -1,0 +1,108 @@
+// ActionTestingTests.swift - the kit for the tests of those who use actions (A26), used as they would; and what a view sees.
+
+import ActionTesting
+import Actions
+import Commands
+import PropertyTesting
+import PropertyTestingSupport
+import Testing
+
+/// A view's code: it can be written without a word about what the action results in.
+@MainActor private struct SearchView {
+    let facade: ActionFacade<String>
+    let button = FakeControl<String>()
+    let binding: ActionBinding
+
+    init(_ facade: ActionFacade<String>) {
+        self.facade = facade
+        var options = BindingOptions()
+        options.presentsFailures = true
+        binding = facade.bind(to: button, options: options)
+    }
+}
+
+@Suite(.watched(testLimit)) struct ActionTestingTests {
+    private struct Secret: Sendable { let count: Int }
+
+    @Test @MainActor func `A9: a view sees state, failures and rejections, and nothing of results`() {
+        let executor = StepExecutor()
+        let search = Action<String, Secret>("search", on: executor) { query in
+            if query.isEmpty { throw TestError(number: 0) }
+            return Secret(count: query.count)
+        }
+        let view = SearchView(search.facade)
+        let refused = Log()
+        let rejections = view.facade.observeRejections { refused.add("\($0)") }
+        view.button.press("swift")
+        view.button.force("twice")
+        executor.runAll()
+        view.button.press("")
+        executor.runAll()
+        #expect(
+            view.button.changes == [
+                .enabled(true), .executing(false), .enabled(false), .executing(true), .enabled(true),
+                .executing(false), .enabled(false), .executing(true), .enabled(true), .executing(false),
+                .failure("TestError(number: 0)"),
+            ])
+        #expect(refused.take() == ["busy"])
+        withExtendedLifetime(rejections) {}
+    }
+
+    @Test func `A26: the same seed runs work in the same order, another one in others`() {
+        func order(_ seed: UInt64) -> [String] {
+            let executor = StepExecutor(seed: seed), log = Log()
+            let action = Action<Int, Int>("work", limit: 8, on: executor) { input in
+                log.add("\(input)")
+                await Task.yield()
+                log.add("\(input)")
+                return input
+            }
+            let executions = (0..<8).map { action.trigger($0) }
+            executor.runAll()
+            #expect(executions.allSatisfy { $0.outcomeIfFinished != nil })
+            return log.lines
+        }
+        #expect(order(0) == (0..<8).map { "\($0)" } + (0..<8).map { "\($0)" })
+        #expect(order(7) == order(7))
+        #expect(Set((1...20).map { order($0) }).count > 10)
+        #expect(order(3).sorted() == order(0).sorted())
+    }
+
+    @Test func `A26: on a clock that a test moves, work waits as long as it should`() async {
+        let clock = ManualClock(), executor = StepExecutor()
+        let action = Action<Int, Int>("work", policy: .switchToLatest, on: executor) { input in
+            try await clock.sleep(for: .seconds(input))
+            return input
+        }
+        let first = action.trigger(5)
+        executor.runAll()
+        #expect(clock.sleepers == 1)
+        clock.advance(by: .seconds(4))
+        executor.runAll()
+        #expect(first.outcomeIfFinished == nil)
+        let second = action.trigger(2)
+        executor.runAll()
+        #expect(first.outcomeIfFinished?.text == "cancelled")
+        #expect(clock.sleepers == 1)
+        clock.advance(by: .seconds(2))
+        executor.runAll()
+        #expect(second.outcomeIfFinished?.text == "completed 2")
+        #expect(clock.now.offset == .seconds(6))
+    }
+
+    @Test func `A3: an action has a name and a number, which errors carry`() async {
+        let first = Action<Int, Int>("save") { $0 }, second = Action<Int, Int>("save") { $0 },
+            third = Action<Int, Int> { $0 }
+        #expect(first.id != second.id && first.id.name == "save")
+        #expect("\(first.id)".hasPrefix("'save' #"))
+        #expect("\(third.id)".hasPrefix("action #"))
+        let blocked = Action<Int, Int>("blocked", when: .any([]), inline: { input, _ in input })
+        do { _ = try await blocked(1) } catch {
+            guard case .disabled(.precondition, let id) = error else {
+                Issue.record("\(error)")
+                return
+            }
+            #expect(id == blocked.id)
+        }
+    }
+}

@@ -1,0 +1,40 @@
+// The examples of the article in Actions.docc, as a test: so that they compile, and do what the article says.
+// Scripts/documentation looks for every block of Swift in it here; what stands between the name of the article and
+// `end of the example` is that block. To change one is to change the other.
+
+import ActionTesting
+import Actions
+import PropertyTesting
+import PropertyTestingSupport
+import Testing
+
+/// Stands for a network.
+private func answer(to query: String) async throws -> String {
+    try Task.checkCancellation()
+    return query
+}
+
+@Suite(.watched(testLimit)) @MainActor struct DocumentationExamples {
+    @Test func `overview`() async throws {
+        // Actions.md
+        let online = LiveValue(true)
+        let search = Action<String, Int>("search", when: Precondition(online)) { query, _, _ in
+            try await answer(to: query).count
+        }
+        let hits = try await search("swift")
+        online.set(false)
+        let refused = search.trigger("late").outcomeIfFinished
+        // end of the example
+        #expect(hits == 5)
+        #expect(refused?.text == "rejected precondition")
+        let button = FakeControl<String>()
+        do {
+            // Actions.md
+            let binding = search.facade.bind(to: button)
+            button.press("actor")
+            // end of the example
+            #expect(button.isEnabled == false)
+            withExtendedLifetime(binding) {}
+        }
+    }
+}

@@ -1,0 +1,167 @@
+// LifetimeTests.swift - what holds what, and for how long (R6, A15).
+
+import Actions
+import Commands
+import PropertyTesting
+import PropertyTestingSupport
+import Testing
+
+@Suite(.watched(testLimit)) struct LifetimeTests {
+    private final class Witness: Sendable {
+        let count: Counted
+        init(_ count: LiveCount) { self.count = Counted(count) }
+    }
+
+    @Test func `R6: streams finish with the last of action, facades and executions, while its sources live`()
+        async
+    {
+        let flag = LiveValue(true)
+        var action: Action<Int, Int>? = Action(
+            "work", when: Precondition(flag), inline: { input, _ in input })
+        var facade = action?.facade
+        var execution = action?.trigger(1)
+        let events = action?.events
+        action = nil
+        facade?.trigger(2)
+        #expect(execution?.outcomeIfFinished?.text == "completed 1")
+        facade = nil
+        execution = nil
+        var seen: [String] = []
+        if let events { for await event in events { seen.append(event.text) } }
+        #expect(seen == ["started", "value 2", "completed"])
+        withExtendedLifetime(flag) {}
+    }
+
+    @Test func `R6: an execution that runs ends normally when its action is released`() async {
+        let works = Works()
+        let execution: Execution<Int>
+        do {
+            let action = Action<Int, Int>("work") { try await works.run($0) }
+            execution = action.trigger(1)
+        }
+        await works.begun(1)
+        works.end(1, .success(7))
+        #expect(await execution.outcome.text == "completed 7")
+    }
+
+    @Test func `an action keeps its precondition as long as it lives, and nothing longer`() {
+        let count = LiveCount("sources")
+        weak var weakSource: LiveValue<Bool>?
+        var action: Action<Int, Int>?
+        do {
+            let source = LiveValue(true), witness = Witness(count)
+            weakSource = source
+            action = Action(
+                "work",
+                when: Precondition(
+                    source,
+                    where: { isOn in
+                        withExtendedLifetime(witness) {}
+                        return isOn
+                    }), inline: { input, _ in input })
+        }
+        #expect(weakSource != nil && count.value == 1)
+        #expect(action?.snapshot.isEnabled == true)
+        action = nil
+        #expect(weakSource == nil && count.value == 0)
+    }
+
+    @Test func `inputs, work and observers are released when nobody needs them any more`() async {
+        let count = LiveCount("witnesses")
+        do {
+            let works = Works(), kept = Witness(count)
+            let action = Action<Witness, Int>("work", policy: .queue(2)) { input in
+                withExtendedLifetime((input, kept)) {}
+                return try await works.run(1)
+            }
+            let seen = Witness(count)
+            let subscription = action.observeEvents { _ in withExtendedLifetime(seen) {} }
+            let first = action.trigger(Witness(count))
+            let second = action.trigger(Witness(count))
+            let third = action.trigger(Witness(count))
+            second.cancel()
+            await works.begun(1)
+            works.end(1, .success(1))
+            await works.begun(2)
+            works.end(1, .failure(TestError()))
+            _ = await third.outcome
+            _ = await first.outcome
+            subscription.cancel()
+        }
+        #expect(await eventually { count.value == 0 })
+    }
+
+    @Test func `a subscription does not keep its action`() {
+        weak var weakAction: Action<Int, Int>?
+        var subscriptions: [Subscription] = []
+        do {
+            let action = Action<Int, Int>("work") { $0 }
+            weakAction = action
+            subscriptions = [action.observeEvents { _ in }, action.observeSnapshots { _ in }]
+        }
+        #expect(weakAction == nil)
+        withExtendedLifetime(subscriptions) {}
+    }
+
+    @Test func `a stream that nobody reads any more ends its observation`() async {
+        let count = LiveCount("witnesses")
+        let value = LiveValue(0)
+        do {
+            let witness = Witness(count)
+            let derived = value.map { number in
+                withExtendedLifetime(witness) {}
+                return number
+            }
+            var iterator = derived.values.makeAsyncIterator()
+            #expect(await iterator.next() == 0)
+        }
+        value.set(1)
+        #expect(await eventually { count.value == 0 })
+    }
+
+    @Test func `the place of a subscription that has ended is let go of`() async {
+        weak var weakOwner: Owner?
+        do {
+            let owner = Owner()
+            weakOwner = owner
+            await owner.watch()
+        }
+        #expect(await eventually { weakOwner == nil })
+    }
+
+    @Test func `an action that goes while another follows the same value goes under no lock`() async {
+        let value = LiveValue(true)
+        @Sendable func action() -> Action<Void, Void> {
+            let reader = Reader(value)
+            return Action(when: Precondition(value), inline: { _, _ in withExtendedLifetime(reader) {} })
+        }
+        _ = await offThread {
+            for _ in 0..<150 {
+                let actions = (0..<100).map { _ in Locked<Action<Void, Void>?>(action()) }
+                // One lets go of them, while another makes new ones, and so looks at those that there are.
+                _ = concurrently(2) { thread in
+                    for index in actions.indices {
+                        if thread == 0 { actions[index].withLock { $0 = nil } } else { _ = action() }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Watches its own action where it is isolated.
+private actor Owner {
+    private let action = Action<Int, Int>("work", when: .always, inline: { input, _ in input })
+    func watch() {
+        let subscription = action.observeEvents(on: .isolated(self)) { _ in }
+        action.trigger(1)
+        subscription.cancel()
+    }
+}
+
+/// Reads a value when it goes.
+private final class Reader: Sendable {
+    private let value: LiveValue<Bool>
+    init(_ value: LiveValue<Bool>) { self.value = value }
+    deinit { _ = value.value }
+}

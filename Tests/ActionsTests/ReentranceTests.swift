@@ -1,0 +1,224 @@
+// ReentranceTests.swift - triggers, changes and subscriptions from inside notifications (A22, A23, R7, R10), and delivery (A14).
+
+import Actions
+import Commands
+import CompositeOperations
+import Dispatch
+import PropertyTesting
+import PropertyTestingSupport
+import Testing
+
+@Suite(.watched(testLimit)) struct ReentranceTests {
+    @Test func `A22: whoever sees the end can trigger again, for work that ends at once and for other work`()
+        async
+    {
+        let log = Log()
+        let atOnce = Action<Int, Int>("at once", when: .always, inline: { input, _ in input })
+        let first = atOnce.observeEvents { event in
+            log.add(event.text)
+            if case .completed = event, log.lines.count < 6 { log.add("\(atOnce.trigger(2).id == event.id)") }
+        }
+        atOnce.trigger(1)
+        #expect(
+            log.take() == ["started", "value 1", "completed", "false", "started", "value 2", "completed"])
+        let ends = AsyncStream.makeStream(of: Int.self)
+        let later = Action<Int, Int>("later") { $0 }
+        let second = later.observeEvents { event in
+            if case .value(_, let value) = event, value < 3 {
+                ends.continuation.yield(value)
+            } else if case .completed = event {
+                // Rejected: the end is told, and nothing else runs.
+                if case .rejected? = later.trigger(3).outcomeIfFinished { log.add("refused") }
+            }
+        }
+        _ = await later.trigger(1).outcome
+        #expect(log.take() == [])
+        first.cancel()
+        second.cancel()
+    }
+
+    @Test func `A23: no older state is told after a newer one`() {
+        let log = Log()
+        let action = Action<Int, Int>("work", when: .always, inline: { input, _ in input })
+        let runs = Locked(0)
+        let snapshots = action.observeSnapshots { snapshot in
+            log.add(snapshot.text)
+            // At the edge where it is enabled again.
+            if snapshot.isEnabled,
+                runs.withLock({
+                    $0 += 1; return $0
+                }) <= 2
+            {
+                action.trigger(1)
+            }
+        }
+        let late = action.observeSnapshots { log.add("late \($0.text)") }
+        #expect(
+            log.take() == [
+                "on idle 0 0", "off busy 1 0", "on idle 0 0", "off busy 1 0", "on idle 0 0",
+                "late on idle 0 0",
+            ])
+        #expect(action.snapshot.text == "on idle 0 0")
+        withExtendedLifetime((snapshots, late)) {}
+    }
+
+    @Test func `R7: a million chained triggers of work that ends at once need a constant stack`() {
+        #if DEBUG
+            let count = isSanitized ? 20_000 : 100_000
+        #else
+            let count = isSanitized ? 20_000 : 1_000_000
+        #endif
+        let done = Locked(0)
+        let action = Action<Int, Int>("work", when: .always, inline: { input, _ in input + 1 })
+        let chain = action.observeEvents { event in
+            if case .value(_, let value) = event { done.withLock { $0 = value } }
+            if case .completed = event, done.withLock({ $0 }) < count { action.trigger(done.withLock { $0 }) }
+        }
+        action.trigger(0)
+        #expect(done.withLock { $0 } == count)
+        chain.cancel()
+    }
+
+    @Test func `R10: actions that trigger each other end, and none deadlocks`() {
+        let log = Log()
+        let first = Action<Int, Int>("first", when: .always, inline: { input, _ in input })
+        let second = Action<Int, Int>("second", when: .always, inline: { input, _ in input })
+        let subscriptions = [
+            first.observeEvents { event in
+                if case .value(_, let value) = event {
+                    log.add("first \(value)")
+                    if value < 4 { second.trigger(value + 1) }
+                }
+            },
+            second.observeEvents { event in
+                if case .value(_, let value) = event {
+                    log.add("second \(value)")
+                    if value < 4 { first.trigger(value + 1) }
+                }
+            },
+        ]
+        first.trigger(1)
+        #expect(log.lines.first == "first 1" && log.lines.dropFirst().first == "second 2")
+        withExtendedLifetime(subscriptions) {}
+    }
+
+    @Test func `R10: a precondition that is fed from not executing settles`() async {
+        let idle = LiveValue(true), works = Works()
+        let action = Action<Int, Int>(
+            "work", when: Precondition(idle), policy: .queue(4), limit: 4,
+            work: { input, _, _ in try await works.run(input) })
+        let feedback = action.observeSnapshots { idle.set(!$0.isExecuting) }
+        let execution = action.trigger(1)
+        #expect(!idle.value && !action.snapshot.isEnabled)
+        await works.begun(1)
+        works.end(1, .success(1))
+        _ = await execution.outcome
+        #expect(await eventually { idle.value && action.snapshot.text == "on idle 0 0" })
+        withExtendedLifetime(feedback) {}
+    }
+
+    @Test func `R10: a loop that never settles is reported once, and lets go of the caller`() async {
+        await restless(changesBefore: 0)
+        // The count begins with the loop, and again with an execution.
+        await restless(changesBefore: 4_000)
+    }
+
+    private func restless(changesBefore: Int) async {
+        let reports = Log()
+        let flag = LiveValue(false)
+        let action = Action<Void, Void>("restless", when: Precondition(flag), inline: { _, _ in })
+        COQueues.onDiagnostic { diagnostic in
+            if diagnostic.message.contains("restless") { reports.add(diagnostic.message) }
+        }
+        defer { COQueues.onDiagnostic(nil) }
+        for change in 0..<changesBefore { flag.set(change % 2 == 0) }
+        let rounds = Locked(0)
+        await withCheckedContinuation { continuation in
+            let left = Locked<CheckedContinuation<Void, Never>?>(continuation)
+            let loop = action.observeSnapshots { snapshot in
+                let round = rounds.withLock {
+                    $0 += 1; return $0
+                }
+                if round == 2 { action.trigger(()) }
+                if round >= 4_000 {
+                    return left.withLock {
+                        $0?.resume(); $0 = nil
+                    }
+                }
+                flag.set(!flag.value)
+            }
+            keep.withLock { $0.append(loop) }
+        }
+        keep.withLock { $0 = [] }
+        #expect(reports.lines.count == 1)
+        #expect(reports.lines.first?.contains("changed 1000 times in one go") == true)
+    }
+
+    private let keep = Locked<[Subscription]>([])
+
+    @Test func `an observer may end itself and others, and subscribe; it takes effect at once`() {
+        let value = LiveValue(0), log = Log()
+        let second = Locked<Subscription?>(nil), third = Locked<Subscription?>(nil)
+        let first = value.observe { now in
+            log.add("first \(now)")
+            if now == 1 {
+                second.withLock { $0 }?.cancel()
+                let added = value.observe { log.add("third \($0)") }
+                third.withLock { $0 = added }
+            }
+        }
+        let subscription = value.observe { log.add("second \($0)") }
+        second.withLock { $0 = subscription }
+        value.set(1)
+        value.set(2)
+        #expect(log.take() == ["first 0", "second 0", "first 1", "third 1", "first 2", "third 2"])
+        withExtendedLifetime((first, third)) {}
+    }
+
+    // MARK: Delivery
+
+    @Test @MainActor func `A14: on the main actor at once, when the caller is there, else in order later`()
+        async
+    {
+        let log = Log()
+        let action = Action<Int, Int>("work") { $0 }
+        let snapshots = action.facade.observeSnapshots { snapshot in
+            MainActor.assumeIsolated { log.add(snapshot.text) }
+        }
+        #expect(log.take() == ["on idle 0 0"])
+        let execution = action.trigger(1)
+        #expect(log.take() == ["off busy 1 0"])
+        _ = await execution.outcome
+        #expect(await eventually { !log.lines.isEmpty })
+        #expect(log.take() == ["on idle 0 0"])
+        withExtendedLifetime(snapshots) {}
+    }
+
+    @Test func `A14: on a target, and on an actor, in order, nothing skipped`() async {
+        let queue = DispatchQueue(label: "delivery")
+        let keeper = Keeper()
+        let value = LiveValue(0)
+        let seen = AsyncStream.makeStream(of: Int.self)
+        let onQueue = value.observe(on: .target(queue)) { now in
+            dispatchPrecondition(condition: .onQueue(queue))
+            seen.continuation.yield(now)
+        }
+        let onActor = value.observe(on: .isolated(keeper)) { now in
+            keeper.assumeIsolated { $0.numbers.append(now) }
+            if now == 300 { seen.continuation.yield(-1) }
+        }
+        _ = await offThread { concurrently(3) { _ in for _ in 0..<100 { value.modify { $0 += 1 } } } }
+        var (numbers, ends) = ([Int](), 0)
+        for await number in seen.stream {
+            if number >= 0 { numbers.append(number) } else { ends += 1 }
+            if numbers.last == 300, ends == 1 { break }
+        }
+        #expect(numbers == Array(0...300))
+        #expect(await keeper.numbers == Array(0...300))
+        withExtendedLifetime((onQueue, onActor)) {}
+    }
+}
+
+private actor Keeper {
+    var numbers: [Int] = []
+}

@@ -1,0 +1,146 @@
+// Support.swift - work that begins and ends when a test says so, and what was told, in order.
+
+import Actions
+import Commands
+import Glibc
+import PropertyTesting
+import PropertyTestingSupport
+import Synchronization
+import Testing
+
+/// How long a case of a test may take: many times of what it takes on a busy machine.
+let testLimit: Duration = .seconds(240) * (isSanitized ? 4 : 1)
+
+struct TestError: Error, Equatable {
+    var number = 0
+}
+
+/// What was told, in order.
+final class Log: Sendable {
+    private let state = Locked<[String]>([])
+    func add(_ line: String) { state.withLock { $0.append(line) } }
+    var lines: [String] { state.withLock { $0 } }
+    /// What was told since this was last asked.
+    func take() -> [String] {
+        state.withLock { lines in
+            defer { lines = [] }
+            return lines
+        }
+    }
+}
+
+/// Work that has begun, and ends when it is told to.
+final class Works: Sendable {
+    typealias End = Result<Int, any Error>
+
+    private struct State {
+        /// In the order in which they began.
+        var begun: [(input: Int, continuation: CheckedContinuation<End, Never>)] = []
+        var count = 0
+        var most = 0
+        var inFlight = 0
+        var waiting: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+    }
+
+    private let state = Locked(State())
+
+    /// How many have begun so far.
+    var count: Int { state.withLock { $0.count } }
+    /// How many were under way at once.
+    var most: Int { state.withLock { $0.most } }
+
+    func run(_ input: Int) async throws -> Int {
+        defer { state.withLock { $0.inFlight -= 1 } }
+        let end = await withCheckedContinuation { continuation in
+            let ready = state.withLock { state in
+                state.begun.append((input, continuation))
+                state.count += 1
+                state.inFlight += 1
+                state.most = max(state.most, state.inFlight)
+                let ready = state.waiting.filter { $0.count <= state.count }
+                state.waiting.removeAll { $0.count <= state.count }
+                return ready
+            }
+            for waiting in ready { waiting.continuation.resume() }
+        }
+        return try end.get()
+    }
+
+    /// Waits until so many have begun.
+    func begun(_ count: Int) async {
+        await withCheckedContinuation { continuation in
+            let isReady = state.withLock { state in
+                if state.count < count { state.waiting.append((count, continuation)) }
+                return state.count >= count
+            }
+            if isReady { continuation.resume() }
+        }
+    }
+
+    /// Ends the one with this input.
+    func end(_ input: Int, _ end: End) {
+        let continuation = state.withLock { state in
+            state.begun.firstIndex { $0.input == input }.map { state.begun.remove(at: $0).continuation }
+        }
+        guard let continuation else {
+            Issue.record("the work for \(input) is not under way")
+            return
+        }
+        continuation.resume(returning: end)
+    }
+}
+
+extension ActionSnapshot {
+    /// Enabled, executing, running, waiting.
+    var text: String { "\(isEnabled ? "on" : "off") \(isExecuting ? "busy" : "idle") \(running) \(waiting)" }
+}
+
+extension ActionEvent {
+    var text: String {
+        switch self {
+        case .started: "started"
+        case .value(_, let value): "value \(value)"
+        case .completed: "completed"
+        case .failed(_, let error): "failed \(error)"
+        case .cancelled: "cancelled"
+        case .rejected(_, let reason): "rejected \(reason)"
+        }
+    }
+    var id: ExecutionID {
+        switch self {
+        case .started(let id), .value(let id, _), .completed(let id), .failed(let id, _), .cancelled(let id),
+            .rejected(let id, _):
+            id
+        }
+    }
+    var isEnd: Bool {
+        switch self {
+        case .started, .value: false
+        default: true
+        }
+    }
+}
+
+extension ExecutionOutcome {
+    var text: String {
+        switch self {
+        case .completed(let output): "completed \(output)"
+        case .failed(let error): "failed \(error)"
+        case .cancelled: "cancelled"
+        case .rejected(let reason): "rejected \(reason)"
+        }
+    }
+}
+
+/// A sanitizer makes everything many times as slow.
+let isSanitized = dlsym(nil, "__tsan_init") != nil || dlsym(nil, "__asan_init") != nil
+
+/// Waits until something holds that no event tells of; for what another thread is about to do.
+func eventually(isolation: isolated (any Actor)? = #isolation, _ condition: () -> Bool) async -> Bool {
+    let end = ContinuousClock.now + testLimit * 0.75
+    while !condition() {
+        if ContinuousClock.now > end { return false }
+        try? await Task.sleep(for: .microseconds(200))
+    }
+    return true
+}

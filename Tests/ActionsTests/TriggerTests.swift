@@ -1,0 +1,274 @@
+// TriggerTests.swift - one execution from its trigger to its end: the gate, the value, the events and the errors.
+
+import Actions
+import Commands
+import PropertyTesting
+import PropertyTestingSupport
+import Testing
+
+@Suite(.watched(testLimit)) struct TriggerTests {
+    @Test func `R4: gate, started, closure; gate, value, completed, caller`() async throws {
+        let works = Works(), log = Log()
+        let action = Action<Int, Int>("work") { try await works.run($0) }
+        let snapshots = action.observeSnapshots { log.add($0.text) }
+        let events = action.observeEvents { log.add($0.text) }
+        #expect(log.take() == ["on idle 0 0"])
+        let execution = action.trigger(3)
+        #expect(log.take() == ["off busy 1 0", "started"])
+        await works.begun(1)
+        works.end(3, .success(9))
+        #expect(await execution.outcome.text == "completed 9")
+        #expect(log.take() == ["on idle 0 0", "value 9", "completed"])
+        withExtendedLifetime((snapshots, events)) {}
+    }
+
+    @Test func `R4: work that ends at once tells the same, in the same order`() {
+        let log = Log()
+        let action = Action<Int, Int>("work", when: .always, inline: { input, _ in input * input })
+        let snapshots = action.observeSnapshots { log.add($0.text) }
+        let events = action.observeEvents { log.add($0.text) }
+        let execution = action.trigger(3)
+        #expect(execution.outcomeIfFinished?.text == "completed 9")
+        #expect(
+            log.take() == ["on idle 0 0", "off busy 1 0", "started", "on idle 0 0", "value 9", "completed"])
+        withExtendedLifetime((snapshots, events)) {}
+    }
+
+    @Test func `A20: work does not begin inside trigger`() async throws {
+        let log = Log()
+        let action = Action<Int, Int>("work") { input in
+            log.add("work")
+            return input
+        }
+        // Whoever is told in place keeps the work waiting.
+        let events = action.observeEvents { event in if case .started = event { log.add("started") } }
+        _ = try await action(1)
+        #expect(log.take() == ["started", "work"])
+        withExtendedLifetime(events) {}
+    }
+
+    @Test func `A1: the value that was tested is the one that the work gets`() async throws {
+        let token = LiveValue<String?>(nil)
+        let action = Action<Int, String>(
+            "send", when: Precondition(unwrapping: token), work: { input, token, _ in "\(token) \(input)" })
+        await #expect(throws: ActionError.self) { try await action(1) }
+        token.set("first")
+        #expect(try await action(2) == "first 2")
+        token.set("second")
+        #expect(try await action(3) == "second 3")
+    }
+
+    @Test func `R2: what changes values while others trigger hands no forbidden value to the work`() async {
+        let number = LiveValue(0)
+        let wrong = Log()
+        let action = Action<Int, Int>(
+            "even", when: Precondition(number, where: { $0 % 2 == 0 }), policy: .queue(8), limit: 4,
+            work: { _, value, _ in
+                if value % 2 != 0 { wrong.add("\(value)") }
+                return value
+            })
+        let executions = await offThread {
+            concurrently(4) { index in
+                (0..<500).map { round in
+                    if index == 0 { number.set(round) }
+                    return action.trigger(round)
+                }
+            }.flatMap { $0 }
+        }
+        for execution in executions { _ = await execution.outcome }
+        #expect(wrong.lines.isEmpty)
+        number.set(2)
+        #expect(action.snapshot.text == "on idle 0 0")
+        number.set(3)
+        #expect(action.snapshot.text == "off idle 0 0")
+    }
+
+    @Test func `A11: direct calls pass the same gate, and their errors say what happened`() async throws {
+        let works = Works()
+        let action = Action<Int, Int>("work") { try await works.run($0) }
+        let first = action.trigger(1)
+        await works.begun(1)
+        do {
+            _ = try await action(2)
+            Issue.record("it was let in")
+        } catch {
+            guard case .disabled(.busy, let id) = error else { throw error }
+            #expect(id == action.id && id.name == "work")
+        }
+        works.end(1, .failure(TestError(number: 1)))
+        #expect(await first.outcome.text == "failed TestError(number: 1)")
+        let failing = Task { try await action(3) }
+        await works.begun(2)
+        works.end(3, .failure(TestError(number: 3)))
+        guard case .failure(let error) = await failing.result,
+            case ActionError.failed(let cause)? = error as? ActionError
+        else {
+            Issue.record("it did not fail")
+            return
+        }
+        #expect(cause as? TestError == TestError(number: 3))
+        let cancelled = Task { try await action(4) }
+        await works.begun(3)
+        works.end(4, .failure(CancellationError()))
+        guard case .failure(let error) = await cancelled.result,
+            case ActionError.cancelled? = error as? ActionError
+        else {
+            Issue.record("it was not cancelled")
+            return
+        }
+        #expect(works.count == 3)
+    }
+
+    @Test func `R5: a rejection is one event and one rejection, no failure, and the work is not called`()
+        async
+    {
+        let online = LiveValue(false), works = Works(), log = Log()
+        let action = Action<Int, Int>(
+            "work", when: Precondition(online), work: { input, _, _ in try await works.run(input) })
+        let facade = action.facade
+        let subscriptions = [
+            action.observeEvents { log.add($0.text) },
+            facade.observeRejections(on: .inline) { log.add("rejection \($0)") },
+            facade.observeFailures(on: .inline) { log.add("failure \($0.message)") },
+        ]
+        #expect(action.trigger(1).outcomeIfFinished?.text == "rejected precondition")
+        #expect(log.take() == ["rejected precondition", "rejection precondition"])
+        online.set(true)
+        let execution = action.trigger(2)
+        facade.trigger(3)
+        #expect(log.take() == ["started", "rejected busy", "rejection busy"])
+        await works.begun(1)
+        works.end(2, .failure(TestError(number: 7)))
+        _ = await execution.outcome
+        #expect(log.take() == ["failed TestError(number: 7)", "failure TestError(number: 7)"])
+        #expect(works.count == 1)
+        withExtendedLifetime(subscriptions) {}
+    }
+
+    @Test func `A13: a failure has the text that its owner makes, and the error`() async {
+        let log = Log()
+        let action = Action<Int, Int>(
+            "work", describe: { "number \(($0 as? TestError)?.number ?? -1)" },
+            work: { throw TestError(number: $0) })
+        let failures = action.facade.observeFailures(on: .inline) { failure in
+            log.add("\(failure.message), \(failure.error)")
+        }
+        let execution = action.trigger(5)
+        _ = await execution.outcome
+        #expect(log.take() == ["number 5, TestError(number: 5)"])
+        withExtendedLifetime(failures) {}
+    }
+
+    @Test func `values that work yields come before the end, and none after it`() async throws {
+        let log = Log()
+        let kept = Locked<ExecutionContext<Int>?>(nil)
+        let action = Action<Int, Int>(
+            "work", when: .always,
+            work: { input, _, context in
+                for value in 0..<input { context.yield(value) }
+                kept.withLock { $0 = context }
+                return 99
+            })
+        let events = action.observeEvents { log.add($0.text) }
+        let execution = action.trigger(3)
+        _ = await execution.outcome
+        kept.withLock { $0 }?.yield(4)
+        #expect(log.take() == ["started", "value 0", "value 1", "value 2", "value 99", "completed"])
+        #expect(kept.withLock { $0 }?.id == execution.id)
+        withExtendedLifetime(events) {}
+    }
+
+    @Test func `R6: no failure ends a stream; a released action finishes each stream once`() async throws {
+        var action: Action<Int, Int>? = Action("work") { input in
+            if input < 0 { throw TestError(number: input) }
+            return input
+        }
+        let events = try #require(action?.events)
+        let execution = action?.trigger(-1)
+        _ = await execution?.outcome
+        let second = action?.trigger(2)
+        _ = await second?.outcome
+        // The executions share what the action is made of.
+        action = nil
+        var text: [String] = []
+        var iterator = events.makeAsyncIterator()
+        for _ in 0..<5 { text.append(await iterator.next()?.text ?? "end") }
+        #expect(text == ["started", "failed TestError(number: -1)", "started", "value 2", "completed"])
+        withExtendedLifetime((execution, second)) {}
+    }
+
+    @Test func `A8: who comes late gets the snapshot now, and the events of what runs already`() async {
+        let works = Works(), log = Log()
+        let action = Action<Int, Int>("work") { try await works.run($0) }
+        let execution = action.trigger(1)
+        await works.begun(1)
+        let snapshots = action.observeSnapshots { log.add($0.text) }
+        let events = action.observeEvents { log.add($0.text) }
+        works.end(1, .success(1))
+        _ = await execution.outcome
+        #expect(log.take() == ["off busy 1 0", "on idle 0 0", "value 1", "completed"])
+        withExtendedLifetime((snapshots, events)) {}
+    }
+
+    @Test func `inputs of a sequence trigger one after the other, until the subscription ends`() async {
+        let log = Log()
+        let (inputs, source) = AsyncStream.makeStream(of: Int.self)
+        let action = Action<Int, Int>("work", when: .always, inline: { input, _ in input })
+        let done = AsyncStream.makeStream(of: Int.self)
+        let events = action.observeEvents { event in
+            if case .value(_, let value) = event {
+                log.add("\(value)")
+                done.continuation.yield(value)
+            }
+        }
+        let subscription = action.triggers(from: inputs)
+        var iterator = done.stream.makeAsyncIterator()
+        for input in 1...3 {
+            source.yield(input)
+            #expect(await iterator.next() == input)
+        }
+        subscription.cancel()
+        #expect(log.take() == ["1", "2", "3"])
+        withExtendedLifetime(events) {}
+    }
+
+    @Test func `inputs that are there already trigger nothing once the subscription has ended`() async {
+        let log = Log(), (done, end) = AsyncStream.makeStream(of: Never.self)
+        let subscription = Locked<Subscription?>(nil)
+        let action = Action<Int, Int>(
+            "work", when: .always,
+            inline: { input, _ in
+                log.add("\(input)")
+                subscription.withLock { $0 }?.cancel()
+                return input
+            })
+        subscription.withLock { $0 = action.triggers(from: Numbers(end: end)) }
+        for await _ in done {}
+        #expect(log.take() == ["1"])
+    }
+}
+
+/// Runs `body` on a thread of its own: it blocks.
+func offThread<Answer: Sendable>(_ body: @escaping @Sendable () -> Answer) async -> Answer {
+    await withCheckedContinuation { continuation in
+        _ = startThread(for: "offThread") { continuation.resume(returning: body()) }
+    }
+}
+
+/// 1, 2, 3, whoever is cancelled; tells when nobody reads any more.
+private struct Numbers: AsyncSequence, Sendable {
+    let end: AsyncStream<Never>.Continuation
+
+    final class AsyncIterator: AsyncIteratorProtocol {
+        private var last = 0
+        private let end: AsyncStream<Never>.Continuation
+        init(_ end: AsyncStream<Never>.Continuation) { self.end = end }
+        func next() async -> Int? {
+            last += 1
+            return last < 4 ? last : nil
+        }
+        deinit { end.finish() }
+    }
+
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(end) }
+}

@@ -1,0 +1,435 @@
+// QueueLineTests - who goes first in a queue, who comes back to which place, and who is taken out: step by step, on a
+// target that is driven by hand.
+
+import CompositeOperations
+import PropertyTesting
+import PropertyTestingSupport
+import Testing
+
+/// A queue whose turns come when a test says so.
+private struct Bench {
+    let target = HoldingTarget()
+    let queue: COOperationQueue
+    let log = Log<String>()
+
+    init(_ order: COOperationQueue.Order = .fifo, runningLimit: Int = 1, pendingLimit: Int? = nil) {
+        queue = COOperationQueue(order, runningLimit: runningLimit, pendingLimit: pendingLimit, on: target)
+    }
+
+    /// One that takes a slot, and keeps it until it is finished.
+    func holder() -> COOperation<Void> {
+        let one = operation(on: queue) { _ in }
+        runAll()
+        #expect(one.hasLeftOpen)
+        return one
+    }
+
+    @discardableResult
+    func add(_ name: String) -> COOperation<Void> { operation(on: queue) { log.add(name) } }
+
+    /// One turn after the other, until none is sent any more.
+    func runAll() { while target.count > 0 { target.letGo() } }
+}
+
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct QueueLineTests {
+    // MARK: Places
+
+    @Test(arguments: [COOperationQueue.Order.fifo, .lifo])
+    func `who becomes due again stands where it stood`(order: COOperationQueue.Order) async {
+        let bench = Bench(order)
+        let holder = bench.holder()
+        let moved = bench.add("first")
+        bench.add("second")
+        #expect(moved.suspend() && moved.resume())
+        let sleeper = bench.add("third")
+        #expect(sleeper.suspend())
+        bench.add("fourth")
+        #expect(sleeper.resume())
+        holder.finish()
+        bench.runAll()
+        let all = ["first", "second", "third", "fourth"]
+        #expect(bench.log.entries == (order == .fifo ? all : all.reversed()))
+        await bench.queue.idle()
+    }
+
+    @Test func `another attempt goes last`() async {
+        let bench = Bench()
+        operation(on: bench.queue) { attempt in
+            bench.log.add("attempt \(attempt.number)")
+            if attempt.number == 1 { attempt.rerun() } else { attempt.finish() }
+        }
+        bench.add("second")
+        bench.add("third")
+        bench.runAll()
+        #expect(bench.log.entries == ["attempt 1", "second", "third", "attempt 2"])
+        await bench.queue.idle()
+    }
+
+    @Test func `a child that is queued anew goes behind the children that wait`() async {
+        let bench = Bench()
+        let (holders, children) = (Mail<COOperation<Void>>(), Mail<COOperation<Void>>())
+        let scopes = Mail<TransactionScope>()
+        let options = OperationOptions(handlerTarget: bench.target)
+        let outer = transactionalOperation(on: bench.queue) { group in
+            holders.send(group.operation { _ in })
+            scopes.send(group)
+        }
+        bench.runAll()
+        let (holder, scope) = (await holders.next(), await scopes.next())
+        #expect(holder.hasLeftOpen)
+        let group = transactionalOperation(on: bench.queue, options: options) { group in
+            children.send(group.operation { bench.log.add("again") })
+            bench.queue.runningLimit = 1  // or the child would take the place of this block
+        } cancellation: {
+            $0.awake()
+        }
+        bench.queue.runningLimit = 2
+        bench.runAll()
+        let child = await children.next()
+        scope.operation { bench.log.add("before it") }
+        #expect(bench.queue.pendingOperations.first === child)
+        #expect(child.cancel())
+        bench.runAll()
+        #expect(group.attempt == 2 && child.state == .queued)
+        holder.finish()
+        bench.runAll()
+        #expect(bench.log.entries == ["before it", "again"])
+        #expect(await group.outcome.isFinished)
+        #expect(await outer.outcome.isFinished)
+        await bench.queue.idle()
+    }
+
+    @Test func `a line that grows and shrinks keeps all that wait, in order`() async {
+        await forAll(.array(of: .int(in: 1...90), count: 1...6), cases: scaled(40)) { sizes in
+            let bench = Bench()
+            var (added, expected) = (0, [String]())
+            for size in sizes {
+                for _ in 0..<size {
+                    bench.add("\(added)")
+                    expected.append("\(added)")
+                    added += 1
+                }
+                // More than half of it goes: it is tidied up at the next one.
+                while bench.target.count > 0, bench.log.entries.count < added * 3 / 4 {
+                    bench.target.letGo()
+                }
+            }
+            bench.runAll()
+            #expect(bench.log.entries == expected)
+            bench.queue.cancelAll()
+            await bench.queue.idle()
+        }
+    }
+
+    @Test(arguments: [COOperationQueue.Order.fifo, .lifo], [true, false])
+    func `a queue that is resumed keeps to its order`(order: COOperationQueue.Order, isHeld: Bool) async {
+        let bench = Bench(order)
+        let holder = bench.holder()
+        bench.add("first")
+        bench.add("second")
+        bench.queue.suspend()
+        if !isHeld { holder.finish() }
+        #expect(bench.target.count == 0)
+        bench.add("third")
+        bench.add("fourth")
+        bench.runAll()
+        #expect(bench.log.entries.isEmpty)
+        bench.queue.resume()
+        if isHeld { holder.finish() }
+        bench.runAll()
+        let all = ["first", "second", "third", "fourth"]
+        #expect(bench.log.entries == (order == .fifo ? all : all.reversed()))
+        await bench.queue.idle()
+    }
+
+    @Test func `a queue that is resumed starts what was in its line before`() async {
+        let bench = Bench()
+        let holder = bench.holder()
+        let waiting = bench.add("waiting")
+        bench.queue.suspend()
+        holder.finish()
+        bench.runAll()
+        #expect(bench.log.entries.isEmpty && bench.queue.runningOperations.isEmpty)
+        bench.queue.resume()
+        bench.runAll()
+        #expect(waiting.isFinished)
+        bench.queue.cancelAll()
+        await bench.queue.idle()
+    }
+
+    // MARK: Slots
+
+    @Test func `who is resumed takes no slot above the limit`() async {
+        let bench = Bench()
+        let first = bench.holder()
+        #expect(first.suspend())
+        let second = bench.holder()
+        #expect(first.resume())
+        #expect(first.state == .executing)
+        #expect(bench.queue.runningOperations.map(\.id) == [second.id])
+        bench.add("third")
+        #expect(bench.target.count == 0)
+        second.finish()
+        #expect(bench.target.count == 1)
+        bench.runAll()
+        first.finish()
+        await bench.queue.idle()
+    }
+
+    @Test func `a raised limit fills its slots, though nothing else happens`() async {
+        let bench = Bench()
+        let holders = [bench.holder()]
+        for index in 1...3 { bench.add("\(index)") }
+        #expect(bench.target.count == 0)
+        bench.queue.runningLimit = 3
+        #expect(bench.target.count == 2)
+        bench.runAll()
+        for one in holders { one.finish() }
+        #expect(bench.log.entries == ["1", "2", "3"])
+        await bench.queue.idle()
+    }
+
+    @Test func `a block that is out keeps its slot, though it is to be done again`() async {
+        let queue = COOperationQueue(runningLimit: 1, on: elsewhere)
+        let (begun, left) = (Mail<COOperation<Void>.Attempt>(), Gate())
+        let again = operation(on: queue) { attempt in
+            begun.send(attempt)
+            if attempt.number == 1 { left.wait() } else { attempt.finish() }
+        }
+        let token = await begun.next()
+        let other = operation(on: queue) {}
+        #expect(token.rerun())
+        #expect(again.state == .delayed)
+        #expect(queue.runningOperations.map(\.id) == [again.id])
+        #expect(queue.pendingOperations.map(\.id) == [other.id] && other.numberOfRuns == 0)
+        left.open()
+        #expect(await other.outcome.isFinished)
+        #expect(await again.outcome.isFinished)
+        await queue.idle()
+    }
+
+    @Test func `a slot that becomes free is not given to who is about to be held up, too`() async {
+        let bench = Bench()
+        let tokens = Mail<COOperation<Void>.Attempt>()
+        let group = transactionalOperation(on: bench.queue) { group in
+            group.operation { tokens.send($0) }
+            group.operation { bench.log.add("second") }
+        }
+        bench.runAll()
+        let token = await tokens.next()
+        #expect(token.operation.hasLeftOpen)
+        // The first child gives its slot back, before the queue has heard of the second one's gate.
+        #expect(group.suspend())
+        #expect(bench.target.count == 0 && bench.queue.runningOperations.isEmpty)
+        #expect(group.resume())
+        token.finish()
+        bench.runAll()
+        #expect(bench.log.entries == ["second"])
+        #expect(await group.outcome.isFinished)
+        await bench.queue.idle()
+    }
+
+    /// In a process of its own: once there has been a default queue, children are made in another way.
+    @Test func `children pass through the queue of their composite, where there never was a default queue`()
+        async
+    {
+        await #expect(processExitsWith: .success) {
+            let queue = COOperationQueue(runningLimit: 1)
+            let tokens = Mail<COOperation<Void>.Attempt>()
+            let group = transactionalOperation(on: queue) { group in
+                for _ in 0..<2 { group.operation { tokens.send($0) } }
+            }
+            let first = await tokens.next()
+            try #require(await eventually { first.operation.hasLeftOpen })
+            try #require(queue.runningOperations.map(\.id) == [first.operation.id])
+            try #require(queue.pendingOperations.count == 1)
+            first.finish()
+            await tokens.next().finish()
+            try #require(await group.outcome.isFinished)
+        }
+    }
+
+    @Test func `a ready-made child passes through the queue of its composite`() async throws {
+        let bench = Bench()
+        let ready = COOperation<Void> { _ in }
+        let group = transactionalOperation(on: bench.queue) { group in try group.add(ready) }
+        bench.runAll()
+        #expect(await eventually { ready.hasLeftOpen })
+        #expect(bench.queue.runningOperations.map(\.id) == [ready.id])
+        #expect(bench.queue.operationCount == 2)
+        ready.finish()
+        bench.runAll()
+        #expect(await group.outcome.isFinished)
+        await bench.queue.idle()
+    }
+
+    // MARK: Limits
+
+    @Test func `a full queue takes back who was in it`() async {
+        let bench = Bench(runningLimit: 2, pendingLimit: 1)
+        let again = operation(on: bench.queue) { attempt in
+            if attempt.number == 2 { attempt.finish() }
+        }
+        let holder = bench.holder()
+        let waiting = bench.add("waiting")
+        bench.queue.runningLimit = 1
+        #expect(again.rerun())
+        #expect(bench.queue.pendingOperations.map(\.id).count == 2)
+        bench.queue.pendingLimit = 0
+        #expect(waiting.suspend() && waiting.resume())
+        #expect(!waiting.isEnded && !again.isEnded)
+        holder.finish()
+        bench.runAll()
+        #expect(waiting.isFinished && again.isFinished)
+        await bench.queue.idle()
+    }
+
+    @Test(arguments: [COOperationQueue.Order.fifo, .lifo])
+    func `a limit that was lowered refuses nobody who need not wait`(order: COOperationQueue.Order) async {
+        let bench = Bench(order)
+        let asleep = (0..<2).map { _ in COOperation<Void> { $0.finish() } }
+        for one in asleep { #expect(one.suspend() && bench.queue.add(one)) }
+        bench.queue.pendingLimit = 1
+        let newcomer = COOperation<Void> { $0.finish() }
+        #expect(bench.queue.add(newcomer), "a slot is free")
+        bench.runAll()
+        #expect(newcomer.isFinished)
+        for one in asleep { #expect(one.resume()) }
+        bench.runAll()
+        #expect(asleep.allSatisfy { $0.isFinished })
+        await bench.queue.idle()
+    }
+
+    @Test func `add to a full aggressive queue displaces the oldest`() async {
+        let bench = Bench(.aggressiveLIFO, pendingLimit: 1)
+        let holder = bench.holder()
+        let (old, new) = (COOperation<Void> { $0.finish() }, COOperation<Void> { $0.finish() })
+        #expect(bench.queue.add(old) && bench.queue.add(new))
+        #expect(await old.outcome.reason?.kind == .displaced)
+        #expect(bench.queue.pendingOperations.map(\.id) == [new.id])
+        holder.finish()
+        bench.runAll()
+        #expect(new.isFinished)
+        await bench.queue.idle()
+    }
+
+    @Test func `children that have gone do not count as pending`() async {
+        let bench = Bench(pendingLimit: 1)
+        let group = transactionalOperation(on: bench.queue) { group in
+            for index in 1...3 { group.operation { bench.log.add("\(index)") } }
+        }
+        bench.runAll()
+        #expect(await group.outcome.isFinished)
+        let holder = bench.holder()
+        #expect(bench.queue.add(COOperation<Void> { $0.finish() }), "there is room for one")
+        holder.finish()
+        bench.runAll()
+        await bench.queue.idle()
+    }
+
+    @Test func `whoever comes to an aggressive queue, children are not displaced`() async {
+        let bench = Bench(.aggressiveLIFO, pendingLimit: 1)
+        let tokens = Mail<COOperation<Void>.Attempt>()
+        let group = transactionalOperation(on: bench.queue) { group in
+            group.operation { tokens.send($0) }
+            for index in 1...3 { group.operation { bench.log.add("child \(index)") } }
+        }
+        bench.runAll()
+        let token = await tokens.next()
+        let old = bench.add("old")
+        bench.add("new")
+        #expect(old.isCancelled)
+        token.finish()
+        bench.runAll()
+        #expect(bench.log.entries == ["child 1", "child 2", "child 3", "new"])
+        #expect(await group.outcome.isFinished)
+        await bench.queue.idle()
+    }
+
+    // MARK: Taken out
+
+    @Test func `who is displaced, refused or removed has ended when the call returns`() async {
+        let aggressive = Bench(.aggressiveLIFO, pendingLimit: 1)
+        let holders = [aggressive.holder()]
+        let displaced = aggressive.add("displaced")
+        aggressive.add("new")
+        #expect(displaced.isEnded && displaced.result?.reason?.kind == .displaced)
+        let full = Bench(pendingLimit: 1)
+        let others = [full.holder()]
+        let pending = full.add("pending")
+        let refused = full.add("refused")
+        #expect(refused.isEnded && refused.result?.reason?.kind == .queueFull)
+        #expect(full.queue.removeAllPending() == 1)
+        #expect(pending.isEnded && pending.result?.reason?.kind == .removed)
+        for one in holders + others { one.finish() }
+        for bench in [aggressive, full] {
+            bench.runAll()
+            await bench.queue.idle()
+        }
+        #expect(aggressive.log.entries == ["new"] && full.log.entries.isEmpty)
+    }
+
+    @Test func `removeAllPending leaves the children of composites where they are`() async {
+        let bench = Bench()
+        let tokens = Mail<COOperation<Void>.Attempt>()
+        let group = transactionalOperation(on: bench.queue) { group in
+            group.operation { tokens.send($0) }
+            group.operation { bench.log.add("child") }
+        }
+        bench.runAll()
+        let token = await tokens.next()
+        let pending = bench.add("pending")
+        #expect(bench.queue.removeAllPending() == 1)
+        #expect(pending.isCancelled)
+        token.finish()
+        bench.runAll()
+        #expect(await group.outcome.isFinished)
+        #expect(bench.log.entries == ["child"])
+        await bench.queue.idle()
+    }
+
+    @Test func `removeAllPending ends all of them before a handler's target could let one begin`() async {
+        let bench = Bench()
+        let holder = bench.holder()
+        let meddler = MeddlingTarget {
+            holder.finish()
+            bench.runAll()
+        }
+        let first = COOperation<Void>(on: bench.queue, options: OperationOptions(handlerTarget: meddler))
+        first.onOutcome { _ in }
+        first.run { $0.finish() }
+        let second = bench.add("second")
+        #expect(bench.queue.removeAllPending() == 2)
+        #expect(first.isCancelled && second.isCancelled && bench.log.entries.isEmpty)
+        bench.runAll()
+        await bench.queue.idle()
+    }
+
+    // MARK: Idle
+
+    @Test func `who waits for an idle queue is told once, also when it comes to life again`() async {
+        let bench = Bench()
+        let executor = SteppedExecutor()
+        bench.add("first")
+        let idle = Task(executorPreference: executor) { await bench.queue.idle() }
+        executor.step()  // it waits now
+        bench.runAll()
+        bench.add("second")
+        bench.runAll()
+        executor.step()
+        await idle.value
+        #expect(bench.log.entries == ["first", "second"])
+        await bench.queue.idle()
+    }
+}
+
+/// Does something when it is given work, and runs that elsewhere.
+private final class MeddlingTarget: ExecutionTarget {
+    private let meddle: @Sendable () -> Void
+    init(_ meddle: @escaping @Sendable () -> Void) { self.meddle = meddle }
+    var isCurrent: Bool { false }
+    func submit(_ work: COQueues.Work) {
+        meddle()
+        work.run()
+    }
+}

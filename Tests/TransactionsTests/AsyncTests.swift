@@ -1,0 +1,336 @@
+// Transactions across suspensions, and those who wait for them: row 37, X7, Q13, Q16.
+
+import PropertyTestingSupport
+import Testing
+
+@testable import Transactions
+
+/// Where the trees of these tests live.
+@globalActor actor Home {
+    static let shared = Home()
+}
+
+/// Opens once, for tasks.
+@Home final class Signal {
+    private var isOpen = false
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+    nonisolated init() {}
+    func open() {
+        isOpen = true
+        waiting.forEach { $0.resume() }
+        waiting = []
+    }
+    func opened() async {
+        if isOpen { return }
+        await withCheckedContinuation { waiting.append($0) }
+    }
+}
+
+@Home @Suite(.watched(testLimit)) struct AsyncTests {
+    let root = Logged(root: "root")
+    var tree: Tree { root.transactionContext.tree! }
+
+    /// Until so many wait for the tree.
+    func waiting(_ count: Int) async {
+        while tree.line.count != count { await Task.yield() }
+    }
+
+    @Test func `X5: a body that suspends is committed, and its value is returned`() async throws {
+        let value = try await root.withTransaction {
+            await Task.yield()
+            root.number = 1
+            return 2
+        }
+        #expect(value == 2 && root.number == 1)
+        #expect(root.trace.take() == ["begin root", "validate root", "commit root"])
+    }
+
+    @Test func `Q7: a body that throws is rolled back, and its error thrown`() async {
+        await #expect(throws: TestError(number: 1)) {
+            try await root.withTransaction {
+                root.number = 1
+                await Task.yield()
+                throw TestError(number: 1)
+            }
+        }
+        #expect(root.number == 0 && !root.transactionIsActive)
+        root.failure = TestError(number: 2)
+        await #expect(throws: TestError(number: 2)) { try await root.withTransaction { root.number = 1 } }
+        #expect(root.number == 0 && !root.transactionIsActive)
+    }
+
+    @Test func `X7: what the task opened is joined, by either kind of closure, and by its children`()
+        async throws
+    {
+        try await root.withTransaction {
+            try await root.withTransaction { root.number = 1 }
+            try root.transaction { root.number += 1 }
+            try? await root.withTransaction(nesting: .savepoint) {
+                await Task.yield()
+                root.number = 9
+                throw TestError()
+            }
+            #expect(root.number == 2)
+            try await Task { @Home in try await root.withTransaction { root.number += 1 } }.value
+        }
+        #expect(root.number == 3)
+        #expect(root.trace.take() == ["begin root", "validate root", "commit root"])
+    }
+
+    @Test func `X7: another task cannot join or end it, and may wait`() async throws {
+        let inside = Signal(), done = Signal()
+        let first = Task { @Home in
+            try await root.withTransaction {
+                root.number = 1
+                inside.open()
+                await done.opened()
+            }
+        }
+        await inside.opened()
+        #expect(refusal { try root.transaction {} } == .anotherTransactionIsActive)
+        #expect(refusal { try jointTransaction(over: [root]) {} } == .anotherTransactionIsActive)
+        #expect(refusal { try root.beginTransaction() } == .anotherTransactionIsActive)
+        #expect(fault { try root.commitTransaction() } == .ownedByAnotherTask)
+        #expect(fault { try root.rollbackTransaction() } == .ownedByAnotherTask)
+        #expect(thrown { try root.$number.set(3) } is TransactionError)
+        let second = Task { @Home in try await root.withTransaction { root.number += 10 } }
+        await waiting(1)
+        done.open()
+        try await first.value
+        try await second.value
+        #expect(root.number == 11)
+    }
+
+    @Test func `X7: a transaction can be joined by its descriptor`() async throws {
+        let inside = Signal(), done = Signal()
+        let first = Task { @Home in
+            try await root.withTransaction {
+                inside.open()
+                await done.opened()
+            }
+        }
+        await inside.opened()
+        try await root.withTransaction(joining: root.activeTransaction) {
+            root.number = 5
+            try root.transaction { root.number += 1 }
+        }
+        #expect(root.$number.committed == 0)
+        done.open()
+        try await first.value
+        #expect(root.number == 6)
+    }
+
+    @Test func `X7: a transaction begun by hand is waited for, and joined by closures`() async throws {
+        try root.beginTransaction()
+        let waiter = Task { @Home in try await root.withTransaction { root.number += 1 } }
+        await waiting(1)
+        try root.transaction { root.number = 1 }
+        #expect(root.number == 1)
+        try root.commitTransaction()
+        try await waiter.value
+        #expect(root.number == 2)
+    }
+
+    @Test func `Q16: waiters go in order, and a cancelled one is gone`() async throws {
+        try root.beginTransaction()
+        var tasks: [Task<Void, any Error>] = []
+        for index in 0..<5 {
+            tasks.append(Task { @Home in try await root.withTransaction { root.list.append(index) } })
+            await waiting(index + 1)
+        }
+        tasks[2].cancel()
+        await #expect(throws: CancellationError.self) { try await tasks[2].value }
+        await waiting(4)
+        tasks[0].cancel()
+        await waiting(3)
+        try root.rollbackTransaction()
+        for index in [1, 3, 4] { try await tasks[index].value }
+        #expect(root.list == [1, 3, 4])
+    }
+
+    @Test func `X7: a synchronous begin may slip in, and waiters keep their places`() async throws {
+        try root.beginTransaction()
+        let first = Task { @Home in try await root.withTransaction { root.list.append(1) } }
+        await waiting(1)
+        let second = Task { @Home in try await root.withTransaction { root.list.append(2) } }
+        await waiting(2)
+        try root.commitTransaction()
+        // The first is woken, and has not run yet.
+        try root.beginTransaction()
+        root.list.append(0)
+        await Task.yield()
+        await waiting(2)
+        try root.commitTransaction()
+        try await first.value
+        try await second.value
+        #expect(root.list == [0, 1, 2])
+    }
+
+    @Test func `X7: a woken waiter that is cancelled wakes the next`() async throws {
+        try root.beginTransaction()
+        let first = Task { @Home in try await root.withTransaction {} }
+        await waiting(1)
+        let second = Task { @Home in try await root.withTransaction { root.number = 1 } }
+        await waiting(2)
+        try root.commitTransaction()
+        first.cancel()
+        try await second.value
+        #expect(root.number == 1)
+        _ = await first.result
+    }
+
+    @Test func `X7: who waits too long leaves the line`() async throws {
+        try root.beginTransaction()
+        await #expect(throws: TransactionFault.timedOut) {
+            try await root.withTransaction(waiting: .atMost(.zero)) {}
+        }
+        await #expect(throws: TransactionFault.timedOut) {
+            try await root.withTransaction(waiting: .atMost(.milliseconds(2))) {}
+        }
+        #expect(tree.line.count == 0)
+        try root.rollbackTransaction()
+        try await root.withTransaction(waiting: .atMost(.zero)) {}
+    }
+
+    @Test func `E37: a body that is cancelled is rolled back`() async throws {
+        let inside = Signal()
+        let task = Task { @Home in
+            try await root.withTransaction {
+                root.number = 1
+                inside.open()
+                while !Task.isCancelled { await Task.yield() }
+            }
+        }
+        await inside.opened()
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(root.number == 0 && !root.transactionIsActive)
+        #expect(root.trace.take() == ["begin root", "rollback root"])
+    }
+
+    @Test func `Q16: cancelled, a body that throws E throws E; a cancelled task does not begin`() async throws
+    {
+        let task = Task { @Home in
+            try await root.withTransaction {
+                withUnsafeCurrentTask { $0?.cancel() }
+                throw TestError(number: 3)
+            }
+        }
+        await #expect(throws: TestError(number: 3)) { try await task.value }
+        _ = root.trace.take()
+        let late = Task { @Home in
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await root.withTransaction {}
+        }
+        await #expect(throws: CancellationError.self) { try await late.value }
+        #expect(root.trace.calls.isEmpty)
+    }
+
+    @Test func `Q16: cancellation is not looked at after validation began`() async throws {
+        root.onHook = { if $0 == .validate { withUnsafeCurrentTask { $0?.cancel() } } }
+        let task = Task { @Home in try await root.withTransaction { root.number = 1 } }
+        try await task.value
+        #expect(root.number == 1)
+    }
+
+    @Test func `Q16: what was committed by hand stays so, cancelled or not`() async throws {
+        let task = Task { @Home in
+            try await root.withTransaction {
+                root.number = 1
+                try root.commitTransaction()
+                withUnsafeCurrentTask { $0?.cancel() }
+                return 5
+            }
+        }
+        #expect(try await task.value == 5)
+        #expect(root.number == 1)
+    }
+
+    @Test func `E11, E13: bodies that end their transaction by hand`() async throws {
+        await #expect(throws: TransactionFault.rolledBackInsideBody) {
+            try await root.withTransaction { try root.rollbackTransaction() }
+        }
+        let value = try await root.withTransaction {
+            root.number = 1
+            try root.commitTransaction()
+            return 3
+        }
+        #expect(value == 3 && root.number == 1)
+    }
+
+    @Test func `X7: begin when free, by hand`() async throws {
+        try root.beginTransaction()
+        let task = Task { @Home in
+            let transaction = try await root.beginTransactionWhenFree()
+            #expect(root.activeTransaction == transaction)
+            try root.commitTransaction(transaction)
+        }
+        await waiting(1)
+        try root.rollbackTransaction()
+        try await task.value
+        #expect(!root.transactionIsActive)
+    }
+
+    @Test func `Q13: of many tasks that begin, one is inside at a time`() async throws {
+        var inside = 0
+        let tasks = (0..<50).map { index in
+            Task { @Home in
+                try await root.withTransaction {
+                    inside += 1
+                    #expect(inside == 1)
+                    await Task.yield()
+                    root.number += 1
+                    inside -= 1
+                    if index % 7 == 0 { throw TestError() }
+                }
+            }
+        }
+        for task in tasks { _ = await task.result }
+        #expect(root.number == 50 - 8 && tree.line.count == 0)
+    }
+
+    @Test func `X16: a joint transaction waits for all of its trees, and no two wait for each other`()
+        async throws
+    {
+        let other = Logged(root: "other")
+        try other.beginTransaction()
+        let joint = Task { @Home in
+            try await withJointTransaction(over: [other, root]) {
+                await Task.yield()
+                root.list.append(1)
+                other.list.append(1)
+                try await withJointTransaction(over: [root]) { root.list.append(2) }
+            }
+        }
+        await waiting(1)
+        let reverse = Task { @Home in
+            try await withJointTransaction(over: [root, other]) {
+                await Task.yield()
+                root.list.append(3)
+                other.list.append(3)
+            }
+        }
+        await waiting(2)
+        let single = Task { @Home in try await root.withTransaction { root.list.append(4) } }
+        await waiting(3)
+        try other.rollbackTransaction()
+        try await joint.value
+        try await reverse.value
+        try await single.value
+        #expect(root.list == [1, 2, 3, 4] && other.list == [1, 3])
+        #expect(try await withJointTransaction(over: []) { 3 } == 3)
+    }
+
+    @Test func `X16: a joint transaction that gives up waiting leaves all lines`() async throws {
+        let other = Logged(root: "other")
+        try other.beginTransaction()
+        let joint = Task { @Home in try await withJointTransaction(over: [root, other]) {} }
+        await waiting(1)
+        let single = Task { @Home in try await root.withTransaction { root.number = 1 } }
+        await waiting(2)
+        joint.cancel()
+        try await single.value
+        #expect(root.number == 1 && other.transactionContext.tree!.line.count == 0)
+        try other.rollbackTransaction()
+    }
+}

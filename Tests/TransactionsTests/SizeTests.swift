@@ -1,0 +1,112 @@
+// A million members, deep or wide, on a stack of 8 MiB, in linear time: row 31, Q12.
+
+import Glibc
+import PropertyTestingSupport
+import Testing
+
+@testable import Transactions
+
+@Suite(.serialized, .watched(testLimit)) struct SizeTests {
+    final class Small: TransactableDefaults, LoggedTransactable {
+        private var context: TransactionContext?
+        var transactionContext: TransactionContext { context! }
+        init() { context = TransactionContext.createRoot(owner: self) }
+        init(below parent: Small) { context = TransactionContext.createNode(owner: self, parent: parent) }
+    }
+
+    /// Runs on a thread with a stack of a known size.
+    private func onSmallStack(_ body: @escaping @Sendable () -> Void) {
+        final class Box { let body: () -> Void; init(_ body: @escaping () -> Void) { self.body = body } }
+        var attributes = pthread_attr_t()
+        pthread_attr_init(&attributes)
+        // Of 8 MiB that are allowed, one sixteenth.
+        pthread_attr_setstacksize(&attributes, 512 << 10)
+        var thread = pthread_t()
+        let argument = Unmanaged.passRetained(Box(body)).toOpaque()
+        let error = pthread_create(
+            &thread, &attributes,
+            { argument in
+                Unmanaged<Box>.fromOpaque(argument!).takeRetainedValue().body()
+                return nil
+            }, argument)
+        #expect(error == 0)
+        pthread_join(thread, nil)
+        pthread_attr_destroy(&attributes)
+    }
+
+    enum Shape: CaseIterable {
+        case deep, wide, comb
+    }
+
+    /// Builds, goes through each phase, moves, leaves, and is taken apart.
+    @Test(arguments: Shape.allCases)
+    func `Q12: a million members work, on a small stack`(shape: Shape) {
+        // In debug builds a tenth: on so small a stack, no recursion would get through that either.
+        #if DEBUG
+            let count = isSanitized ? 50_000 : 100_000
+        #else
+            let count = isSanitized ? 50_000 : 1_000_000
+        #endif
+        onSmallStack { Self.run(shape, count) }
+    }
+
+    private static func run(_ shape: Shape, _ count: Int) {
+        let root = Small()
+        let tree = root.transactionContext.tree!
+        var members: [Small] = []
+        members.reserveCapacity(count)
+        func add(below parent: Small) { members.append(Small(below: parent)) }
+        for index in 0..<count {
+            switch shape {
+            case .deep: add(below: members.last ?? root)
+            case .wide: add(below: root)
+            case .comb: add(below: index % 2 == 0 ? (members.dropLast().last ?? root) : members[index - 1])
+            }
+        }
+        try! root.transaction {}
+        try! members[count - 1].beginTransaction()
+        try! members[0].transactionContext.leave()
+        try! members[count / 2].transactionContext.move(to: root)
+        try! root.transaction(nesting: .savepoint) {}
+        try? root.transaction(nesting: .savepoint) { throw TestError() }
+        try! members[count - 1].rollbackTransaction()
+        #expect(tree.members == count + 1)
+        // Parents first, so that contexts are kept by those below them; then all at once.
+        members.reverse()
+        while members.count > 1 { members.removeLast() }
+        members = []
+        #expect(tree.members == 1)
+    }
+
+    /// The processor's time, of the best of some: others are at work, too.
+    @Test(arguments: [Shape.deep, .wide])
+    func `Q12: time grows with the number of members`(shape: Shape) {
+        func time(_ count: Int) -> Double {
+            var best = Double.infinity
+            for _ in 1...3 {
+                let root = Small()
+                var members: [Small] = []
+                for _ in 0..<count {
+                    members.append(Small(below: shape == .deep ? members.last ?? root : root))
+                }
+                let before = clock()
+                try! root.transaction {}
+                best = min(best, Double(clock() - before))
+                members.reverse()
+                while members.popLast() != nil {}
+            }
+            return best
+        }
+        // Quadratic would be a factor of 64.
+        #expect(time(80_000) < 30 * time(10_000))
+    }
+
+    @Test func `X3: what a deep member asks does not depend on its depth`() throws {
+        let root = Small()
+        var members = [root]
+        for _ in 0..<1_000 { members.append(Small(below: members[members.count - 1])) }
+        let transaction = try members[1_000].beginTransaction()
+        #expect(members[1_000].activeTransaction == transaction && members[500].transactionIsActive)
+        try members[700].rollbackTransaction()
+    }
+}

@@ -1,0 +1,82 @@
+// Members that tell what their hooks are called for, and do what a test gives them to do.
+
+import Glibc
+import Transactions
+
+/// Sizes grow and shrink with `STRESS_SCALE` of the environment.
+let stressScale: Double = getenv("STRESS_SCALE").flatMap { Double(String(cString: $0)) } ?? 1
+let isSanitized = dlsym(nil, "__tsan_init") != nil || dlsym(nil, "__asan_init") != nil
+let testLimit: Duration = .seconds(120) * max(1, stressScale) * (isSanitized ? 4 : 1)
+func scaled(_ count: Int) -> Int { max(1, Int(Double(count) * min(1, stressScale))) }
+
+struct TestError: Error, Hashable {
+    var number = 0
+}
+
+enum Hook: String, CaseIterable {
+    case begin, validate, commit, rollback
+}
+
+/// What hooks were called, of all members that share it.
+final class Trace {
+    var calls: [String] = []
+    func take() -> [String] {
+        defer { calls = [] }
+        return calls
+    }
+}
+
+/// A member with hooks that a test can replace; without logged state.
+class Member: Transactable {
+    let name: String
+    let trace: Trace
+    private(set) var context: TransactionContext?
+    var transactionContext: TransactionContext { context! }
+    /// Called by hooks, after the trace has it.
+    var onHook: (Hook) throws -> Void = { _ in }
+    /// Of validation.
+    var failure: (any Error)?
+
+    init(root name: String, _ trace: Trace = Trace()) {
+        self.name = name
+        self.trace = trace
+        context = TransactionContext.createRoot(owner: self)
+    }
+
+    init(_ name: String, below parent: Member, onHook: @escaping (Hook) throws -> Void = { _ in }) {
+        self.name = name
+        trace = parent.trace
+        self.onHook = onHook
+        TransactionContext.createNode(owner: self, parent: parent) { context = $0 }
+    }
+
+    func called(_ hook: Hook) throws {
+        trace.calls.append("\(hook) \(name)")
+        try onHook(hook)
+    }
+
+    func onBegin(transaction: Transaction) throws { try called(.begin) }
+    func onValidateCommit() throws {
+        try called(.validate)
+        if let failure { throw failure }
+    }
+    func onCommit(transaction: Transaction) { try! called(.commit) }
+    func onRollback(transaction: Transaction) { try! called(.rollback) }
+}
+
+/// A member all of whose state is logged.
+final class Logged: Member, LoggedTransactable {
+    @Transacted var number = 0
+    @Transacted var list: [Int] = []
+    @Transacted(outside: .transact) var free = 0
+    @Transacted var children: [Logged] = []
+}
+
+/// The fault or error that a call throws, as it is.
+func thrown(_ body: () throws -> Void) -> (any Error)? {
+    do { try body() } catch { return error }
+    return nil
+}
+
+func fault(_ body: () throws -> Void) -> TransactionFault? { thrown(body) as? TransactionFault }
+func refusal(_ body: () throws -> Void) -> TransactionError? { thrown(body) as? TransactionError }

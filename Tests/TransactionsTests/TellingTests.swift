@@ -1,0 +1,424 @@
+// Who is told, views, undo steps and joint transactions: rows 38, X14 to X19.
+
+import PropertyTesting
+import PropertyTestingSupport
+import Testing
+
+@testable import Transactions
+
+@Suite(.watched(testLimit)) struct TellingTests {
+    let root = Logged(root: "root")
+
+    // MARK: Notifications
+
+    @Test func `X17: a commit is told once, with what changed; a rollback has no changes`() throws {
+        var told: [TransactionChanges] = []
+        var rolledBack: [Transaction] = []
+        let subscriptions = [
+            root.transactionContext.didCommit { told.append($0) },
+            root.transactionContext.didRollback { rolledBack.append($0) },
+        ]
+        let old = Logged("old", below: root)
+        let below = Logged("below", below: old)
+        var late: Logged?
+        let first = try root.beginTransaction()
+        root.number = 1
+        root.number = 2
+        root.list = [3]
+        late = Logged("late", below: root)
+        late?.number = 4
+        try old.transactionContext.leave()
+        try root.commitTransaction()
+        let changes = try #require(told.first)
+        #expect(told.count == 1 && changes.transaction == first)
+        #expect(changes.changes.map { ($0.member as! Logged).name } == ["root", "root", "late"])
+        #expect(changes.changes[0].property == \Logged.number && changes.changes[1].property == \Logged.list)
+        #expect(changes.changes[0].old as? Int == 0 && changes.changes[0].new as? Int == 2)
+        #expect(changes.changes[1].new as? [Int] == [3])
+        #expect(changes.added.map { ($0 as! Logged).name } == ["late"])
+        #expect(changes.removed.map { ($0 as! Logged).name } == ["old", "below"])
+        let second = try root.beginTransaction()
+        root.number = 5
+        try root.rollbackTransaction()
+        #expect(told.count == 1 && rolledBack == [second])
+        withExtendedLifetime((subscriptions, below)) {}
+    }
+
+    @Test
+    func `X17: what came and left again in one transaction, or was rolled back to a savepoint, is not told`()
+        throws
+    {
+        var told: [TransactionChanges] = []
+        let subscription = root.transactionContext.didCommit { told.append($0) }
+        var members: [Logged] = []
+        try root.transaction {
+            members.append(Logged("a", below: root))
+            try members[0].transactionContext.leave()
+            try? root.transaction(nesting: .savepoint) {
+                members.append(Logged("b", below: root))
+                root.number = 1
+                throw TestError()
+            }
+        }
+        #expect(told.count == 1 && told[0].added.isEmpty && told[0].changes.isEmpty)
+        #expect(told[0].removed.map { ($0 as! Logged).name } == ["a"])
+        withExtendedLifetime(subscription) {}
+    }
+
+    @Test func `X17: observers are told in order, when the tree is idle, and what they do is told after`()
+        throws
+    {
+        var told: [String] = []
+        let root = root
+        var subscriptions: [TransactionSubscription] = []
+        subscriptions.append(
+            root.transactionContext.didCommit { changes in
+                #expect(!root.transactionIsActive)
+                told.append("first \(changes.changes.last?.new ?? "")")
+                if root.number < 3 { try! root.transaction { root.number += 1 } }
+            })
+        subscriptions.append(
+            root.transactionContext.didCommit { told.append("second \($0.changes.last?.new ?? "")") })
+        try root.transaction { root.number = 1 }
+        #expect(told == ["first 1", "second 1", "first 2", "second 2", "first 3", "second 3"])
+        subscriptions[0].cancel()
+        try root.transaction { root.number = 7 }
+        subscriptions = []
+        try root.transaction { root.number = 8 }
+        #expect(told.suffix(1) == ["second 7"])
+    }
+
+    @Test func `X17: state is not idle before the last hook, and a begin that fails is told as a rollback`()
+        throws
+    {
+        var count = 0
+        let subscription = root.transactionContext.didRollback { _ in count += 1 }
+        root.onHook = { if $0 == .begin { throw TestError() } }
+        #expect(thrown { try root.beginTransaction() } is TestError)
+        #expect(count == 1)
+        withExtendedLifetime(subscription) {}
+    }
+
+    // MARK: Views
+
+    @Test func `X14: a view has the value of the last commit`() throws {
+        let view = CommittedView(of: root) { [unowned root] in root.number }
+        #expect(view.value == 0 && view.version == 0)
+        try root.transaction {
+            root.number = 1
+            #expect(view.value == 0)
+        }
+        #expect(view.value == 1 && view.version == 1)
+        try? root.transaction {
+            root.number = 2
+            throw TestError()
+        }
+        #expect(view.value == 1 && view.version == 1)
+    }
+
+    @Test func `X14: a view is exchanged after the last hook, and before anyone is told`() throws {
+        let view = CommittedView(of: root) { [unowned root] in root.number }
+        var seen: [Int] = []
+        root.onHook = { if $0 == .commit { seen.append(view.value) } }
+        let subscription = root.transactionContext.didCommit { _ in seen.append(view.value) }
+        try root.transaction { root.number = 1 }
+        #expect(seen == [0, 1])
+        withExtendedLifetime(subscription) {}
+    }
+
+    @Test func `X14: values and computations go with their view`() throws {
+        let count = LiveCount("TransactionsTests.view")
+        let inClosure = LiveCount("TransactionsTests.compute")
+        do {
+            let counted = Counted(inClosure)
+            let view = CommittedView(of: root) {
+                withExtendedLifetime(counted) {}
+                return Counted(count)
+            }
+            for _ in 1...5 { try root.transaction {} }
+            #expect(count.value == 1, "none but the current one is kept")
+            withExtendedLifetime(view) {}
+        }
+        try root.transaction {}
+        #expect(count.value == 0 && inClosure.value == 0)
+    }
+
+    @Test func `Q13: readers on other threads never see half a transaction`() throws {
+        let commits = scaled(2_000)
+        let numbers = CommittedNumbers()
+        let results = concurrently(3) { thread in
+            thread == 0 ? numbers.write(commits) : numbers.read(until: commits)
+        }
+        #expect(results == [0, 0, 0])
+    }
+
+    /// Two numbers whose sum is 100, and a view of both.
+    final class CommittedNumbers: @unchecked Sendable {
+        // Unchecked: the tree is used by one thread.
+        private let root = Logged(root: "root")
+        private let child: Logged
+        private let view: CommittedView<[Int]>
+
+        init() {
+            child = Logged("child", below: root)
+            try! root.transaction { [root] in root.number = 100 }
+            view = CommittedView(of: root) { [unowned root, unowned child] in [root.number, child.number] }
+        }
+
+        func write(_ commits: Int) -> Int {
+            root.trace.calls = []
+            for number in 1...commits {
+                try! root.transaction {
+                    root.number = 100 - number % 100
+                    child.number = number % 100
+                }
+                root.trace.calls = []
+            }
+            return 0
+        }
+
+        /// How many reads were wrong.
+        func read(until last: Int) -> Int {
+            var wrong = 0
+            var version = 0
+            while version < last {
+                if view.value.reduce(0, +) != 100 { wrong += 1 }
+                let next = view.version
+                if next < version { wrong += 1 }
+                version = next
+            }
+            return wrong
+        }
+    }
+
+    @Test func `E36: of threads that begin at once, one wins`() {
+        final class Shared: @unchecked Sendable {
+            let root = Plain()
+        }
+        final class Plain: TransactableDefaults {
+            private var context: TransactionContext?
+            var transactionContext: TransactionContext { context! }
+            init() { context = TransactionContext.createRoot(owner: self) }
+        }
+        for _ in 1...scaled(50) {
+            let shared = Shared()
+            let won = concurrently(4) { _ in (try? shared.root.beginTransaction()) != nil }
+            #expect(won.filter { $0 }.count == 1)
+            try? shared.root.rollbackTransaction()
+        }
+    }
+
+    @Test func `X15: a closure of another thread does not join a closure`() throws {
+        final class Shared: @unchecked Sendable {
+            let root = Logged(root: "root")
+        }
+        let shared = Shared()
+        try shared.root.transaction {
+            let refused = concurrently(1) { _ in refusal { try shared.root.transaction {} } }
+            #expect(refused == [.anotherTransactionIsActive])
+        }
+    }
+
+    #if DEBUG
+        @Test func `X15: in a debug build, a write from another thread than the closure's stops the process`()
+            async
+        {
+            await #expect(processExitsWith: .failure) {
+                final class Shared: @unchecked Sendable {
+                    let root = Logged(root: "root")
+                }
+                let shared = Shared()
+                try shared.root.transaction {
+                    _ = concurrently(1) { _ in shared.root.number = 1 }
+                }
+            }
+        }
+    #endif
+
+    // MARK: Undo steps
+
+    @Test func `X19: a commit is undone and redone, with validation, values and membership`() throws {
+        var step: TransactionUndoStep?
+        let context = root.transactionContext
+        let old = Logged("old", below: root)
+        try root.transaction { root.children = [old] }
+        do {
+            let subscription = context.didCommit { step = $0.undoStep() }
+            try root.transaction {
+                root.number = 5
+                root.children = [Logged("new", below: root)]
+                root.children[0].number = 6
+                try old.transactionContext.leave()
+            }
+            subscription.cancel()
+        }
+        let new = root.children[0]
+        let undo = try #require(step)
+        for _ in 1...2 {
+            try undo.undo()
+            #expect(root.number == 0 && root.children.map(\.name) == ["old"] && new.number == 0)
+            #expect(!old.transactionContext.isDetached && new.transactionContext.isDetached)
+            #expect(context.tree!.members == 2)
+            #expect(fault { try undo.undo() } == .outOfOrder)
+            try undo.redo()
+            #expect(root.number == 5 && root.children.map(\.name) == ["new"] && new.number == 6)
+            #expect(old.transactionContext.isDetached && !new.transactionContext.isDetached)
+            #expect(context.tree!.members == 2)
+            #expect(fault { try undo.redo() } == .outOfOrder)
+        }
+        root.failure = TestError()
+        #expect(thrown { try undo.undo() } is TestError)
+        #expect(root.number == 5 && root.children.map(\.name) == ["new"])
+        #expect(
+            old.transactionContext.isDetached && !new.transactionContext.isDetached
+                && context.tree!.members == 2)
+        root.failure = nil
+        try root.transaction { root.list = [1] }
+        try undo.undo()
+        try root.transaction { root.number = 1 }
+        #expect(fault { try undo.redo() } == .outOfOrder)
+    }
+
+    @Test func `X19: a step is refused when its members are elsewhere, or would be below themselves`() throws
+    {
+        let a = Logged("a", below: root)
+        let b = Logged("b", below: root)
+        let c = Logged("c", below: b)
+        var steps: [TransactionUndoStep] = []
+        let subscription = root.transactionContext.didCommit { steps.append($0.undoStep()!) }
+        try root.transaction { try c.transactionContext.move(to: a) }
+        subscription.cancel()
+        try steps[0].undo()
+        #expect(c.transactionContext.parent === b.transactionContext)
+        try steps[0].redo()
+        try root.transaction { try b.transactionContext.move(to: c) }
+        #expect(fault { try steps[0].undo() } == .outOfOrder, "b is below c")
+        #expect(!root.transactionIsActive && c.transactionContext.parent === a.transactionContext)
+        try root.transaction { try b.transactionContext.move(to: root) }
+        try root.transaction { try c.transactionContext.move(to: root) }
+        #expect(fault { try steps[0].undo() } == .outOfOrder)
+        try root.transaction { try c.transactionContext.move(to: a) }
+        try root.transaction { try b.transactionContext.leave() }
+        #expect(fault { try steps[0].undo() } == .outOfOrder, "b is of no tree")
+    }
+
+    @Test func `X19: a member with unlogged state keeps a commit from being undone`() throws {
+        var steps: [Bool] = []
+        let subscription = root.transactionContext.didCommit { steps.append($0.undoStep() != nil) }
+        try root.transaction {}
+        do {
+            let member = Member("member", below: root)
+            try root.transaction {}
+            withExtendedLifetime(member) {}
+        }
+        try root.transaction {}
+        #expect(steps == [true, false, true])
+        withExtendedLifetime(subscription) {}
+    }
+
+    // MARK: Joint transactions
+
+    @Test
+    func `X16: phases go root by root in the order of creation, and no root commits before all are valid`()
+        throws
+    {
+        let trace = Trace()
+        let roots = (0..<3).map { Member(root: "r\($0)", trace) }
+        let child = Member("child", below: roots[1])
+        let names = ["r0", "r1", "child", "r2"], ends = ["r0", "child", "r1", "r2"]
+        try jointTransaction(over: [roots[2], child, roots[0], roots[1], roots[2]]) {
+            let descriptors = Set(roots.map { $0.activeTransaction! })
+            #expect(descriptors.count == 1)
+            try roots[2].transaction {}
+            try jointTransaction(over: [roots[1], roots[0]]) {}
+        }
+        let begun = names.map { "begin \($0)" }, validated = names.map { "validate \($0)" }
+        #expect(trace.take() == begun + validated + ends.map { "commit \($0)" })
+        roots[2].failure = TestError(number: 2)
+        #expect(
+            thrown { try jointTransaction(over: roots) {} } as? TestError == TestError(number: 2))
+        #expect(trace.take() == begun + validated + ends.map { "rollback \($0)" })
+    }
+
+    @Test func `X16: gates are taken all or none, before any hook; without members the body runs`() throws {
+        let trace = Trace()
+        let roots = (0..<3).map { Member(root: "r\($0)", trace) }
+        for busy in roots {
+            try busy.beginTransaction()
+            _ = trace.take()
+            #expect(refusal { try jointTransaction(over: roots) {} } == .anotherTransactionIsActive)
+            #expect(trace.calls.isEmpty && roots.filter { $0.transactionIsActive }.map(\.name) == [busy.name])
+            try busy.rollbackTransaction()
+        }
+        #expect(try jointTransaction(over: []) { 3 } == 3)
+        _ = trace.take()
+        roots[1].onHook = { if $0 == .begin { throw TestError() } }
+        #expect(thrown { try jointTransaction(over: roots) {} } is TestError)
+        #expect(trace.take() == ["begin r0", "begin r1", "rollback r0"])
+        #expect(roots.allSatisfy { !$0.transactionIsActive })
+    }
+
+    @Test func `E38: one root of a joint transaction is not ended by hand`() throws {
+        let other = Logged(root: "other")
+        for roots in [[root, other], [other]] {
+            try jointTransaction(over: roots) {
+                for root in roots {
+                    #expect(fault { try root.commitTransaction() } == .partOfJointTransaction)
+                    #expect(
+                        fault { try root.rollbackTransaction(root.activeTransaction!) }
+                            == .partOfJointTransaction)
+                }
+            }
+        }
+    }
+
+    @Test func `Q14: of m roots any may fail, listed in any order: all are kept or none`() async {
+        let roots = (0..<4).map { Logged(root: "r\($0)") }
+        let orders = Generator.int(in: 0...23)
+        await forAll(.zip(.int(in: 0...15), orders), cases: 200) { failing, order in
+            for (index, root) in roots.enumerated() {
+                root.failure = failing >> index & 1 == 1 ? TestError(number: index) : nil
+            }
+            var rest = roots
+            var listed: [Logged] = []
+            var code = order
+            while !rest.isEmpty {
+                listed.append(rest.remove(at: code % rest.count))
+                code /= rest.count + 1
+            }
+            let before = roots.map(\.number)
+            let error = thrown {
+                try jointTransaction(over: listed) { for root in roots { root.number += 1 } }
+            }
+            let first = (0..<4).first { failing >> $0 & 1 == 1 }
+            try #require((error as? TestError)?.number == first)
+            try #require(roots.map(\.number) == before.map { first == nil ? $0 + 1 : $0 })
+            try #require(roots.allSatisfy { !$0.transactionIsActive })
+            roots.forEach { $0.trace.calls = [] }
+        }
+    }
+
+    @Test func `X16: observers of each root are told of its changes, and undo takes back all`() throws {
+        let other = Logged(root: "other")
+        var told: [String] = []
+        var step: TransactionUndoStep?
+        let subscriptions = [root, other].map { observed in
+            observed.transactionContext.didCommit { changes in
+                told += changes.changes.map { "\(observed.name): \(($0.member as! Logged).name) \($0.new)" }
+                step = changes.undoStep()
+            }
+        }
+        try jointTransaction(over: [other, root]) { (root.number, other.number) = (1, 2) }
+        #expect(told == ["root: root 1", "other: other 2"])
+        try #require(step).undo()
+        #expect(root.number == 0 && other.number == 0)
+        withExtendedLifetime(subscriptions) {}
+    }
+
+    @Test func `X16: a validation that changes another root leads to another pass over all`() throws {
+        let other = Logged(root: "other")
+        other.onHook = { [unowned root] in if $0 == .validate, root.number == 0 { root.number = 1 } }
+        try jointTransaction(over: [root, other]) {}
+        #expect(root.trace.take() == ["begin root", "validate root", "validate root", "commit root"])
+    }
+}

@@ -69,7 +69,8 @@ let package = Package(
             exclude: ["DESIGN.md"], swiftSettings: settings
         ),
         // For the tests of those who use actions.
-        .target(name: "ActionTesting", dependencies: ["Actions", "CompositeOperations"], swiftSettings: settings),
+        .target(
+            name: "ActionTesting", dependencies: ["Actions", "CompositeOperations"], swiftSettings: settings),
 
         .target(name: "Transactions", exclude: ["DESIGN.md"], swiftSettings: settings),
 
@@ -135,7 +136,8 @@ let package = Package(
         .testTarget(
             name: "ActionsTests",
             dependencies: [
-                "ActionTesting", "Actions", "Commands", "CompositeOperations", "PropertyTesting", "PropertyTestingSupport",
+                "ActionTesting", "Actions", "Commands", "CompositeOperations", "PropertyTesting",
+                "PropertyTestingSupport",
                 "Scheduling",
             ],
             swiftSettings: settings

@@ -24,7 +24,6 @@ let package = Package(
         program("download"),
         program("sync"),
         program("run-loop", with: ["CompositeOperations", "CompositeOperationsFoundation"]),
-        program("bound-search", with: ["Actions", "Commands"]),
         program("main-thread", with: ["CompositeOperations", "CompositeOperationsFoundation"]),
     ],
     swiftLanguageModes: [.v6]

@@ -132,29 +132,23 @@ import Testing
         }
         defer { COQueues.onDiagnostic(nil) }
         for change in 0..<changesBefore { flag.set(change % 2 == 0) }
-        let rounds = Locked(0)
-        await withCheckedContinuation { continuation in
-            let left = Locked<CheckedContinuation<Void, Never>?>(continuation)
-            let loop = action.observeSnapshots { snapshot in
-                let round = rounds.withLock {
-                    $0 += 1; return $0
-                }
-                if round == 2 { action.trigger(()) }
-                if round >= 4_000 {
-                    return left.withLock {
-                        $0?.resume(); $0 = nil
-                    }
-                }
-                flag.set(!flag.value)
+        let (hasReturned, rounds) = (Locked(false), Locked(0))
+        let (ends, end) = AsyncStream.makeStream(of: Void.self)
+        let loop = action.observeSnapshots { _ in
+            let round = rounds.withLock { rounds in
+                rounds += 1
+                return rounds
             }
-            keep.withLock { $0.append(loop) }
+            if round == 2 { action.trigger(()) }
+            // It goes on until the caller is back, however long that takes.
+            if round >= 4_000, hasReturned.withLock({ $0 }) { end.finish() } else { flag.set(!flag.value) }
         }
-        keep.withLock { $0 = [] }
+        hasReturned.withLock { $0 = true }
+        for await _ in ends {}
+        loop.cancel()
         #expect(reports.lines.count == 1)
         #expect(reports.lines.first?.contains("changed 1000 times in one go") == true)
     }
-
-    private let keep = Locked<[Subscription]>([])
 
     @Test func `an observer may end itself and others, and subscribe; it takes effect at once`() {
         let value = LiveValue(0), log = Log()

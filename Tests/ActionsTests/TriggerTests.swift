@@ -83,6 +83,21 @@ import Testing
         #expect(action.snapshot.text == "off idle 0 0")
     }
 
+    @Test func `R3: a source that changes while it is read is read again`() {
+        let source = LiveValue(0)
+        let precondition = Precondition(
+            source,
+            where: { value in
+                // Somebody else changes it, and is told of that, before this answer is used.
+                if value == 1 { source.set(2) }
+                return value < 2
+            })
+        let action = Action<Int, Int>("work", when: precondition, inline: { input, _ in input })
+        #expect(action.snapshot.isEnabled)
+        source.set(1)
+        #expect(source.value == 2 && !action.snapshot.isEnabled)
+    }
+
     @Test func `A11: direct calls pass the same gate, and their errors say what happened`() async throws {
         let works = Works()
         let action = Action<Int, Int>("work") { try await works.run($0) }

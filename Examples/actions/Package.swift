@@ -1,0 +1,23 @@
+// swift-tools-version: 6.2
+
+// What can be done with actions, as a program that prints what happened.
+
+import PackageDescription
+
+let package = Package(
+    name: "actions",
+    dependencies: [.package(name: "CompositeOperations", path: "../..")],
+    targets: [
+        .executableTarget(
+            name: "bound-search",
+            dependencies: [
+                .product(name: "Actions", package: "CompositeOperations"),
+                .product(name: "Commands", package: "CompositeOperations"),
+            ],
+            exclude: ["expected.txt"],
+            swiftSettings: [
+                .enableUpcomingFeature("ExistentialAny"), .enableUpcomingFeature("MemberImportVisibility"),
+            ])
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -35,9 +35,9 @@ public final class TransactionalState<Value> {
         property = \TransactionalState<Value>.value
     }
 
-    /// Until the owner has a context, assignments are its initialisation.
+    /// Until the owner has a context, assignments are its initialisation. One that left for good may have another since.
     func bind(to owner: AnyObject, as property: @autoclosure () -> AnyKeyPath) {
-        guard context == nil, let found = Owners.context(of: owner) else { return }
+        guard context?.tree == nil, let found = Owners.context(of: owner), found !== context else { return }
         context = found
         self.property = property()
     }
@@ -173,7 +173,10 @@ private final class Saved<Value>: SavedValue {
 
     override func restore() {
         state.last = previous
+        // Released outside of the access: its `deinit` may read the property.
+        let gone = state.current
         state.current = old
+        withExtendedLifetime(gone) {}
     }
 
     override func keep(_ transaction: Transaction) {

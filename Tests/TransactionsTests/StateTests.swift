@@ -129,6 +129,39 @@ import Testing
         #expect(root.transactionContext.tree!.members == 1)
     }
 
+    @Test func `X12: what a rollback releases may read the property`() throws {
+        let keeper = Keeper()
+        var seen: Int?
+        try keeper.beginTransaction()
+        keeper.going = [Going { [unowned keeper] in seen = keeper.going.count }]
+        try keeper.rollbackTransaction()
+        #expect(seen == 0)
+    }
+
+    /// Comes back with another context.
+    final class Returning: LoggedTransactable, TransactableDefaults {
+        @Transacted var number = 0
+        private var context: TransactionContext?
+        var transactionContext: TransactionContext { context! }
+        func join(_ parent: Logged) { context = TransactionContext.createNode(owner: self, parent: parent) }
+    }
+
+    @Test func `X12: what left and came back with another context goes back, too`() throws {
+        let part = Returning()
+        part.join(root)
+        try root.transaction {
+            part.number = 1
+            try part.transactionContext.leave()
+        }
+        part.number = 2
+        part.join(root)
+        try root.beginTransaction()
+        part.number = 3
+        #expect(part.$number.committed == 2)
+        try root.rollbackTransaction()
+        #expect(part.number == 2)
+    }
+
     // MARK: Outside of a transaction
 
     @Test func `X13: a write outside stops the process`() async {

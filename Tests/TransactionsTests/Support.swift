@@ -72,6 +72,22 @@ final class Logged: Member, LoggedTransactable {
     @Transacted var children: [Logged] = []
 }
 
+/// Does something when it goes.
+final class Going {
+    private let body: () -> Void
+    init(_ body: @escaping () -> Void) { self.body = body }
+    deinit { body() }
+}
+
+/// A root that keeps what does something when it goes.
+final class Keeper: LoggedTransactable, TransactableDefaults {
+    @Transacted var going: [Going] = []
+    @Transacted(outside: .transact) var number = 0
+    private var context: TransactionContext?
+    var transactionContext: TransactionContext { context! }
+    init() { context = TransactionContext.createRoot(owner: self) }
+}
+
 /// The fault or error that a call throws, as it is.
 func thrown(_ body: () throws -> Void) -> (any Error)? {
     do { try body() } catch { return error }

@@ -28,7 +28,12 @@ final class Observers {
             self.body = body
         }
 
-        func cancel() { body = nil }
+        func cancel() {
+            // Released outside of the access: `deinit` of what it captured may cancel, too.
+            let gone = body
+            body = nil
+            withExtendedLifetime(gone) {}
+        }
     }
 
     private var observers: [Observer] = []
@@ -52,14 +57,15 @@ final class Observers {
         guard !isTelling else { return }
         isTelling = true
         defer { isTelling = false }
-        var next = 0
-        while next < pending.count {
-            let event = pending[next]
-            next += 1
-            let isCommit = if case .committed = event { true } else { false }
-            for observer in observers where observer.wantsCommits == isCommit { observer.body?(event) }
+        while !pending.isEmpty {
+            // Taken out first: what goes with an event is anyone's, and its `deinit` may end a transaction.
+            let events = pending
+            pending = []
+            for event in events {
+                let isCommit = if case .committed = event { true } else { false }
+                for observer in observers where observer.wantsCommits == isCommit { observer.body?(event) }
+            }
         }
-        pending.removeAll()
     }
 }
 

@@ -99,6 +99,38 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
+    @Test func `X17: a subscription may be cancelled by what its cancelling releases`() throws {
+        final class Listener {
+            var subscription: TransactionSubscription?
+            deinit { subscription?.cancel() }
+        }
+        weak var listening: Listener?
+        let subscription: TransactionSubscription
+        do {
+            let listener = Listener()
+            listening = listener
+            subscription = root.transactionContext.didCommit { _ in withExtendedLifetime(listener) {} }
+            listener.subscription = subscription
+        }
+        #expect(listening != nil)
+        subscription.cancel()
+        #expect(listening == nil)
+        try root.transaction {}
+    }
+
+    @Test func `X17: what goes after all were told may commit`() throws {
+        let keeper = Keeper()
+        try keeper.transaction { keeper.going = [Going { [unowned keeper] in keeper.number += 1 }] }
+        var told = 0
+        let subscription = keeper.transactionContext.didCommit { [unowned keeper] _ in
+            told += 1
+            if told == 1 { try! keeper.transaction { keeper.going = [] } }
+        }
+        try keeper.transaction {}
+        #expect(keeper.number == 1 && told == 3)
+        withExtendedLifetime(subscription) {}
+    }
+
     // MARK: Views
 
     @Test func `X14: a view has the value of the last commit`() throws {

@@ -20,7 +20,8 @@ public final class CommittedView<Value: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - root: any member of the tree.
-    ///   - compute: is called in the tree's isolation, now and after the last hook of each commit.
+    ///   - compute: is called in the tree's isolation, now and after the last hook of each commit. It must not commit a
+    ///     transaction of the tree.
     /// - Precondition: no transaction is active, and the member has not left its tree.
     public init(of root: any Transactable, _ compute: @escaping () -> Value) {
         guard let tree = root.transactionContext.tree else {
@@ -41,6 +42,7 @@ public final class CommittedView<Value: Sendable>: Sendable {
 protocol PublishedView {
     /// Computes and publishes; false when nobody can read it any more.
     func publish() -> Bool
+    var isRead: Bool { get }
 }
 
 private struct View<Value: Sendable>: PublishedView {
@@ -49,9 +51,11 @@ private struct View<Value: Sendable>: PublishedView {
 
     func publish() -> Bool {
         guard let published else { return false }
-        published.write(compute())
+        published.write(compute)
         return true
     }
+
+    var isRead: Bool { published != nil }
 }
 
 private final class Published<Value: Sendable>: @unchecked Sendable {
@@ -67,8 +71,9 @@ private final class Published<Value: Sendable>: @unchecked Sendable {
         }
     }
 
-    // Unchecked: `newest` is the writer's alone, a slot's content is guarded by I9.
+    // Unchecked: `newest` and `isComputing` are the writer's alone, a slot's content is guarded by I9.
     private var newest: Slot
+    private var isComputing = false
     private let current: Atomic<Unmanaged<Slot>>
 
     init(_ value: Value) {
@@ -89,7 +94,11 @@ private final class Published<Value: Sendable>: @unchecked Sendable {
         }
     }
 
-    func write(_ value: Value) {
+    func write(_ compute: () -> Value) {
+        demand(!isComputing, "CommittedView: a transaction of the tree was committed by a view's computation")
+        isComputing = true
+        let value = compute()
+        isComputing = false
         let old = current.load(ordering: .relaxed).takeUnretainedValue()
         let content = (value, (old.content?.version ?? 0) + 1)
         var free: Slot? = newest

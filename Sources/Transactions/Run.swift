@@ -187,7 +187,7 @@ final class Run {
         end { $0.onCommit(transaction: transaction) }
         do { for value in log.takeValues() { value.keep(transaction) } }
         clear { tree in
-            if !tree.views.isEmpty { tree.views.removeAll { !$0.publish() } }
+            if !tree.views.isEmpty { tree.publish() }
         } tell: { tree in
             if !events.isEmpty { tree.observers.tell(.committed(events.removeFirst())) }
         }

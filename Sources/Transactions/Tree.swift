@@ -99,6 +99,15 @@ final class Tree {
         guard root?.owner != nil else { throw TransactionFault.detached }
     }
 
+    /// Computes what views show. Computations, and what goes with one, are anyone's code: outside of any access.
+    func publish() {
+        let known = views
+        var areAllRead = true
+        for view in known where !view.publish() { areAllRead = false }
+        if !areAllRead { views = views.filter { $0.isRead } }
+        withExtendedLifetime(known) {}
+    }
+
     // MARK: Calls
 
     func begin(_ opener: Opener) throws -> Transaction {

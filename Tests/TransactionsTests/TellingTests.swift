@@ -175,6 +175,49 @@ import Testing
         #expect(count.value == 0 && inClosure.value == 0)
     }
 
+    @Test func `X14: a view's computation may make another view`() throws {
+        let root = root
+        var made: [CommittedView<Int>] = []
+        let view = CommittedView(of: root) {
+            made.append(CommittedView(of: root) { root.number })
+            return root.number
+        }
+        try root.transaction { root.number = 3 }
+        #expect(view.value == 3 && made.map(\.value) == [3, 3])
+        try root.transaction { root.number = 4 }
+        #expect(made.map(\.value) == [4, 4, 4])
+        // The tree keeps the computation, and that the root.
+        made = []
+    }
+
+    @Test func `X14: what goes with a view may commit`() throws {
+        let keeper = Keeper()
+        do {
+            let going = Going { [unowned keeper] in keeper.number += 1 }
+            _ = CommittedView(of: keeper) {
+                withExtendedLifetime(going) {}
+                return 0
+            }
+        }
+        try keeper.transaction {}
+        #expect(keeper.number == 1)
+    }
+
+    @Test func `X14: a view's computation that commits stops the process`() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let keeper = Keeper()
+            let view = CommittedView(of: keeper) { [unowned keeper] in
+                if keeper.going.isEmpty { return 0 }
+                keeper.number += 1
+                return keeper.number
+            }
+            try keeper.transaction { keeper.going = [Going {}] }
+            withExtendedLifetime(view) {}
+        }
+        let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(said.contains("committed by a view's computation"))
+    }
+
     @Test func `Q13: readers on other threads never see half a transaction`() throws {
         let commits = scaled(2_000)
         let numbers = CommittedNumbers()

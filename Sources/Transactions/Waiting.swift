@@ -17,6 +17,10 @@ public enum TransactionWait: Hashable, Sendable {
 /// The transactions that the current task opened, or the task that it is a child of.
 enum OpenTransactions {
     @TaskLocal static var numbers: [UInt64] = []
+
+    static func contains(_ transaction: Transaction?) -> Bool {
+        transaction.map { numbers.contains($0.number) } ?? false
+    }
 }
 
 /// Those who wait for a tree, the first first.
@@ -65,6 +69,10 @@ extension Trees {
         _ transaction: Transaction, _ opener: Tree.Opener, waiting: TransactionWait,
         isolation: isolated (any Actor)?
     ) async throws {
+        // It would wait for itself.
+        guard allSatisfy({ !OpenTransactions.contains($0.active) }) else {
+            throw TransactionError.anotherTransactionIsActive
+        }
         let waiter = Waiter()
         forEach { $0.line.add(waiter) }
         defer {
@@ -124,11 +132,12 @@ extension TransactionContext {
         isolation: isolated (any Actor)?, _ body: () async throws -> Result
     ) async throws -> Result {
         let tree = try attachedTree()
-        guard let active = tree.active, active == joining || OpenTransactions.numbers.contains(active.number)
-        else {
+        let isOpenedHere = OpenTransactions.contains(tree.active)
+        guard let active = tree.active, active == joining || isOpenedHere else {
             return try await Trees(tree).performWhenFree(waiting: waiting, isolation: isolation, body)
         }
         try tree.run.requireChangeable()
+        if isOpenedHere { return try await tree.run.nested(nesting, in: tree, isolation: isolation, body) }
         return try await OpenTransactions.$numbers.withValue(OpenTransactions.numbers + [active.number]) {
             try await tree.run.nested(nesting, in: tree, isolation: isolation, body)
         }
@@ -173,7 +182,8 @@ extension Transactable {
 
     /// Begins a transaction by hand as soon as the tree is free: first come, first served.
     ///
-    /// - Throws: `CancellationError`, ``TransactionFault/timedOut``; otherwise as ``beginTransaction()``.
+    /// - Throws: `CancellationError`, ``TransactionFault/timedOut``; ``TransactionError/anotherTransactionIsActive`` inside of
+    ///   a `withTransaction` of the same tree, for which it would wait in vain; otherwise as ``beginTransaction()``.
     @discardableResult
     public func beginTransactionWhenFree(
         waiting: TransactionWait = .untilFree, isolation: isolated (any Actor)? = #isolation
@@ -187,6 +197,8 @@ extension Transactable {
 
 /// Runs an asynchronous body in one transaction of the trees of all `members`, as soon as all are free.
 ///
+/// Inside of a transaction that the current task opened on some of the trees, and not on all, it is refused.
+///
 /// - Throws: as ``jointTransaction(over:_:)`` and ``Transactable/withTransaction(joining:waiting:nesting:isolation:_:)``.
 @discardableResult
 public func withJointTransaction<Result>(
@@ -194,8 +206,7 @@ public func withJointTransaction<Result>(
     isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
 ) async throws -> Result {
     guard let trees = try Trees(of: members) else { return try await body() }
-    let active = trees.first.active
-    if let active, OpenTransactions.numbers.contains(active.number), try trees.join() {
+    if OpenTransactions.contains(trees.first.active), try trees.join() {
         return try await body()
     }
     return try await trees.performWhenFree(waiting: waiting, isolation: isolation, body)

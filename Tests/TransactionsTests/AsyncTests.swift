@@ -321,6 +321,28 @@ import Testing
         #expect(try await withJointTransaction(over: []) { 3 } == 3)
     }
 
+    @Test func `X7: who would wait for what it opened itself is refused`() async throws {
+        let other = Logged(root: "other")
+        try await root.withTransaction {
+            await #expect(throws: TransactionError.anotherTransactionIsActive) {
+                try await withJointTransaction(over: [root, other]) {}
+            }
+            await #expect(throws: TransactionError.anotherTransactionIsActive) {
+                try await root.beginTransactionWhenFree()
+            }
+            #expect(tree.line.count == 0 && other.transactionContext.tree!.line.count == 0)
+            #expect(!other.transactionIsActive)
+        }
+    }
+
+    @Test func `X7: however deep what joins is nested, it is known once what is open`() async throws {
+        func nest(_ depth: Int) async throws {
+            if depth == 0 { return #expect(OpenTransactions.numbers.count == 1) }
+            try await root.withTransaction { try await nest(depth - 1) }
+        }
+        try await nest(100)
+    }
+
     @Test func `X16: a joint transaction that gives up waiting leaves all lines`() async throws {
         let other = Logged(root: "other")
         try other.beginTransaction()

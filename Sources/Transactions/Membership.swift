@@ -99,11 +99,4 @@ extension Run {
         changes += 1
         moves += 1
     }
-
-    /// Puts a member that had left for good back into a tree; it takes part from now on.
-    func putBack(_ context: TransactionContext, below parent: TransactionContext, in tree: Tree) {
-        context.attach(to: tree)
-        place(context, below: parent)
-        join(context)
-    }
 }

@@ -218,7 +218,8 @@ final class Run {
             switch place {
             case .joined: break
             case .below(let parent, let previous): relocate(context, below: parent, after: previous)
-            case .outside: relocate(context, below: limbo, after: limbo.lastChild)
+            case .outside:
+                if context.parent !== limbo { relocate(context, below: limbo, after: limbo.lastChild) }
             }
         }
     }

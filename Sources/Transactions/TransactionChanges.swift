@@ -38,8 +38,12 @@ class PropertyChange {
 final class CommitRecord {
     let transaction: Transaction
     let changes: [PropertyChange]
-    /// Members whose parent is another now, in the order of their first change. Nil is: of no tree.
-    let placements: [(context: TransactionContext, old: TransactionContext?, new: TransactionContext?)]
+    /// A member whose parent is another now. Nil is: of no tree.
+    typealias Placement = (
+        context: TransactionContext, old: TransactionContext?, new: TransactionContext?, tree: Tree
+    )
+    /// In the order of their first change.
+    let placements: [Placement]
     let isLogged: Bool
     private let added: [TransactionContext]
     private let removed: [TransactionContext]
@@ -57,8 +61,7 @@ final class CommitRecord {
         let gone = Set(removed.map { ObjectIdentifier($0) })
 
         var added: [TransactionContext] = []
-        var placements: [(context: TransactionContext, old: TransactionContext?, new: TransactionContext?)] =
-            []
+        var placements: [Placement] = []
         var known: Set<ObjectIdentifier> = []
         for (context, place) in run.log.places where known.insert(ObjectIdentifier(context)).inserted {
             let old: TransactionContext?
@@ -69,9 +72,11 @@ final class CommitRecord {
             let isGone = gone.contains(ObjectIdentifier(context))
             // Of what left with its parent, the parent's placement says it.
             let new = context.parent === run.limbo ? nil : context.parent
-            guard old !== new, run.takesPart(context), context.owner != nil else { continue }
+            guard old !== new, run.takesPart(context), context.owner != nil, let tree = context.tree else {
+                continue
+            }
             if old == nil, !isGone { added.append(context) }
-            placements.append((context, old, new))
+            placements.append((context, old, new, tree))
         }
         self.added = added
         self.placements = placements

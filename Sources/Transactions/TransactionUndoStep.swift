@@ -27,17 +27,18 @@ public final class TransactionUndoStep {
     private func apply(_ version: PropertyChange.Version) throws {
         guard isUndone == (version == .new),
             record.changes.allSatisfy({ $0.lastChange == lastTransaction }),
-            record.placements.allSatisfy({ isAsLeft($0.context, $0.old, $0.new) })
+            record.placements.allSatisfy(isAsLeft)
         else { throw TransactionFault.outOfOrder }
-        guard let trees else { return }
+        guard let trees else {
+            try requireMembers()
+            isUndone.toggle()
+            return
+        }
         var own: UInt64 = 0
         try trees.perform {
             own = trees.first.run.transaction.number
-            let placements = record.placements
-            switch version {
-            case .old: for (context, old, _) in placements.reversed() { try place(context, below: old) }
-            case .new: for (context, _, new) in placements { try place(context, below: new) }
-            }
+            try place(version, in: trees.first.run)
+            try requireMembers()
             for change in record.changes { change.write(version) }
         }
         lastTransaction = own
@@ -50,36 +51,52 @@ public final class TransactionUndoStep {
             if let tree = context?.tree { trees[tree.serial] = tree }
         }
         for change in record.changes { add(change.context) }
-        for (context, old, new) in record.placements {
-            add(context)
-            add(old)
-            add(new)
+        for placement in record.placements {
+            let tree = placement.context.tree ?? placement.tree
+            trees[tree.serial] = tree
+            add(placement.old)
+            add(placement.new)
         }
         return Trees(trees.values)
     }
 
     /// Whether the member is where the commit, or the last undo, put it. One that left with its parent is below it still.
-    private func isAsLeft(
-        _ context: TransactionContext, _ old: TransactionContext?, _ new: TransactionContext?
-    ) -> Bool {
-        context.owner == nil || context.parent === (isUndone ? old : new)
+    private func isAsLeft(_ placement: CommitRecord.Placement) -> Bool {
+        placement.context.owner == nil
+            || placement.context.parent === (isUndone ? placement.old : placement.new)
     }
 
-    private func place(_ context: TransactionContext, below parent: TransactionContext?) throws {
-        guard context.owner != nil else { return }
-        if let parent {
-            var isBelow = false
-            context.forEachBelow { if $0 === parent { isBelow = true } }
-            guard let tree = parent.tree, !isBelow, context.tree == nil || context.tree === tree else {
-                throw TransactionFault.outOfOrder
-            }
-            if context.tree == nil {
-                tree.run.putBack(context, below: parent, in: tree)
-            } else {
-                tree.run.place(context, below: parent)
-            }
-        } else if let run = context.tree?.run {
+    /// What is of no tree would be written for good.
+    private func requireMembers() throws {
+        let areThere = record.changes.allSatisfy { $0.context?.owner == nil || $0.context?.tree != nil }
+        guard areThere else { throw TransactionFault.outOfOrder }
+    }
+
+    /// First all are put where those are that leave: one may belong below another that has yet to find its place.
+    private func place(_ version: PropertyChange.Version, in run: Run) throws {
+        var moved = record.placements.filter { $0.context.owner != nil }
+        if version == .old { moved.reverse() }
+        for (context, _, _, tree) in moved where context.tree == nil && context.parent == nil {
+            context.attach(to: tree)
             run.place(context, below: run.limbo)
         }
+        for (context, _, _, _) in moved where context.parent !== run.limbo {
+            guard context.tree != nil else { throw TransactionFault.outOfOrder }
+            run.place(context, below: run.limbo)
+        }
+        for placement in moved {
+            guard let parent = version == .old ? placement.old : placement.new else { continue }
+            try place(placement.context, below: parent, in: run)
+        }
+    }
+
+    private func place(_ context: TransactionContext, below parent: TransactionContext, in run: Run) throws {
+        var isBelow = false
+        context.forEachBelow { if $0 === parent { isBelow = true } }
+        guard let tree = parent.tree, context.tree === tree, !isBelow else {
+            throw TransactionFault.outOfOrder
+        }
+        run.place(context, below: parent)
+        if !run.takesPart(context) { run.beginLate(context) }
     }
 }

@@ -1,0 +1,132 @@
+// Steps that move members, in any order: X19.
+
+import PropertyTesting
+import PropertyTestingSupport
+import Testing
+
+@testable import Transactions
+
+@Suite(.watched(testLimit)) struct UndoTests {
+    let root = Logged(root: "root")
+
+    private func step(_ body: () throws -> Void) throws -> TransactionUndoStep {
+        var step: TransactionUndoStep?
+        let subscription = root.transactionContext.didCommit { step = $0.undoStep() }
+        try root.transaction(body)
+        subscription.cancel()
+        return try #require(step)
+    }
+
+    private func leave(_ member: Logged) throws { try member.transactionContext.leave() }
+    private func move(_ member: Logged, to parent: Logged) throws {
+        try member.transactionContext.move(to: parent)
+    }
+
+    /// The parent of each; nil of those that are of no tree, or the tops of what left.
+    private func parents(_ members: [Logged]) -> [String?] {
+        members.map { ($0.transactionContext.parent?.owner as? Logged)?.name }
+    }
+
+    private func check(_ step: TransactionUndoStep, _ members: [Logged], before: [String?]) throws {
+        let after = parents(members)
+        let detached = members.map(\.transactionContext.isDetached)
+        for _ in 1...2 {
+            try step.undo()
+            try #require(parents(members) == before)
+            try step.redo()
+            try #require(parents(members) == after)
+            try #require(members.map(\.transactionContext.isDetached) == detached)
+        }
+        root.failure = TestError()
+        try #require(thrown { try step.undo() } is TestError)
+        root.failure = nil
+        try #require(parents(members) == after)
+        try #require(members.map(\.transactionContext.isDetached) == detached)
+    }
+
+    @Test func `X19: members that left after their parents are put back`() throws {
+        let parent = Logged("parent", below: root)
+        let child = Logged("child", below: parent)
+        let step = try step {
+            try leave(parent)
+            try leave(child)
+        }
+        try check(step, [parent, child], before: ["root", "parent"])
+        try step.undo()
+        #expect(root.transactionContext.tree!.members == 3)
+    }
+
+    @Test func `X19: a member changes places with what was below it`() throws {
+        let upper = Logged("upper", below: root)
+        let lower = Logged("lower", below: upper)
+        let aside = Logged("aside", below: root)
+        let step = try step {
+            try move(upper, to: aside)
+            try move(lower, to: root)
+            try move(upper, to: lower)
+        }
+        try check(step, [upper, lower, aside], before: ["root", "upper", "root"])
+    }
+
+    @Test func `X19: a member that was made before its parent is put back`() throws {
+        var made: [Logged] = []
+        let step = try step {
+            made = [Logged("child", below: root), Logged("parent", below: root)]
+            try move(made[0], to: made[1])
+        }
+        try step.undo()
+        #expect(parents(made) == [nil, nil] && made.allSatisfy(\.transactionContext.isDetached))
+        try step.redo()
+        #expect(parents(made) == ["parent", "root"] && root.transactionContext.tree!.members == 3)
+        #expect(made.allSatisfy { $0.transactionIsActive == false && !$0.transactionContext.isDetached })
+    }
+
+    @Test func `X19: a step is refused when a member that it would write left since`() throws {
+        let child = Logged("child", below: root)
+        let both = try step { (root.number, child.number) = (1, 1) }
+        let one = try step { child.list = [1] }
+        try root.transaction { try leave(child) }
+        #expect(fault { try both.undo() } == .outOfOrder)
+        #expect(fault { try one.undo() } == .outOfOrder)
+        #expect(root.number == 1 && child.number == 1 && child.list == [1])
+    }
+
+    @Test func `X19: a refused step leaves what is below a member that left`() throws {
+        let upper = Logged("upper", below: root)
+        let child = Logged("child", below: root)
+        let step = try step { try move(child, to: upper) }
+        try root.transaction { try leave(upper) }
+        #expect(fault { try step.undo() } == .outOfOrder)
+        #expect(child.transactionContext.isDetached && parents([child]) == ["upper"])
+        #expect(root.transactionContext.tree!.members == 1)
+    }
+
+    @Test func `X19: a commit that changed nothing is undone once, and redone`() throws {
+        let step = try step {}
+        for _ in 1...2 {
+            try step.undo()
+            #expect(fault { try step.undo() } == .outOfOrder)
+            try step.redo()
+            #expect(fault { try step.redo() } == .outOfOrder)
+        }
+    }
+
+    @Test func `X19: whatever moved and left is undone and redone`() async {
+        let call = Generator.zip(.int(in: 1...6), .int(in: 0...7))
+        await forAll(call.array(count: 1...12), cases: scaled(300)) { calls in
+            let test = UndoTests()
+            var members = [test.root]
+            for index in 1...6 { members.append(Logged("\(index)", below: members[index / 2])) }
+            let before = test.parents(members)
+            let step = try test.step {
+                test.root.number = 1
+                // A call that is refused is none.
+                for (index, target) in calls {
+                    let context = members[index].transactionContext
+                    if target == 7 { try? context.leave() } else { try? context.move(to: members[target]) }
+                }
+            }
+            try test.check(step, members, before: before)
+        }
+    }
+}

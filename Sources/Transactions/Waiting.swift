@@ -23,14 +23,30 @@ enum OpenTransactions {
     }
 }
 
-/// Those who wait for a tree, the first first.
+/// Those who wait for a tree, the first first. To come and to leave is O(1), amortised.
 final class Line {
+    /// Also some that have left; what is before `head` has.
     private var waiters: [Waiter] = []
-    var first: Waiter? { waiters.first }
-    var count: Int { waiters.count }
-    func add(_ waiter: Waiter) { waiters.append(waiter) }
-    func remove(_ waiter: Waiter) { waiters.removeAll { $0 === waiter } }
-    func wakeFirst() { waiters.first?.wake() }
+    private var head = 0
+    private(set) var count = 0
+    var first: Waiter? { head < waiters.count ? waiters[head] : nil }
+
+    func add(_ waiter: Waiter) {
+        waiters.append(waiter)
+        count += 1
+    }
+
+    /// Who leaves a line leaves all, in one step.
+    func remove(_ waiter: Waiter) {
+        waiter.hasLeft = true
+        count -= 1
+        while head < waiters.count, waiters[head].hasLeft { head += 1 }
+        guard waiters.count > 2 * count else { return }
+        waiters.removeAll { $0.hasLeft }
+        head = 0
+    }
+
+    func wakeFirst() { first?.wake() }
 }
 
 /// A task that waits for a sign, which may come before it waits.
@@ -42,6 +58,8 @@ final class Waiter: @unchecked Sendable {
     // Unchecked: written before `waits` is stored, read by who moves it from there.
     private var continuation: CheckedContinuation<Void, Never>?
     private let phase = Atomic(Phase.none)
+    /// Of the lines alone.
+    var hasLeft = false
 
     func reset() { phase.store(.none, ordering: .relaxed) }
 

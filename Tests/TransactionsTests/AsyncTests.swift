@@ -1,5 +1,6 @@
 // Transactions across suspensions, and those who wait for them: row 37, X7, Q13, Q16.
 
+import Glibc
 import PropertyTestingSupport
 import Testing
 
@@ -269,6 +270,32 @@ import Testing
         try root.rollbackTransaction()
         try await task.value
         #expect(!root.transactionIsActive)
+    }
+
+    @Test func `X7: to wait and to leave takes the same time, however many wait`() {
+        /// The thread's: others are at work, too.
+        func now() -> Double {
+            var time = timespec()
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+            return Double(time.tv_sec) * 1e6 + Double(time.tv_nsec) / 1e3
+        }
+        func time(_ count: Int, first: Bool) -> Double {
+            let line = Line()
+            let waiters = (0..<count).map { _ in Waiter() }
+            let before = now()
+            for waiter in waiters { line.add(waiter) }
+            for waiter in first ? waiters : waiters.reversed() {
+                line.remove(waiter)
+                _ = line.first
+            }
+            #expect(line.count == 0 && line.first == nil)
+            return now() - before
+        }
+        for first in [true, false] {
+            let few = (1...3).map { _ in time(500, first: first) }.min()!
+            // Quadratic would be a factor of 1024.
+            #expect(time(16_000, first: first) < 300 * max(few, 20))
+        }
     }
 
     @Test func `Q13: of many tasks that begin, one is inside at a time`() async throws {

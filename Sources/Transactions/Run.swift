@@ -162,10 +162,12 @@ final class Run {
 
     private func validateOnce() throws {
         var firstError: (any Error)?
+        let pass = Serial.next()
         try forEachTree { tree in
             guard let root = tree.root else { return }
             try forEachParentsFirst(from: root) { context in
-                guard takesPart(context), let owner = context.owner else { return }
+                guard takesPart(context), context.visitedIn != pass, let owner = context.owner else { return }
+                context.visitedIn = pass
                 do { try owner.onValidateCommit() } catch {
                     tree.failures.append(ValidationFailure(member: owner, error: error))
                     firstError = firstError ?? error

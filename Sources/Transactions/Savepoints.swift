@@ -9,6 +9,7 @@ extension Run {
         fileprivate let scope: UInt64
         fileprivate let outer: UInt64
         fileprivate let doom: (any Error)?
+        fileprivate let changes: UInt64
         /// No closure around it will ask how the transaction ended.
         fileprivate let isOutermost: Bool
     }
@@ -22,12 +23,15 @@ extension Run {
         }
         let mark = SavepointMark(
             log: log.mark, transaction: transaction, scope: Serial.next(), outer: scope, doom: doom,
+            changes: changes,
             isOutermost: scope == transaction.number && tree.isOpenedByHand)
         scope = mark.scope
         lastScope = mark.scope
         if wantSavepoints {
             during(.begin) {
                 func tell(_ context: TransactionContext) {
+                    guard context.visitedIn != mark.scope else { return }
+                    context.visitedIn = mark.scope
                     hooks(of: context, since: mark)?.onSavepoint(Savepoint(number: mark.scope))
                 }
                 forEachTree { if let root = $0.root { forEachParentsFirst(from: root, tell) } }
@@ -97,10 +101,11 @@ extension Run {
             _ = tree.wasRolledBackInsideBody(mark.transaction, forget: mark.isOutermost)
             return
         }
-        changes += 1
         doom = mark.doom
         during(.rollback) {
             takeBack(to: mark.log)
+            // For a validation that tried something.
+            changes = mark.changes
             forEachMember { context in
                 if takesPart(context), context.begunAfter >= mark.scope {
                     end(context) { $0.onRollback(transaction: transaction) }

@@ -314,9 +314,11 @@ import Testing
 
     final class Saver: Member, SavepointTransactable {
         var savepoints: [Savepoint] = []
+        var whenSet: () -> Void = {}
         func onSavepoint(_ savepoint: Savepoint) {
             savepoints.append(savepoint)
             trace.calls.append("set \(name)")
+            whenSet()
         }
         func onRollback(to savepoint: Savepoint) {
             trace.calls.append("back \(name) \(savepoints.removeLast() == savepoint)")
@@ -425,6 +427,39 @@ import Testing
         let pass = ["validate root", "validate child"]
         #expect(root.trace.take() == pass + pass + pass + pass + ["commit child", "commit root"])
         #expect(root.number == 3)
+    }
+
+    @Test func `X8: what validation tries in a savepoint, and takes back, changes nothing`() throws {
+        let child = Logged("child", below: root)
+        let aside = Logged("aside", below: root)
+        child.onHook = { [unowned root, unowned child, unowned aside] in
+            guard $0 == .validate else { return }
+            try? root.transaction(nesting: .savepoint) {
+                root.number = 1
+                try child.transactionContext.move(to: aside)
+                try aside.transactionContext.leave()
+                throw TestError()
+            }
+        }
+        try root.beginTransaction()
+        _ = root.trace.take()
+        try root.commitTransaction()
+        #expect(root.trace.take().filter { $0 == "validate root" || $0 == "validate aside" }.count == 2)
+        #expect(root.number == 0)
+    }
+
+    @Test func `X8: a member that moves whenever it is validated is given up after 16 passes, too`() throws {
+        let saver = Saver("saver", below: root)
+        saver.onHook = { [unowned root, unowned saver] in
+            if $0 == .validate { try saver.transactionContext.move(to: root) }
+        }
+        try root.beginTransaction()
+        _ = root.trace.take()
+        #expect(fault { try root.commitTransaction() } == .validationDoesNotSettle)
+        #expect(root.trace.take().count == 32)
+        saver.whenSet = { [unowned root, unowned saver] in try! saver.transactionContext.move(to: root) }
+        try root.transaction(nesting: .savepoint) {}
+        #expect(root.trace.take() == ["set saver", "release saver true"])
     }
 
     @Test func `X8: validation that does not settle is given up after 16 passes`() throws {

@@ -66,9 +66,10 @@ forbid "only CScheduler/src/port*.h name atomics." \
 forbid "only CScheduler/src/reclaim.c includes liburcu." \
     '^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"]urcu' \
     '*.[ch]' '*.cpp' '*.hpp' ':!CScheduler/src/reclaim.c'
-forbid "Sources/Scheduling, Sources/CompositeOperations and Sources/Commands do not import Foundation." \
+forbid "Sources/Scheduling, Sources/CompositeOperations, Sources/Commands and Sources/Actions do not import Foundation." \
     '^[^/"]*import[[:space:]]+([a-z]+[[:space:]]+)?Foundation' \
-    'Sources/Scheduling/*.swift' 'Sources/CompositeOperations/*.swift' 'Sources/Commands/*.swift'
+    'Sources/Scheduling/*.swift' 'Sources/CompositeOperations/*.swift' 'Sources/Commands/*.swift' \
+    'Sources/Actions/*.swift'
 
 mapfile -t tracked < <(git ls-files '.build*' '*/.build*' 'Package.resolved' '*/Package.resolved')
 if [[ ${#tracked[@]} -gt 0 ]]; then

@@ -108,7 +108,7 @@ private struct Model {
     }
 }
 
-@Suite(.watched(testLimit)) struct ActionModelTests {
+@Suite(.inTurn, .watched(testLimit)) struct ActionModelTests {
     private static let policies: [ActionPolicy] = [.reject, .queue(1), .queue(3), .switchToLatest, .coalesce]
 
     @Test(arguments: policies) func `R1: stepped programs do what a model says, for each policy`(

@@ -21,7 +21,7 @@ import Testing
     }
 }
 
-@Suite(.watched(testLimit)) struct ActionTestingTests {
+@Suite(.inTurn, .watched(testLimit)) struct ActionTestingTests {
     private struct Secret: Sendable { let count: Int }
 
     @Test @MainActor func `A9: a view sees state, failures and rejections, and nothing of results`() {

@@ -31,7 +31,7 @@ import Testing
     func setExecuting(_ isExecuting: Bool) { if isExecuting { binding?.unbind() } }
 }
 
-@Suite(.watched(testLimit)) @MainActor struct BindingTests {
+@Suite(.inTurn, .watched(testLimit)) @MainActor struct BindingTests {
     @Test func `A5: a control is enabled while its action is, and shows that it runs`() async {
         let works = Works(), online = LiveValue(false)
         let action = Action<Int, Int>(

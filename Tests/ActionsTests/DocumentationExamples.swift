@@ -14,7 +14,7 @@ private func answer(to query: String) async throws -> String {
     return query
 }
 
-@Suite(.watched(testLimit)) @MainActor struct DocumentationExamples {
+@Suite(.inTurn, .watched(testLimit)) @MainActor struct DocumentationExamples {
     @Test func `overview`() async throws {
         // Actions.md
         let online = LiveValue(true)

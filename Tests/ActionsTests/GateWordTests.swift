@@ -41,7 +41,7 @@ private struct Model {
     }
 }
 
-@Suite struct GateWordTests {
+@Suite(.inTurn) struct GateWordTests {
     private static let policies: [ActionPolicy] = [.reject, .queue(1), .queue(3), .switchToLatest, .coalesce]
 
     @Test(arguments: policies) func `R1: the word does what a model of numbers does`(policy: ActionPolicy)

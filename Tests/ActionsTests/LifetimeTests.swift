@@ -6,7 +6,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit)) struct LifetimeTests {
+@Suite(.inTurn, .watched(testLimit)) struct LifetimeTests {
     private final class Witness: Sendable {
         let count: Counted
         init(_ count: LiveCount) { self.count = Counted(count) }

@@ -6,7 +6,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit)) struct LiveValueTests {
+@Suite(.inTurn, .watched(testLimit)) struct LiveValueTests {
     @Test func `an observer gets the value now, and then each change in order, until it is cancelled`() {
         let value = LiveValue(1), log = Log()
         let subscription = value.observe { log.add("\($0)") }

@@ -7,7 +7,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit)) struct PolicyTests {
+@Suite(.inTurn, .watched(testLimit)) struct PolicyTests {
     @Test func `R9: reject refuses while one runs, and lets in when it has ended`() async {
         let works = Works()
         let action = Action<Int, Int>("work") { try await works.run($0) }

@@ -8,7 +8,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit)) struct ReentranceTests {
+@Suite(.inTurn, .watched(testLimit)) struct ReentranceTests {
     @Test func `A22: whoever sees the end can trigger again, for work that ends at once and for other work`()
         async
     {

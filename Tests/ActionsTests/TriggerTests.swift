@@ -6,7 +6,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit)) struct TriggerTests {
+@Suite(.inTurn, .watched(testLimit)) struct TriggerTests {
     @Test func `R4: gate, started, closure; gate, value, completed, caller`() async throws {
         let works = Works(), log = Log()
         let action = Action<Int, Int>("work") { try await works.run($0) }

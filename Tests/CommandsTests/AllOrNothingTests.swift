@@ -5,7 +5,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit))
+@Suite(.inTurn, .watched(testLimit))
 struct AllOrNothingTests {
     /// What a member does, for the model and for the run.
     struct Plan: Sendable {

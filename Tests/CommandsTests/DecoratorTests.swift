@@ -5,7 +5,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit))
+@Suite(.inTurn, .watched(testLimit))
 struct DecoratorTests {
     @Test func `T17: retry tries as often as it may, counts, and never repeats a cancellation`() async throws
     {

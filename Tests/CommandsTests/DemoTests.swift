@@ -5,7 +5,7 @@ import Foundation
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit))
+@Suite(.inTurn, .watched(testLimit))
 struct DemoTests {
     @Test(arguments: [true, false])
     func `S10: the demonstration prints what it should, byte for byte`(isOnline: Bool) async throws {

@@ -38,7 +38,7 @@ private struct Replace: UndoableCommand {
     func undo(_ undo: Int, _ context: CommandContext) async throws { text.withLock { $0[at] = undo } }
 }
 
-@Suite(.watched(testLimit))
+@Suite(.inTurn, .watched(testLimit))
 struct DocumentationExamples {
     @Test func `Commands: submitting`() async throws {
         let invoker = SerialInvoker()

@@ -7,7 +7,7 @@ import PropertyTestingSupport
 import Scheduling
 import Testing
 
-@Suite(.watched(testLimit))
+@Suite(.inTurn, .watched(testLimit))
 struct InvokerTests {
     @Test func `P8: a serial invoker starts in the order of submission, and never two at once`() async throws
     {
@@ -390,7 +390,7 @@ struct InvokerTests {
     }
 }
 
-@Suite(.watched(testLimit))
+@Suite(.inTurn, .watched(testLimit))
 struct BatchTests {
     @Test func `C11: batches hold at most their size, in order, do not overlap, and the last one runs`()
         async throws

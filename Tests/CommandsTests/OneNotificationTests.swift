@@ -6,7 +6,7 @@ import PropertyTestingSupport
 import Scheduling
 import Testing
 
-@Suite(.watched(testLimit))
+@Suite(.inTurn, .watched(testLimit))
 struct OneNotificationTests {
     /// The ways out of a run.
     enum Way: CaseIterable, Sendable {
@@ -482,7 +482,7 @@ extension Result {
     var isSuccess: Bool { if case .success = self { true } else { false } }
 }
 
-@Suite(.watched(testLimit))
+@Suite(.inTurn, .watched(testLimit))
 struct RetentionTests {
     /// Holds the command whose delegate it is: the cycle that a program must not make.
     private final class Holder: TransactionCommandDelegate {

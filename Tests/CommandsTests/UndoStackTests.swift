@@ -5,7 +5,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit))
+@Suite(.inTurn, .watched(testLimit))
 struct UndoStackTests {
     /// What the stack's commands change.
     struct Page: Hashable, Sendable {

@@ -7,7 +7,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.watched(testLimit)) struct DocumentationExamples {
+@Suite(.inTurn, .watched(testLimit)) struct DocumentationExamples {
     @Test func `ours in a queue of Foundation's`() async throws {
         let log = Log()
         // CompositeOperationsFoundation.md

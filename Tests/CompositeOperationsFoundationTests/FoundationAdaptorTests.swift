@@ -6,7 +6,7 @@ import PropertyTestingSupport
 import Testing
 
 /// An operation of Foundation's as one of ours.
-@Suite(.watched(testLimit)) struct FoundationAdaptorTests {
+@Suite(.inTurn, .watched(testLimit)) struct FoundationAdaptorTests {
     @Test(arguments: [false, true])
     func `it finishes when that one is finished, and not before`(_ hasQueue: Bool) async throws {
         let foundation = ManualOperation()

@@ -6,7 +6,7 @@ import PropertyTestingSupport
 import Testing
 
 /// An operation of ours in a queue of Foundation's.
-@Suite(.watched(testLimit)) struct FoundationOperationTests {
+@Suite(.inTurn, .watched(testLimit)) struct FoundationOperationTests {
     // MARK: The way it goes
 
     @Test func `it is finished when the wrapped operation has ended, and not before`() async {

@@ -5,6 +5,7 @@ import CScheduler
 import Glibc
 import PropertyTesting
 import Scheduling
+import PropertyTestingSupport
 import Testing
 
 /// The ways in which a body gets into a scheduler.
@@ -51,7 +52,7 @@ private func configuration(workers: UInt32 = 1, capacity: UInt64 = .max) -> csch
     return configuration
 }
 
-@Suite struct BadInputTests {
+@Suite(.inTurn) struct BadInputTests {
     /// S14, for every way: the code, the closure that is released, the body that is not called, the counter
     /// that is as before.
     @Test(arguments: Way.allCases, Scheduler.CapacityPolicy.allCases)
@@ -244,7 +245,7 @@ private func sentence(_ result: ExitTest.Result?) -> String {
     String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
 }
 
-@Suite struct MisuseTests {
+@Suite(.inTurn) struct MisuseTests {
     @Test func `destroying a scheduler on its own worker stops the process`() async {
         let result = await #expect(
             processExitsWith: .signal(SIGABRT), observing: [\.standardErrorContent]

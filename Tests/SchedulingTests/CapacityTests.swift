@@ -2,6 +2,7 @@
 
 import PropertyTesting
 import Scheduling
+import PropertyTestingSupport
 import Testing
 
 /// A scheduler whose only worker is inside a body until `open` is called, with `waiting` operations that fill
@@ -24,7 +25,7 @@ private func withFullScheduler(
     try scheduler.shutdown()
 }
 
-@Suite struct CapacityTests {
+@Suite(.inTurn) struct CapacityTests {
     @Test(arguments: [1, 10])
     func `reject refuses what exceeds the capacity, and only that`(capacity: Int) throws {
         try withFullScheduler(.reject, capacity: capacity) { scheduler, gate in
@@ -167,7 +168,7 @@ private func withFullScheduler(
 }
 
 extension Stress {
-    @Suite struct Backpressure {
+    @Suite(.inTurn) struct Backpressure {
         @Test(arguments: Scheduler.CapacityPolicy.allCases, [1, 3])
         func `producers that are faster than the workers stay within the capacity`(
             policy: Scheduler.CapacityPolicy, workers: Int

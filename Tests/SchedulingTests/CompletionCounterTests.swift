@@ -47,7 +47,7 @@ private struct OpaquePointerBox: Sendable {
 }
 
 extension Stress {
-    @Suite struct Waiting {
+    @Suite(.inTurn) struct Waiting {
         /// `Slots` is plain memory: a weakened ordering is a data race under ThreadSanitizer.
         @Test(arguments: [1, 2, 4])
         func `a wait sees what the operations wrote`(workers: Int) throws {
@@ -341,7 +341,7 @@ private func submit(
     }
 }
 
-@Suite struct CompletionCounterTests {
+@Suite(.inTurn) struct CompletionCounterTests {
     @Test func `a new counter is complete`() throws {
         let counter = try CompletionCounter()
         #expect(counter.outstanding == 0)

@@ -2,9 +2,10 @@
 
 import Glibc
 import Scheduling
+import PropertyTestingSupport
 import Testing
 
-@Suite struct ConfigurationTests {
+@Suite(.inTurn) struct ConfigurationTests {
     @Test(arguments: [0, 257, -1, Int.max, Int.min, Int(UInt32.max)])
     func `a number of workers that is not possible is refused`(workers: Int) throws {
         #expect(code { _ = try Scheduler(.workers(workers)) } == .invalidWorkers)

@@ -110,7 +110,7 @@ private func share(
     }
 }
 
-@Suite struct DequeTests {
+@Suite(.inTurn) struct DequeTests {
     /// Q3 and Q5 on one thread, where nothing excuses a steal that finds nothing.
     @Test func `alone a deque is a list, popped at its end and stolen from at its beginning`() async {
         let steps = Generator<Int>.frequency([(3, strides), (2, .int(in: 1_001...1_040))])
@@ -275,7 +275,7 @@ private func share(
 }
 
 extension Stress {
-    @Suite struct Deque {
+    @Suite(.inTurn) struct Deque {
         /// Q1, Q2, and the order in which one thief takes (Q3), for programs of an owner.
         @Test(arguments: [1, 2, 3])
         func `every operation is taken exactly once, by the owner or by a thief`(thieves: Int) async {

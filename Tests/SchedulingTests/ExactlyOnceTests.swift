@@ -45,7 +45,7 @@ private struct Program: Sendable {
 }
 
 extension Stress {
-    @Suite struct ExactlyOnce {
+    @Suite(.inTurn) struct ExactlyOnce {
         @Test(arguments: [1, 2, 5])
         func `every operation of a random tree runs exactly once`(workers: Int) async throws {
             let scheduler = try Scheduler(.workers(workers))

@@ -3,6 +3,7 @@
 
 import PropertyTesting
 import Scheduling
+import PropertyTestingSupport
 import Testing
 
 /// DESIGN.md, X4: every 61st step takes something old, by turns from outside and from the own queue; twice
@@ -31,7 +32,7 @@ private final class Endless: Sendable {
 }
 
 extension Stress {
-    @Suite struct Fairness {
+    @Suite(.inTurn) struct Fairness {
         @Test func `an operation from outside starts beside endless work`() throws {
             for _ in 0..<scaled(50) {
                 try withScheduler(.workers(1)) { scheduler in
@@ -85,7 +86,7 @@ extension Stress {
         }
     }
 
-    @Suite struct BlockedWorker {
+    @Suite(.inTurn) struct BlockedWorker {
         @Test(arguments: [1, 2, 3, 50, 1000], [2, 3])
         func `others run what waits behind a blocked body`(operations: Int, workers: Int) throws {
             try withScheduler(.workers(workers)) { scheduler in

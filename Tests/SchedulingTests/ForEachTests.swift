@@ -4,6 +4,7 @@ import CScheduler
 import Glibc
 import PropertyTesting
 import Scheduling
+import PropertyTestingSupport
 import Testing
 
 /// The threads that came.
@@ -19,7 +20,7 @@ private final class Meeting: Sendable {
     }
 }
 
-@Suite struct ForEachTests {
+@Suite(.inTurn) struct ForEachTests {
     @Test(arguments: [0..<0, 0..<1, -5..<5, 7..<1007, 0..<20_000], [1, 3])
     func `every index is called once`(range: Range<Int>, workers: Int) async throws {
         let scheduler = try Scheduler(.workers(workers))

@@ -3,10 +3,11 @@
 import Glibc
 import PropertyTesting
 import Scheduling
+import PropertyTestingSupport
 import Testing
 
 extension Stress {
-    @Suite struct Idle {
+    @Suite(.inTurn) struct Idle {
         @Test func `idle workers do not wake up`() throws {
             let name = "idle-t"
             try withScheduler(.init(workers: 4, name: name)) { scheduler in

@@ -115,7 +115,7 @@ private func share(
     }
 }
 
-@Suite struct InboxTests {
+@Suite(.inTurn) struct InboxTests {
     /// Q3 and Q5 on one thread, where nothing excuses a take that finds nothing; and what a close does.
     @Test func `alone an inbox is a list, appended to at its end and taken from at its beginning`() async {
         let appends = bulks.map { Step.append(0..<$0) }
@@ -221,7 +221,7 @@ private func share(
 }
 
 extension Stress {
-    @Suite struct Inbox {
+    @Suite(.inTurn) struct Inbox {
         /// Q1, Q2, Q3 for programs of a producer.
         @Test(arguments: [1, 2, 3])
         func `every operation is taken exactly once, by one consumer`(consumers: Int) async {

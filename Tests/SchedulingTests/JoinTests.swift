@@ -9,7 +9,7 @@ import Scheduling
 import Testing
 
 extension Stress {
-    @Suite struct Join {
+    @Suite(.inTurn) struct Join {
         /// A computation: leaves are numbers, inner nodes join.
         indirect enum Tree: Sendable {
             case leaf(Int)

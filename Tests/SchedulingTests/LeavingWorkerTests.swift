@@ -3,9 +3,10 @@
 
 import PropertyTesting
 import Scheduling
+import PropertyTestingSupport
 import Testing
 
-@Suite struct LeavingWorkerTests {
+@Suite(.inTurn) struct LeavingWorkerTests {
     @Test func `what a leaving worker runs during a shutdown may submit, and knows its scheduler`() throws {
         let scheduler = try Scheduler(.init(workers: 2, name: "leaver-t"))
         let (ready, other, leave, end) = (Gate(), Gate(), Gate(), Gate())

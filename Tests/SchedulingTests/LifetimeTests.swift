@@ -7,7 +7,7 @@ import Scheduling
 import Testing
 
 extension Stress {
-    @Suite struct Lifetime {
+    @Suite(.inTurn) struct Lifetime {
         @Test func `operations of short-lived threads all run, and their memory is reclaimed`() throws {
             try withScheduler(.workers(2)) { scheduler in
                 let rounds = scaled(1000)

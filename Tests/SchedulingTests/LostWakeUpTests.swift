@@ -4,10 +4,11 @@
 import Glibc
 import PropertyTesting
 import Scheduling
+import PropertyTestingSupport
 import Testing
 
 extension Stress {
-    @Suite struct LostWakeUp {
+    @Suite(.inTurn) struct LostWakeUp {
         @Test(arguments: [1, 2, 3, 8])
         func `single submissions to an idle scheduler are run`(workers: Int) throws {
             try withScheduler(.workers(workers)) { scheduler in

@@ -118,7 +118,7 @@ private func areLives(_ events: [csched_event], begun: Bool) -> Bool {
     return begun ? walk(from: .awake) || walk(from: .asleep) || walk(from: .absent) : walk(from: .absent)
 }
 
-@Suite struct ObserverTests {
+@Suite(.inTurn) struct ObserverTests {
     /// The check itself: what it must refuse.
     @Test func `a life is told from what is none`() {
         let (start, park, unpark, stop) = (
@@ -262,7 +262,7 @@ private func areLives(_ events: [csched_event], begun: Bool) -> Bool {
 }
 
 extension Stress {
-    @Suite struct Observers {
+    @Suite(.inTurn) struct Observers {
         /// Workers come, sleep, wake and go, as a program says: positive numbers resize, negative ones submit.
         @Test func `each worker's events are those of its lives`() async {
             let steps = Generator<Int>.oneOf([.int(in: 1...5), .int(in: -20 ... -1)])

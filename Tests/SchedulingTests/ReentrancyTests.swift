@@ -3,10 +3,11 @@
 
 import PropertyTesting
 import Scheduling
+import PropertyTestingSupport
 import Testing
 
 extension Stress {
-    @Suite struct Reentrancy {
+    @Suite(.inTurn) struct Reentrancy {
         @Test(arguments: [1, 2, 4])
         func `bodies submit and wait for their children, nested`(workers: Int) throws {
             try withScheduler(.workers(workers)) { scheduler in

@@ -4,10 +4,11 @@
 import CScheduler
 import PropertyTesting
 import Scheduling
+import PropertyTestingSupport
 import Testing
 
 extension Stress {
-    @Suite struct Lanes {
+    @Suite(.inTurn) struct Lanes {
         /// The counter is plain memory: bodies at once are a data race under ThreadSanitizer, and lose
         /// increments.
         @Test(arguments: [1, 2, 4])
@@ -187,7 +188,7 @@ extension Stress {
     }
 }
 
-@Suite struct SerialLaneTests {
+@Suite(.inTurn) struct SerialLaneTests {
     @Test func `an operation of a lane knows its lane`() throws {
         try withScheduler(.workers(1)) { scheduler in
             let lane = try SerialLane(on: scheduler)

@@ -4,6 +4,7 @@
 import Glibc
 import PropertyTesting
 import Scheduling
+import PropertyTestingSupport
 import Testing
 
 /// What became of the closures that were submitted, seen from outside.
@@ -32,7 +33,7 @@ private final class Ledger: Sendable {
 }
 
 extension Stress {
-    @Suite struct Shutdown {
+    @Suite(.inTurn) struct Shutdown {
         @Test(
             arguments: [Scheduler.ShutdownPolicy.drain, .cancelPending, .deadline(.microseconds(200))],
             [1, 4])

@@ -85,7 +85,7 @@ private func bindToOneCPU() -> Bool {
     return unsafeBitCast(set, to: Call.self)(0, mask.count, &mask) == 0
 }
 
-@Suite struct SizingTests {
+@Suite(.inTurn) struct SizingTests {
     /// The tightest group between our own and the root counts; those below it do not.
     @Test func `version 2: the tightest group on the way to the root decides`() async {
         await forAll(hierarchies, cases: scaled(100)) { levels in

@@ -6,10 +6,11 @@ import CScheduler
 import Glibc
 import PropertyTesting
 import Synchronization
+import PropertyTestingSupport
 import Testing
 
 extension Stress {
-    @Suite struct StoppedSubmitter {
+    @Suite(.inTurn) struct StoppedSubmitter {
         @Test(.enabled(if: !isAddressSanitized))
         func `one worker serves others while a submitter is stopped`() async {
             await #expect(processExitsWith: .success) {

@@ -11,7 +11,7 @@ import Testing
 
 /// Everything that loads the machine, takes time or counts what the process has: one after the other. A test
 /// that hangs ends the process.
-@Suite(.serialized, .watched(stressLimit)) enum Stress {}
+@Suite(.inTurn, .serialized, .watched(stressLimit)) enum Stress {}
 
 /// Stress sizes grow and shrink with `STRESS_SCALE` of the environment.
 let stressScale: Double = getenv("STRESS_SCALE").flatMap { Double(String(cString: $0)) } ?? 1

@@ -2,10 +2,11 @@
 
 import PropertyTesting
 import Scheduling
+import PropertyTestingSupport
 import Testing
 
 extension Stress {
-    @Suite struct Suspension {
+    @Suite(.inTurn) struct Suspension {
         @Test(arguments: [1, 2, 4])
         func `nothing starts while suspended, and everything runs afterwards`(workers: Int) throws {
             try withScheduler(.workers(workers)) { scheduler in

@@ -3,6 +3,7 @@
 
 import PropertyTesting
 import Scheduling
+import PropertyTestingSupport
 import Testing
 
 private actor Account {
@@ -29,7 +30,7 @@ private actor Account {
 }
 
 extension Stress {
-    @Suite struct Tasks {
+    @Suite(.inTurn) struct Tasks {
         @Test(arguments: [1, 2, 4])
         func `a task group sums on the workers`(workers: Int) async throws {
             let scheduler = try Scheduler(.workers(workers))
@@ -96,7 +97,7 @@ extension Stress {
     }
 }
 
-@Suite struct TaskExecutorTests {
+@Suite(.inTurn) struct TaskExecutorTests {
     @Test func `a task that prefers a scheduler that is shut down runs on the shared one`() async throws {
         let scheduler = try Scheduler(.workers(1))
         try await scheduler.shutdown()

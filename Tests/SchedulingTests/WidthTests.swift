@@ -3,6 +3,7 @@
 
 import PropertyTesting
 import Scheduling
+import PropertyTestingSupport
 import Testing
 
 /// How many are inside at once, and the most there ever were.
@@ -20,7 +21,7 @@ private final class Gauge: Sendable {
 }
 
 extension Stress {
-    @Suite struct Width {
+    @Suite(.inTurn) struct Width {
         @Test(arguments: [1, 2, 3, 7])
         func `never more bodies at once than workers`(workers: Int) throws {
             try withScheduler(.workers(workers)) { scheduler in

@@ -27,7 +27,7 @@ import Testing
     }
 }
 
-@Home @Suite(.watched(testLimit)) struct AsyncTests {
+@Home @Suite(.inTurn, .watched(testLimit)) struct AsyncTests {
     let root = Logged(root: "root")
     var tree: Tree { root.transactionContext.tree! }
 

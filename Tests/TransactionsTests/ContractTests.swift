@@ -4,7 +4,7 @@ import PropertyTestingSupport
 import Testing
 import Transactions
 
-@Suite(.watched(testLimit)) struct ContractTests {
+@Suite(.inTurn, .watched(testLimit)) struct ContractTests {
     let trace: Trace
     let root: Member
     let left: Member

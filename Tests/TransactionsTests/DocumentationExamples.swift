@@ -42,7 +42,7 @@ final class Item: LoggedTransactable, TransactableDefaults {
 }
 // end of the example
 
-@Suite(.watched(testLimit)) struct DocumentationExamples {
+@Suite(.inTurn, .watched(testLimit)) struct DocumentationExamples {
     @Test func `overview`() throws {
         let order = Order()
         try order.transaction {

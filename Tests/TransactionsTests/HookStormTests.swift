@@ -143,7 +143,7 @@ private final class Scene {
     }
 }
 
-@Suite(.watched(testLimit)) struct HookStormTests {
+@Suite(.inTurn, .watched(testLimit)) struct HookStormTests {
     @Test func `Q3, Q4, Q10, Q11: whatever hooks do, members have each hook once, and the dead have none`()
         async
     {

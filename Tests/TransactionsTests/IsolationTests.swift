@@ -13,7 +13,7 @@ import Transactions
     func onValidateCommit() throws { if title.isEmpty { throw TestError(number: 1) } }
 }
 
-@MainActor @Suite(.watched(testLimit)) struct IsolationTests {
+@MainActor @Suite(.inTurn, .watched(testLimit)) struct IsolationTests {
     @Test func `X15: a class of an actor conforms, and its tree lives there`() async throws {
         let document = Document()
         #expect(thrown { try document.transaction { document.pages = ["a"] } } is TestError)

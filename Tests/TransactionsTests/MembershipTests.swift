@@ -6,7 +6,7 @@ import Testing
 
 @testable import Transactions
 
-@Suite(.watched(testLimit)) struct MembershipTests {
+@Suite(.inTurn, .watched(testLimit)) struct MembershipTests {
     let trace = Trace()
     let root: Member
     init() { root = Member(root: "root", trace) }

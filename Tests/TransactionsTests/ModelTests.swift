@@ -244,7 +244,7 @@ private final class Pair {
     }
 }
 
-@Suite(.watched(testLimit)) struct ModelTests {
+@Suite(.inTurn, .watched(testLimit)) struct ModelTests {
     @Test func `Q1, Q2, Q3, Q4, Q6, Q8: random programs do what the model does, hook by hook`() async {
         await forAll(Program.any.array(count: 1...6), cases: scaled(600)) { programs in
             let pair = Pair()

@@ -4,7 +4,7 @@ import PropertyTestingSupport
 import Testing
 import Transactions
 
-@Suite(.watched(testLimit)) struct ReentrancyTests {
+@Suite(.inTurn, .watched(testLimit)) struct ReentrancyTests {
     /// Runs a transaction, and `body` once in each hook of a member of three; returns what followed.
     func inHook(_ hook: Hook, late: Bool = false, _ body: (Member) throws -> Void) throws -> (any Error)? {
         let trace = Trace()

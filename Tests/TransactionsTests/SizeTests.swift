@@ -6,7 +6,7 @@ import Testing
 
 @testable import Transactions
 
-@Suite(.serialized, .watched(testLimit)) struct SizeTests {
+@Suite(.inTurn, .serialized, .watched(testLimit)) struct SizeTests {
     final class Small: TransactableDefaults, LoggedTransactable {
         private var context: TransactionContext?
         var transactionContext: TransactionContext { context! }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Transactions
 
-@Suite(.watched(testLimit)) struct StateTests {
+@Suite(.inTurn, .watched(testLimit)) struct StateTests {
     let root = Logged(root: "root")
 
     @Test func `X12: a rollback restores what was first saved, however often it was written`() throws {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Transactions
 
-@Suite(.watched(testLimit)) struct TellingTests {
+@Suite(.inTurn, .watched(testLimit)) struct TellingTests {
     let root = Logged(root: "root")
 
     // MARK: Notifications

@@ -1,30 +1,37 @@
 // InTurn.swift - not all tests at once. Swift Testing begins all of them, and many have blocks that wait on threads of
 // their own: some hundred of these are more than Dispatch, which runs Swift's tasks, too, has threads for. And not on the
-// threads of Swift's tasks, one a processor: two tests that compute for seconds would hold all the others up, and
+// threads of Swift's tasks, one a processor: two tests that wait, or compute for seconds, would hold all the others up, and
 // what has a time limit in these would fail.
 
-import Dispatch
+import Glibc
 import PropertyTesting
-import Testing
+public import Testing
 
-/// At most so many test cases of this process at a time.
-struct InTurnTrait: SuiteTrait, TestTrait, TestScoping {
+/// At most 16 test cases of this process at a time, on threads of their own: they may block.
+public struct InTurnTrait: SuiteTrait, TestTrait, TestScoping {
     private static let turnstile = Turnstile(width: TestThreads.count)
+    /// Whether this is inside of one that has its turn: of a suite in a suite.
+    @TaskLocal private static var isInside = false
 
-    var isRecursive: Bool { true }
+    /// It is that of all tests of a suite.
+    public var isRecursive: Bool { true }
 
-    func provideScope(
+    /// For the testing library.
+    public func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
+        if Self.isInside { return try await function() }
         await Self.turnstile.enter()
         defer { Self.turnstile.leave() }
-        try await withTaskExecutorPreference(TestThreads.all, operation: function)
+        try await Self.$isInside.withValue(true) {
+            try await withTaskExecutorPreference(TestThreads.all, operation: function)
+        }
     }
 }
 
 extension Trait where Self == InTurnTrait {
     /// Some at a time. The first trait of a suite: a time limit begins after it.
-    static var inTurn: Self { InTurnTrait() }
+    public static var inTurn: Self { InTurnTrait() }
 }
 
 /// Lets some in, and the others in the order in which they came.
@@ -70,21 +77,23 @@ private final class TestThreads: TaskExecutor {
     static let all = TestThreads(count + 8)
 
     private let jobs = Locked<(taken: Int, waiting: [UnownedJob])>((0, []))
-    private let available = DispatchSemaphore(value: 0)
+    /// Counts the jobs that nobody has taken.
+    nonisolated(unsafe) private let available = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
     private init(_ count: Int) {
+        sem_init(available, 0, 0)
         for _ in 0..<count { _ = startThread(for: "TestThreads") { [unowned self] in serve() } }  // for ever
     }
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         jobs.withLock { $0.waiting.append(job) }
-        available.signal()
+        sem_post(available)
     }
 
     private func serve() {
         while true {
-            available.wait()
+            while sem_wait(available) != 0 {}  // interrupted
             let job = jobs.withLock { jobs in
                 let job = jobs.waiting[jobs.taken]
                 jobs.taken += 1

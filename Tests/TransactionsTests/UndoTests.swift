@@ -6,7 +6,7 @@ import Testing
 
 @testable import Transactions
 
-@Suite(.watched(testLimit)) struct UndoTests {
+@Suite(.inTurn, .watched(testLimit)) struct UndoTests {
     let root = Logged(root: "root")
 
     private func step(_ body: () throws -> Void) throws -> TransactionUndoStep {

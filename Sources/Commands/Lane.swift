@@ -167,11 +167,17 @@ final class Lane: Sendable {
         effects.obsoleteTimer?.cancel()
         for continuation in effects.woken { continuation.resume() }
         for _ in 0..<effects.jobs {
-            do { try scheduler.submit { self.serve() } } catch { refuseAll() }
+            // Past the scheduler's capacity, which is for what comes from outside: what the lane accepted is to be run.
+            do {
+                try scheduler.submit(job: self) { lane, isCancelled in
+                    let lane = Unmanaged<Lane>.fromOpaque(lane).takeRetainedValue()
+                    if isCancelled { lane.refuseAll() } else { lane.serve() }
+                }
+            } catch { refuseAll() }
         }
     }
 
-    /// The scheduler accepts nothing any more. The slot of the job that it refused stays taken: nothing will start.
+    /// The scheduler runs nothing any more. The slot of the job that it refused stays taken: nothing will start.
     private func refuseAll() {
         let members = state.withLock { state in
             state.isShutDown = true

@@ -214,6 +214,47 @@ struct InvokerTests {
         #expect(await invoker.submit(ClosureCommand { 1 }).outcome.rejection == .shutDown)
     }
 
+    @Test func `a scheduler that gives up what waits refuses it for its invoker`() async throws {
+        let scheduler = try Scheduler(.init(workers: 1))
+        let begun = Mail<Void>()
+        let gate = Gate()
+        try scheduler.submit {
+            begun.send(())
+            gate.wait()
+        }
+        await begun.next()
+        let invoker = SerialInvoker(on: scheduler)
+        let listener = Listener()
+        let handles = (0..<3).map { _ in
+            invoker.submit(TransactionCommand(Immediate { _ in }, delegate: listener))
+        }
+        async let shutdown: Void = scheduler.shutdown(.cancelPending)
+        #expect(await eventually { (try? scheduler.submit {}) == nil })
+        gate.open()
+        try await shutdown
+        for handle in handles { #expect(await handle.outcome.rejection == .shutDown) }
+        for _ in handles { #expect(await listener.mail.next().error != nil) }
+        try await invoker.flush()
+        #expect(invoker.count == 0)
+    }
+
+    @Test func `a scheduler that is full for a while loses nothing of its invoker`() async throws {
+        let scheduler = try Scheduler(.init(workers: 1, capacity: 1, whenFull: .reject))
+        let begun = Mail<Void>()
+        let gate = Gate()
+        try scheduler.submit {
+            begun.send(())
+            gate.wait()
+        }
+        await begun.next()
+        while (try? scheduler.submit {}) != nil {}
+        let invoker = SerialInvoker(on: scheduler)
+        let handle = invoker.submit(Immediate { _ in })
+        gate.open()
+        #expect(await handle.outcome.isSuccess)
+        #expect(await invoker.submit(Immediate { _ in }).outcome.isSuccess)
+    }
+
     @Test func `a flush from inside is refused`() async throws {
         let invoker = SerialInvoker()
         let answer = await invoker.submit(ClosureCommand { try await invoker.flush() }).outcome

@@ -92,6 +92,9 @@ struct UndoHistory {
 
     mutating func markClean() { cleanIndex = index }
 
+    /// Nobody knows in which state things are: not as at the mark, as far as is known.
+    mutating func loseCleanMark() { cleanIndex = nil }
+
     mutating func removeAll() {
         // Where things are is where they stay.
         cleanIndex = cleanIndex == index ? 0 : nil

@@ -390,6 +390,30 @@ struct UndoStackTests {
         }
     }
 
+    @Test func `an undo that fails leaves nothing clean, before all is forgotten and after`() async throws {
+        for policy in [UndoStack.FailedUndo.breaks, .clears] {
+            let page = Locked(Page())
+            let stack = UndoStack(onFailedUndo: policy)
+            try await stack.group("Both") {
+                try await stack.perform(
+                    UndoableClosure { _ in
+                    } undo: { _ in
+                        throw TestError()
+                    })
+                try await stack.perform(Write(number: 1, page: page))
+            }
+            stack.markClean()
+            // The page is as it was before, and yet the group was not undone.
+            await #expect(throws: TestError()) { try await stack.undo() }
+            #expect(page.withLock { $0.text } == [])
+            #expect(!stack.isClean && stack.cleanIndex == nil)
+            stack.removeAll()
+            #expect(!stack.isClean)
+            stack.markClean()
+            #expect(stack.isClean)
+        }
+    }
+
     @Test func `C20: a redo replaces the proof, and one that fails changes nothing`() async throws {
         let fails = Locked(false)
         struct Counter: UndoableCommand {

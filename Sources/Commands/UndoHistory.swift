@@ -28,10 +28,10 @@ struct UndoHistory {
         _ step: UndoStep, window: Duration = .zero, _ merge: (UndoAction) -> UndoMerge? = { _ in nil }
     ) {
         dropUndone()
-        defer { canMerge = true }
         if canMerge, index > 0, cleanIndex != index, takesIn(step, window, merge) { return }
         steps.append(step)
         index += 1
+        canMerge = true
         if let limit, count > limit { evict() }
     }
 

@@ -102,13 +102,15 @@ struct UndoStackTests {
             last += 1
             now.1 = last
             steps.removeLast(steps.count - index)
-            defer { canMerge = !isGroup }
-            if canMerge, !isGroup, before.1 != clean, let step = steps.last {
+            let couldMerge = canMerge
+            canMerge = !isGroup
+            if couldMerge, !isGroup, before.1 != clean, let step = steps.last {
                 if let distance, let former = step.distance {
                     if distance + former == 0 {
                         now = (now.0, step.before.1)
                         steps.removeLast()
                         index -= 1
+                        canMerge = false
                         return
                     }
                     if abs(distance + former) <= 4 {
@@ -387,6 +389,26 @@ struct UndoStackTests {
                 } undo: { _ in
                 })
             #expect(try await stack.undo())
+        }
+    }
+
+    @Test func `what cancels out opens no way for a merge across an undo or a group's edge`() async throws {
+        let page = Locked(Page())
+        let stack = UndoStack()
+        try await stack.group { try await stack.perform(Move(distance: 1, page: page)) }
+        try await stack.perform(Move(distance: 2, page: page))
+        try await stack.perform(Move(distance: -2, page: page))
+        try await stack.perform(Move(distance: 3, page: page))
+        #expect(stack.count == 2)
+        try await stack.undo()
+        try await stack.redo()
+        try await stack.perform(Move(distance: 2, page: page))
+        try await stack.perform(Move(distance: -2, page: page))
+        try await stack.perform(Move(distance: 1, page: page))
+        #expect(stack.count == 3)
+        for offset in [4, 1, 0] {
+            try await stack.undo()
+            #expect(page.withLock { $0.offset } == offset)
         }
     }
 

@@ -131,10 +131,14 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
     }
 
     /// Cancels the run: one that has not started ends at once, and never will; one that runs is asked to end.
-    public func cancel() {
+    public func cancel() { latchCancelled().deliverInline() }
+
+    /// As ``cancel()``, but inline notices are the caller's to deliver.
+    func latchCancelled() -> [Deliveries] {
         isCancelRequested.set()
-        if end(.failed(.cancelled), from: .beforeStart) { return }
+        if let owed = latch(.failed(.cancelled), from: .beforeStart) { return owed }
         locked { $0.task }?.cancel()
+        return []
     }
 
     /// The delegate will not be told, and is let go.

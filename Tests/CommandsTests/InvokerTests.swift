@@ -54,6 +54,33 @@ struct InvokerTests {
         #expect(await answer.next())
     }
 
+    @Test(arguments: 0..<3)
+    func `P8: who is told of one of several ends may wait for the others`(way: Int) async throws {
+        var invoker: SerialInvoker? = SerialInvoker()
+        let held = Held()
+        let running = invoker!.submit(held)
+        await held.begun.next()
+        let handles = Locked<[CommandHandle<Void>]>([])
+        let listener = Listener { _ in for handle in handles.withLock({ $0 }) { _ = handle.wait() } }
+        for _ in 0..<3 {
+            let command = TransactionCommand(Immediate { _ in }, delegate: listener)
+            handles.withLock { $0.append(command.handle) }
+            invoker!.submit(command)
+        }
+        switch way {
+        case 0: invoker!.cancelAll()
+        case 1:
+            async let shutdown: Void = invoker!.shutdown(.reject)
+            for _ in 0..<3 { _ = await listener.mail.next() }
+            held.release()
+            await shutdown
+        default: invoker = nil
+        }
+        for handle in handles.withLock({ $0 }) { #expect(await !handle.outcome.isSuccess) }
+        held.release()
+        _ = await running.outcome
+    }
+
     @Test(arguments: [0, 1, 2])
     func `P9: notices come where they were asked for, in the order of the ends`(place: Int) async throws {
         let invoker = SerialInvoker()
@@ -542,6 +569,20 @@ struct BatchTests {
             #expect(handles[2].outcomeIfFinished?.rejection == (stops ? .batchStopped : nil))
             for index in [0, 3, 4, 5] { #expect(handles[index].outcomeIfFinished?.isSuccess == true) }
         }
+    }
+
+    @Test func `P8: a blocked delegate of what its batch refused delays no command`() async throws {
+        let invoker = BatchInvoker(size: 3, stopsOnFailure: true, on: try Scheduler(.init(workers: 2)))
+        let gate = Gate()
+        let blocked = Listener { _ in gate.wait() }
+        let first = invoker.submit(Immediate<Void> { _ in throw TestError() })
+        invoker.submit(TransactionCommand(Immediate { _ in }, delegate: blocked))
+        let last = invoker.submit(Immediate { _ in })
+        let next = (0..<3).map { _ in invoker.submit(Immediate { _ in }) }
+        #expect(await first.outcome.thrown as? TestError == TestError())
+        #expect(await last.outcome.rejection == .batchStopped)
+        for handle in next { #expect(await handle.outcome.isSuccess) }
+        gate.open()
     }
 
     @Test func `batches may run several at a time, and do not overlap`() async throws {

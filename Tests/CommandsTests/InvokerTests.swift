@@ -70,7 +70,8 @@ struct InvokerTests {
         switch way {
         case 0: invoker!.cancelAll()
         case 1:
-            async let shutdown: Void = invoker!.shutdown(.reject)
+            let same = invoker!
+            async let shutdown: Void = same.shutdown(.reject)
             for _ in 0..<3 { _ = await listener.mail.next() }
             held.release()
             await shutdown
@@ -368,6 +369,19 @@ struct InvokerTests {
         for _ in 0..<5 { invoker.addCommand(command: once) }
         try await invoker.flush()
         #expect(count.value == 6)
+    }
+
+    @Test func `T13: a run that fails of another's refusal was not refused itself`() async throws {
+        let invoker = SerialInvoker()
+        for refusal in [CommandFailure.rejected(.full), .abandoned] {
+            let listener = Listener()
+            let command = TransactionCommand(ClosureCommand { throw refusal }, delegate: listener)
+            let outcome = await invoker.submit(command).outcome
+            #expect(outcome.thrown is CommandFailure)
+            #expect(await listener.mail.next().error is CommandFailure)
+        }
+        #expect(invoker.statistics.failed == 2)
+        #expect(invoker.history.allSatisfy { $0.kind == .failed })
     }
 
     @Test func `B8: an invoker remembers counts, and the last 64 ends`() async throws {

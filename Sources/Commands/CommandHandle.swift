@@ -30,7 +30,7 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
 
     /// The outcome; waits for it. To cancel the task that waits changes nothing.
     ///
-    /// - Precondition: it is not awaited in a command for what is queued behind that command.
+    /// - Precondition: it is not awaited in a command for what is queued behind that command, or for that command.
     public var outcome: CommandOutcome<Output> {
         get async {
             demandNoDeadlock()
@@ -156,9 +156,16 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
     }
 
     private func demandNoDeadlock() {
-        let lane = locked { $0.state == .accepted ? $0.lane : nil }
-        if let lane, lane.isSerial, LaneRun.isInside(lane) {
-            fatalError("CommandHandle: it waits inside an invoker for what is queued behind itself")
+        let (lane, isBehind, isRunning) = locked { fields in
+            (fields.lane, fields.state == .accepted, fields.state == .executing && fields.holdsSlot)
         }
+        // Where one runs at a time, what runs is the code that calls.
+        guard let lane, isBehind && lane.isSerial || isRunning && lane.limit == 1, LaneRun.isInside(lane) else {
+            return
+        }
+        fatalError(
+            isRunning
+                ? "CommandHandle: a command waits for its own end"
+                : "CommandHandle: it waits inside an invoker for what is queued behind itself")
     }
 }

@@ -314,6 +314,17 @@ struct InvokerTests {
         }
     }
 
+    @Test func `a command of a serial invoker that waits for its own end stops the process`() async {
+        await #expect(processExitsWith: .failure) {
+            let own = Mail<CommandHandle<Void>>()
+            let invoker = SerialInvoker()
+            let handle = invoker.submit(ClosureCommand { _ = await own.next().outcome })
+            own.send(handle)
+            _ = await handle.outcome
+            withExtendedLifetime(invoker) {}
+        }
+    }
+
     @Test func `a task that a command leaves behind may wait for what is queued`() async throws {
         let invoker = SerialInvoker()
         let answer = Mail<Int>()
@@ -596,6 +607,7 @@ struct BatchTests {
         #expect(await first.outcome.thrown as? TestError == TestError())
         #expect(await last.outcome.rejection == .batchStopped)
         for handle in next { #expect(await handle.outcome.isSuccess) }
+        #expect(invoker.count == 0)
         gate.open()
     }
 

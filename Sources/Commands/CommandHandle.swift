@@ -160,7 +160,8 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
             (fields.lane, fields.state == .accepted, fields.state == .executing && fields.holdsSlot)
         }
         // Where one runs at a time, what runs is the code that calls.
-        guard let lane, isBehind && lane.isSerial || isRunning && lane.limit == 1, LaneRun.isInside(lane) else {
+        guard let lane, isBehind && lane.isSerial || isRunning && lane.limit == 1, LaneRun.isInside(lane)
+        else {
             return
         }
         fatalError(

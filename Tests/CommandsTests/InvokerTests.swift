@@ -335,7 +335,8 @@ struct InvokerTests {
         #expect(await answer.next() == 6)
     }
 
-    @Test func `a task that a command leaves behind is not taken for the command's, wherever in memory it is`()
+    @Test
+    func `a task that a command leaves behind is not taken for the command's, wherever in memory it is`()
         async throws
     {
         let invoker = SerialInvoker()

@@ -265,6 +265,32 @@ struct UndoStackTests {
         #expect(stack.index == 1 && !stack.isBusy)
     }
 
+    @Test @MainActor func `as many calls as there are may wait, and be cancelled, and cost the same each`()
+        async throws
+    {
+        let stack = UndoStack()
+        let begun = Mail<Void>()
+        let goOn = Mail<Void>()
+        let running = Task { @MainActor in
+            try await stack.perform(
+                UndoableClosure { (_: CommandContext) in
+                    begun.send(())
+                    await goOn.next()
+                } undo: { _ in
+                })
+        }
+        await begun.next()
+        let calls = (0..<20_000).map { _ in Task { @MainActor in try await stack.undo() } }
+        await Task.yield()
+        for call in calls.dropFirst(2) { call.cancel() }
+        goOn.send(())
+        try await running.value
+        var answers: [Bool] = []
+        for call in calls { if let answer = try? await call.value { answers.append(answer) } }
+        #expect(answers == [true, false])
+        #expect(!stack.isBusy)
+    }
+
     @Test @MainActor func `a call from inside a running step is refused`() async throws {
         let stack = UndoStack()
         let answers = Log<CommandUsageError?>()

@@ -335,31 +335,6 @@ struct InvokerTests {
         #expect(await answer.next() == 6)
     }
 
-    @Test
-    func `a task that a command leaves behind is not taken for the command's, wherever in memory it is`()
-        async throws
-    {
-        let invoker = SerialInvoker()
-        let goOn = Mail<Void>()
-        let answer = Mail<Int>()
-        // Another object at the same address may be a task again: of many, one will be.
-        _ = try await invoker.submit(
-            ClosureCommand {
-                Task {
-                    await goOn.next()
-                    var refused = 0
-                    for _ in 0..<200 {
-                        let tasks = (0..<8).map { _ in Task { (try? await invoker.flush()) == nil } }
-                        for task in tasks where await task.value { refused += 1 }
-                    }
-                    answer.send(refused)
-                }
-            }
-        ).value()
-        goOn.send(())
-        #expect(await answer.next() == 0)
-    }
-
     @Test func `C18: an invoker undoes nothing`() async throws {
         let receiver = Locked<[Int]>([])
         let invoker = SerialInvoker()

@@ -282,13 +282,46 @@ struct UndoStackTests {
         await begun.next()
         let calls = (0..<20_000).map { _ in Task { @MainActor in try await stack.undo() } }
         await Task.yield()
-        for call in calls.dropFirst(2) { call.cancel() }
+        for call in calls.dropFirst(2).reversed() { call.cancel() }
         goOn.send(())
         try await running.value
         var answers: [Bool] = []
         for call in calls { if let answer = try? await call.value { answers.append(answer) } }
         #expect(answers == [true, false])
         #expect(!stack.isBusy)
+    }
+
+    @Test @MainActor func `a task that a step leaves behind is not the step's, wherever in memory it is`()
+        async
+    {
+        let stack = UndoStack()
+        let goOn = Mail<Void>()
+        let answer = Mail<Int>()
+        @MainActor func call(leavesTask: Bool) -> Task<Bool, Never> {
+            Task { @MainActor in
+                do {
+                    try await stack.perform(
+                        UndoableClosure { @MainActor (_: CommandContext) in
+                            if leavesTask { Task { @MainActor in answer.send(await callOften()) } }
+                        } undo: { _ in
+                        })
+                    return true
+                } catch { return false }
+            }
+        }
+        // One of these tasks may have the place in memory that the step's task had.
+        @MainActor func callOften() async -> Int {
+            await goOn.next()
+            var refused = 0
+            let calls = (0..<500).map { _ in call(leavesTask: false) }
+            for call in calls where await !call.value { refused += 1 }
+            return refused
+        }
+        for _ in 0..<20 {
+            #expect(await call(leavesTask: true).value)
+            goOn.send(())
+            #expect(await answer.next() == 0)
+        }
     }
 
     @Test @MainActor func `a call from inside a running step is refused`() async throws {

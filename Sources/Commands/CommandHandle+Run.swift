@@ -125,6 +125,16 @@ extension CommandHandle {
     /// - Returns: whether the outcome is this one.
     @discardableResult
     func end(_ outcome: CommandOutcome<Output>, from origin: Origin?) -> Bool {
+        guard let owed = latch(outcome, from: origin) else { return false }
+        owed.deliverInline()
+        return true
+    }
+
+    /// As ``end(_:from:)``, but inline notices are the caller's to deliver: who is told may block, or wait for what the
+    /// caller ends next.
+    ///
+    /// - Returns: nil when the outcome is another.
+    func latch(_ outcome: CommandOutcome<Output>, from origin: Origin?) -> [Deliveries]? {
         let taken = locked { fields -> RunFields<Output>? in
             switch (origin, fields.state) {
             case (nil, .executing), (.ready, .ready), (.beforeStart, .ready), (.beforeStart, .accepted): break
@@ -137,7 +147,7 @@ extension CommandHandle {
             defer { fields = after }
             return fields
         }
-        guard let taken else { return false }
+        guard let taken else { return nil }
         let failure = outcome.failure
         let lane = taken.lane
         let deliveries =
@@ -151,19 +161,20 @@ extension CommandHandle {
             let notice: Deliveries.Notice = { if observer.ticket.isOpen { observer.body(outcome) } }
             if deliveries!.add(notice, to: observer.delivery) { isInline = true }
         }
-        lane?.ended(self, failure, heldSlot: taken.holdsSlot)
-        for waiter in taken.waiters { waiter.wake(failure) }
-        if isInline { deliveries!.deliverInline() }
-        return true
+        var owed: [Deliveries] = []
+        if isInline { owed.append(deliveries!) }
+        if let lane { owed += lane.ended(self, failure, heldSlot: taken.holdsSlot) }
+        for waiter in taken.waiters { owed += waiter.wake(failure) }
+        return owed
     }
 
-    /// Calls `body` once when the outcome is there, before anybody is told.
-    func whenEnded(_ body: @escaping @Sendable (CommandFailure?) -> Void) {
+    /// Calls `body` once when the outcome is there, before anybody is told; delivers what it gives.
+    func whenEnded(_ body: @escaping @Sendable (CommandFailure?) -> [Deliveries]) {
         let outcome = locked { fields -> CommandOutcome<Output>? in
             if fields.outcome == nil { fields.waiters.append(.call(body)) }
             return fields.outcome
         }
-        if let outcome { body(outcome.failure) }
+        if let outcome { body(outcome.failure).deliverInline() }
     }
 }
 
@@ -209,7 +220,9 @@ extension CommandHandle: LaneMember {
         return true
     }
 
-    func end(unstarted failure: CommandFailure) -> Bool { end(.failed(failure), from: .beforeStart) }
+    func latch(unstarted failure: CommandFailure) -> [Deliveries] {
+        latch(.failed(failure), from: .beforeStart) ?? []
+    }
 
     func reject(_ rejection: Rejection) -> Bool { end(.failed(.rejected(rejection)), from: .ready) }
 }

@@ -30,7 +30,7 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
 
     /// The outcome; waits for it. To cancel the task that waits changes nothing.
     ///
-    /// - Precondition: it is not awaited in a command for what is queued behind that command.
+    /// - Precondition: it is not awaited in a command for what is queued behind that command, or for that command.
     public var outcome: CommandOutcome<Output> {
         get async {
             demandNoDeadlock()
@@ -131,10 +131,14 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
     }
 
     /// Cancels the run: one that has not started ends at once, and never will; one that runs is asked to end.
-    public func cancel() {
+    public func cancel() { latchCancelled().deliverInline() }
+
+    /// As ``cancel()``, but inline notices are the caller's to deliver.
+    func latchCancelled() -> [Deliveries] {
         isCancelRequested.set()
-        if end(.failed(.cancelled), from: .beforeStart) { return }
+        if let owed = latch(.failed(.cancelled), from: .beforeStart) { return owed }
         locked { $0.task }?.cancel()
+        return []
     }
 
     /// The delegate will not be told, and is let go.
@@ -152,9 +156,17 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
     }
 
     private func demandNoDeadlock() {
-        let lane = locked { $0.state == .accepted ? $0.lane : nil }
-        if let lane, lane.isSerial, LaneRun.isInside(lane) {
-            fatalError("CommandHandle: it waits inside an invoker for what is queued behind itself")
+        let (lane, isBehind, isRunning) = locked { fields in
+            (fields.lane, fields.state == .accepted, fields.state == .executing && fields.holdsSlot)
         }
+        // Where one runs at a time, what runs is the code that calls.
+        guard let lane, isBehind && lane.isSerial || isRunning && lane.limit == 1, LaneRun.isInside(lane)
+        else {
+            return
+        }
+        fatalError(
+            isRunning
+                ? "CommandHandle: a command waits for its own end"
+                : "CommandHandle: it waits inside an invoker for what is queued behind itself")
     }
 }

@@ -65,8 +65,9 @@ public enum CommandFailure: Error {
     /// What a thrown error means.
     init(of error: any Error, mapped by: (any Error) -> any Error) {
         switch error {
-        case is CancellationError: self = .cancelled
-        case let failure as CommandFailure: self = failure
+        case is CancellationError, CommandFailure.cancelled: self = .cancelled
+        case CommandFailure.timedOut: self = .timedOut
+        // Also the refusal of another run, which this one waited for: this one was not refused.
         default: self = .thrown(by(error))
         }
     }

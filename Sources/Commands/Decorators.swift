@@ -5,14 +5,16 @@ internal import CompositeOperations
 extension Command {
     /// Tries until the command returns, or the policy has no attempt left; then throws the last error.
     ///
-    /// A cancellation ends it at once. ``CommandContext/attempt`` counts.
+    /// A cancellation ends it at once, as a `CancellationError`. ``CommandContext/attempt`` counts. A ``TransactionCommand``
+    /// that failed is tried again as ``TransactionCommand/again(delegate:)`` makes it: its delegate knows the first run only.
     public func retry(_ policy: RetryPolicy) -> ClosureCommand<Output> {
         ClosureCommand { context in
             try await policy.run { attempt in
+                if attempt > 1 { try context.checkCancellation() }
                 var inner = context
                 inner.attempt = attempt
                 inner.parts = context.parts.map { _ in FailureParts() }
-                do { return try await self.execute(inner) } catch {
+                do { return try await renew(self).execute(inner) } catch {
                     // Each attempt starts from where the first one did.
                     let failures = await takeBack(inner.parts?.take() ?? [], context.compensating)
                     for failure in failures { context.onFailure { _ in throw failure } }

@@ -67,6 +67,11 @@ public final class Subscription: Sendable {
     deinit { cancel() }
 }
 
+extension [Deliveries] {
+    /// Delivers what is to be delivered on the calling thread.
+    func deliverInline() { for each in self { each.deliverInline() } }
+}
+
 /// The notices of one lane, by place.
 final class Deliveries: Sendable {
     typealias Notice = @Sendable () -> Void
@@ -80,7 +85,7 @@ final class Deliveries: Sendable {
 
     /// Enqueues a notice. What is to be delivered elsewhere is on its way when the call returns.
     ///
-    /// - Returns: whether the caller has to call ``deliverInline()``.
+    /// - Returns: whether the caller has to call ``deliverInline()``, under no lock, and when it has nothing else to do.
     func add(_ notice: @escaping Notice, to delivery: Delivery) -> Bool {
         let destination = delivery.destination
         let isFirst = queues.withLock { queues in

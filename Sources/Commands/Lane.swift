@@ -22,11 +22,15 @@ protocol LaneMember: AnyObject, Sendable {
     /// - Returns: false when there is nothing to run any more.
     func takeTurn(on lane: Lane) -> Bool
     /// Ends it if it has not started.
-    @discardableResult
-    func end(unstarted failure: CommandFailure) -> Bool
+    ///
+    /// - Returns: whose inline notices the caller has to deliver.
+    func latch(unstarted failure: CommandFailure) -> [Deliveries]
     /// Ends it if no lane has it, and nobody ran it.
     func reject(_ rejection: Rejection) -> Bool
-    func cancel()
+    /// Cancels it.
+    ///
+    /// - Returns: whose inline notices the caller has to deliver.
+    func latchCancelled() -> [Deliveries]
 }
 
 /// The part of an invoker that its runs refer to.
@@ -167,17 +171,31 @@ final class Lane: Sendable {
         effects.obsoleteTimer?.cancel()
         for continuation in effects.woken { continuation.resume() }
         for _ in 0..<effects.jobs {
-            do { try scheduler.submit { self.serve() } } catch { refuseAll() }
+            // Past the scheduler's capacity, which is for what comes from outside: what the lane accepted is to be run.
+            do {
+                try scheduler.submit(job: self) { lane, isCancelled in
+                    let lane = Unmanaged<Lane>.fromOpaque(lane).takeRetainedValue()
+                    if isCancelled { lane.refuseAll() } else { lane.serve() }
+                }
+            } catch { refuseAll() }
         }
     }
 
-    /// The scheduler accepts nothing any more. The slot of the job that it refused stays taken: nothing will start.
+    /// The scheduler runs nothing any more. The slot of the job that it refused stays taken: nothing will start.
     private func refuseAll() {
         let members = state.withLock { state in
             state.isShutDown = true
             return state.live.values.map(\.member)
         }
-        for member in members { member.end(unstarted: .rejected(.shutDown)) }
+        end(members, .rejected(.shutDown)).deliverInline()
+    }
+
+    /// Ends those that have not started.
+    ///
+    /// - Returns: whose inline notices the caller has to deliver, now that all have ended: who is told of one may wait for
+    ///   another one.
+    private func end(_ members: [any LaneMember], _ failure: CommandFailure) -> [Deliveries] {
+        members.flatMap { $0.latch(unstarted: failure) }
     }
 
     // MARK: Turns
@@ -202,7 +220,9 @@ final class Lane: Sendable {
     }
 
     /// A run that was accepted has its outcome, and its notices are enqueued.
-    func ended(_ member: any LaneMember, _ failure: CommandFailure?, heldSlot: Bool) {
+    ///
+    /// - Returns: whose inline notices the caller has to deliver.
+    func ended(_ member: any LaneMember, _ failure: CommandFailure?, heldSlot: Bool) -> [Deliveries] {
         let (effects, stopped) = change { state -> (Effects, [any LaneMember]) in
             guard let live = state.live.removeValue(forKey: ObjectIdentifier(member)) else {
                 return (Effects(), [])
@@ -220,8 +240,8 @@ final class Lane: Sendable {
             }
             return (follow(&state), stopped)
         }
-        for each in stopped { each.end(unstarted: .rejected(.batchStopped)) }
         perform(effects)
+        return end(stopped, .rejected(.batchStopped))
     }
 
     // MARK: Waiting
@@ -247,7 +267,7 @@ final class Lane: Sendable {
 
     func cancelAll() {
         let members = state.withLock { state in state.live.values.map(\.member) }
-        for member in members { member.cancel() }
+        members.flatMap { $0.latchCancelled() }.deliverInline()
     }
 
     func shutDown(_ pending: PendingAtShutdown) async {
@@ -258,7 +278,7 @@ final class Lane: Sendable {
             state.isShutDown = true
             return pending == .reject ? state.live.values.map(\.member) : []
         }
-        for member in waiting { member.end(unstarted: .rejected(.shutDown)) }
+        end(waiting, .rejected(.shutDown)).deliverInline()
         await settle()
     }
 
@@ -269,7 +289,7 @@ final class Lane: Sendable {
             return (state.live.values.map(\.member), state.timer?.task)
         }
         timer?.cancel()
-        for member in members { member.end(unstarted: .abandoned) }
+        end(members, .abandoned).deliverInline()
     }
 
     // MARK: Batches

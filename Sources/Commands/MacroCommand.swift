@@ -43,7 +43,11 @@ public struct MacroCommand: UndoableCommand {
         guard let first = end.failures.first else { return Performed(undo: Undo(done: end.done)) }
         context.onFailure { [takesBack] context in
             let failure = await takesBack.takeBack(end, context)
-            if failure.rollback != .complete { throw failure }
+            switch failure.rollback {
+            case .complete: break
+            case .completeExceptIrreversible: throw LeftIrreversible()
+            case .incomplete: throw failure
+            }
         }
         throw first.error
     }

@@ -152,16 +152,20 @@ struct MemberCompensation: Sendable {
         var failure = TransactionFailure(cause: cause.error, failedMember: cause.member)
         // One that failed after the first says in its error what it left.
         for other in end.failures.dropFirst() {
-            guard let member = other.member, let inner = other.error as? TransactionFailure,
-                inner.rollback == .incomplete
-            else { continue }
-            failure.compensationFailures.append(.init(member: member, error: inner))
+            guard let member = other.member, let inner = other.error as? TransactionFailure else { continue }
+            switch inner.rollback {
+            case .complete: break
+            case .completeExceptIrreversible: failure.leavesIrreversible = true
+            case .incomplete: failure.compensationFailures.append(.init(member: member, error: inner))
+            }
         }
         return await shielded { [failure] in
             var failure = failure
             for each in end.failures.reversed() {
                 for part in each.parts {
-                    do { try await part(context) } catch {
+                    do { try await part(context) } catch is LeftIrreversible {
+                        failure.leavesIrreversible = true
+                    } catch {
                         failure.compensationFailures.append(.init(member: each.member ?? 0, error: error))
                         observer?(.compensationFailed(member: each.member ?? 0, error))
                     }

@@ -48,8 +48,8 @@ enum RunWaiter {
     case task(CheckedContinuation<Void, Never>)
     case cancellableTask(Ticket, CheckedContinuation<Void, any Error>)
     case thread(Ticket, CompletionCounter)
-    /// Code of this module's, which is short.
-    case call(@Sendable (CommandFailure?) -> Void)
+    /// Code of this module's, which is short, and gives the notices that are to be delivered after it.
+    case call(@Sendable (CommandFailure?) -> [Deliveries])
 
     var ticket: Ticket? {
         switch self {
@@ -58,13 +58,15 @@ enum RunWaiter {
         }
     }
 
-    func wake(_ failure: CommandFailure?) {
+    /// - Returns: whose inline notices the caller has to deliver.
+    func wake(_ failure: CommandFailure?) -> [Deliveries] {
         switch self {
         case .task(let continuation): continuation.resume()
         case .cancellableTask(_, let continuation): continuation.resume()
         case .thread(_, let counter): counter.leave()
-        case .call(let body): body(failure)
+        case .call(let body): return body(failure)
         }
+        return []
     }
 }
 

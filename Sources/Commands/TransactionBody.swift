@@ -64,7 +64,7 @@ final class UndoableBody<Wrapped: UndoableCommand>: TransactionBody<Wrapped.Outp
             proof = performed.undo
             return performed.output
         } catch {
-            hasLeftovers = isIncomplete(error)
+            hasLeftovers = (error as? TransactionFailure).map { $0.rollback != .complete } ?? false
             throw error
         }
     }
@@ -121,7 +121,9 @@ func takingBackParts<Value: Sendable>(
         let failures = await takeBack(parts.take(), context.compensating)
         if failures.isEmpty { throw error }
         var failure = TransactionFailure(cause: error, failedMember: 0)
-        failure.compensationFailures = failures.map { .init(member: 0, error: $0) }
+        failure.leavesIrreversible = failures.contains { $0 is LeftIrreversible }
+        failure.compensationFailures = failures.filter { !($0 is LeftIrreversible) }
+            .map { .init(member: 0, error: $0) }
         throw failure
     }
 }

@@ -32,6 +32,8 @@ public struct TransactionFailure: Error {
     public internal(set) var notCompensated: [Int] = []
     /// Those that were done and cannot be taken back.
     public internal(set) var irreversible: [Int] = []
+    /// Whether a run inside of it, which failed, left something that cannot be taken back.
+    var leavesIrreversible = false
 
     init(cause: any Error, failedMember: Int?) {
         self.cause = cause
@@ -45,7 +47,7 @@ public struct TransactionFailure: Error {
         if let inner = cause as? TransactionFailure, inner.rollback != .complete {
             return inner.rollback
         }
-        return irreversible.isEmpty ? .complete : .completeExceptIrreversible
+        return irreversible.isEmpty && !leavesIrreversible ? .complete : .completeExceptIrreversible
     }
 
     /// The places of the commands that failed: in this run, in the one inside of it, and so on.
@@ -66,6 +68,9 @@ public struct TransactionFailure: Error {
         return failure.cause
     }
 }
+
+/// What takes a failed command back has taken back all that can be.
+struct LeftIrreversible: Error {}
 
 /// A run was refused before its first command started, because of ``TransactionOptions/irreversible``.
 public struct IrreversibleMember: Error, Hashable {

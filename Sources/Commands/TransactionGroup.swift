@@ -31,17 +31,18 @@ public final class TransactionGroup: Sendable {
                 defer { state.isSealed = true }
                 return !state.isSealed
             }
-            if isFirst { ended(nil) }
+            if isFirst { ended(nil).deliverInline() }
         }
 
-        func ended(_ failure: CommandFailure?) {
+        /// - Returns: whose inline notices the caller has to deliver.
+        func ended(_ failure: CommandFailure?) -> [Deliveries] {
             let outcome = state.withLock { state -> CommandOutcome<Void>? in
                 if state.failure == nil { state.failure = failure }
                 state.outstanding -= 1
                 if state.outstanding > 0 { return nil }
                 return state.failure.map { .failed($0) } ?? .succeeded(())
             }
-            if let outcome { handle.end(outcome, from: .ready) }
+            return outcome.flatMap { handle.latch($0, from: .ready) } ?? []
         }
     }
 

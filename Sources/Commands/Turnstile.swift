@@ -1,7 +1,8 @@
 // Turnstile.swift - one call at a time, in the order of their coming.
 //
-// Invariant I1, under the lock: who waits is in `waiting` until it is let in or is cancelled, one of the two. A turn that is
-// over is handed to the first who waits; so nobody who comes later passes.
+// Invariant I1, under the lock: who waits is let in or is cancelled, one of the two: whichever writes its `answer`. A turn
+// that is over is handed to the first in `waiting` without one; so nobody who comes later passes. Who is cancelled stays in
+// `waiting` until that: each call costs O(1), amortised.
 
 internal import CompositeOperations
 
@@ -9,7 +10,7 @@ internal import CompositeOperations
 final class Turnstile: Sendable {
     private struct State {
         var isTaken = false
-        var waiting: [Waiting] = []
+        var waiting = FIFO<Waiting>()
     }
 
     /// A call that waits. `continuation` and `answer` are under the lock: either may come first.
@@ -30,8 +31,9 @@ final class Turnstile: Sendable {
     private func queueUp() -> Waiting? {
         state.withLock { state in
             if state.isTaken {
-                state.waiting.append(Waiting())
-                return state.waiting.last
+                let place = Waiting()
+                state.waiting.append(place)
+                return place
             }
             state.isTaken = true
             return nil
@@ -51,9 +53,8 @@ final class Turnstile: Sendable {
                 if let answer { continuation.resume(with: answer) }
             }
         } onCancel: {
-            let continuation = state.withLock { state -> CheckedContinuation<Void, any Error>? in
-                guard let index = state.waiting.firstIndex(where: { $0 === place }) else { return nil }
-                state.waiting.remove(at: index)
+            let continuation = state.withLock { _ -> CheckedContinuation<Void, any Error>? in
+                if place.answer != nil { return nil }
                 place.answer = .failure(CancellationError())
                 return place.continuation
             }
@@ -66,13 +67,13 @@ final class Turnstile: Sendable {
 
     func leave() {
         let next = state.withLock { state -> CheckedContinuation<Void, any Error>? in
-            if state.waiting.isEmpty {
-                state.isTaken = false
-                return nil
+            while let next = state.waiting.popFirst() {
+                if next.answer != nil { continue }
+                next.answer = .success(())
+                return next.continuation
             }
-            let next = state.waiting.removeFirst()
-            next.answer = .success(())
-            return next.continuation
+            state.isTaken = false
+            return nil
         }
         next?.resume()
     }

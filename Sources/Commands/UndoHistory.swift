@@ -28,10 +28,10 @@ struct UndoHistory {
         _ step: UndoStep, window: Duration = .zero, _ merge: (UndoAction) -> UndoMerge? = { _ in nil }
     ) {
         dropUndone()
-        defer { canMerge = true }
         if canMerge, index > 0, cleanIndex != index, takesIn(step, window, merge) { return }
         steps.append(step)
         index += 1
+        canMerge = true
         if let limit, count > limit { evict() }
     }
 
@@ -91,6 +91,9 @@ struct UndoHistory {
     mutating func endMerging() { canMerge = false }
 
     mutating func markClean() { cleanIndex = index }
+
+    /// Nobody knows in which state things are: not as at the mark, as far as is known.
+    mutating func loseCleanMark() { cleanIndex = nil }
 
     mutating func removeAll() {
         // Where things are is where they stay.

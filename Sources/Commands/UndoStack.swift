@@ -86,7 +86,7 @@ public final class UndoStack {
     public var index: Int { history.index }
     /// How many steps there are, done and undone.
     public var count: Int { history.count }
-    /// Whether things are as they were at the last ``markClean()``.
+    /// Whether things are as they were at the last ``markClean()``. Not after an undo that failed.
     public var isClean: Bool { history.index == history.cleanIndex }
     /// Where things are as at the last ``markClean()``; nil when there is no way back there.
     public var cleanIndex: Int? { history.cleanIndex }
@@ -344,6 +344,7 @@ public final class UndoStack {
     }
 
     private func undoFailed() {
+        history.loseCleanMark()
         switch onFailedUndo {
         case .breaks: isBroken = true
         case .clears: history.removeAll()

@@ -493,6 +493,46 @@ struct AllOrNothingTests {
         #expect(log.entries == ["do 0", "do 1", "do 2", "undo 1", "undo 0"])
     }
 
+    @Test func `C10: what cannot be taken back inside of what fails is told, and is no failure to take back`()
+        async throws
+    {
+        let log = IrreversibleCommand(ClosureCommand {}, because: "logged")
+        let failing = IrreversibleCommand(ClosureCommand { throw TestError() }, because: "fails")
+        let macro = MacroCommand([log, failing])
+        for command in [
+            TransactionCommand(commands: [macro]), TransactionCommand(macro),
+            TransactionCommand(commands: [TransactionCommand(commands: [log, failing])]),
+        ] {
+            let failure = await #expect(throws: TransactionFailure.self) { try await command.execute() }
+            #expect(failure?.rollback == .completeExceptIrreversible)
+            #expect(failure?.compensationFailures.isEmpty == true)
+        }
+        // One of two that run at once, the second to fail.
+        let begun = Mail<Void>()
+        let first = UndoableClosure { (_: CommandContext) in
+            await begun.next()
+            throw TestError(number: 1)
+        } undo: { _ in
+        }
+        let second = TransactionCommand(commands: [
+            log,
+            UndoableClosure { (_: CommandContext) in
+                begun.send(())
+                try await Task.sleep(for: .seconds(3600))
+            } undo: { _ in
+            },
+        ])
+        let both = TransactionCommand(
+            commands: [first, second], options: TransactionOptions(order: .parallel(limit: 2)))
+        let failure = await #expect(throws: TransactionFailure.self) { try await both.execute() }
+        #expect(failure?.cause as? TestError == TestError(number: 1))
+        #expect(failure?.rollback == .completeExceptIrreversible)
+        // A stack is whole after it.
+        let stack = UndoStack()
+        await #expect(throws: TransactionFailure.self) { try await stack.perform(macro) }
+        #expect(!stack.isBroken)
+    }
+
     @Test func `B3: undoing a macro goes on past a failing undo, and says so`() async throws {
         let log = Log<String>()
         let macro = MacroCommand(

@@ -48,6 +48,29 @@ struct DecoratorTests {
         #expect(log.entries == ["attempt 1", "back", "attempt 2"])
     }
 
+    @Test func `T17: a retry ends when it is cancelled, whatever the command throws`() async throws {
+        let count = Count()
+        let command = ClosureCommand<Void> {
+            count.add()
+            withUnsafeCurrentTask { $0?.cancel() }
+            throw TestError()
+        }
+        let task = Task { try await command.retry(RetryPolicy(maxAttempts: 5)).execute() }
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(count.value == 1)
+    }
+
+    @Test func `T17: a run that is tried again is a new one, and its error is its own`() async throws {
+        let count = Count()
+        let failing = TransactionCommand(ClosureCommand<Void> { throw TestError(number: count.add()) })
+        await #expect(throws: TestError(number: 3)) {
+            try await failing.retry(RetryPolicy(maxAttempts: 3)).execute()
+        }
+        let late = TransactionCommand(ClosureCommand { if count.add() < 6 { throw TestError() } })
+        try await late.retry(RetryPolicy(maxAttempts: 3)).execute()
+        #expect(count.value == 6)
+    }
+
     @Test func `T17: a timeout waits for the end: a throw becomes timedOut, a value stays a success`()
         async throws
     {

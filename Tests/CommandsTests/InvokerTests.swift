@@ -54,6 +54,34 @@ struct InvokerTests {
         #expect(await answer.next())
     }
 
+    @Test(arguments: 0..<3)
+    func `P8: who is told of one of several ends may wait for the others`(way: Int) async throws {
+        var invoker: SerialInvoker? = SerialInvoker()
+        let held = Held()
+        let running = invoker!.submit(held)
+        await held.begun.next()
+        let handles = Locked<[CommandHandle<Void>]>([])
+        let listener = Listener { _ in for handle in handles.withLock({ $0 }) { _ = handle.wait() } }
+        for _ in 0..<3 {
+            let command = TransactionCommand(Immediate { _ in }, delegate: listener)
+            handles.withLock { $0.append(command.handle) }
+            invoker!.submit(command)
+        }
+        switch way {
+        case 0: invoker!.cancelAll()
+        case 1:
+            let same = invoker!
+            async let shutdown: Void = same.shutdown(.reject)
+            for _ in 0..<3 { _ = await listener.mail.next() }
+            held.release()
+            await shutdown
+        default: invoker = nil
+        }
+        for handle in handles.withLock({ $0 }) { #expect(await !handle.outcome.isSuccess) }
+        held.release()
+        _ = await running.outcome
+    }
+
     @Test(arguments: [0, 1, 2])
     func `P9: notices come where they were asked for, in the order of the ends`(place: Int) async throws {
         let invoker = SerialInvoker()
@@ -214,6 +242,47 @@ struct InvokerTests {
         #expect(await invoker.submit(ClosureCommand { 1 }).outcome.rejection == .shutDown)
     }
 
+    @Test func `a scheduler that gives up what waits refuses it for its invoker`() async throws {
+        let scheduler = try Scheduler(.init(workers: 1))
+        let begun = Mail<Void>()
+        let gate = Gate()
+        try scheduler.submit {
+            begun.send(())
+            gate.wait()
+        }
+        await begun.next()
+        let invoker = SerialInvoker(on: scheduler)
+        let listener = Listener()
+        let handles = (0..<3).map { _ in
+            invoker.submit(TransactionCommand(Immediate { _ in }, delegate: listener))
+        }
+        async let shutdown: Void = scheduler.shutdown(.cancelPending)
+        #expect(await eventually { (try? scheduler.submit {}) == nil })
+        gate.open()
+        try await shutdown
+        for handle in handles { #expect(await handle.outcome.rejection == .shutDown) }
+        for _ in handles { #expect(await listener.mail.next().error != nil) }
+        try await invoker.flush()
+        #expect(invoker.count == 0)
+    }
+
+    @Test func `a scheduler that is full for a while loses nothing of its invoker`() async throws {
+        let scheduler = try Scheduler(.init(workers: 1, capacity: 1, whenFull: .reject))
+        let begun = Mail<Void>()
+        let gate = Gate()
+        try scheduler.submit {
+            begun.send(())
+            gate.wait()
+        }
+        await begun.next()
+        while (try? scheduler.submit {}) != nil {}
+        let invoker = SerialInvoker(on: scheduler)
+        let handle = invoker.submit(Immediate { _ in })
+        gate.open()
+        #expect(await handle.outcome.isSuccess)
+        #expect(await invoker.submit(Immediate { _ in }).outcome.isSuccess)
+    }
+
     @Test func `a flush from inside is refused`() async throws {
         let invoker = SerialInvoker()
         let answer = await invoker.submit(ClosureCommand { try await invoker.flush() }).outcome
@@ -242,6 +311,17 @@ struct InvokerTests {
             _ = await invoker.submit(
                 Immediate { _ in _ = invoker.submit(ClosureCommand { 1 }).wait() }
             ).outcome
+        }
+    }
+
+    @Test func `a command of a serial invoker that waits for its own end stops the process`() async {
+        await #expect(processExitsWith: .failure) {
+            let own = Mail<CommandHandle<Void>>()
+            let invoker = SerialInvoker()
+            let handle = invoker.submit(ClosureCommand { _ = await own.next().outcome })
+            own.send(handle)
+            _ = await handle.outcome
+            withExtendedLifetime(invoker) {}
         }
     }
 
@@ -276,6 +356,19 @@ struct InvokerTests {
         for _ in 0..<5 { invoker.addCommand(command: once) }
         try await invoker.flush()
         #expect(count.value == 6)
+    }
+
+    @Test func `T13: a run that fails of another's refusal was not refused itself`() async throws {
+        let invoker = SerialInvoker()
+        for refusal in [CommandFailure.rejected(.full), .abandoned] {
+            let listener = Listener()
+            let command = TransactionCommand(ClosureCommand { throw refusal }, delegate: listener)
+            let outcome = await invoker.submit(command).outcome
+            #expect(outcome.thrown is CommandFailure)
+            #expect(await listener.mail.next().error is CommandFailure)
+        }
+        #expect(invoker.statistics.failed == 2)
+        #expect(invoker.history.allSatisfy { $0.kind == .failed })
     }
 
     @Test func `B8: an invoker remembers counts, and the last 64 ends`() async throws {
@@ -477,6 +570,21 @@ struct BatchTests {
             #expect(handles[2].outcomeIfFinished?.rejection == (stops ? .batchStopped : nil))
             for index in [0, 3, 4, 5] { #expect(handles[index].outcomeIfFinished?.isSuccess == true) }
         }
+    }
+
+    @Test func `P8: a blocked delegate of what its batch refused delays no command`() async throws {
+        let invoker = BatchInvoker(size: 3, stopsOnFailure: true, on: try Scheduler(.init(workers: 2)))
+        let gate = Gate()
+        let blocked = Listener { _ in gate.wait() }
+        let first = invoker.submit(Immediate<Void> { _ in throw TestError() })
+        invoker.submit(TransactionCommand(Immediate { _ in }, delegate: blocked))
+        let last = invoker.submit(Immediate { _ in })
+        let next = (0..<3).map { _ in invoker.submit(Immediate { _ in }) }
+        #expect(await first.outcome.thrown as? TestError == TestError())
+        #expect(await last.outcome.rejection == .batchStopped)
+        for handle in next { #expect(await handle.outcome.isSuccess) }
+        #expect(invoker.count == 0)
+        gate.open()
     }
 
     @Test func `batches may run several at a time, and do not overlap`() async throws {

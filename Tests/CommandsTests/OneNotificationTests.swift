@@ -410,6 +410,16 @@ struct OneNotificationTests {
         #expect(notices.first?.error as? TestError == TestError(number: 2))
     }
 
+    @Test func `T6: the delegate of a group is told after those of what is in it`() async throws {
+        let log = Log<String>()
+        let group = TransactionGroup(delegate: Listener { _ in log.add("group") })
+        let command = TransactionCommand(ClosureCommand {}, delegate: Listener { _ in log.add("command") })
+        group.add(command)
+        group.seal()
+        try await command.execute()
+        #expect(log.entries == ["command", "group"])
+    }
+
     @Test func `T6: a group of successes succeeds; an empty one, too; one that nobody seals is abandoned`()
         async
     {

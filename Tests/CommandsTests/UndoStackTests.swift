@@ -102,13 +102,15 @@ struct UndoStackTests {
             last += 1
             now.1 = last
             steps.removeLast(steps.count - index)
-            defer { canMerge = !isGroup }
-            if canMerge, !isGroup, before.1 != clean, let step = steps.last {
+            let couldMerge = canMerge
+            canMerge = !isGroup
+            if couldMerge, !isGroup, before.1 != clean, let step = steps.last {
                 if let distance, let former = step.distance {
                     if distance + former == 0 {
                         now = (now.0, step.before.1)
                         steps.removeLast()
                         index -= 1
+                        canMerge = false
                         return
                     }
                     if abs(distance + former) <= 4 {
@@ -263,6 +265,65 @@ struct UndoStackTests {
         #expect(stack.index == 1 && !stack.isBusy)
     }
 
+    @Test @MainActor func `as many calls as there are may wait, and be cancelled, and cost the same each`()
+        async throws
+    {
+        let stack = UndoStack()
+        let begun = Mail<Void>()
+        let goOn = Mail<Void>()
+        let running = Task { @MainActor in
+            try await stack.perform(
+                UndoableClosure { (_: CommandContext) in
+                    begun.send(())
+                    await goOn.next()
+                } undo: { _ in
+                })
+        }
+        await begun.next()
+        let calls = (0..<20_000).map { _ in Task { @MainActor in try await stack.undo() } }
+        await Task.yield()
+        for call in calls.dropFirst(2).reversed() { call.cancel() }
+        goOn.send(())
+        try await running.value
+        var answers: [Bool] = []
+        for call in calls { if let answer = try? await call.value { answers.append(answer) } }
+        #expect(answers == [true, false])
+        #expect(!stack.isBusy)
+    }
+
+    @Test @MainActor func `a task that a step leaves behind is not the step's, wherever in memory it is`()
+        async
+    {
+        let stack = UndoStack()
+        let goOn = Mail<Void>()
+        let answer = Mail<Int>()
+        @MainActor func call(leavesTask: Bool) -> Task<Bool, Never> {
+            Task { @MainActor in
+                do {
+                    try await stack.perform(
+                        UndoableClosure { @MainActor (_: CommandContext) in
+                            if leavesTask { Task { @MainActor in answer.send(await callOften()) } }
+                        } undo: { _ in
+                        })
+                    return true
+                } catch { return false }
+            }
+        }
+        // One of these tasks may have the place in memory that the step's task had.
+        @MainActor func callOften() async -> Int {
+            await goOn.next()
+            var refused = 0
+            let calls = (0..<500).map { _ in call(leavesTask: false) }
+            for call in calls where await !call.value { refused += 1 }
+            return refused
+        }
+        for _ in 0..<20 {
+            #expect(await call(leavesTask: true).value)
+            goOn.send(())
+            #expect(await answer.next() == 0)
+        }
+    }
+
     @Test @MainActor func `a call from inside a running step is refused`() async throws {
         let stack = UndoStack()
         let answers = Log<CommandUsageError?>()
@@ -387,6 +448,50 @@ struct UndoStackTests {
                 } undo: { _ in
                 })
             #expect(try await stack.undo())
+        }
+    }
+
+    @Test func `what cancels out opens no way for a merge across an undo or a group's edge`() async throws {
+        let page = Locked(Page())
+        let stack = UndoStack()
+        try await stack.group { try await stack.perform(Move(distance: 1, page: page)) }
+        try await stack.perform(Move(distance: 2, page: page))
+        try await stack.perform(Move(distance: -2, page: page))
+        try await stack.perform(Move(distance: 3, page: page))
+        #expect(stack.count == 2)
+        try await stack.undo()
+        try await stack.redo()
+        try await stack.perform(Move(distance: 2, page: page))
+        try await stack.perform(Move(distance: -2, page: page))
+        try await stack.perform(Move(distance: 1, page: page))
+        #expect(stack.count == 3)
+        for offset in [4, 1, 0] {
+            try await stack.undo()
+            #expect(page.withLock { $0.offset } == offset)
+        }
+    }
+
+    @Test func `an undo that fails leaves nothing clean, before all is forgotten and after`() async throws {
+        for policy in [UndoStack.FailedUndo.breaks, .clears] {
+            let page = Locked(Page())
+            let stack = UndoStack(onFailedUndo: policy)
+            try await stack.group("Both") {
+                try await stack.perform(
+                    UndoableClosure { _ in
+                    } undo: { _ in
+                        throw TestError()
+                    })
+                try await stack.perform(Write(number: 1, page: page))
+            }
+            stack.markClean()
+            // The page is as it was before, and yet the group was not undone.
+            await #expect(throws: TestError()) { try await stack.undo() }
+            #expect(page.withLock { $0.text } == [])
+            #expect(!stack.isClean && stack.cleanIndex == nil)
+            stack.removeAll()
+            #expect(!stack.isClean)
+            stack.markClean()
+            #expect(stack.isClean)
         }
     }
 

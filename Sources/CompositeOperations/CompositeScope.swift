@@ -305,8 +305,10 @@ extension AnyOperation {
             throw isClosed
         }
         let hadClosedGate = child.look {
+            // Read before: once it has entered, another lock is its own.
+            let isGateClosed = child.machine.isGateClosed
             child.enter(domain!)
-            return child.machine.isGateClosed
+            return isGateClosed
         }
         let tooLate = change { effects -> RegistrationError? in
             if !hadClosedGate { domain!._withUnsafeGuaranteedRef { $0.closedGates -= 1 } }

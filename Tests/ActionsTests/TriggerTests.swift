@@ -2,6 +2,7 @@
 
 import Actions
 import Commands
+import Glibc
 import PropertyTesting
 import PropertyTestingSupport
 import Testing
@@ -266,7 +267,7 @@ import Testing
 /// Runs `body` on a thread of its own: it blocks.
 func offThread<Answer: Sendable>(_ body: @escaping @Sendable () -> Answer) async -> Answer {
     await withCheckedContinuation { continuation in
-        _ = startThread(for: "offThread") { continuation.resume(returning: body()) }
+        pthread_detach(startThread(for: "offThread") { continuation.resume(returning: body()) })
     }
 }
 

@@ -191,6 +191,7 @@ import Testing
         kept.withLock { $0 }?.yield(4)
         #expect(log.take() == ["started", "value 0", "value 1", "value 2", "value 99", "completed"])
         #expect(kept.withLock { $0 }?.id == execution.id)
+        kept.withLock { $0 = nil }  // it holds the action, and this its work
         withExtendedLifetime(events) {}
     }
 

@@ -342,6 +342,7 @@ struct UndoStackTests {
         try stack.undoNow()
         try stack.redoNow()
         #expect(answers.entries.last == .some(.reentrant))
+        stack.removeAll()  // its steps hold it
     }
 
     @Test func `a group is one step, inner groups join, and an inner one that fails takes back its own`()

@@ -89,12 +89,12 @@ import Testing
     @Test func `what is left of a cancelled or pending tree is counted, and nothing is`() throws {
         try Program.inFolder { program in
             let run = try program.run([
-                "run", "--smoke", "--filter", "W14,W20-queued", "--peers", "ours", "--sizes", "1000",
+                "run", "--smoke", "--filter", "W14,W20-queued", "--peers", "ours", "--sizes", "10000",
             ])
             #expect(run.status == 0)
             let document = try program.document()
             for workload in ["W14-0", "W14-1", "W14-50", "W20-queued"] {
-                let counts = try #require(document.series(workload, n: 1_000, peer: "ours")).counts
+                let counts = try #require(document.series(workload, n: 10_000, peer: "ours")).counts
                 #expect(counts["bytes_left"] == 0)
                 if workload != "W20-queued" { #expect(counts["ran_after_cancel"] == 0) }
             }

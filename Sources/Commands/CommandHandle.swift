@@ -95,9 +95,15 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
             fields.waiters.append(.thread(ticket, counter))
             return false
         }
-        if isOver { return latchedOutcome }
+        // A counter that is not left is never freed: whoever takes the waiter out leaves it.
+        if isOver {
+            _ = counter.leave()
+            return latchedOutcome
+        }
         if let timeout {
-            if counter.wait(timeout: timeout) == .timedOut { _ = locked { $0.removeWaiter(ticket) } }
+            if counter.wait(timeout: timeout) == .timedOut, locked({ $0.removeWaiter(ticket) }) != nil {
+                _ = counter.leave()
+            }
         } else {
             counter.wait()
         }

@@ -249,6 +249,8 @@ struct OneNotificationTests {
         held.release()
         _ = await command.handle.outcome
         await invoker.shutdown(.run)
+        // They are told by the thread that ended the run, after it was latched.
+        _ = await eventually { log.entries.count == 2 }
         let after = command.handle.onOutcome { log.add("after \($0.isSuccess)") }
         #expect(await command.handle.outcome.isSuccess)
         let told = Mail<Void>()

@@ -1,5 +1,6 @@
 // Action.swift - the owner's side of an action: what it does, when it may, and what becomes of it.
 
+import Basics
 public import Commands
 public import Scheduling
 
@@ -13,6 +14,7 @@ public import Scheduling
 /// Source: seed 002; the name is the one that it proposes.
 public final class Action<Input: Sendable, Output: Sendable>: Sendable {
     let core: TypedCore<Input, Output>
+    private let instance = Instance(.actions)
 
     private init(_ core: TypedCore<Input, Output>) { self.core = core }
 

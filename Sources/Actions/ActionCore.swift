@@ -1,6 +1,7 @@
 // ActionCore.swift - what an action, its facades, its bindings and its executions share, whatever its types are: the gate,
 // the mailboxes, and who is told.
 
+import Basics
 import Commands
 
 class ActionCore: @unchecked Sendable {
@@ -22,6 +23,7 @@ class ActionCore: @unchecked Sendable {
     private final var rejectionObservers: [Observer<DisabledReason>] = []
 
     private let flips: Flips
+    private let instance = Instance(.cores)
 
     private struct WeakMailbox { weak var mailbox: Mailbox? }
 

@@ -1,5 +1,6 @@
 // CommandHandle.swift - one run, as those see it who wait for its end: the outcome, latched.
 
+internal import Basics
 internal import CompositeOperations
 internal import Scheduling
 
@@ -15,6 +16,7 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
     let isCancelRequested = CancellationFlag()
     private let lock = WordLock()
     private var fields = RunFields<Output>()
+    private let instance = Instance(.runs)
 
     init() { transaction = CommandTransaction() }
 

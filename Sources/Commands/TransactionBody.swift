@@ -1,10 +1,13 @@
 // TransactionBody.swift - what a run does, and what it keeps to take that back. One for each way to make a command.
 
+internal import Basics
+
 /// The work of a transaction command, or of a plain command that an invoker was given.
 ///
 /// Its owner calls one member at a time: a run or an undo. `Sendable` for that reason.
 class TransactionBody<Output: Sendable>: @unchecked Sendable {
     let options: TransactionOptions
+    private let instance = Instance(.bodies)
 
     init(_ options: TransactionOptions) { self.options = options }
 

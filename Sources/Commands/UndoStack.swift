@@ -1,5 +1,7 @@
 // UndoStack.swift - a history of changes that can be undone and redone.
 
+internal import Basics
+
 /// A history of changes: what was done can be undone, and what was undone can be redone.
 ///
 /// ```swift
@@ -45,6 +47,7 @@ public final class UndoStack {
     /// The actions of the open group.
     private var group: [UndoAction]?
     private var afterTurn: [() -> Void] = []
+    private let instance = Instance(.undoStacks)
 
     /// Whether a step could not be undone; see ``FailedUndo/breaks``.
     public private(set) var isBroken = false

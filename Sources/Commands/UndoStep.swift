@@ -1,5 +1,7 @@
 // UndoStep.swift - a step of an undo stack, and the changes that it is made of.
 
+internal import Basics
+
 /// What is undone and redone as one.
 final class UndoStep {
     let name: String?
@@ -8,6 +10,7 @@ final class UndoStep {
     /// When the last of its changes was made.
     var time: Duration
     var actions: [UndoAction]
+    private let instance = Instance(.undoSteps)
 
     init(
         _ name: String?, _ target: AnyObject?, _ mergeKey: AnyHashable?, _ time: Duration,
@@ -23,6 +26,7 @@ final class UndoStep {
 
 /// A change.
 class UndoAction {
+    private let instance = Instance(.undoActions)
     var isSynchronous: Bool { false }
     nonisolated(nonsending) func undo() async throws { fatalError("UndoAction: abstract") }
     nonisolated(nonsending) func redo() async throws { fatalError("UndoAction: abstract") }

@@ -4,6 +4,8 @@
 //   I5  a member's hooks are called only through `beginMember` and `end`, which see to it that each comes once.
 //   I6  nothing here is read or written but by who opened the gates of all trees of the run.
 
+import Basics
+
 final class Run {
     private(set) var transaction = Transaction.any
     var phase = TransactionPhase.body
@@ -28,6 +30,7 @@ final class Run {
     var moves: UInt64 = 0
     /// What the hook of a late member threw.
     var doom: (any Error)?
+    private let instance = Instance(.runs)
 
     init() { cursors.reserveCapacity(4) }
 

@@ -1,5 +1,7 @@
 // A member's place in its tree, and the calls that act on the tree.
 
+import Basics
+
 /// Ties an object into a tree of members.
 ///
 /// An owner keeps its context; the context knows its owner weakly, and keeps the contexts above it. So a tree keeps no
@@ -24,6 +26,7 @@ public final class TransactionContext {
     /// The last pass of validation, or savepoint, that came to it: a walk may meet again who moves.
     var visitedIn: UInt64 = 0
     var part = Part.ended
+    private let instance = Instance(.contexts)
 
     enum Part: UInt8 {
         case beginning, failedToBegin, takesPart, ended

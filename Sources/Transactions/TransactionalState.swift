@@ -2,6 +2,8 @@
 //
 //   I7  what was saved of a value is a chain, the oldest last; it is empty while no transaction has written it.
 
+import Basics
+
 /// What happens when logged state is assigned outside of a transaction.
 public enum OutsideWrite: Hashable, Sendable {
     /// The process stops, with a sentence.
@@ -22,6 +24,7 @@ public final class TransactionalState<Value> {
     /// The last transaction that changed it and was kept.
     fileprivate(set) var lastChange: UInt64 = 0
     fileprivate private(set) var property: AnyKeyPath
+    private let instance = Instance(.states)
 
     /// Makes the state of the context's owner.
     public convenience init(_ value: Value, in context: TransactionContext) {

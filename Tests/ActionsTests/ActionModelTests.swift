@@ -4,6 +4,7 @@ import Actions
 import Commands
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 private enum Step: Sendable, CustomStringConvertible {
@@ -108,7 +109,7 @@ private struct Model {
     }
 }
 
-@Suite(.inTurn, .watched(testLimit)) struct ActionModelTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct ActionModelTests {
     private static let policies: [ActionPolicy] = [.reject, .queue(1), .queue(3), .switchToLatest, .coalesce]
 
     @Test(arguments: policies) func `R1: stepped programs do what a model says, for each policy`(

@@ -5,6 +5,7 @@ import Actions
 import Commands
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 /// A view's code: it can be written without a word about what the action results in.
@@ -21,7 +22,7 @@ import Testing
     }
 }
 
-@Suite(.inTurn, .watched(testLimit)) struct ActionTestingTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct ActionTestingTests {
     private struct Secret: Sendable { let count: Int }
 
     @Test @MainActor func `A9: a view sees state, failures and rejections, and nothing of results`() {

@@ -6,6 +6,7 @@ import ActionTesting
 import Actions
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 /// Stands for a network.
@@ -14,7 +15,7 @@ private func answer(to query: String) async throws -> String {
     return query
 }
 
-@Suite(.inTurn, .watched(testLimit)) @MainActor struct DocumentationExamples {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) @MainActor struct DocumentationExamples {
     @Test func `overview`() async throws {
         // Actions.md
         let online = LiveValue(true)

@@ -5,9 +5,10 @@ import Actions
 import Commands
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
-@Suite(.inTurn, .watched(testLimit)) struct PolicyTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct PolicyTests {
     @Test func `R9: reject refuses while one runs, and lets in when it has ended`() async {
         let works = Works()
         let action = Action<Int, Int>("work") { try await works.run($0) }

@@ -6,9 +6,10 @@ import CompositeOperations
 import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
-@Suite(.inTurn, .watched(testLimit)) struct ReentranceTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct ReentranceTests {
     @Test func `A22: whoever sees the end can trigger again, for work that ends at once and for other work`()
         async
     {

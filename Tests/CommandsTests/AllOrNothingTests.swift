@@ -3,9 +3,10 @@
 import Commands
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
-@Suite(.inTurn, .watched(testLimit))
+@Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct AllOrNothingTests {
     /// What a member does, for the model and for the run.
     struct Plan: Sendable {

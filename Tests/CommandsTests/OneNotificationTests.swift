@@ -4,9 +4,10 @@ import Commands
 import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
+import TestSupport
 import Testing
 
-@Suite(.inTurn, .watched(testLimit))
+@Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct OneNotificationTests {
     /// The ways out of a run.
     enum Way: CaseIterable, Sendable {
@@ -494,7 +495,7 @@ extension Result {
     var isSuccess: Bool { if case .success = self { true } else { false } }
 }
 
-@Suite(.inTurn, .watched(testLimit))
+@Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct RetentionTests {
     /// Holds the command whose delegate it is: the cycle that a program must not make.
     private final class Holder: TransactionCommandDelegate {
@@ -516,18 +517,6 @@ struct RetentionTests {
         command?.abandon()
         #expect(gone == nil && command == nil)
     }
-
-    #if DEBUG
-        @Test func `debug builds count the commands that exist`() async {
-            // In a process of its own, where no other test makes commands.
-            await #expect(processExitsWith: .success) {
-                var commands = (0..<5).map { _ in TransactionCommand(ClosureCommand {}) }
-                precondition(LiveCommands.count == 5)
-                commands.removeLast(2)
-                precondition(LiveCommands.count == 3)
-            }
-        }
-    #endif
 
     @Test func `Y9: a cancelled run does not look like a failed one, for whoever is told`() async {
         let listener = Listener()

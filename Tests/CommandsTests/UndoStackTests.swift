@@ -3,9 +3,10 @@
 import Commands
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
-@Suite(.inTurn, .watched(testLimit))
+@Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct UndoStackTests {
     /// What the stack's commands change.
     struct Page: Hashable, Sendable {

@@ -7,6 +7,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct HandlerTests {

@@ -4,6 +4,7 @@
 import CompositeOperations
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 /// Which label may follow which, by the table of the states. A closed gate lies over four of them: so it may come

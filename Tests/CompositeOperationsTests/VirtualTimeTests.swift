@@ -7,6 +7,7 @@
 import CompositeOperations
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 /// Keeps what it is given until the driver takes it.

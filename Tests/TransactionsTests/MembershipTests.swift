@@ -2,11 +2,12 @@
 
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 @testable import Transactions
 
-@Suite(.inTurn, .watched(testLimit)) struct MembershipTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct MembershipTests {
     let trace = Trace()
     let root: Member
     init() { root = Member(root: "root", trace) }

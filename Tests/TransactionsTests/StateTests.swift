@@ -2,11 +2,12 @@
 
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 @testable import Transactions
 
-@Suite(.inTurn, .watched(testLimit)) struct StateTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct StateTests {
     let root = Logged(root: "root")
 
     @Test func `X12: a rollback restores what was first saved, however often it was written`() throws {

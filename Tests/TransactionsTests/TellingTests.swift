@@ -2,11 +2,12 @@
 
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 @testable import Transactions
 
-@Suite(.inTurn, .watched(testLimit)) struct TellingTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct TellingTests {
     let root = Logged(root: "root")
 
     // MARK: Notifications

@@ -130,8 +130,8 @@ let package = Package(
         .testTarget(
             name: "CommandsTests",
             dependencies: [
-                "Commands", "CompositeOperations", "PropertyTesting", "PropertyTestingSupport", "Scheduling",
-                "TestSupport",
+                "Basics", "Commands", "CompositeOperations", "PropertyTesting", "PropertyTestingSupport",
+                "Scheduling", "TestSupport",
             ],
             swiftSettings: settings
         ),

@@ -21,18 +21,22 @@ public enum Delivery: Sendable {
     case target(any ExecutionTarget)
 
     /// Notices of the same place have equal ones.
-    var place: Place {
+    package var place: Place {
         switch self {
         case .inline: .inline
         case .main: .main
-        case .isolated(let actor): .object(ObjectIdentifier(actor))
+        case .isolated(let actor): actor === MainActor.shared ? .main : .object(ObjectIdentifier(actor))
         case .target(let target): .object(ObjectIdentifier(target))
         }
     }
 
-    enum Place: Hashable, Sendable {
+    /// Where those are told, in one order, whose deliveries are equal in this.
+    package enum Place: Hashable, Sendable {
+        /// On the thread that tells.
         case inline
+        /// On the main actor, however it is named.
         case main
+        /// With an actor or a target.
         case object(ObjectIdentifier)
     }
 

@@ -155,9 +155,10 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
         let isPlain = body.undoability == nil
         // In a run of several that is taken back, it only acknowledges that it stays.
         if isPlain, !context.isCompensating { throw CommandUsageError.notUndoable }
-        try handle.beginUndo()
+        try handle.beginUndo(goesOn: context.goesOn)
         var inner = context.compensating
         inner.transaction = transaction
+        inner.goesOn = context.goesOn
         let error: (any Error)? = await shielded { [body, inner] in
             if isPlain { return nil }
             do { try await body.undo(inner) } catch { return error }

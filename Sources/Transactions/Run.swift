@@ -50,6 +50,11 @@ final class Run {
         context.begunIn == transaction.number && isActive && context.part == .ended
     }
 
+    /// Whether those below it may begin: a member that a savepoint ended is as any other parent to them.
+    private func hasBegun(_ context: TransactionContext) -> Bool {
+        takesPart(context) || hasEnded(context)
+    }
+
     func during<Result>(_ phase: TransactionPhase, _ body: () throws -> Result) rethrows -> Result {
         let outer = self.phase
         self.phase = phase
@@ -92,7 +97,7 @@ final class Run {
     /// Each once, however walks overlap; a member whose parent is not that far has its turn after the parent.
     private func beginMember(_ context: TransactionContext) throws {
         guard context.begunIn != transaction.number else { return }
-        if let parent = context.parent, !takesPart(parent) { return }
+        if let parent = context.parent, !hasBegun(parent) { return }
         context.begunIn = transaction.number
         context.begunAfter = lastScope
         context.part = .beginning
@@ -114,7 +119,7 @@ final class Run {
 
     /// At once, unless the parent has yet to begin.
     func beginLate(_ context: TransactionContext) {
-        guard let parent = context.parent, takesPart(parent) else { return }
+        guard let parent = context.parent, hasBegun(parent) else { return }
         let seen = moves
         do {
             try during(.begin) {

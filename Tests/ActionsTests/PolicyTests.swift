@@ -128,7 +128,7 @@ import Testing
             await works.begun(count + 1)
             execution.cancel()
             #expect(action.snapshot.text == "off busy 1 0")
-            #expect(action.trigger(2).outcomeIfFinished?.text == "rejected busy")
+            #expect(await action.trigger(2).outcome.text == "rejected busy")
             works.end(1, end)
             #expect(await execution.outcome.text == text)
             #expect(action.snapshot.text == "on idle 0 0")

@@ -1,5 +1,6 @@
 // ReentranceTests.swift - triggers, changes and subscriptions from inside notifications (A22, A23, R7, R10), and delivery (A14).
 
+import ActionTesting
 import Actions
 import Commands
 import CompositeOperations
@@ -22,20 +23,40 @@ import Testing
         atOnce.trigger(1)
         #expect(
             log.take() == ["started", "value 1", "completed", "false", "started", "value 2", "completed"])
-        let ends = AsyncStream.makeStream(of: Int.self)
         let later = Action<Int, Int>("later") { $0 }
+        let again = Locked<Execution<Int>?>(nil)
         let second = later.observeEvents { event in
-            if case .value(_, let value) = event, value < 3 {
-                ends.continuation.yield(value)
-            } else if case .completed = event {
-                // Rejected: the end is told, and nothing else runs.
-                if case .rejected? = later.trigger(3).outcomeIfFinished { log.add("refused") }
-            }
+            guard case .completed = event, again.withLock({ $0 == nil }) else { return }
+            let execution = later.trigger(3)
+            again.withLock { $0 = execution }
         }
         _ = await later.trigger(1).outcome
-        #expect(log.take() == [])
+        #expect(await again.withLock { $0 }?.outcome.text == "completed 3")
         first.cancel()
         second.cancel()
+    }
+
+    @Test func `A18: a refusal is told before it is the outcome, also where another thread tells`() async {
+        let log = Log(), begun = Gate(), goOn = Gate()
+        let action = Action<Int, Int>("work", when: .always, inline: { input, _ in input })
+        let events = action.observeEvents { event in
+            if case .started = event {
+                begun.open()
+                goOn.wait()
+            }
+            log.add(event.text)
+        }
+        async let first = offThread { action.trigger(1) }
+        let refused = await offThread {
+            begun.wait()
+            return action.trigger(2)
+        }
+        #expect(refused.outcomeIfFinished == nil && log.lines == [])
+        goOn.open()
+        #expect(await refused.outcome.text == "rejected busy")
+        #expect(log.lines.prefix(2) == ["started", "rejected busy"])
+        #expect(await first.outcome.text == "completed 1")
+        events.cancel()
     }
 
     @Test func `A23: no older state is told after a newer one`() {
@@ -175,14 +196,16 @@ import Testing
     @Test @MainActor func `A14: on the main actor at once, when the caller is there, else in order later`()
         async
     {
-        let log = Log()
-        let action = Action<Int, Int>("work") { $0 }
+        let log = Log(), executor = StepExecutor()
+        let action = Action<Int, Int>("work", on: executor) { $0 }
         let snapshots = action.facade.observeSnapshots { snapshot in
             MainActor.assumeIsolated { log.add(snapshot.text) }
         }
         #expect(log.take() == ["on idle 0 0"])
         let execution = action.trigger(1)
         #expect(log.take() == ["off busy 1 0"])
+        // Not before: whoever ends it would tell on the main actor, in order, what is not told yet.
+        await offThread { executor.runAll() }
         _ = await execution.outcome
         #expect(await eventually { !log.lines.isEmpty })
         #expect(log.take() == ["on idle 0 0"])

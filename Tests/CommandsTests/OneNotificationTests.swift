@@ -1,6 +1,8 @@
 // One command, one token, one notification: whoever runs it, cancels it, or lets it go.
 
+import Basics
 import Commands
+import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
@@ -518,6 +520,18 @@ struct RetentionTests {
         #expect(gone == nil && command == nil)
     }
 
+    #if DEBUG
+        @Test func `debug builds count the commands that exist`() async {
+            // In a process of its own, where no other test makes commands.
+            await #expect(processExitsWith: .success) {
+                var commands = (0..<5).map { _ in TransactionCommand(ClosureCommand {}) }
+                precondition(InstanceCount.live["transaction commands"] == 5)
+                commands.removeLast(2)
+                precondition(InstanceCount.live["transaction commands"] == 3)
+            }
+        }
+    #endif
+
     @Test func `Y9: a cancelled run does not look like a failed one, for whoever is told`() async {
         let listener = Listener()
         let command = TransactionCommand(ClosureCommand { throw CancellationError() }, delegate: listener)
@@ -527,6 +541,78 @@ struct RetentionTests {
         let failed = TransactionCommand(ClosureCommand { throw TestError() })
         _ = try? await failed.execute()
         #expect(failed.handle.outcomeIfFinished?.failure?.isCancellation == false)
+    }
+
+    @Test func `P9: who asks late is told after those who asked before, though one of these is slow`() async {
+        let command = TransactionCommand(Immediate { _ in 3 })
+        let begun = Gate(), goOn = Gate(), log = Log<String>()
+        let first = command.handle.onOutcome { _ in
+            begun.open()
+            goOn.wait()
+            log.add("first")
+        }
+        let told = Mail<Void>()
+        elsewhere.async {
+            _ = try? command._executeSynchronously(CommandContext())
+            told.send(())
+        }
+        await withCheckedContinuation { continuation in
+            elsewhere.async {
+                begun.wait()
+                continuation.resume()
+            }
+        }
+        let late = command.handle.onOutcome { _ in log.add("late") }
+        #expect(log.entries == [])
+        goOn.open()
+        await told.next()
+        #expect(log.entries == ["first", "late"])
+        withExtendedLifetime((first, late)) {}
+    }
+
+    @Test func `P9: who asks while a run ends is told in the order of asking`() async {
+        for _ in 0..<200 {
+            let command = TransactionCommand(Immediate { _ in 3 })
+            let log = Log<Int>(), subscriptions = Locked<[Subscription]>([])
+            _ = await race(2) { thread in
+                if thread == 0 {
+                    _ = try? command._executeSynchronously(CommandContext())
+                } else {
+                    for number in 0..<20 {
+                        let subscription = command.handle.onOutcome { _ in log.add(number) }
+                        subscriptions.withLock { $0.append(subscription) }
+                    }
+                }
+            }
+            #expect(log.entries == Array(0..<20))
+        }
+    }
+
+    @Test @MainActor func `P9: the main actor is one place, however it is named`() async {
+        let command = TransactionCommand(Immediate { _ in 3 })
+        let log = Log<Int>(), told = Mail<Void>()
+        let subscriptions = (0..<10).map { number in
+            command.handle.onOutcome(number % 2 == 0 ? .main : .isolated(MainActor.shared)) { _ in
+                log.add(number)
+                if number == 9 { told.send(()) }
+            }
+        }
+        _ = try? command._executeSynchronously(CommandContext())
+        await told.next()
+        #expect(log.entries == Array(0..<10))
+        withExtendedLifetime(subscriptions) {}
+    }
+
+    @Test func `as many as there are may listen, and go, and cost the same each`() {
+        let command = TransactionCommand(Immediate { _ in 3 })
+        let log = Log<Int>()
+        var subscriptions = (0..<100_000).map { number in
+            Optional(command.handle.onOutcome { _ in log.add(number) })
+        }
+        for index in subscriptions.indices.reversed() where index % 1_000 != 7 { subscriptions[index] = nil }
+        _ = try? command._executeSynchronously(CommandContext())
+        #expect(log.entries == (0..<100).map { $0 * 1_000 + 7 })
+        withExtendedLifetime(subscriptions) {}
     }
 
     @Test func `K1: a command that has ended before anybody looks is there to be asked`() async throws {

@@ -368,6 +368,23 @@ import Testing
         }
     }
 
+    @Test func `X2: a second context of an object stops the process, unless the first has left its tree`()
+        async throws
+    {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let root = Member(root: "root")
+            let node = Member("node", below: root)
+            _ = TransactionContext.createNode(owner: node, parent: root)
+        }
+        let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(said.contains("the object has a context already"))
+        let node = Member("node", below: root)
+        let former = node.transactionContext
+        try former.leave()
+        let again = TransactionContext.createNode(owner: node, parent: root)
+        #expect(former.isDetached && !again.isDetached)
+    }
+
     @Test func `X2: a root that leaves stops the process`() async {
         await #expect(processExitsWith: .failure) { try Member(root: "root").transactionContext.leave() }
     }

@@ -114,8 +114,8 @@ let package = Package(
         .testTarget(
             name: "CompositeOperationsTests",
             dependencies: [
-                "CompositeOperations", "PropertyTesting", "PropertyTestingSupport", "Scheduling",
-                "TestSupport",
+                "ActionTesting", "CompositeOperations", "PropertyTesting", "PropertyTestingSupport",
+                "Scheduling", "TestSupport",
             ],
             swiftSettings: settings
         ),
@@ -130,8 +130,8 @@ let package = Package(
         .testTarget(
             name: "CommandsTests",
             dependencies: [
-                "Basics", "Commands", "CompositeOperations", "PropertyTesting", "PropertyTestingSupport",
-                "Scheduling", "TestSupport",
+                "ActionTesting", "Basics", "Commands", "CompositeOperations", "PropertyTesting",
+                "PropertyTestingSupport", "Scheduling", "TestSupport",
             ],
             swiftSettings: settings
         ),

@@ -1,5 +1,6 @@
 // Cancel: of anything, at any time, from any thread: G9, G11, G12, G14.
 
+import ActionTesting
 import CompositeOperations
 import Dispatch
 import PropertyTesting

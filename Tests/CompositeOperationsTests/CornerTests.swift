@@ -1,6 +1,7 @@
 // CornerTests - corners that no other test looked into: each was found by a defect that the others let pass
 // (Tests/Mutants/swift-by-hand.txt).
 
+import ActionTesting
 import CompositeOperations
 import Dispatch
 import Glibc

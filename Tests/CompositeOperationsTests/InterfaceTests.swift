@@ -1,5 +1,6 @@
 // Every public member that no other suite is about, as a user would call it.
 
+import ActionTesting
 import CompositeOperations
 import Dispatch
 import Glibc

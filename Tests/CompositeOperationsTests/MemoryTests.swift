@@ -1,5 +1,6 @@
 // MemoryTests - what is kept, by whom, and for how long (G37, G38).
 
+import ActionTesting
 import CompositeOperations
 import Dispatch
 import PropertyTesting

@@ -1,6 +1,7 @@
 // ObservationTests - what observers see: labels follow the table, attempts never fall, nothing comes after the end
 // (G39); and the tree as text.
 
+import ActionTesting
 import CompositeOperations
 import PropertyTesting
 import PropertyTestingSupport

@@ -1,5 +1,6 @@
 // R48, R53, R59: queues that are suspended, what passes through them, and what becomes ready later.
 
+import ActionTesting
 import CompositeOperations
 import Dispatch
 import PropertyTesting

@@ -1,6 +1,7 @@
 // Attempts after the first, where something else happens at the same time: decisions, resolvers, pauses, limits of
 // time, and what is released.
 
+import ActionTesting
 import CompositeOperations
 import Dispatch
 import Glibc

@@ -1,6 +1,7 @@
 // RedoTests - attempts after the first: what awake and rerun do again, and when (G28); limits (G29); pauses (G30,
 // G31).
 
+import ActionTesting
 import CompositeOperations
 import PropertyTesting
 import PropertyTestingSupport

@@ -1,5 +1,6 @@
 // R20 ... R25 of the specification: attempts after the first.
 
+import ActionTesting
 import CompositeOperations
 import PropertyTesting
 import PropertyTestingSupport

@@ -1,5 +1,6 @@
 // The README of seed 004, section by section: each flow, run, and what is said of it.
 
+import ActionTesting
 import CompositeOperations
 import Dispatch
 import Glibc

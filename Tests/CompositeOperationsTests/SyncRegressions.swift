@@ -1,5 +1,6 @@
 // R39 to R42: sync operations, and what once kept their callers waiting for ever.
 
+import ActionTesting
 import CompositeOperations
 import Dispatch
 import Glibc

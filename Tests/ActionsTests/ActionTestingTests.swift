@@ -61,7 +61,7 @@ import Testing
             let executions = (0..<8).map { action.trigger($0) }
             executor.runAll()
             #expect(executions.allSatisfy { $0.outcomeIfFinished != nil })
-            return log.lines
+            return log.entries
         }
         #expect(order(0) == (0..<8).map { "\($0)" } + (0..<8).map { "\($0)" })
         #expect(order(7) == order(7))

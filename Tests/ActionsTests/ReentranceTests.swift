@@ -1,6 +1,5 @@
 // ReentranceTests.swift - triggers, changes and subscriptions from inside notifications (A22, A23, R7, R10), and delivery (A14).
 
-import ActionTesting
 import Actions
 import Commands
 import CompositeOperations
@@ -18,7 +17,9 @@ import Testing
         let atOnce = Action<Int, Int>("at once", when: .always, inline: { input, _ in input })
         let first = atOnce.observeEvents { event in
             log.add(event.text)
-            if case .completed = event, log.lines.count < 6 { log.add("\(atOnce.trigger(2).id == event.id)") }
+            if case .completed = event, log.entries.count < 6 {
+                log.add("\(atOnce.trigger(2).id == event.id)")
+            }
         }
         atOnce.trigger(1)
         #expect(
@@ -51,10 +52,10 @@ import Testing
             begun.wait()
             return action.trigger(2)
         }
-        #expect(refused.outcomeIfFinished == nil && log.lines == [])
+        #expect(refused.outcomeIfFinished == nil && log.entries == [])
         goOn.open()
         #expect(await refused.outcome.text == "rejected busy")
-        #expect(log.lines.prefix(2) == ["started", "rejected busy"])
+        #expect(log.entries.prefix(2) == ["started", "rejected busy"])
         #expect(await first.outcome.text == "completed 1")
         events.cancel()
     }
@@ -120,7 +121,7 @@ import Testing
             },
         ]
         first.trigger(1)
-        #expect(log.lines.first == "first 1" && log.lines.dropFirst().first == "second 2")
+        #expect(log.entries.first == "first 1" && log.entries.dropFirst().first == "second 2")
         withExtendedLifetime(subscriptions) {}
     }
 
@@ -168,8 +169,8 @@ import Testing
         hasReturned.withLock { $0 = true }
         for await _ in ends {}
         loop.cancel()
-        #expect(reports.lines.count == 1)
-        #expect(reports.lines.first?.contains("changed 1000 times in one go") == true)
+        #expect(reports.entries.count == 1)
+        #expect(reports.entries.first?.contains("changed 1000 times in one go") == true)
     }
 
     @Test func `an observer may end itself and others, and subscribe; it takes effect at once`() {
@@ -196,18 +197,18 @@ import Testing
     @Test @MainActor func `A14: on the main actor at once, when the caller is there, else in order later`()
         async
     {
-        let log = Log(), executor = StepExecutor()
-        let action = Action<Int, Int>("work", on: executor) { $0 }
+        let log = Log(), works = Works()
+        let action = Action<Int, Int>("work") { try await works.run($0) }
         let snapshots = action.facade.observeSnapshots { snapshot in
             MainActor.assumeIsolated { log.add(snapshot.text) }
         }
         #expect(log.take() == ["on idle 0 0"])
         let execution = action.trigger(1)
         #expect(log.take() == ["off busy 1 0"])
-        // Not before: whoever ends it would tell on the main actor, in order, what is not told yet.
-        await offThread { executor.runAll() }
+        await works.begun(1)
+        works.end(1, .success(1))
         _ = await execution.outcome
-        #expect(await eventually { !log.lines.isEmpty })
+        #expect(await eventually { !log.entries.isEmpty })
         #expect(log.take() == ["on idle 0 0"])
         withExtendedLifetime(snapshots) {}
     }

@@ -78,7 +78,7 @@ import Testing
             }.flatMap { $0 }
         }
         for execution in executions { _ = await execution.outcome }
-        #expect(wrong.lines.isEmpty)
+        #expect(wrong.entries.isEmpty)
         number.set(2)
         #expect(action.snapshot.text == "on idle 0 0")
         number.set(3)

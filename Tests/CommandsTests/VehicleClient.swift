@@ -1,4 +1,5 @@
 import Commands
+import TestSupport
 
 /// Makes commands, and gives them to an invoker, which decides when they run.
 struct VehicleClient {

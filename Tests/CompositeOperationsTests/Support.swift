@@ -1,4 +1,4 @@
-// What the tests of this module share: limits, logs, gates to wait at.
+// What the tests of this module share, beside what those of all do: sizes, and questions to outcomes.
 
 import CompositeOperations
 import Dispatch
@@ -7,10 +7,8 @@ import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
 import Synchronization
+import TestSupport
 import Testing
-
-/// Sizes grow and shrink with `STRESS_SCALE` of the environment.
-let stressScale: Double = getenv("STRESS_SCALE").flatMap { Double(String(cString: $0)) } ?? 1
 
 /// A debug build is five to ten times slower, and does a fifth of it; the release build does all of it.
 #if DEBUG
@@ -21,63 +19,8 @@ let stressScale: Double = getenv("STRESS_SCALE").flatMap { Double(String(cString
 
 func scaled(_ count: Int) -> Int { max(1, Int(Double(count) * stressScale * buildScale)) }
 
-let isThreadSanitized = dlsym(nil, "__tsan_init") != nil
-let isAddressSanitized = dlsym(nil, "__asan_init") != nil
-
-/// How long a case of a test may take: many times of what it takes on a busy machine.
-let testLimit: Duration =
-    .seconds(240) * max(1, stressScale) * (isThreadSanitized || isAddressSanitized ? 4 : 1)
-
-/// For blocks that wait: they must not take the workers of the built-in scheduler from other tests.
-let elsewhere = DispatchQueue(label: "elsewhere", attributes: .concurrent)
-
-/// What happened, in order.
-final class Log<Entry: Sendable>: Sendable {
-    private let storage = Locked<[Entry]>([])
-    var entries: [Entry] { storage.withLock { $0 } }
-    func add(_ entry: Entry) { storage.withLock { $0.append(entry) } }
-    /// For entries that refer to the log.
-    func removeAll() {
-        let former = storage.withLock { entries in
-            defer { entries = [] }
-            return entries
-        }
-        withExtendedLifetime(former) {}
-    }
-}
-
-/// A count with an identity.
-final class Count: Sendable {
-    private let storage = Atomic(0)
-    var value: Int { storage.load(ordering: .sequentiallyConsistent) }
-    @discardableResult
-    func add(_ amount: Int = 1) -> Int { storage.add(amount, ordering: .sequentiallyConsistent).newValue }
-}
-
-/// Counts when it goes: captured by a closure, it tells that the closure was released.
-final class Token: Sendable {
-    private let released: Count
-    init(_ released: Count) { self.released = released }
-    deinit { released.add() }
-}
-
 struct TestError: Error, Equatable {
     var number = 0
-}
-
-/// Waits until an atomic condition holds that no event tells of; for states that another thread is about to reach.
-func eventually(within limit: Duration = testLimit * 0.75, _ condition: () throws -> Bool) async rethrows
-    -> Bool
-{
-    let end = ContinuousClock.now + limit
-    var looks = 0
-    while try !condition() {
-        if ContinuousClock.now > end { return false }
-        // As a rule it is so in a moment. Who looks for longer must not keep the processors from what it waits for.
-        looks += 1
-        if looks < 50 { await Task.yield() } else { try? await Task.sleep(for: .microseconds(200)) }
-    }
-    return true
 }
 
 extension Outcome {

@@ -1,4 +1,4 @@
-// VirtualTimeTests.swift - random programs on one thread: work is done step by step, time passes when a program says so, and
+// ActionTimeTests.swift - random programs on one thread: work is done step by step, time passes when a program says so, and
 // triggers, cancellations, conditions and limits come in between. A pure model says what is told, in which order, and which
 // jobs and sleepers there are after each step. So an interleaving is replayed from one line.
 
@@ -348,7 +348,7 @@ private final class Program {
     }
 }
 
-@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct VirtualTimeTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct ActionTimeTests {
     private static let settings: [Setting] = [
         .alone(.reject), .alone(.queue(1)), .alone(.queue(3)), .alone(.switchToLatest), .alone(.coalesce),
         .grouped,

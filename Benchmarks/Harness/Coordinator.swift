@@ -196,12 +196,12 @@ public final class Coordinator {
     private func countAllocations() throws {
         let children = Children(program: program, threads: plan.threads, countAllocations: true)
         defer { children.endAll() }
-        for workload in plan.workloads where workload.metric == .throughput || workload.findsLeftovers {
+        for workload in plan.workloads where workload.metric == .throughput || Workload.findsLeftovers(workload.id) {
             for index in document.results.indices
             where document.results[index].workload == workload.id && !document.results[index].values.isEmpty {
                 if isInterrupted() { return }
                 let series = document.results[index]
-                let findsLeftovers = workload.findsLeftovers && series.peer == "ours"
+                let findsLeftovers = Workload.findsLeftovers(workload.id) && series.peer == "ours"
                 if workload.metric == .cost && !findsLeftovers { continue }
                 progress.show("\(workload.id) n=\(series.n) allocations \(series.peer)")
                 let request = Request(

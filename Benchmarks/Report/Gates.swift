@@ -43,7 +43,7 @@ public struct Gates {
 
     /// Their bytes that are left are counted one by one.
     private static func isCountedExactly(_ series: RunDocument.Series) -> Bool {
-        series.workload.hasPrefix("W14-") || series.workload.hasPrefix("W20-")
+        Workload.findsLeftovers(series.workload)
     }
 
     /// What is recorded, and what must be 0.

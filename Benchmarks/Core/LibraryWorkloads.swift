@@ -9,62 +9,64 @@ let libraryWorkloads: [Workload] = [
             are declared, done and taken back within the time.
             """,
         unit: "ns/op", metric: .throughput, subject: .libraries,
-        quick: [10, 100, 1_000], smoke: [100], thorough: [10, 100, 1_000, 10_000, 100_000],
+        quick: [10, 1_000], smoke: [1_000], thorough: [10, 100, 1_000, 10_000, 100_000],
         expectedChecksum: { Workload.checksumOfRollbacks("W16-last", steps: $0) },
         operations: { Workload.rollbacks(of: $0) * Workload.failingStep("W16-last", of: $0) }),
     Workload(
         id: "W16-half", title: "Rollback, middle step",
         sentence: "The step in the middle of N fails: half of them never run, the others are taken back.",
         unit: "ns/op", metric: .throughput, subject: .libraries,
-        quick: [100, 1_000], smoke: [100], thorough: [10, 100, 1_000, 10_000, 100_000],
+        quick: [1_000], smoke: [1_000], thorough: [10, 100, 1_000, 10_000, 100_000],
         expectedChecksum: { Workload.checksumOfRollbacks("W16-half", steps: $0) },
         operations: { Workload.rollbacks(of: $0) * Workload.failingStep("W16-half", of: $0) }),
     Workload(
         id: "W21-execute", title: "Undo history, execute",
         sentence: "N changes that may await are made, one after another, each of which can be undone.",
         unit: "ns/op", metric: .throughput, subject: .libraries,
-        quick: [100, 1_000], smoke: [100], thorough: [100, 1_000, 10_000, 100_000],
+        quick: [100, 1_000], smoke: [1_000], thorough: [100, 1_000, 10_000, 100_000],
         expectedChecksum: { Workload.checksumOfHistories("W21-execute", changes: $0) },
         operations: { $0 * Workload.histories(of: $0) }),
     Workload(
         id: "W21-undo", title: "Undo history, undo",
         sentence: "N changes that may await are undone, one after another.",
         unit: "ns/op", metric: .throughput, subject: .libraries,
-        quick: [100, 1_000], smoke: [100], thorough: [100, 1_000, 10_000, 100_000],
+        quick: [100, 1_000], smoke: [1_000], thorough: [100, 1_000, 10_000, 100_000],
         expectedChecksum: { Workload.checksumOfHistories("W21-undo", changes: $0) },
         operations: { $0 * Workload.histories(of: $0) }),
     Workload(
         id: "W21-redo", title: "Undo history, redo",
         sentence: "N changes that may await, and were undone, are made again, one after another.",
         unit: "ns/op", metric: .throughput, subject: .libraries,
-        quick: [100, 1_000], smoke: [100], thorough: [100, 1_000, 10_000, 100_000],
+        quick: [100, 1_000], smoke: [1_000], thorough: [100, 1_000, 10_000, 100_000],
         expectedChecksum: { Workload.checksumOfHistories("W21-redo", changes: $0) },
         operations: { $0 * Workload.histories(of: $0) }),
     Workload(
         id: "W21-now", title: "Undo history, synchronous",
         sentence: "N changes that never await are made, then undone, then redone; by call.",
         unit: "ns/op", metric: .throughput, subject: .libraries,
-        quick: [100, 1_000], smoke: [100], thorough: [100, 1_000, 10_000, 100_000],
+        quick: [100, 1_000], smoke: [1_000], thorough: [100, 1_000, 10_000, 100_000],
         expectedChecksum: { Workload.checksumOfHistories("W21-now", changes: $0) },
         operations: { 3 * $0 * Workload.histories(of: $0) }),
     Workload(
         id: "W21-memory", title: "Undo history, memory",
-        sentence: "The live bytes of each of N entries of a history of changes that may await, and what stays.",
+        sentence:
+            "The live bytes of each of N entries of a history of changes that may await, and what stays.",
         unit: "bytes/op", metric: .cost, subject: .libraries,
-        quick: [10_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000],
+        quick: [10_000], smoke: [10_000], thorough: [1_000, 10_000, 100_000],
         expectedChecksum: { Workload.checksumOfHistories("W21-memory", changes: $0) }),
     Workload(
         id: "W22-commit", title: "Model, commit",
         sentence: "A transaction changes N of 1,000 keys of a model, and is kept; by transaction.",
         unit: "ns/op", metric: .throughput, subject: .libraries,
-        quick: [1, 10, 100], smoke: [10], thorough: [1, 10, 100, 1_000],
+        quick: [1, 10, 100], smoke: [100], thorough: [1, 10, 100, 1_000],
         expectedChecksum: { Workload.checksumOfModel("W22-commit", keys: $0) },
         operations: Workload.transactions),
     Workload(
         id: "W22-rollback", title: "Model, rollback",
-        sentence: "A transaction changes N of 1,000 keys of a model, throws, and is taken back; by transaction.",
+        sentence:
+            "A transaction changes N of 1,000 keys of a model, throws, and is taken back; by transaction.",
         unit: "ns/op", metric: .throughput, subject: .libraries,
-        quick: [1, 10, 100], smoke: [10], thorough: [1, 10, 100, 1_000],
+        quick: [1, 10, 100], smoke: [100], thorough: [1, 10, 100, 1_000],
         expectedChecksum: { Workload.checksumOfModel("W22-rollback", keys: $0) },
         operations: Workload.transactions),
     Workload(
@@ -74,7 +76,7 @@ let libraryWorkloads: [Workload] = [
             begins, asks it whether it is valid, and tells it that the change is kept.
             """,
         unit: "ns/op", metric: .throughput, subject: .libraries,
-        quick: [10, 100, 1_000], smoke: [100], thorough: [10, 100, 1_000, 10_000],
+        quick: [10, 1_000], smoke: [1_000], thorough: [10, 100, 1_000, 10_000],
         expectedChecksum: { Workload.checksumOfMembers($0) },
         operations: { $0 * Workload.transactions(changing: $0) }),
     Workload(
@@ -91,14 +93,15 @@ let libraryWorkloads: [Workload] = [
         id: "W23-open", title: "Action, open",
         sentence: "Each of N threads calls an action of its own that may run, 16,000 calls in all.",
         unit: "ns/op", metric: .throughput, subject: .libraries,
-        quick: [1, 4, 16], smoke: [2], thorough: [1, 2, 4, 8, 16],
+        quick: [1, 4, 16], smoke: [4], thorough: [1, 2, 4, 8, 16],
         expectedChecksum: { _ in Workload.sumOfMarks(Workload.callsOfAllThreads) },
         operations: { _ in Workload.callsOfAllThreads }),
     Workload(
         id: "W23-closed", title: "Action, closed",
-        sentence: "N threads call one action that may not run, 16,000 calls in all, each of which is refused.",
+        sentence:
+            "N threads call one action that may not run, 16,000 calls in all, each of which is refused.",
         unit: "ns/op", metric: .throughput, subject: .libraries,
-        quick: [1, 4, 16], smoke: [2], thorough: [1, 2, 4, 8, 16],
+        quick: [1, 4, 16], smoke: [4], thorough: [1, 2, 4, 8, 16],
         expectedChecksum: { _ in Workload.sumOfMarks(Workload.callsOfAllThreads) },
         operations: { _ in Workload.callsOfAllThreads }),
     Workload(
@@ -108,7 +111,7 @@ let libraryWorkloads: [Workload] = [
             writes memory that nothing else protects.
             """,
         unit: "ns/op", metric: .throughput, subject: .libraries,
-        quick: [1, 4, 16], smoke: [2], thorough: [1, 2, 4, 8, 16],
+        quick: [1, 4, 16], smoke: [4], thorough: [1, 2, 4, 8, 16],
         expectedChecksum: { _ in Workload.sumOfMarks(Workload.callsOfAllThreads) },
         operations: { _ in Workload.callsOfAllThreads }),
 ]

@@ -11,7 +11,7 @@ public struct Workload: Sendable {
     }
 
     /// What the work is, which decides who can be a peer.
-    public enum Subject: Sendable {
+    public enum Subject: Sendable, CaseIterable {
         /// Operations, and when and where they run.
         case operations
         /// What commands, model transactions and actions do with them: peers are written by hand.

@@ -10,7 +10,8 @@ enum OursLibraries {
         case "W16-last", "W16-half": "TransactionCommand(commands:), executed."
         case "W21-execute", "W21-undo", "W21-redo", "W21-memory": "UndoStack: perform, undo, redo."
         case "W21-now": "UndoStack: register, undoNow, redoNow."
-        case "W22-commit", "W22-rollback", "W22-threads": "One member, with a TransactionalState for each key."
+        case "W22-commit", "W22-rollback", "W22-threads":
+            "One member, with a TransactionalState for each key."
         case "W22-members": "A tree of members, each with a @Transacted property."
         case "W23-open", "W23-closed", "W23-contended": "Action, whose work runs in the trigger."
         default: nil
@@ -68,7 +69,11 @@ private final class SynchronousStackHistory: SynchronousHistoryForm {
 
     func execute(_ change: Int, _ ledger: Ledger) throws {
         ledger.add(change)
-        try stack.register { ledger.takeBack(change) } redo: { ledger.add(change) }
+        try stack.register {
+            ledger.takeBack(change)
+        } redo: {
+            ledger.add(change)
+        }
     }
 
     func undo() throws { try stack.undoNow() }

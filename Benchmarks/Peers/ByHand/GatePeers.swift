@@ -17,7 +17,9 @@ final class MutexPeer: HandWrittenPeer {
 
     init(threads: Int) {}
 
-    func run(_ workload: String, n: Int) throws -> Sample { actionCalls(MutexGate.self, workload, threads: n) }
+    func run(_ workload: String, n: Int) throws -> Sample {
+        actionCalls(MutexGate.self, workload, threads: n)
+    }
 }
 
 /// An atomic flag.
@@ -27,7 +29,8 @@ final class FlagPeer: HandWrittenPeer {
 
     static func form(_ workload: String) -> String? {
         workload.hasPrefix("W23-")
-            ? "A condition, then a compare-exchange of a flag before and a store after the work. \(leavesOut)" : nil
+            ? "A condition, then a compare-exchange of a flag before and a store after the work. \(leavesOut)"
+            : nil
     }
 
     init(threads: Int) {}

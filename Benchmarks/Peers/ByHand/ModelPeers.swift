@@ -30,7 +30,9 @@ final class OldValuesPeer: HandWrittenPeer {
 
     init(threads: Int) {}
 
-    func run(_ workload: String, n: Int) throws -> Sample { try runModel(OldValuesModel.self, workload, n: n) }
+    func run(_ workload: String, n: Int) throws -> Sample {
+        try runModel(OldValuesModel.self, workload, n: n)
+    }
 }
 
 extension Peer {

@@ -30,7 +30,8 @@ func actionCalls<Form: ActionForm>(_ form: Form.Type, _ workload: String, thread
         refused.address(of: thread).pointee = sum
         admitted.add(count, ordering: .relaxed)
     }
-    return ActionWork.sample(from: start, to: stop, workload, works, refused, admitted.load(ordering: .relaxed))
+    return ActionWork.sample(
+        from: start, to: stop, workload, works, refused, admitted.load(ordering: .relaxed))
 }
 
 /// What is done while an action runs. The memory is protected by nothing else: two at a time would lose a mark.

@@ -52,14 +52,17 @@ func transactionsOfMembers<Form: ModelForm>(_ form: Form.Type, members: Int) -> 
     for transaction in 0..<count { model.transact(keys, Workload.mark(transaction), fails: false) }
     let stop = now_ns()
     return Sample(
-        from: start, to: stop, operations: count * members, checksum: Workload.checksum(ofModel: model.values))
+        from: start, to: stop, operations: count * members, checksum: Workload.checksum(ofModel: model.values)
+    )
 }
 
 /// W22 on many threads, each with a model of its own.
 func transactionsOnThreads<Form: ModelForm>(_ form: Form.Type, threads: Int) -> Sample {
     let sums = Slots(count: threads)
     let share = Workload.transactionsOfAllThreads / threads
-    let (start, stop) = onThreads(threads) { _ in Form(keys: Workload.keysOfModel) } run: { thread, model in
+    let (start, stop) = onThreads(threads) { _ in
+        Form(keys: Workload.keysOfModel)
+    } run: { thread, model in
         transact(model, share, keys: Workload.keysOfOneTransaction, fails: false)
     } after: { thread, model in
         sums.address(of: thread).pointee = Workload.checksum(ofModel: model.values)

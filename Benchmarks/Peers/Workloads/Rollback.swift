@@ -20,6 +20,7 @@ func rollbacks<Form: RollbackForm>(_ form: Form.Type, _ workload: String, steps:
         let stop = now_ns()
         // One that does not fail makes a wrong result.
         let missing = UInt64(count - failures)
-        return Sample(from: start, to: stop, operations: count * failing, checksum: ledger.checksum &+ missing)
+        return Sample(
+            from: start, to: stop, operations: count * failing, checksum: ledger.checksum &+ missing)
     }
 }

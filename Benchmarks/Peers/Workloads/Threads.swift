@@ -37,7 +37,11 @@ func onThreads<State>(
 
 /// As ``onThreads(_:_:run:after:)``, for threads that keep nothing.
 func onThreads(_ count: Int, run: @escaping @Sendable (Int) -> Void) -> (start: Int, stop: Int) {
-    onThreads(count) { _ in } run: { thread, _ in run(thread) } after: { _, _ in }
+    onThreads(count) { _ in
+    } run: { thread, _ in
+        run(thread)
+    } after: { _, _ in
+    }
 }
 
 /// Where threads wait until all of them are there.

@@ -1,4 +1,4 @@
-import BenchmarkCore
+public import BenchmarkCore
 public import BenchmarkHarness
 import Mustache
 

@@ -61,7 +61,7 @@ func histories<Form: SynchronousHistoryForm>(_ form: Form.Type, changes: Int) th
 
 /// W21: what a history holds when all is done, and what is left when it is gone.
 func historyMemory<Form: HistoryForm>(_ form: Form.Type, changes: Int) -> Sample {
-    blocking {
+    blocking(beginsHere: true) {
         let ledger = Ledger()
         var memory = LiveBytes()
         let start = now_ns()

@@ -70,17 +70,20 @@ private final class StartLine: Sendable {
 }
 
 /// Runs `body` in a task and blocks the calling thread, which is none of the executor's, until it ends.
-func blocking(_ body: @escaping @Sendable () async -> Sample) -> Sample {
+///
+/// - Parameter beginsHere: on the calling thread, which does all that does not await: nothing is left in the caches of another.
+func blocking(beginsHere: Bool = false, _ body: @escaping @Sendable () async -> Sample) -> Sample {
     /// Sendable: written before the semaphore is signalled, read after it was waited for.
     final class Result: @unchecked Sendable {
         var sample: Sample?
     }
     let result = Result()
     let done = DispatchSemaphore(value: 0)
-    Task.detached {
+    let run = { @Sendable in
         result.sample = await body()
         done.signal()
     }
+    if beginsHere { Task.immediateDetached(operation: run) } else { Task.detached(operation: run) }
     done.wait()
     return result.sample.unsafelyUnwrapped
 }

@@ -82,7 +82,7 @@ let libraryWorkloads: [Workload] = [
     Workload(
         id: "W22-threads", title: "Model, many threads",
         sentence: """
-            Each of N threads commits transactions of a model of its own, 4,000 in all, each of 10 of 1,000 keys; ideally \
+            Each of N threads commits transactions of a model of its own, 1,600 in all, each of 10 of 1,000 keys; ideally \
             N does not matter.
             """,
         unit: "ns/op", metric: .throughput, subject: .libraries,
@@ -91,7 +91,7 @@ let libraryWorkloads: [Workload] = [
         operations: { _ in Workload.transactionsOfAllThreads }),
     Workload(
         id: "W23-open", title: "Action, open",
-        sentence: "Each of N threads calls an action of its own that may run, 16,000 calls in all.",
+        sentence: "Each of N threads calls an action of its own that may run, 4,000 calls in all.",
         unit: "ns/op", metric: .throughput, subject: .libraries,
         quick: [1, 4, 16], smoke: [4], thorough: [1, 2, 4, 8, 16],
         expectedChecksum: { _ in Workload.sumOfMarks(Workload.callsOfAllThreads) },
@@ -99,7 +99,7 @@ let libraryWorkloads: [Workload] = [
     Workload(
         id: "W23-closed", title: "Action, closed",
         sentence:
-            "N threads call one action that may not run, 16,000 calls in all, each of which is refused.",
+            "N threads call one action that may not run, 4,000 calls in all, each of which is refused.",
         unit: "ns/op", metric: .throughput, subject: .libraries,
         quick: [1, 4, 16], smoke: [4], thorough: [1, 2, 4, 8, 16],
         expectedChecksum: { _ in Workload.sumOfMarks(Workload.callsOfAllThreads) },
@@ -107,7 +107,7 @@ let libraryWorkloads: [Workload] = [
     Workload(
         id: "W23-contended", title: "Action, contended",
         sentence: """
-            N threads call one action that runs once at a time, 16,000 calls in all: each runs, or is refused. The work \
+            N threads call one action that runs once at a time, 4,000 calls in all: each runs, or is refused. The work \
             writes memory that nothing else protects.
             """,
         unit: "ns/op", metric: .throughput, subject: .libraries,
@@ -174,10 +174,10 @@ extension Workload {
     public static let keysOfOneTransaction = 10
 
     /// The transactions of one sample of W22-threads, whatever the number of threads: divisible by all of them.
-    public static let transactionsOfAllThreads = 4_000
+    public static let transactionsOfAllThreads = 1_600
 
     /// The transactions of one sample that change so many keys each.
-    public static func transactions(changing keys: Int) -> Int { max(20, 4_000 / keys) }
+    public static func transactions(changing keys: Int) -> Int { max(4, 4_000 / keys) }
 
     /// The key that a transaction changes in its turn: a prime number apart, so that they lie scattered.
     @inlinable
@@ -216,5 +216,5 @@ extension Workload {
     // MARK: W23
 
     /// The calls of one sample of W23, whatever the number of threads: divisible by all of them.
-    public static let callsOfAllThreads = 16_000
+    public static let callsOfAllThreads = 4_000
 }

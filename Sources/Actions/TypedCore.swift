@@ -23,9 +23,7 @@ protocol Cancellable: AnyObject, Sendable {
     func cancel()
 }
 
-extension Execution: Cancellable {
-    var isOver: Bool { outcomeIfFinished != nil }
-}
+extension Execution: Cancellable {}
 
 /// Work that knows the value that was tested.
 enum BoundWork<Input: Sendable, Output: Sendable>: Sendable {
@@ -98,7 +96,7 @@ final class TypedCore<Input: Sendable, Output: Sendable>: InputCore<Input>, Exec
                 return (reason, nil, nil)
             }
         }
-        if let refusal { execution.settle(.rejected(refusal)) }
+        if let refusal { execution.settle(rejected: refusal) }
         withExtendedLifetime(superseded) {}  // an input is released under no lock
         cancelled?.cancel()
         deliver()

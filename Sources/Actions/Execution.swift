@@ -90,9 +90,6 @@ public final class Execution<Output: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// It was not let in, or lost its place.
-    func settle(rejected reason: DisabledReason) { settle(as: .rejected(reason)) }
-
     private func settle(as end: ExecutionEnd) {
         let before = locked { state in
             defer {

@@ -96,7 +96,7 @@ final class TypedCore<Input: Sendable, Output: Sendable>: InputCore<Input>, Exec
                 return (reason, nil, nil)
             }
         }
-        if let refusal { execution.settle(rejected: refusal) }
+        if let refusal { execution.settle(.rejected(refusal)) }
         withExtendedLifetime(superseded) {}  // an input is released under no lock
         cancelled?.cancel()
         deliver()

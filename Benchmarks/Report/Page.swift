@@ -27,7 +27,9 @@ public struct Page {
                 estimates: peers.map { document.ratio(row.workload.id, n: row.n, peer: $0) })
         }
         return ForestChart(peers: peers, rows: rows).render(
-            title: "Time of a peer over time of ours",
+            title: part.subject == .libraries
+                ? "Time of what one writes by hand, which does less, over time of ours"
+                : "Time of a peer over time of ours",
             note:
                 "Dots are medians, lines exact intervals of the median over restarts; the axis is logarithmic."
         )
@@ -47,7 +49,7 @@ public struct Page {
     }
 
     private var headline: String {
-        let won = summary.rows.filter { summary.verdict($0).hasPrefix("Ours") }.count
+        let won = summary.rows.filter(summary.isFirst).count
         return "Ours is faster than every peer in \(won) of \(summary.rows.count) workloads on this machine."
     }
 

@@ -78,14 +78,21 @@ public struct Summary {
             + "read these rows with that in mind."
     }
 
+    /// The peer that is nearest to ours, or furthest ahead of it.
+    private func best(_ row: Row) -> (name: String, ratio: Estimate)? {
+        row.peers.filter { !Self.references.contains($0.name) }
+            .compactMap { peer in peer.ratio.map { (name: peer.name, ratio: $0) } }
+            .min { $0.ratio.median < $1.ratio.median }
+    }
+
+    /// Whether ours is ahead of every peer.
+    func isFirst(_ row: Row) -> Bool { best(row).map { $0.ratio.low > 1 } ?? false }
+
     /// One sentence about a row.
     func verdict(_ row: Row) -> String {
-        let ratios = row.peers.filter { !Self.references.contains($0.name) }
-            .compactMap { peer in peer.ratio.map { (name: peer.name, ratio: $0) } }
-            .sorted { $0.ratio.median < $1.ratio.median }
-        guard let best = ratios.first else { return "No peer to compare with." }
+        guard let best = best(row) else { return "No peer to compare with." }
         let figure = "\(best.name) (\(Format.number(best.ratio.median))×)"
-        if best.ratio.low > 1 { return "Ours is \(row.workload.better) every peer; next is \(figure)." }
+        if isFirst(row) { return "Ours is \(row.workload.better) every peer; next is \(figure)." }
         if best.ratio.high < 1 { return "Ours is not \(row.workload.better) \(figure)." }
         return "No difference can be told from \(figure)."
     }

@@ -60,7 +60,7 @@ public struct TerminalReport {
     private var verdicts: String {
         summary.rows.map { row in
             let sentence = summary.verdict(row)
-            let coloured = sentence.hasPrefix("Ours") ? sentence.green : sentence.yellow
+            let coloured = summary.isFirst(row) ? sentence.green : sentence.yellow
             let floor = summary.floorSentence(row).map { " \($0)" } ?? ""
             return "\(row.workload.id)  \(coloured)\(floor)"
         }.joined(separator: "\n")

@@ -95,6 +95,14 @@ import Testing
         #expect(Gates(run(bare: 40)).countFailures().isEmpty)
     }
 
+    @Test(arguments: [(50.0, 0), (100, 0), (200, 1)])
+    func `the headline counts the workloads in which ours is ahead, and no others`(theirs: Double, won: Int)
+        throws
+    {
+        let run = document([series("W1", n: 1_000), series("W1", n: 1_000, peer: "dispatch", time: theirs)])
+        #expect(try Page(run).render().contains("Ours is faster than every peer in \(won) of 1 workloads"))
+    }
+
     @Test func `our scheduler without the layer is no peer that wins or loses`() {
         let run = document([series("W5", n: 1_000), series("W5", n: 1_000, peer: "ours-bare", time: 25)])
         let text = TerminalReport(run).render()

@@ -28,7 +28,9 @@ public struct Summary {
     /// Sums a run up.
     public init(_ document: RunDocument) {
         self.document = document
-        parts = Workload.Subject.allCases.map { Self.part($0, of: document) }.filter { !$0.rows.isEmpty }
+        let all = Workload.Subject.allCases.map { Self.part($0, of: document) }
+        let measured = all.filter { !$0.rows.isEmpty }
+        parts = measured.isEmpty ? Array(all.prefix(1)) : measured  // also a run without a result is drawn
     }
 
     private static func part(_ subject: Workload.Subject, of document: RunDocument) -> Part {

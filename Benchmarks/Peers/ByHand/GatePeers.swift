@@ -52,7 +52,7 @@ final class ActorPeer: HandWrittenPeer {
     init(threads: Int) {}
 
     func run(_ workload: String, n: Int) throws -> Sample {
-        let works = (0..<(workload == "W23-open" ? n : 1)).map { _ in ActionWork() }
+        let works = ActionWork.all(workload, threads: n)
         let gates = works.map { work in
             ActorGate(isEnabled: workload != "W23-closed") { index in work.run(index) }
         }

@@ -1,4 +1,5 @@
 import BenchmarkCore
+import Glibc
 import Synchronization
 
 /// Work together with the condition under which it may run. Usable from any thread.
@@ -14,7 +15,7 @@ protocol ActionForm: Sendable {
 
 /// W23: threads that call an action each, or one together.
 func actionCalls<Form: ActionForm>(_ form: Form.Type, _ workload: String, threads: Int) -> Sample {
-    let works = (0..<(workload == "W23-open" ? threads : 1)).map { _ in ActionWork() }
+    let works = ActionWork.all(workload, threads: threads)
     let actions = works.map { work in
         Form(isEnabled: workload != "W23-closed") { index in work.run(index) }
     }
@@ -39,9 +40,24 @@ func actionCalls<Form: ActionForm>(_ form: Form.Type, _ workload: String, thread
 /// Sendable: see there.
 final class ActionWork: @unchecked Sendable {
     private var sum: UInt64 = 0
+    private let isContended: Bool
+
+    private init(isContended: Bool) { self.isContended = isContended }
+
+    /// The work of each action: one for each thread where they are open, else one for all.
+    static func all(_ workload: String, threads: Int) -> [ActionWork] {
+        (0..<(workload == "W23-open" ? threads : 1)).map { _ in
+            ActionWork(isContended: workload == "W23-contended")
+        }
+    }
 
     @inline(never)
-    func run(_ index: Int) { sum &+= Workload.mark(index) }
+    func run(_ index: Int) {
+        let before = sum
+        // Here another one comes in, where the gate lets it.
+        if isContended, index % 64 == 0 { sched_yield() }
+        sum = before &+ Workload.mark(index)
+    }
 
     /// Which calls are a thread's.
     static func share(of thread: Int, _ threads: Int) -> Range<Int> {

@@ -90,6 +90,16 @@ let libraryWorkloads: [Workload] = [
         expectedChecksum: { Workload.checksumOfModels(threads: $0) },
         operations: { _ in Workload.transactionsOfAllThreads }),
     Workload(
+        id: "W22-readers", title: "Model, readers",
+        sentence: """
+            One thread commits 1,600 transactions that change two values; N others read both meanwhile, as often as they \
+            can, and see those of one transaction.
+            """,
+        unit: "ns/op", metric: .throughput, subject: .libraries,
+        quick: [1, 4], smoke: [1], thorough: [1, 2, 4, 8],
+        expectedChecksum: { _ in Workload.checksumOfTransfers() },
+        operations: { _ in Workload.transactionsWithReaders }),
+    Workload(
         id: "W23-open", title: "Action, open",
         sentence: "Each of N threads calls an action of its own that may run, 4,000 calls in all.",
         unit: "ns/op", metric: .throughput, subject: .libraries,
@@ -211,6 +221,14 @@ extension Workload {
     static func checksumOfModels(threads: Int) -> UInt64 {
         let share = transactionsOfAllThreads / threads
         return UInt64(threads) &* checksum(ofModel: model(after: share, changing: keysOfOneTransaction))
+    }
+
+    /// The transactions of one sample of W22-readers.
+    public static let transactionsWithReaders = 1_600
+
+    static func checksumOfTransfers() -> UInt64 {
+        let amount = sumOfMarks(transactionsWithReaders)
+        return checksum(ofModel: [mark(0) &- amount, mark(1) &+ amount])
     }
 
     // MARK: W23

@@ -12,6 +12,7 @@ enum OursLibraries {
         case "W21-now": "UndoStack: register, undoNow, redoNow."
         case "W22-commit", "W22-rollback", "W22-threads":
             "One member, with a TransactionalState for each key."
+        case "W22-readers": "A member, and a CommittedView of it, which is made anew for each commit."
         case "W22-members": "A tree of members, each with a @Transacted property."
         case "W23-open", "W23-closed", "W23-contended": "Action, whose work runs in the trigger."
         default: nil
@@ -27,6 +28,7 @@ enum OursLibraries {
         case "W22-commit", "W22-rollback": transactions(Sheet.self, workload, keys: n)
         case "W22-members": transactionsOfMembers(Tree.self, members: n)
         case "W22-threads": transactionsOnThreads(Sheet.self, threads: n)
+        case "W22-readers": transactionsWithReaders(Pair.self, readers: n)
         case "W23-open", "W23-closed", "W23-contended":
             actionCalls(GuardedAction.self, workload, threads: n)
         default: throw PeerError("The libraries have no workload '\(workload)'.")
@@ -137,6 +139,34 @@ private final class Tree: ModelForm, LoggedTransactable, TransactableDefaults {
     }
 
     var values: [UInt64] { members.map(\.value) }
+}
+
+private final class Pair: ViewForm, LoggedTransactable, TransactableDefaults {
+    @Transacted private var first: UInt64
+    @Transacted private var second: UInt64
+    private var context: TransactionContext?
+    private var view: CommittedView<(UInt64, UInt64)>?
+
+    var transactionContext: TransactionContext { context! }
+
+    init(_ first: UInt64, _ second: UInt64) {
+        self.first = first
+        self.second = second
+        context = TransactionContext.createRoot(owner: self)
+        view = CommittedView(of: self) { [unowned self] in (self.first, self.second) }
+    }
+
+    func transfer(_ amount: UInt64) {
+        try? transaction {
+            first &-= amount
+            second &+= amount
+        }
+    }
+
+    var reader: @Sendable () -> (UInt64, UInt64) {
+        let view = view!
+        return { view.value }
+    }
 }
 
 // MARK: Actions

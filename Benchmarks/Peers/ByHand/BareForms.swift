@@ -17,6 +17,7 @@ enum BareForms {
     static func notApplicable(_ workload: String) -> String? {
         switch workload {
         case "W21-memory": "A number is its history."
+        case "W22-readers": "Nothing keeps others from reading halves."
         case "W23-contended": "Nothing keeps two from running at once."
         default: nil
         }

@@ -14,7 +14,11 @@ final class SnapshotPeer: HandWrittenPeer {
 
     init(threads: Int) {}
 
-    func run(_ workload: String, n: Int) throws -> Sample { try runModel(SnapshotModel.self, workload, n: n) }
+    func run(_ workload: String, n: Int) throws -> Sample {
+        workload == "W22-readers"
+            ? transactionsWithReaders(SharedPair.self, readers: n)
+            : try runModel(SnapshotModel.self, workload, n: n)
+    }
 }
 
 /// A class that keeps the values that it overwrites.
@@ -23,7 +27,7 @@ final class OldValuesPeer: HandWrittenPeer {
     static let source = "Benchmarks/Peers/ByHand/ModelPeers.swift"
 
     static func form(_ workload: String) -> String? {
-        workload.hasPrefix("W22-")
+        workload.hasPrefix("W22-") && workload != "W22-readers"
             ? "A class with a dictionary of the values that it has overwritten. No tree and so no hooks or validation of others; no check who writes, no savepoints, no undo steps."
             : nil
     }
@@ -69,6 +73,26 @@ private final class SnapshotModel: ModelForm {
     }
 
     var values: [UInt64] { state.withLock { $0.values } }
+}
+
+private final class SharedPair: ViewForm, Sendable {
+    private struct State {
+        var first: UInt64
+        var second: UInt64
+    }
+
+    private let state: Mutex<State>
+
+    init(_ first: UInt64, _ second: UInt64) { state = Mutex(State(first: first, second: second)) }
+
+    func transfer(_ amount: UInt64) {
+        state.withLock { state in
+            state.first &-= amount
+            state.second &+= amount
+        }
+    }
+
+    var reader: @Sendable () -> (UInt64, UInt64) { { self.state.withLock { ($0.first, $0.second) } } }
 }
 
 private final class OldValuesModel: ModelForm {

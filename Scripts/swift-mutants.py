@@ -637,7 +637,9 @@ class Campaign:
             if not outcome.passed:
                 if mutant.equivalent:
                     return Verdict(mutant, "listed", outcome.what, seconds)
-                return Verdict(mutant, "killed", outcome.what, seconds, surprise=regex not in regexes)
+                # Chance may have it that a test finds it the second time only.
+                named = any(kill.split("/")[-1] in outcome.what for kill in mutant.kills)
+                return Verdict(mutant, "killed", outcome.what, seconds, surprise=not named)
         return Verdict(mutant, "equivalent" if mutant.equivalent else "survived", "", seconds)
 
     def tell(self, verdict):

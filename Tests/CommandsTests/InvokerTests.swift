@@ -328,10 +328,16 @@ struct InvokerTests {
 
     @Test func `a task that a command leaves behind may wait for what is queued`() async throws {
         let invoker = SerialInvoker()
-        let answer = Mail<Int>()
+        let looked = Mail<Bool>(), answer = Mail<Int>()
         invoker.submit(
             ClosureCommand {
-                Task { answer.send((try? await invoker.submit(ClosureCommand { 6 }).value()) ?? 0) }
+                Task {
+                    let handle = invoker.submit(ClosureCommand { 6 })
+                    // While the command has its turn: behind it, nothing could be wrong.
+                    looked.send(isWaitedFor(handle))
+                    answer.send((try? await handle.value()) ?? 0)
+                }
+                #expect(await looked.next())
             })
         #expect(await answer.next() == 6)
     }
@@ -662,3 +668,8 @@ final class StepClock: Clock, Sendable {
         for each in woken { each.resume() }
     }
 }
+
+/// Waits for no time at all.
+///
+/// - Returns: whether the run has not ended.
+private func isWaitedFor(_ handle: CommandHandle<Int>) -> Bool { handle.wait(timeout: .zero) == nil }

@@ -151,7 +151,9 @@ let package = Package(
         ),
         // The program that CommandJournalTests kills.
         .executableTarget(
-            name: "JournalCrash", dependencies: ["CommandJournal", "Commands"], path: "Tests/JournalCrash",
+            name: "JournalCrash",
+            dependencies: ["CommandJournal", "Commands", "CompositeOperations", "PropertyTesting"],
+            path: "Tests/JournalCrash",
             swiftSettings: settings
         ),
         .testTarget(

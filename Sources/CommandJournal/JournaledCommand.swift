@@ -17,9 +17,6 @@ public import Commands
 /// What is written down is its encoding, as JSON, and that of what it returns. An encoding has to be the same each time: a
 /// `Set`, or a dictionary whose keys are no strings, has an order that changes from process to process.
 public protocol JournaledCommand<Output>: UndoableCommand, Codable where Output: Codable, Undo: Codable {
-    associatedtype Output
-    associatedtype Undo
-
     /// The name of the type in the journal: unique, and the same in every version of the program.
     static var journalName: String { get }
 

@@ -20,7 +20,7 @@ struct Entry: JournaledCommand {
     var idempotencyKey: String? { hasKey ? name : nil }
 
     func perform(_ context: CommandContext) async throws -> Performed<String, String> {
-        let process = Process.current
+        let process = Process.current!
         if process.isReplaying.withLock({ $0 }) {
             process.replayed.withLock { $0.append(name) }
             process.events.tell(.replayed)
@@ -34,7 +34,7 @@ struct Entry: JournaledCommand {
     }
 
     func undo(_ undo: String, _ context: CommandContext) async throws {
-        let process = Process.current
+        let process = Process.current!
         if undo != name { fatalError("JournalCrash: \(name) got the proof of \(undo)") }
         process.events.tell(.undoing)
         process.ledger.add("- \(name)", hasKey: hasKey)
@@ -75,7 +75,9 @@ func work(in folder: String, _ events: Events, seed: UInt64, session: Int, jobs:
     let report = try await journal.recover(random.next() % 2 == 0 ? .compensate : .resume)
     events.tell(.recoveryEnded)
     let again = try await journal.recover()
-    if !again.runs.isEmpty || again.inDoubt != report.inDoubt { fail("a second recovery had something to do") }
+    if !again.runs.isEmpty || again.inDoubt != report.inDoubt {
+        fail("a second recovery had something to do")
+    }
 
     try await replay(journal, process, inDoubt: report.inDoubt)
     let next = Guarded(0)

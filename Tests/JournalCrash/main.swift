@@ -6,7 +6,6 @@
 import CommandJournal
 import Foundation
 
-setvbuf(stdout, nil, _IOLBF, 0)
 let arguments = CommandLine.arguments.dropFirst()
 switch arguments.first {
 case "work" where arguments.count == 6:
@@ -27,6 +26,7 @@ case "campaign":
         default: fail("the options are --kills N and --seed S.")
         }
     }
-    do { try Campaign(kills: kills, seed: seed).run() } catch { fail("\(error) (seed \(seed))") }
+    var campaign = Campaign(kills: kills, seed: seed)
+    do { try campaign.run() } catch { fail("\(error) (seed \(seed))") }
 default: fail("the first argument is 'campaign' or 'work'.")
 }

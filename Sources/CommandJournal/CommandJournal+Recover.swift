@@ -121,30 +121,23 @@ extension CommandJournal {
         return left.isEmpty ? answers : nil
     }
 
+    /// - Returns: nil when something is in doubt still.
     private func carryOut(
         _ plan: RecoveryPlan, _ run: JournaledRun, _ commands: [any JournaledCommand],
         _ answers: [Int: DoubtAnswer], _ compensation: TransactionOptions.Compensation
     ) async throws -> RecoveryReport.Run? {
-        if case .end(let outcome) = plan {
-            try await run.end(outcome, nil)
-            return RecoveryReport.Run(number: run.number, outcome: outcome, error: nil)
-        }
         for (index, answer) in answers where answer == .over {
-            let wasUndoing = run.run.members[index].phase == .undoing
-            try run.add(
-                wasUndoing ? .undone : .failed, member: index, payload: wasUndoing ? nil : Data("over".utf8))
+            let isUndo = run.run.members[index].phase == .undoing
+            try run.add(isUndo ? .undone : .failed, member: index, payload: isUndo ? nil : Data("over".utf8))
         }
-        var plan = plan
-        if plan == .forward, run.run.members.contains(where: { $0.phase == .failed }) {
-            plan = .compensate
+        let failure = try await settle(run, commands)
+        // One that was in doubt may have failed; or all may be done now.
+        let plan = plan == .forward ? RecoveryPlan(run.run, .resume) : plan
+        if case .end(let outcome) = plan {
+            try await run.end(outcome, failure)
+            return RecoveryReport.Run(number: run.number, outcome: outcome, error: failure)
         }
-        let past = run.run
-        var members = try plan.members(of: past).map { index in
-            func open<C: JournaledCommand>(_ command: C) throws -> any UndoableCommand {
-                try JournaledMember(command, index, run, past.members[index])
-            }
-            return try open(commands[index])
-        }
+        var members = try plan.members(of: run.run).map { try member($0, commands, run) }
         if plan == .compensate { members.append(TakeBack()) }
         let options = TransactionOptions(compensation: compensation)
         let transaction = TransactionCommand(commands: members, options: options)
@@ -152,9 +145,36 @@ extension CommandJournal {
             try await finish(run, of: transaction, CommandContext())
         } catch let error as JournalError { throw error } catch {
             guard let outcome = run.run.outcome else { return nil }
-            return RecoveryReport.Run(number: run.number, outcome: outcome, error: reason(error))
+            return RecoveryReport.Run(number: run.number, outcome: outcome, error: failure ?? reason(error))
         }
         return RecoveryReport.Run(number: run.number, outcome: .succeeded, error: nil)
+    }
+
+    /// Begins again what is in doubt, one after another: then it is known whether it was done, and with which proof.
+    ///
+    /// - Returns: what the first one threw that did.
+    private func settle(_ run: JournaledRun, _ commands: [any JournaledCommand]) async throws -> (any Error)?
+    {
+        var failure: (any Error)?
+        let members = run.run.members
+        let doubts = members.indices.filter { members[$0].isInDoubt && members[$0].proof == nil }
+        for index in doubts.sorted(by: { members[$0].order < members[$1].order }) {
+            func open<C: UndoableCommand>(_ command: C) async throws {
+                _ = try await TransactionCommand(command).execute(CommandContext())
+            }
+            do { try await open(member(index, commands, run)) } catch { failure = failure ?? error }
+            if let failure = writer.failure { throw failure }
+        }
+        return failure
+    }
+
+    private func member(
+        _ index: Int, _ commands: [any JournaledCommand], _ run: JournaledRun
+    ) throws -> any UndoableCommand {
+        func open<C: JournaledCommand>(_ command: C) throws -> any UndoableCommand {
+            try JournaledMember(command, index, run, run.run.members[index])
+        }
+        return try open(commands[index])
     }
 
     /// - Returns: nil when all that failed is that it was to be taken back.

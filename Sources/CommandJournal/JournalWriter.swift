@@ -12,7 +12,7 @@
 //       not be waited for.
 
 internal import CompositeOperations
-internal import Dispatch
+package import Dispatch
 internal import Foundation
 
 /// Writes the journal. No thread of a caller's waits: the work is done on a dispatch queue, which has threads to spare.
@@ -32,7 +32,7 @@ package final class JournalWriter: Sendable {
     private let queue: DispatchQueue
 
     /// `log` is what `store` holds.
-    init(_ store: any JournalStore, _ log: JournalLog, _ queue: DispatchQueue) {
+    package init(_ store: any JournalStore, _ log: JournalLog, _ queue: DispatchQueue) {
         self.store = store
         self.queue = queue
         state = Guarded(State(last: log.last, durable: log.last, checksum: log.checksum))

@@ -1,12 +1,12 @@
-// RecoveryPlan.swift - what is to be done with a run that an earlier process left: pure.
+// RecoveryPlan.swift - what becomes of a run that an earlier process left: pure.
 
-/// What is to be done with a run that has not ended.
+/// What becomes of a run that has not ended, when what is in doubt in it has been begun again.
 package enum RecoveryPlan: Equatable, Sendable {
     /// Nothing but to say so.
     case end(JournalOutcome)
-    /// What has not been done is done, and what is in doubt, again.
+    /// What has not been done is done.
     case forward
-    /// What is in doubt is done again, for its proof; then all that was done is taken back.
+    /// All that was done is taken back.
     case compensate
 
     /// - Parameter run: has not ended.
@@ -27,7 +27,7 @@ package enum RecoveryPlan: Equatable, Sendable {
 
     /// The members in the order in which they go into the run that carries the plan out, which undoes them in reverse.
     ///
-    /// Those that were done come in that order, then those in doubt: to be begun again is to be done last.
+    /// Those that were done come in that order; one whose proof cannot be written down, after these.
     package func members(of run: JournalRun) -> [Int] {
         run.members.indices.filter { index in
             switch run.members[index].phase {

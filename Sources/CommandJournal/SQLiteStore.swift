@@ -158,6 +158,20 @@
             }
         }
 
+        /// How durable commits are: for tests.
+        package func durability() throws -> [String] {
+            try database.writeWithoutTransaction { database in
+                try ["journal_mode", "synchronous", "locking_mode"].map { name in
+                    try String.fetchOne(database, sql: "PRAGMA \(name)") ?? ""
+                }
+            }
+        }
+
+        /// As if the disk were full, at so many pages: for tests.
+        package func limit(pages: Int) throws {
+            try database.writeWithoutTransaction { try $0.execute(sql: "PRAGMA max_page_count = \(pages)") }
+        }
+
         package func close() { try? database.close() }
     }
 

@@ -132,14 +132,16 @@ struct Prediction {
         }
         if run.members.allSatisfy({ $0.phase == .done }) { return }
         if !isBad, resumes {
-            // First what was done, then what was begun, then the others; up to one that fails.
-            let others = run.members.indices.filter { !run.begun.contains($0) }
-            var there: [Int] = []
+            // What was begun is done, but for what fails; then, unless something did, the others, up to one that fails.
             var failed = false
-            for index in run.order + run.begun.filter({ !run.order.contains($0) }) + others {
-                failed = run.members[index].phase != .done && run.members[index].work.plan.fails
-                if failed { break }
-                there.append(index)
+            var there: [Int] = []
+            for index in run.order + run.begun.filter({ !run.order.contains($0) }) {
+                let fails = run.members[index].phase != .done && run.members[index].work.plan.fails
+                if fails { failed = true } else { there.append(index) }
+            }
+            for index in run.members.indices where !failed && !run.begun.contains(index) {
+                failed = run.members[index].work.plan.fails
+                if !failed { there.append(index) }
             }
             for index in run.members.indices {
                 let member = run.members[index]

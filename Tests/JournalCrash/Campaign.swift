@@ -100,7 +100,8 @@ extension Campaign.Totals {
 
     func line(kills: Int, seed: UInt64) -> String {
         let left = Self.phases.map { "\($0) \(self.left[$0] ?? 0)" }.joined(separator: ", ")
-        let aimed = self.aimed.sorted { $0.key < $1.key }.map { "\($0.key)\($0.value)" }.joined(separator: " ")
+        let aimed = self.aimed.sorted { $0.key < $1.key }.map { "\($0.key)\($0.value)" }.joined(
+            separator: " ")
         let ended = self.ended.sorted { $0.key.rawValue < $1.key.rawValue }.map {
             "\($0.key.rawValue) \($0.value)"
         }

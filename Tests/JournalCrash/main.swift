@@ -1,6 +1,7 @@
 // main.swift - kills itself: a program that works with a journal, and one that kills it and looks at what is left.
 //
 //   JournalCrash campaign [--kills N] [--seed S]     kills N times; prints one line of totals
+//   JournalCrash hold PATH                           has a journal, writes an "h", and waits to be killed
 //   JournalCrash work FOLDER PIPE SEED SESSION JOBS  what is killed
 
 import CommandJournal
@@ -16,6 +17,13 @@ case "work" where arguments.count == 6:
     do { try await work(in: values[0], Events(pipe), seed: seed, session: session, jobs: jobs) } catch {
         fail("\(error)")
     }
+case "hold" where arguments.count == 2:
+    do {
+        let journal = try await CommandJournal(path: arguments.last!, types: [Entry.self])
+        print("h", terminator: "")
+        fflush(nil)
+        withExtendedLifetime(journal) { while true { pause() } }
+    } catch { fail("\(error)") }
 case "campaign":
     var (kills, seed) = (60, UInt64.random(in: 0...UInt64.max))
     var rest = arguments.dropFirst()

@@ -1,0 +1,161 @@
+// What is durable when, how many commits that takes, and what is not done on whose thread.
+
+import CommandJournal
+import Commands
+import Dispatch
+import PropertyTesting
+import PropertyTestingSupport
+import Testing
+
+@Suite(.inTurn, .watched(testLimit))
+struct WriterTests {
+    @Test func `J1: a command begins when that is durable, and who executed it is told when its end is`()
+        async throws
+    {
+        let store = MemoryStore()
+        let seen = Locked<[[String]]>([])
+        let journal = try await journal(store)
+        let call = Call { _ in seen.withLock { $0.append(store.records.map(\.tag)) } }
+        _ = try await journal.execute(call)
+        #expect(seen.withLock { $0 } == [["accepted 0", "accepted", "begun 0"]])
+        #expect(store.records.map(\.tag).suffix(2) == ["done 0", "ended"])
+        try await journal.execute(allOrNothing: [call, call])
+        #expect(seen.withLock { $0.last?.suffix(2) } == ["done 0", "begun 1"])
+        #expect(store.records.last?.tag == "ended")
+        // A run of n takes n + 1 commits.
+        #expect(store.commits.count == 2 + 3)
+        #expect(store.records.map(\.sequence) == Array(1...Int64(store.records.count)))
+    }
+
+    @Test func `J12: what waits while a commit goes on is the next one`() async throws {
+        let (inCommit, goes) = (Mail<Void>(), Gate())
+        let isFirst = Locked(true)
+        let store = MemoryStore { _ in
+            let first = isFirst.withLock { isFirst in
+                defer { isFirst = false }
+                return isFirst
+            }
+            guard first else { return }
+            inCommit.send(())
+            goes.wait()
+        }
+        let writer = JournalWriter(store, JournalLog(), DispatchQueue(label: "journal"))
+        try writer.add([JournalRecord(.begun)])
+        let first = Task { try await writer.commit() }
+        await inCommit.next()
+        for _ in 0..<20 { try writer.add([JournalRecord(.begun)]) }
+        let others = (0..<20).map { _ in Task { try await writer.commit() } }
+        goes.open()
+        try await first.value
+        for other in others { try await other.value }
+        #expect(store.commits == [1, 20])
+        #expect(store.records.map(\.sequence) == Array(1...21))
+    }
+
+    @Test func `J12: many at once: what is durable is the beginning of what was added, each once`()
+        async throws
+    {
+        let store = MemoryStore()
+        let receiver = Receiver(watchesOrder: false)
+        defer { receiver.forget() }
+        let journal = try await journal(store)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for run in 0..<40 {
+                group.addTask {
+                    let works = (0..<3).map { Work(receiver: receiver.id, run: run, number: $0) }
+                    if run % 2 == 0 {
+                        try await journal.execute(allOrNothing: works)
+                    } else {
+                        for work in works { _ = try await journal.execute(work) }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(receiver.live.count == 120 && receiver.complaints == [])
+        var log = JournalLog()
+        for record in store.records { try log.apply(record) }
+        #expect(log.unfinished.isEmpty)
+        #expect(store.commits.reduce(0, +) == store.records.count)
+    }
+
+    @Test
+    func `J12: after a commit that failed nothing is written or begun; the next process finds what was`()
+        async throws
+    {
+        for failing in 1...5 {
+            let count = Locked(0)
+            let store = MemoryStore { _ in
+                let number = count.withLock { count in
+                    count += 1
+                    return count
+                }
+                if number == failing { throw TestError(number: 28) }
+            }
+            let receiver = Receiver()
+            defer { receiver.forget() }
+            let journal = try await journal(store)
+            let works = (0..<3).map { Work(receiver: receiver.id, run: 1, number: $0) }
+            let error = await thrown { try await journal.execute(allOrNothing: works) }
+            if failing == 5 {
+                #expect(error == nil)
+                continue
+            }
+            guard case JournalError.storage(let reason)? = error else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+            #expect(reason as? TestError == TestError(number: 28))
+            // What has no effect in the journal has none: a command is not begun, and nothing is taken back.
+            #expect(receiver.log == (0..<(failing - 1)).map { "do 1.\($0)" })
+            guard case JournalError.storage? = await thrown({ _ = try await journal.execute(Call()) }) else {
+                Issue.record("it was executed")
+                return
+            }
+            let tags = store.records.map(\.tag)
+            #expect(count.withLock { $0 } == failing && tags == store.records.map(\.tag))
+            let next = try await CommandJournalTests.journal(MemoryStore(store.records))
+            _ = try await next.recover()
+            #expect(receiver.live.isEmpty || failing == 5)
+            #expect(receiver.complaints == [])
+        }
+    }
+
+    @Test func `J13: nothing of a user's runs on the queue of the journal, and no caller's thread writes`()
+        async throws
+    {
+        let queues = Locked<Set<String>>([])
+        let store = MemoryStore { _ in queues.withLock { _ = $0.insert(label()) } }
+        let labels = Locked<Set<String>>([])
+        let journal = try await journal(store)
+        let call = Call { context in
+            labels.withLock { _ = $0.insert(label()) }
+            context.onFailure { _ in labels.withLock { _ = $0.insert(label()) } }
+            throw TestError()
+        }
+        _ = await thrown { _ = try await journal.execute(call) }
+        _ = try await journal.execute(Call { _ in labels.withLock { _ = $0.insert(label()) } })
+        #expect(queues.withLock { $0 } == ["journal"])
+        #expect(!labels.withLock { $0 }.contains("journal"))
+    }
+
+    @Test func `a closed journal refuses everything, and lets its store go`() async throws {
+        weak var left: MemoryStore?
+        do {
+            let store = MemoryStore()
+            left = store
+            let journal = try await journal(store)
+            _ = try await journal.execute(Call())
+            await journal.close()
+            guard case JournalError.closed? = await thrown({ _ = try await journal.execute(Call()) }) else {
+                Issue.record("it was executed")
+                return
+            }
+            await journal.close()
+        }
+        while left != nil { await Task.yield() }
+    }
+}
+
+/// Of the dispatch queue that the calling code is on.
+private func label() -> String { String(cString: __dispatch_queue_get_label(nil)) }

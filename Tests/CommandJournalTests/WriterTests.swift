@@ -121,22 +121,61 @@ struct WriterTests {
         }
     }
 
-    @Test func `J13: nothing of a user's runs on the queue of the journal, and no caller's thread writes`()
-        async throws
-    {
-        let queues = Locked<Set<String>>([])
-        let store = MemoryStore { _ in queues.withLock { _ = $0.insert(label()) } }
-        let labels = Locked<Set<String>>([])
-        let journal = try await journal(store)
-        let call = Call { context in
-            labels.withLock { _ = $0.insert(label()) }
-            context.onFailure { _ in labels.withLock { _ = $0.insert(label()) } }
-            throw TestError()
+    /// Its encoding takes as long as somebody wants.
+    struct Slow: JournaledCommand {
+        static let journalName = "slow"
+        static let gates = Locked<(begun: Gate, goes: Gate)?>(nil)
+        var idempotencyKey: String? { nil }
+        init() {}
+        init(from decoder: any Decoder) throws {}
+        func encode(to encoder: any Encoder) throws {
+            let gates = Self.gates.withLock { $0 }
+            gates?.begun.open()
+            gates?.goes.wait()
+            var container = encoder.singleValueContainer()
+            try container.encode("slow")
         }
-        _ = await thrown { _ = try await journal.execute(call) }
-        _ = try await journal.execute(Call { _ in labels.withLock { _ = $0.insert(label()) } })
-        #expect(queues.withLock { $0 } == ["journal"])
-        #expect(!labels.withLock { $0 }.contains("journal"))
+        func perform(_ context: CommandContext) async throws -> Performed<Nothing, Nothing> { Performed() }
+        func undo(_ undo: Nothing, _ context: CommandContext) async throws {}
+    }
+
+    @Test func `J13: a command, or an encoding, that blocks its thread holds up nobody else`() async throws {
+        let journal = try await CommandJournal(types + [Slow.self]) { MemoryStore() }
+        let (begun, goes) = (Gate(), Gate())
+        let blocking = Task.detached {
+            try await journal.execute(
+                Call { _ in
+                    begun.open()
+                    goes.wait()
+                })
+        }
+        begun.wait()
+        _ = try await journal.execute(Call())
+        goes.open()
+        _ = try await blocking.value
+
+        let gates = (begun: Gate(), goes: Gate())
+        Slow.gates.withLock { $0 = gates }
+        let encoding = Task.detached { try await journal.execute(Slow()) }
+        gates.begun.wait()
+        _ = try await journal.execute(Call())
+        gates.goes.open()
+        _ = try await encoding.value
+    }
+
+    @Test func `J13: while a commit goes on, no thread of those who wait for it is blocked`() async throws {
+        let (inCommit, goes) = (Mail<Void>(), Gate())
+        let store = MemoryStore { _ in
+            inCommit.send(())
+            goes.wait()
+        }
+        let journal = try await journal(store)
+        let executors = (0..<100).map { _ in Task { try await journal.execute(Call()) } }
+        await inCommit.next()
+        // Where the hundred wait, there is room for others.
+        for _ in 0..<100 { await Task { await Task.yield() }.value }
+        goes.open()
+        for each in executors { _ = try await each.value }
     }
 
     @Test func `a closed journal refuses everything, and lets its store go`() async throws {
@@ -156,6 +195,3 @@ struct WriterTests {
         while left != nil { await Task.yield() }
     }
 }
-
-/// Of the dispatch queue that the calling code is on.
-private func label() -> String { String(cString: __dispatch_queue_get_label(nil)) }

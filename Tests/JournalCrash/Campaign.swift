@@ -31,7 +31,7 @@ struct Campaign {
         UInt8($0.utf8.first!)
     }
     /// Kills of one folder: a journal does not become long.
-    private static let killsPerFolder = 40
+    private static let killsPerFolder = 20
 
     init(kills: Int, seed: UInt64) {
         self.kills = kills
@@ -56,8 +56,8 @@ struct Campaign {
                 if attempts > 20 * kills + 200 { throw Violation("too few kills hit anything") }
                 let target = Self.targets[attempts % Self.targets.count]
                 let child = try Child(
-                    folder, seed: random.next(), session: session, jobs: 25,
-                    aim: Aim(event: target, count: 1 + Int(random.next() % 6), pause: random.next() % 400_000)
+                    folder, seed: random.next(), session: session, jobs: 10,
+                    aim: Aim(event: target, count: 1 + Int(random.next() % 4), pause: random.next() % 400_000)
                 )
                 let end = child.watch()
                 guard let seen = end.seen else {

@@ -65,7 +65,11 @@ extension CommandJournal {
             do {
                 let transaction = TransactionCommand(commands: wrapped, options: inner)
                 return try await (self.finish(run, of: transaction, context), run)
-            } catch let error as JournalError { throw error } catch { throw options.mapError(error) }
+            } catch let error as JournalError {
+                throw error
+            } catch let left as LeftOpen {
+                throw LeftOpen(run: left.run, error: options.mapError(left.error))
+            } catch { throw options.mapError(error) }
         }
     }
 
@@ -85,19 +89,26 @@ extension CommandJournal {
     }
 
     /// Runs a transaction of members of `run`, and ends that.
+    ///
+    /// - Parameter leavesIrreversible: whether something was acknowledged before that cannot be taken back.
     func finish<Output: Sendable>(
-        _ run: JournaledRun, of transaction: TransactionCommand<Output>, _ context: CommandContext
+        _ run: JournaledRun, of transaction: TransactionCommand<Output>, _ context: CommandContext,
+        leavesIrreversible: Bool = false
     ) async throws -> Output {
+        var leavesIrreversible = leavesIrreversible
         var result = await Result<Output, any Error>.of { try await transaction.execute(context) }
         if case .success = result, let error = run.unrecorded {
             result = .failure(error)
             if writer.failure == nil {
+                if case .irreversible = transaction.undoability { leavesIrreversible = true }
                 do { try await transaction.undo() } catch { result = .failure(error) }
             }
         }
         // What could not be written is as after a crash, and nothing is said of how it ended.
         if let failure = writer.failure { throw failure }
-        try await run.end(JournalOutcome(of: run.run, result), result.error)
+        var outcome = JournalOutcome(of: run.run, result)
+        if outcome == .rolledBack, leavesIrreversible { outcome = .rolledBackExceptIrreversible }
+        try await run.end(outcome, result.error)
         if run.run.outcome == nil { throw LeftOpen(run: run.run, error: result.error ?? JournalError.busy) }
         return try result.get()
     }
@@ -166,6 +177,10 @@ extension JournalOutcome {
     init<Output>(of run: JournalRun, _ result: Result<Output, any Error>) {
         guard case .failure(let error) = result else {
             self = .succeeded
+            return
+        }
+        if run.members.contains(where: { $0.phase == .undoFailed }) {
+            self = .incomplete
             return
         }
         let rollback = (error as? TransactionFailure)?.rollback

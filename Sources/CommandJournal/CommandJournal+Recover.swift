@@ -84,7 +84,7 @@ extension CommandJournal {
         for (run, commands) in zip(runs, commands) {
             try Task.checkCancellation()
             let plan = RecoveryPlan(run, unfinished)
-            guard let answers = try await answers(plan, run, commands, &report, deciding) else { continue }
+            guard let answers = await answers(plan, run, commands, &report, deciding) else { continue }
             let journaled = JournaledRun(run, writer)
             // Nobody cancels it: to end a run in the middle is what it is for.
             let ended = await Task {
@@ -103,7 +103,7 @@ extension CommandJournal {
     private func answers(
         _ plan: RecoveryPlan, _ run: JournalRun, _ commands: [any JournaledCommand],
         _ report: inout RecoveryReport, _ deciding: (InDoubt) async -> DoubtAnswer
-    ) async throws -> [Int: DoubtAnswer]? {
+    ) async -> [Int: DoubtAnswer]? {
         if case .end = plan { return [:] }
         var answers: [Int: DoubtAnswer] = [:]
         var left: [InDoubt] = []
@@ -142,7 +142,11 @@ extension CommandJournal {
         let options = TransactionOptions(compensation: compensation)
         let transaction = TransactionCommand(commands: members, options: options)
         do {
-            try await finish(run, of: transaction, CommandContext())
+            let leavesIrreversible = zip(run.run.members, commands).contains { member, command in
+                if case .irreversible = command.undoability { member.phase == .undone } else { false }
+            }
+            try await finish(
+                run, of: transaction, CommandContext(), leavesIrreversible: leavesIrreversible)
         } catch let error as JournalError { throw error } catch {
             guard let outcome = run.run.outcome else { return nil }
             return RecoveryReport.Run(number: run.number, outcome: outcome, error: failure ?? reason(error))

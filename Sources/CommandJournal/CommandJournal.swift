@@ -52,7 +52,6 @@ public final class CommandJournal: Sendable {
     ) throws -> (any JournalStore, JournalLog, dropped: [Int64]) {
         let chunk = 500
         var log = JournalLog()
-        var whole = log
         var corruption: JournalCorruption?
         var last: Int64 = 0
         do {
@@ -64,14 +63,14 @@ public final class CommandJournal: Sendable {
                         throw JournalError.corrupt(sequence: corruption.sequence, reason: corruption.reason)
                     }
                     do throws(JournalCorruption) { try log.apply(record) } catch { corruption = error }
-                    if corruption == nil, log.accepting == nil { whole = log }
                 }
                 if records.count < chunk { break reading }
             }
             // A run that was not accepted whole is a commit that was torn: nobody was told of it.
-            guard whole.last < last else { return (store, whole, []) }
-            try store.removeRecords(after: whole.last)
-            return (store, whole, Array((whole.last + 1)...last))
+            log.dropTorn()
+            guard log.last < last else { return (store, log, []) }
+            try store.removeRecords(after: log.last)
+            return (store, log, Array((log.last + 1)...last))
         } catch let error as JournalError {
             store.close()
             throw error

@@ -16,10 +16,20 @@ package struct JournalLog: Sendable {
     package private(set) var last: Int64 = 0
     package private(set) var checksum: UInt64 = 0
     package private(set) var unfinished: [Int64: JournalRun] = [:]
-    /// The run whose members have been written, and whose own record has not.
-    package private(set) var accepting: JournalRun?
+    /// The run whose members have been written, and whose own record has not; and the state before it.
+    private var accepting: (run: JournalRun, last: Int64, checksum: UInt64)?
 
     package init() {}
+
+    /// Whether the last run was not accepted whole.
+    package var isTorn: Bool { accepting != nil }
+
+    /// Forgets a run that was not accepted whole.
+    package mutating func dropTorn() {
+        guard let accepting else { return }
+        (last, checksum) = (accepting.last, accepting.checksum)
+        self.accepting = nil
+    }
 
     /// - Throws: ``JournalCorruption``, and nothing has changed.
     package mutating func apply(_ record: JournalRecord) throws(JournalCorruption) {
@@ -29,26 +39,34 @@ package struct JournalLog: Sendable {
         guard record.sequence == last + 1 else { throw corrupt("it is missing") }
         let sum = record.checksum(after: checksum)
         guard sum == record.checksum else { throw corrupt("its checksum is not that of what it holds") }
-        var run: JournalRun
-        if let accepting {
-            guard record.phase == .accepted, record.run == accepting.number else {
-                throw corrupt("the run before it was not accepted whole")
+        do {
+            // In place: a run may have many members.
+            if let number = accepting?.run.number {
+                guard record.phase == .accepted, record.run == number else {
+                    throw IllegalRecord(reason: "the run before it was not accepted whole")
+                }
+                try accepting!.run.apply(record)
+            } else if record.run == record.sequence {
+                guard record.phase == .accepted else {
+                    throw IllegalRecord(reason: "its run was never accepted")
+                }
+                var run = JournalRun(number: record.run)
+                try run.apply(record)
+                accepting = (run, last, checksum)
+            } else {
+                guard unfinished[record.run] != nil else {
+                    throw IllegalRecord(reason: "its run is unknown, or has ended")
+                }
+                try unfinished[record.run]!.apply(record)
             }
-            run = accepting
-        } else if record.run == record.sequence {
-            guard record.phase == .accepted else { throw corrupt("its run was never accepted") }
-            run = JournalRun(number: record.run)
-        } else {
-            guard let known = unfinished[record.run] else {
-                throw corrupt("its run is unknown, or has ended")
-            }
-            run = known
-        }
-        do { try run.apply(record) } catch {
+        } catch {
             throw corrupt((error as? IllegalRecord)?.reason ?? "\(error)")
         }
-        accepting = run.kind == nil ? run : nil
-        unfinished[run.number] = run.kind == nil || run.outcome != nil ? nil : run
+        if let run = accepting?.run, run.kind != nil {
+            unfinished[run.number] = run
+            accepting = nil
+        }
+        if unfinished[record.run]?.outcome != nil { unfinished[record.run] = nil }
         last = record.sequence
         checksum = sum
     }

@@ -105,42 +105,39 @@ package final class JournalWriter: Sendable {
         }
     }
 
+    /// One commit. What waits then is the next one, after the reads that came meanwhile.
     private func drain() {
-        while true {
-            let batch = state.withLock { state -> (records: [JournalRecord], checksum: UInt64)? in
-                if state.waiting.isEmpty || state.failure != nil {
-                    state.isDraining = false
-                    return nil
-                }
-                defer { state.pending = [] }
-                return (state.pending, state.checksum)
+        let taken = state.withLock { state -> (records: [JournalRecord], checksum: UInt64)? in
+            if state.waiting.isEmpty || state.failure != nil {
+                state.isDraining = false
+                return nil
             }
-            guard var batch else { return }
-            for index in batch.records.indices {
-                batch.checksum = batch.records[index].checksum(after: batch.checksum)
-                batch.records[index].checksum = batch.checksum
-            }
-            do {
-                try store.commit(batch.records)
-                let last = batch.records.last?.sequence
-                let told = state.withLock { state in
-                    state.durable = last ?? state.durable
-                    state.checksum = batch.checksum
-                    defer { state.waiting.removeAll { $0.last <= state.durable } }
-                    return state.waiting.filter { $0.last <= state.durable }
-                }
-                for each in told { each.continuation.resume() }
-            } catch {
-                let failure = JournalError.storage(error)
-                let told = state.withLock { state in
-                    state.failure = failure  // I2
-                    state.isDraining = false
-                    defer { state.waiting = [] }
-                    return state.waiting
-                }
-                for each in told { each.continuation.resume(throwing: failure) }
-                return
-            }
+            defer { state.pending = [] }
+            return (state.pending, state.checksum)
         }
+        guard var batch = taken else { return }
+        for index in batch.records.indices {
+            batch.checksum = batch.records[index].checksum(after: batch.checksum)
+            batch.records[index].checksum = batch.checksum
+        }
+        do { try store.commit(batch.records) } catch { return fail(.storage(error)) }
+        let told = state.withLock { [batch] state in
+            state.durable = batch.records.last?.sequence ?? state.durable
+            state.checksum = batch.checksum
+            defer { state.waiting.removeAll { $0.last <= state.durable } }
+            return state.waiting.filter { $0.last <= state.durable }
+        }
+        for each in told { each.continuation.resume() }
+        queue.async { self.drain() }
+    }
+
+    private func fail(_ failure: JournalError) {
+        let told = state.withLock { state in
+            state.failure = failure  // I2
+            state.isDraining = false
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for each in told { each.continuation.resume(throwing: failure) }
     }
 }

@@ -40,7 +40,7 @@ struct JournaledMember<C: JournaledCommand>: UndoableCommand {
         case .waiting:
             if let error = run.unrecorded { throw error }
             try run.add(.begun, member: index)
-            try await run.commit()  // P1
+            try await run.commit()  // P1, of begun
         }
         let cause = Guarded<(any Error)?>(nil)
         // The first to be registered is the last to be called: after what the command registers.
@@ -66,7 +66,7 @@ struct JournaledMember<C: JournaledCommand>: UndoableCommand {
     func undo(_ undo: C.Undo, _ context: CommandContext) async throws {
         if case .notUndone(_, let failure) = past { throw failure }
         try run.add(.undoing, member: index)
-        try await run.commit()  // P1
+        try await run.commit()  // P1, of undoing
         do { try await command.undo(undo, context) } catch {
             try run.add(.undoFailed, member: index, payload: JournaledRun.text(error))
             throw error

@@ -72,7 +72,7 @@ final class JournaledRun: Sendable {
     func end(_ outcome: JournalOutcome, _ error: (any Error)?) async throws {
         if run.hasDoubt { return try await commit() }
         try add(.ended, member: nil, type: outcome.rawValue, payload: error.map(Self.text))
-        try await commit()
+        try await commit()  // who is told, is told what is durable
     }
 
     static func text(_ error: any Error) -> Data { Data(String(describing: error).utf8) }

@@ -203,6 +203,67 @@ struct DoubtTests {
         #expect(other.live.isEmpty && other.complaints == [])
     }
 
+    /// Goes on when it is told to; its undo throws.
+    struct Stubborn: JournaledCommand {
+        static let journalName = "stubborn"
+        static let goes = Mail<Void>()
+        var idempotencyKey: String? { nil }
+        func perform(_ context: CommandContext) async throws -> Performed<Nothing, Nothing> {
+            await Self.goes.next()
+            return Performed()
+        }
+        func undo(_ undo: Nothing, _ context: CommandContext) async throws { throw TestError(number: 3) }
+    }
+
+    @Test
+    func
+        `J5: a run that leaves something in doubt does not end, until it is recovered, by the same process, too`()
+        async throws
+    {
+        struct Mapped: Error {}
+        let receiver = Receiver(watchesOrder: false)
+        defer { receiver.forget() }
+        let store = MemoryStore()
+        let journal = try await CommandJournal(types + [Unwritable.self, Stubborn.self]) { store }
+        // The first gives what cannot be written down; the second is done after it, its undo fails, and that stops the rest.
+        let options = TransactionOptions(
+            order: .parallel(limit: 2), compensation: .stopOnFailure, mapError: { _ in Mapped() },
+            observer: { if case .finished(member: 0) = $0 { Stubborn.goes.send(()) } })
+        let error = await thrown {
+            try await journal.execute(
+                allOrNothing: [Unwritable(receiver: receiver.id), Stubborn(), Call()], key: "open",
+                options: options)
+        }
+        #expect(error is Mapped)
+        #expect(receiver.live.count == 1 && store.records.last?.tag == "undoFailed 1")
+        guard
+            case JournalError.keyInDoubt("unwritable")? = await thrown({
+                _ = try await journal.execute(Unwritable(receiver: receiver.id))
+            })
+        else {
+            Issue.record("a run that has not ended gave an output")
+            return
+        }
+        let report = try await journal.recover()
+        #expect(report.runs.map(\.outcome) == [.incomplete] && report.inDoubt.isEmpty)
+        #expect(receiver.live.isEmpty && receiver.complaints == [])
+        let failure = report.runs[0].error as? TransactionFailure
+        #expect(failure?.compensationFailures.first?.error is RecordedUndoFailure)
+        #expect(store.records.last?.tag == "ended")
+    }
+
+    @Test func `J5: what was given back before a crash, and cannot be taken back, is in the outcome`()
+        async throws
+    {
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        var works = works(receiver, keys: [true, true, true])
+        works[1].plan.kind = .irreversible
+        let journal = try await journal(cut(works, after: "undone 1", fails: true))
+        #expect(try await journal.recover().runs.map(\.outcome) == [.rolledBackExceptIrreversible])
+        #expect(receiver.live.map(\.number) == [1])
+    }
+
     @Test func `J3: a recovery that is cancelled ends the run that it is in`() async throws {
         let receiver = Receiver()
         defer { receiver.forget() }

@@ -22,6 +22,8 @@ struct Prediction {
         var isAccepted = false
         var isSingle = false
         var isEnded = false
+        /// How a recovery ends it.
+        var outcome: JournalOutcome?
         var members: [Member] = []
         /// The members that were done, in that order.
         var order: [Int] = []
@@ -110,58 +112,56 @@ struct Prediction {
         }
     }
 
-    /// What is there after a recovery.
-    func effects(resumes: Bool) -> Set<WorkID> {
-        var there: Set<WorkID> = []
-        for var run in runs where run.isAccepted {
+    /// The runs after a recovery.
+    func recovered(resumes: Bool) -> [Run] {
+        runs.filter(\.isAccepted).map { run in
+            var run = run
             if !run.isEnded, !run.members.contains(where: { $0.isInDoubt && !$0.mayRepeat }) {
-                Self.end(&run, resumes: resumes)
+                run.outcome = Self.end(&run, resumes: resumes)
             }
-            there.formUnion(run.members.filter(\.isThere).map(\.work.id))
+            return run
         }
-        return there
     }
 
-    private static func end(_ run: inout Run, resumes: Bool) {
+    /// What is there after a recovery.
+    func effects(resumes: Bool) -> Set<WorkID> {
+        Set(recovered(resumes: resumes).flatMap { $0.members.filter(\.isThere).map(\.work.id) })
+    }
+
+    private static func end(_ run: inout Run, resumes: Bool) -> JournalOutcome {
         let isBad = run.members.contains {
             [.failed, .undoing, .undone, .undoFailed].contains($0.phase)
         }
         if run.isSingle {
-            if !isBad { run.members[0].isThere = !run.members[0].work.plan.fails && run.members[0].hasEffect }
-            return
+            let fails = isBad || run.members[0].work.plan.fails && run.members[0].phase != .done
+            run.members[0].isThere = !fails && run.members[0].hasEffect
+            return fails ? .failed : .succeeded
         }
-        if run.members.allSatisfy({ $0.phase == .done }) { return }
-        if !isBad, resumes {
-            // What was begun is done, but for what fails; then, unless something did, the others, up to one that fails.
-            var failed = false
-            var there: [Int] = []
-            for index in run.order + run.begun.filter({ !run.order.contains($0) }) {
-                let fails = run.members[index].phase != .done && run.members[index].work.plan.fails
-                if fails { failed = true } else { there.append(index) }
-            }
-            for index in run.members.indices where !failed && !run.begun.contains(index) {
-                failed = run.members[index].work.plan.fails
-                if !failed { there.append(index) }
-            }
-            for index in run.members.indices {
-                let member = run.members[index]
-                run.members[index].isThere =
-                    there.contains(index) && (failed ? stays(member) : member.hasEffect)
-            }
-            return
+        if run.members.allSatisfy({ $0.phase == .done }) { return .succeeded }
+        // What was begun is done, but for what fails.
+        func fails(_ index: Int) -> Bool {
+            run.members[index].work.plan.fails && run.members[index].phase != .done
         }
+        var done = run.begun.filter { !fails($0) }
+        if !isBad, resumes, !run.begun.contains(where: fails) {
+            // Then the others, up to one that fails.
+            let others = run.members.indices.filter { !run.begun.contains($0) }
+            done += others.prefix { !fails($0) }
+            if done.count == run.members.count {
+                for index in run.members.indices { run.members[index].isThere = run.members[index].hasEffect }
+                return .succeeded
+            }
+        }
+        var outcome = JournalOutcome.rolledBack
         for index in run.members.indices {
-            switch run.members[index].phase {
-            case nil, .failed?, .undone?: break
-            case .begun?:
-                let plan = run.members[index].work.plan
-                run.members[index].isThere = !plan.fails && stays(run.members[index])
-            default: run.members[index].isThere = stays(run.members[index])
+            let plan = run.members[index].work.plan
+            let wasDone = done.contains(index) && plan.kind != .noEffect
+            run.members[index].isThere = wasDone && (plan.failsToUndo || plan.kind == .irreversible)
+            if wasDone, plan.failsToUndo { outcome = .incomplete }
+            if wasDone, plan.kind == .irreversible, outcome == .rolledBack {
+                outcome = .rolledBackExceptIrreversible
             }
         }
-    }
-
-    private static func stays(_ member: Member) -> Bool {
-        member.hasEffect && (member.work.plan.failsToUndo || member.work.plan.kind == .irreversible)
+        return outcome
     }
 }

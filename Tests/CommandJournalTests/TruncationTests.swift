@@ -83,6 +83,9 @@ struct TruncationTests {
         #expect(doubts == prediction.inDoubt, "\(`where`)")
         #expect(Set(receiver.live) == prediction.effects(resumes: resumes), "\(`where`)")
         #expect(receiver.complaints == [], "\(`where`)")
+        let ended = prediction.recovered(resumes: resumes).filter { $0.outcome != nil }
+        #expect(report.runs.map(\.number) == ended.map(\.number), "\(`where`)")
+        #expect(report.runs.map(\.outcome) == ended.map(\.outcome), "\(`where`)")
         let left = Set(doubts.map(\.run))
         #expect(
             Prediction(store.records, happened: false).runs.filter { !$0.isEnded }.map(\.number)

@@ -27,6 +27,27 @@ struct WriterTests {
         #expect(store.records.map(\.sequence) == Array(1...Int64(store.records.count)))
     }
 
+    /// Its undo calls a closure of the test.
+    struct Undone: JournaledCommand {
+        static let journalName = "undone"
+        static let body = Locked<@Sendable () -> Void>({})
+        var idempotencyKey: String? { nil }
+        func perform(_ context: CommandContext) async throws -> Performed<Nothing, Nothing> { Performed() }
+        func undo(_ undo: Nothing, _ context: CommandContext) async throws { Self.body.withLock { $0 }() }
+    }
+
+    @Test func `J1: an undo begins when that is durable`() async throws {
+        let store = MemoryStore()
+        let seen = Locked<[String]>([])
+        Undone.body.withLock { body in
+            body = { seen.withLock { $0 = Array(store.records.map(\.tag).suffix(3)) } }
+        }
+        let journal = try await CommandJournal(types + [Undone.self]) { store }
+        let failing = Call { _ in throw TestError() }
+        _ = await thrown { try await journal.execute(allOrNothing: [Undone(), failing]) }
+        #expect(seen.withLock { $0 } == ["begun 1", "failed 1", "undoing 0"])
+    }
+
     @Test func `J12: what waits while a commit goes on is the next one`() async throws {
         let (inCommit, goes) = (Mail<Void>(), Gate())
         let isFirst = Locked(true)

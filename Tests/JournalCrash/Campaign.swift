@@ -33,6 +33,10 @@ struct Campaign {
     /// Kills of one folder: a journal does not become long.
     private static let killsPerFolder = 20
 
+    private static func isOfRecovery(_ event: UInt8) -> Bool {
+        (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(event)
+    }
+
     init(kills: Int, seed: UInt64) {
         self.kills = kills
         self.seed = seed
@@ -57,7 +61,9 @@ struct Campaign {
                 let target = Self.targets[attempts % Self.targets.count]
                 let child = try Child(
                     folder, seed: random.next(), session: session, jobs: 10,
-                    aim: Aim(event: target, count: 1 + Int(random.next() % 4), pause: random.next() % 400_000)
+                    aim: Aim(
+                        event: target, count: 1 + Int(random.next() % (Self.isOfRecovery(target) ? 2 : 4)),
+                        pause: random.next() % 400_000)
                 )
                 let end = child.watch()
                 guard let seen = end.seen else {

@@ -26,7 +26,7 @@ struct Inspection {
             }
             try runs[record.run, default: JournalRun(number: record.run)].apply(record)
         }
-        if log.accepting != nil { throw Violation("a commit was torn") }
+        if log.isTorn { throw Violation("a commit was torn") }
         if Int64(records.count) < before { throw Violation("records are lost") }
         let all = runs.values.sorted { $0.number < $1.number }
         try compare(all)

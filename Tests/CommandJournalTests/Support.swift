@@ -11,6 +11,9 @@ import Testing
 /// How long a test may take: many times of what it takes on a busy machine.
 let testLimit: Duration = .seconds(240)
 
+/// Repetitions shrink and grow with `STRESS_SCALE` of the environment.
+let stressScale = ProcessInfo.processInfo.environment["STRESS_SCALE"].flatMap { Double($0) } ?? 1
+
 struct TestError: Error, Equatable {
     var number = 0
 }

@@ -73,7 +73,7 @@ struct CrashTests {
         throws
     {
         let seed = UInt64.random(in: 0...UInt64.max)
-        let kills = max(8, Int(60 * stressScale))
+        let kills = max(8, Int(30 * stressScale))
         let (output, status) = try JournalCrash.start([
             "campaign", "--kills", "\(kills)", "--seed", "\(seed)",
         ])

@@ -163,4 +163,48 @@ struct TruncationTests {
             await journal.close()
         }
     }
+
+    @Test
+    func `J2: a log that is cut at any byte, as when the power goes, holds a beginning of whole commits`()
+        async throws
+    {
+        let folder = try Folder()
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let path = folder.file()
+        let journal = try await CommandJournal(path: path, types: types)
+        try await Self.run(
+            [Job(isSingle: true, plans: [Plan()]), Job(plans: [Plan(), Plan(), Plan(fails: true)])], journal,
+            receiver)
+        let (file, log) = try (
+            Data(contentsOf: URL(fileURLWithPath: path)),
+            Data(contentsOf: URL(fileURLWithPath: path + "-wal"))
+        )
+        await journal.close()
+        let all = try SQLiteStore(path: path).records(after: 0, limit: 1000)
+        var lengths: Set<Int> = []
+        var random = SplitMix64(seed: 7)
+        for cut in 0..<40 {
+            let other = folder.file("\(cut)")
+            let end = cut == 0 ? log.count : Int(random.next() % UInt64(log.count))
+            try file.write(to: URL(fileURLWithPath: other))
+            // What is after the cut may be there as zeros.
+            let rest = Data(count: cut % 2 == 0 ? 0 : log.count - end)
+            try (log.prefix(end) + rest).write(to: URL(fileURLWithPath: other + "-wal"))
+            let store = try SQLiteStore(path: other)
+            let records = try store.records(after: 0, limit: 1000)
+            store.close()
+            #expect(records == Array(all.prefix(records.count)), "cut at \(end)")
+            lengths.insert(records.count)
+            let state = Prediction(records, happened: true)
+            let receiver = Receiver(state.receiver(happened: true))
+            defer { receiver.forget() }
+            let whole = MemoryStore(try Self.records(records, for: receiver))
+            let recovered = try await CommandJournalTests.journal(whole)
+            #expect(recovered.dropped.isEmpty)
+            #expect(try await recovered.recover().inDoubt.isEmpty)
+            #expect(Set(receiver.live) == state.effects(resumes: false) && receiver.complaints == [])
+        }
+        #expect(lengths.contains(all.count) && lengths.count > 4)
+    }
 }

@@ -82,6 +82,7 @@ run_tests() {
         --event-stream-output-path "$temporary/events" --event-stream-version 0 2>&1 |
         tee "$temporary/log" || status=$?
     if [[ $status -eq 124 || $status -eq 137 ]]; then
+        echo >&2 # they were stopped in the middle of a line
         fail "stopped after $seconds s; these had not ended: $(unfinished_tests "$temporary/events")."
     fi
     [[ $status -eq 0 ]] || fail "a test failed or crashed ($1); its output is above."

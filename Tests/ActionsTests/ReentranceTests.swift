@@ -174,14 +174,16 @@ import Testing
     @Test @MainActor func `A14: on the main actor at once, when the caller is there, else in order later`()
         async
     {
-        let log = Log()
-        let action = Action<Int, Int>("work") { $0 }
+        let log = Log(), works = Works()
+        let action = Action<Int, Int>("work") { try await works.run($0) }
         let snapshots = action.facade.observeSnapshots { snapshot in
             MainActor.assumeIsolated { log.add(snapshot.text) }
         }
         #expect(log.take() == ["on idle 0 0"])
         let execution = action.trigger(1)
         #expect(log.take() == ["off busy 1 0"])
+        await works.begun(1)
+        works.end(1, .success(1))
         _ = await execution.outcome
         #expect(await eventually { !log.lines.isEmpty })
         #expect(log.take() == ["on idle 0 0"])

@@ -9,7 +9,7 @@ import Synchronization
 import Testing
 
 /// How long a case of a test may take: many times of what it takes on a busy machine.
-let testLimit: Duration = .seconds(240) * (isSanitized ? 4 : 1)
+let testLimit: Duration = .seconds(240) * (isSanitized ? 2 : 1)
 
 struct TestError: Error, Equatable {
     var number = 0

@@ -17,7 +17,7 @@ func scaled(_ count: Int) -> Int { max(1, Int(Double(count) * stressScale)) }
 
 /// How long a case of a test may take: many times of what it takes on a busy machine.
 let testLimit: Duration =
-    .seconds(240) * max(1, stressScale) * (isThreadSanitized || isAddressSanitized ? 4 : 1)
+    .seconds(240) * max(1, stressScale) * (isThreadSanitized || isAddressSanitized ? 2 : 1)
 
 /// What happened, in order.
 final class Log: Sendable {

@@ -26,7 +26,7 @@ let isAddressSanitized = dlsym(nil, "__asan_init") != nil
 
 /// How long a case of a test may take: many times of what it takes on a busy machine.
 let testLimit: Duration =
-    .seconds(240) * max(1, stressScale) * (isThreadSanitized || isAddressSanitized ? 4 : 1)
+    .seconds(240) * max(1, stressScale) * (isThreadSanitized || isAddressSanitized ? 2 : 1)
 
 /// For blocks that wait: they must not take the workers of the built-in scheduler from other tests.
 let elsewhere = DispatchQueue(label: "elsewhere", attributes: .concurrent)

@@ -52,7 +52,11 @@ struct LogTests {
         let step = Generator<(JournalRecord.Phase, Int)>.zip(.element(of: phases), .int(in: 0...1))
         await forAll(.array(of: step, count: 1...14), cases: 1500) { steps in
             var log = JournalLog()
-            for record in Self.numbered(Self.accepted, after: log) { try log.apply(record) }
+            var run = JournalRun(number: 1)
+            for record in Self.numbered(Self.accepted, after: log) {
+                try log.apply(record)
+                try run.apply(record)
+            }
             var histories = ["", ""]
             var hasEnded = false
             for (phase, member) in steps {
@@ -75,6 +79,7 @@ struct LogTests {
                 var answer = true
                 do throws(JournalCorruption) { try log.apply(record) } catch { answer = false }
                 #expect(answer == isLegal, "\(histories), then \(phase) of \(member)")
+                #expect(((try? run.apply(record)) != nil) == isLegal)
                 if !answer {
                     #expect(log.unfinished == before && log.last == record.sequence - 1)
                     continue

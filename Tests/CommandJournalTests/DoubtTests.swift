@@ -157,9 +157,13 @@ struct DoubtTests {
     struct Unwritable: JournaledCommand {
         static let journalName = "unwritable"
         let receiver: Int
+        /// Whether it waits for a stubborn one to have begun.
+        var waits = false
         var idempotencyKey: String? { "unwritable" }
         func perform(_ context: CommandContext) async throws -> Performed<Double, Int> {
-            Performed(.infinity, undo: Receiver[receiver].perform(WorkID(run: 9, number: 0), idempotencyKey))
+            if waits { await Stubborn.begun.next() }
+            return Performed(
+                .infinity, undo: Receiver[receiver].perform(WorkID(run: 9, number: 0), idempotencyKey))
         }
         func undo(_ undo: Int, _ context: CommandContext) async throws {
             try Receiver[receiver].undo(
@@ -206,9 +210,11 @@ struct DoubtTests {
     /// Goes on when it is told to; its undo throws.
     struct Stubborn: JournaledCommand {
         static let journalName = "stubborn"
+        static let begun = Mail<Void>()
         static let goes = Mail<Void>()
         var idempotencyKey: String? { nil }
         func perform(_ context: CommandContext) async throws -> Performed<Nothing, Nothing> {
+            Self.begun.send(())
             await Self.goes.next()
             return Performed()
         }
@@ -229,27 +235,54 @@ struct DoubtTests {
         let options = TransactionOptions(
             order: .parallel(limit: 2), compensation: .stopOnFailure, mapError: { _ in Mapped() },
             observer: { if case .finished(member: 0) = $0 { Stubborn.goes.send(()) } })
+        let first = Unwritable(receiver: receiver.id, waits: true)
         let error = await thrown {
             try await journal.execute(
-                allOrNothing: [Unwritable(receiver: receiver.id), Stubborn(), Call()], key: "open",
-                options: options)
+                allOrNothing: [first, Stubborn(), Call()], key: "open", options: options)
         }
         #expect(error is Mapped)
         #expect(receiver.live.count == 1 && store.records.last?.tag == "undoFailed 1")
         guard
             case JournalError.keyInDoubt("unwritable")? = await thrown({
-                _ = try await journal.execute(Unwritable(receiver: receiver.id))
+                _ = try await journal.execute(first)
             })
         else {
             Issue.record("a run that has not ended gave an output")
             return
         }
+        for _ in 0..<2 { Stubborn.begun.send(()) }  // it is begun again twice, for its proof
         let report = try await journal.recover()
         #expect(report.runs.map(\.outcome) == [.incomplete] && report.inDoubt.isEmpty)
         #expect(receiver.live.isEmpty && receiver.complaints == [])
         let failure = report.runs[0].error as? TransactionFailure
         #expect(failure?.compensationFailures.first?.error is RecordedUndoFailure)
         #expect(store.records.last?.tag == "ended")
+    }
+
+    @Test func `J5: of several in doubt, those that fail do not keep the others so`() async throws {
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let plans = [Plan(fails: true), Plan(fails: true), Plan()]
+        let works = plans.enumerated().map { Work(receiver: receiver.id, run: 1, number: $0, plan: $1) }
+        let whole = MemoryStore()
+        _ = await thrown { try await journal(whole).execute(allOrNothing: works) }
+        // As three at a time leave it.
+        var log = JournalLog()
+        var records = Array(whole.records.prefix(4))
+        for record in records { try log.apply(record) }
+        for member in 0..<3 {
+            var record = JournalRecord(.begun, run: 1, member: member)
+            record.sequence = log.last + 1
+            record.checksum = record.checksum(after: log.checksum)
+            try log.apply(record)
+            records.append(record)
+        }
+        for policy in [CommandJournal.Unfinished.compensate, .resume] {
+            receiver.state.withLock { $0 = Receiver.State() }
+            let report = try await journal(MemoryStore(records)).recover(policy)
+            #expect(report.runs.map(\.outcome) == [.rolledBack])
+            #expect(receiver.log == ["do 1.2", "undo 1.2"] && receiver.complaints == [])
+        }
     }
 
     @Test func `J5: what was given back before a crash, and cannot be taken back, is in the outcome`()

@@ -238,6 +238,9 @@ struct Call: JournaledCommand {
         Self.bodies.withLock { [id] bodies in bodies[id] = body }
     }
 
+    /// Lets the closure go; who calls it then stops the process.
+    func forget() { Self.bodies.withLock { $0[id] = nil } }
+
     func perform(_ context: CommandContext) async throws -> Performed<Nothing, Nothing> {
         let body = Self.bodies.withLock { $0[id]! }
         try await body(context)

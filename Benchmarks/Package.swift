@@ -74,8 +74,11 @@ let package = Package(
             name: "BenchmarkPeers",
             dependencies: [
                 "BenchmarkCore", "GlibcExtras", "PthreadPool", "TBBPeer",
+                .product(name: "Actions", package: "CompositeOperations"),
+                .product(name: "Commands", package: "CompositeOperations"),
                 .product(name: "CompositeOperations", package: "CompositeOperations"),
                 .product(name: "Scheduling", package: "CompositeOperations"),
+                .product(name: "Transactions", package: "CompositeOperations"),
                 .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["NIO"])),
             ],
             path: "Peers",

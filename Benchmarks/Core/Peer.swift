@@ -9,6 +9,9 @@ public protocol Peer: AnyObject, SendableMetatype {
     /// The adapter's file, relative to the root of the repository: the report links to it.
     static var source: String { get }
 
+    /// What the peer does in a workload, where its name and its file do not tell: in a few words, with what it leaves out.
+    static func form(_ workload: String) -> String?
+
     /// Why the peer cannot run a workload, in one sentence; nil when it can.
     static func notApplicable(_ workload: String) -> String?
     /// The largest size that ends in time; nil: any.
@@ -34,6 +37,9 @@ public protocol Peer: AnyObject, SendableMetatype {
 }
 
 extension Peer {
+    /// What its name says.
+    public static func form(_ workload: String) -> String? { nil }
+
     /// Any size.
     public static func largest(_ workload: String) -> Int? { nil }
 

@@ -10,6 +10,14 @@ public struct Workload: Sendable {
         case cost
     }
 
+    /// What the work is, which decides who can be a peer.
+    public enum Subject: Sendable, CaseIterable {
+        /// Operations, and when and where they run.
+        case operations
+        /// What commands, model transactions and actions do with them: peers are written by hand.
+        case libraries
+    }
+
     /// The identifier, "W1".
     public let id: String
     /// A few words.
@@ -20,6 +28,8 @@ public struct Workload: Sendable {
     public let unit: String
     /// What a sample is compared by.
     public let metric: Metric
+    /// What the work is.
+    public let subject: Subject
     /// The sizes of a run of minutes.
     public let quick: [Int]
     /// The sizes of a run of seconds, which only checks the results.
@@ -35,7 +45,7 @@ public struct Workload: Sendable {
 
     init(
         id: String, title: String, sentence: String, unit: String, metric: Metric,
-        quick: [Int], smoke: [Int], thorough: [Int],
+        subject: Subject = .operations, quick: [Int], smoke: [Int], thorough: [Int],
         expectedChecksum: @escaping @Sendable (Int) -> UInt64,
         operations: @escaping @Sendable (Int) -> Int = { $0 },
         leastSeconds: @escaping @Sendable (Int) -> Double = { _ in 0 }
@@ -45,6 +55,7 @@ public struct Workload: Sendable {
         self.sentence = sentence
         self.unit = unit
         self.metric = metric
+        self.subject = subject
         self.quick = quick
         self.smoke = smoke
         self.thorough = thorough
@@ -56,8 +67,15 @@ public struct Workload: Sendable {
 
 extension Workload {
     /// Whether what is left of its allocations, to the byte, is counted for ours: nothing of a cancelled or finished
-    /// tree may stay.
-    public var findsLeftovers: Bool { id.hasPrefix("W14-") || id.hasPrefix("W20-") }
+    /// tree may stay, nor of a history that is gone.
+    public static func findsLeftovers(_ workload: String) -> Bool {
+        workload.hasPrefix("W14-") || workload.hasPrefix("W20-") || workload == "W21-memory"
+    }
+
+    /// Whether it is a workload of Commands, Transactions or Actions.
+    public static func isOfLibraries(_ workload: String) -> Bool {
+        libraryWorkloads.contains { $0.id == workload }
+    }
 
     /// The operations of one sample of W2, whatever the number of submitting threads: divisible by all of
     /// them.

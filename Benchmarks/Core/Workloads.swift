@@ -1,5 +1,8 @@
 /// Every workload, in the order of the report; W0 is the control and stands first.
-public let workloads: [Workload] = [
+public let workloads: [Workload] = operationWorkloads + libraryWorkloads
+
+/// The workloads of the scheduler, and of operations, cascades and groups.
+private let operationWorkloads: [Workload] = [
     Workload(
         id: "W0", title: "Empty sample",
         sentence: "Nothing is submitted: what is left is the cost of the measurement itself.",

@@ -34,9 +34,14 @@ public final class Coordinator {
         self.progress = progress
         self.isInterrupted = isInterrupted
         self.random = SeededGenerator(seed: plan.seed)
-        let peers = types.filter { plan.peers.contains($0.name) }.map {
+        let peers = types.filter { plan.peers.contains($0.name) }.map { type in
             RunDocument.PeerDescription(
-                name: $0.name, version: $0.version, allocator: "jemalloc", threads: plan.threads)
+                name: type.name, version: type.version, allocator: "jemalloc", threads: plan.threads,
+                source: type.source,
+                forms: Dictionary(
+                    uniqueKeysWithValues: plan.workloads.compactMap { workload in
+                        type.form(workload.id).map { (workload.id, $0) }
+                    }))
         }
         var build = Machine.build()
         build["arguments"] = CommandLine.arguments.dropFirst().joined(separator: " ")
@@ -196,12 +201,13 @@ public final class Coordinator {
     private func countAllocations() throws {
         let children = Children(program: program, threads: plan.threads, countAllocations: true)
         defer { children.endAll() }
-        for workload in plan.workloads where workload.metric == .throughput || workload.findsLeftovers {
+        for workload in plan.workloads
+        where workload.metric == .throughput || Workload.findsLeftovers(workload.id) {
             for index in document.results.indices
             where document.results[index].workload == workload.id && !document.results[index].values.isEmpty {
                 if isInterrupted() { return }
                 let series = document.results[index]
-                let findsLeftovers = workload.findsLeftovers && series.peer == "ours"
+                let findsLeftovers = Workload.findsLeftovers(workload.id) && series.peer == "ours"
                 if workload.metric == .cost && !findsLeftovers { continue }
                 progress.show("\(workload.id) n=\(series.n) allocations \(series.peer)")
                 let request = Request(

@@ -15,7 +15,7 @@ enum Measurement {
 
     /// Which of a cost workload's figures is the one that is compared.
     static func costKey(of workload: Workload) -> String {
-        workload.id.hasPrefix("W20") ? "bytes_per_op" : "idle_switches_per_s"
+        workload.unit == "bytes/op" ? "bytes_per_op" : "idle_switches_per_s"
     }
 
     /// All costs of a sample by name, for each operation where that makes sense.

@@ -36,12 +36,21 @@ public struct RunDocument: Codable, Sendable {
         public var allocator: String
         /// The number of worker threads.
         public var threads: Int
+        /// Its file, relative to the root of the repository; nil: of a run before that was noted.
+        public var source: String?
+        /// What it does in a workload, by the identifier, where its name and its file do not tell.
+        public var forms: [String: String]?
 
-        package init(name: String, version: String, allocator: String, threads: Int) {
+        package init(
+            name: String, version: String, allocator: String, threads: Int, source: String? = nil,
+            forms: [String: String]? = nil
+        ) {
             self.name = name
             self.version = version
             self.allocator = allocator
             self.threads = threads
+            self.source = source
+            self.forms = forms
         }
     }
 

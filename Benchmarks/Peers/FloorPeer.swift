@@ -8,7 +8,11 @@ final class FloorPeer: Pool {
     static let version = "the closures alone"
     static let source = "Benchmarks/Peers/FloorPeer.swift"
 
-    static func notApplicable(_ workload: String) -> String? { withoutThreads(workload) }
+    static func form(_ workload: String) -> String? { BareForms.form(workload) }
+
+    static func notApplicable(_ workload: String) -> String? {
+        Workload.isOfLibraries(workload) ? BareForms.notApplicable(workload) : withoutThreads(workload)
+    }
 
     init(threads: Int) {}
 
@@ -56,7 +60,8 @@ final class FloorPeer: Pool {
     }
 
     func run(_ workload: String, n: Int) throws -> Sample {
-        workload == "W6-cascade" ? cascade(steps: n) : try runWithoutThreads(workload, n: n)
+        if Workload.isOfLibraries(workload) { return try BareForms.run(self, workload, n: n) }
+        return workload == "W6-cascade" ? cascade(steps: n) : try runWithoutThreads(workload, n: n)
     }
 
     func shutdown() {}

@@ -1,11 +1,14 @@
 import BenchmarkCore
 import Scheduling
 
-/// Ours: a `Scheduler`, counted by a `CompletionCounter`; for operations, cascades and groups `OursLayer.swift`.
+/// Ours: a `Scheduler`, counted by a `CompletionCounter`; for operations, cascades and groups `OursLayer.swift`,
+/// for commands, model transactions and actions `OursLibraries.swift`.
 final class OursPool: PausablePool {
     static let name = "ours"
     static let version = "this package"
     static let source = "Benchmarks/Peers/OursPool.swift"
+
+    static func form(_ workload: String) -> String? { OursLibraries.form(workload) }
 
     static func notApplicable(_ workload: String) -> String? { nil }
 
@@ -18,7 +21,8 @@ final class OursPool: PausablePool {
     }
 
     func run(_ workload: String, n: Int) throws -> Sample {
-        OursLayer.runs(workload)
+        if Workload.isOfLibraries(workload) { return try OursLibraries.run(workload, n: n) }
+        return OursLayer.runs(workload)
             ? try OursLayer(threads: threads).run(workload, n: n) : try runPausing(workload, n: n)
     }
 
@@ -70,7 +74,8 @@ final class OursBarePool: Peer {
     static let source = "Benchmarks/Peers/OursPool.swift"
 
     static func notApplicable(_ workload: String) -> String? {
-        OursLayer.runs(workload) ? withoutGroups(workload) : "It is ours: no layer is measured here."
+        OursLayer.runs(workload) || Workload.isOfLibraries(workload)
+            ? withoutGroups(workload) : "It is ours: no layer is measured here."
     }
 
     private let pool: OursPool

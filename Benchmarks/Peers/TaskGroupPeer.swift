@@ -258,19 +258,3 @@ private final class UntilCancelled: Sendable {
         }
     }
 }
-
-/// Runs `body` in a task and blocks the calling thread, which is none of the executor's, until it ends.
-private func blocking(_ body: @escaping @Sendable () async -> Sample) -> Sample {
-    /// Sendable: written before the semaphore is signalled, read after it was waited for.
-    final class Result: @unchecked Sendable {
-        var sample: Sample?
-    }
-    let result = Result()
-    let done = DispatchSemaphore(value: 0)
-    Task.detached {
-        result.sample = await body()
-        done.signal()
-    }
-    done.wait()
-    return result.sample.unsafelyUnwrapped
-}

@@ -15,8 +15,8 @@ struct ForestChart {
         let left = 190.0
         let width = 900.0
         let top = 92.0
-        let rowHeight = 16.0 + 9.0 * Double(peers.count)
-        let bottom = top + rowHeight * Double(rows.count)
+        let heights = rows.map { 16.0 + 9.0 * Double(max(1, $0.estimates.count { $0 != nil })) }
+        let bottom = top + heights.reduce(0, +)
         let ends = rows.flatMap(\.estimates).compactMap(\.self).flatMap { [$0.low, $0.high] }
         let x = Scale(ends, including: 1, from: left, to: width - 24)
         var drawing = SVG(width: width, height: bottom + 50)
@@ -32,13 +32,14 @@ struct ForestChart {
         drawing.text(x(1) + 8, bottom + 36, "→ ours is faster", class: "small")
         drawing.text(x(1) - 8, bottom + 36, "the peer is faster ←", class: "small", anchor: .end)
         legend(&drawing, left: left)
-        for (position, row) in rows.enumerated() {
-            let y = top + Double(position) * rowHeight
+        var y = top
+        for (row, height) in zip(rows, heights) {
             drawing.line(from: (16, y), to: (width - 24, y), class: "grid")
-            drawing.text(16, y + rowHeight / 2 + 4, row.label)
+            drawing.text(16, y + height / 2 + 4, row.label)
+            var line = y + 3
             for (peer, estimate) in row.estimates.enumerated() {
                 guard let estimate else { continue }
-                let line = y + 12 + Double(peer) * 9
+                line += 9
                 let hue = SVG.hue(of: peer)
                 drawing.line(from: (x(estimate.low), line), to: (x(estimate.high), line), class: "s\(hue)")
                 let ratio = Format.ratio((estimate.median, estimate.low, estimate.high))
@@ -46,6 +47,7 @@ struct ForestChart {
                     x(estimate.median), line, radius: 4, class: "f\(hue)",
                     hint: "\(row.label): \(peers[peer]) takes \(ratio) the time of ours")
             }
+            y += height
         }
         return drawing.render(title: title)
     }

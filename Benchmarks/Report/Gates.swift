@@ -43,7 +43,7 @@ public struct Gates {
 
     /// Their bytes that are left are counted one by one.
     private static func isCountedExactly(_ series: RunDocument.Series) -> Bool {
-        series.workload.hasPrefix("W14-") || series.workload.hasPrefix("W20-")
+        Workload.findsLeftovers(series.workload)
     }
 
     /// What is recorded, and what must be 0.
@@ -61,6 +61,9 @@ public struct Gates {
                 compare(
                     series, "allocations_per_op", RecordedCounts.allocationsPerOperation[series.workload],
                     "allocations")
+            }
+            if let recorded = RecordedCounts.allocationsOfLibraries[series.workload], series.n == recorded.n {
+                compare(series, "allocations_per_op", recorded.allocations, "allocations")
             }
             if series.n == RecordedCounts.sizeOfBytes {
                 compare(series, "bytes_per_op", RecordedCounts.bytesPerOperation[series.workload], "bytes")
@@ -100,7 +103,11 @@ public struct Gates {
     }
 
     private var slopes: [String] {
-        ["W1", "W3", "W5", "W6", "W6-cascade", "W10", "W14-0", "W14-1", "W14-50"].compactMap { workload in
+        let linear = [
+            "W1", "W3", "W5", "W6", "W6-cascade", "W10", "W14-0", "W14-1", "W14-50", "W16-last", "W16-half",
+            "W21-execute", "W21-undo", "W21-redo", "W21-now", "W22-members",
+        ]
+        return linear.compactMap { workload in
             guard let slope = document.slope(workload, peer: "ours"), slope > 1.1,
                 document.slopeOfCPUTime(workload, peer: "ours") ?? slope > 1.1
             else { return nil }

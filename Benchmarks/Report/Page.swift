@@ -1,4 +1,4 @@
-import BenchmarkCore
+public import BenchmarkCore
 public import BenchmarkHarness
 import Mustache
 
@@ -13,17 +13,23 @@ public struct Page {
         summary = Summary(document)
     }
 
-    /// The forest plot alone, as a file that a README can show.
-    public func forest() -> String {
-        let peers = [Coordinator.again] + document.peers.map(\.name).filter { $0 != "ours" }
+    /// The forest plots, each a file that a README can show: of operations, and of the libraries.
+    public func forests() -> [(subject: Workload.Subject, drawing: String)] {
+        summary.parts.map { ($0.subject, forest($0)) }
+    }
+
+    private func forest(_ part: Summary.Part) -> String {
+        let peers = [Coordinator.again] + part.peers
         // Only what can be divided: a cost of zero has no ratio.
-        let rows = summary.rows.filter { $0.workload.metric != .cost }.map { row in
+        let rows = part.rows.filter { $0.workload.metric != .cost }.map { row in
             ForestChart.Row(
                 label: "\(row.workload.id) \(row.workload.title)",
                 estimates: peers.map { document.ratio(row.workload.id, n: row.n, peer: $0) })
         }
         return ForestChart(peers: peers, rows: rows).render(
-            title: "Time of a peer over time of ours",
+            title: part.subject == .libraries
+                ? "Time of what one writes by hand, which does less, over time of ours"
+                : "Time of a peer over time of ours",
             note:
                 "Dots are medians, lines exact intervals of the median over restarts; the axis is logarithmic."
         )
@@ -34,7 +40,7 @@ public struct Page {
     /// - Throws: when the template is not valid, which a test rules out.
     public func render() throws -> String {
         let context: [String: Any] = [
-            "headline": headline, "forest": forest(), "verdict": summary.selfVerdict,
+            "headline": headline, "forests": forests().map(\.drawing), "verdict": summary.selfVerdict,
             "warnings": document.controls.warnings,
             "facts": facts.map { ["name": $0.0, "value": $0.1] }, "cards": summary.rows.map(card),
             "losses": losses, "absences": absences, "isPartial": document.isPartial,
@@ -43,7 +49,7 @@ public struct Page {
     }
 
     private var headline: String {
-        let won = summary.rows.filter { summary.verdict($0).hasPrefix("Ours") }.count
+        let won = summary.rows.filter(summary.isFirst).count
         return "Ours is faster than every peer in \(won) of \(summary.rows.count) workloads on this machine."
     }
 
@@ -65,7 +71,7 @@ public struct Page {
             let ratio = name == "ours" ? nil : document.ratio(row.workload.id, n: row.n, peer: name)
             func count(_ key: String) -> String { series.counts[key].map(Format.number) ?? "" }
             return [
-                "name": name,
+                "name": name, "source": document.peers.first { $0.name == name }?.source ?? "",
                 "figure": figure.map { Format.value($0.median, unit: row.workload.unit) } ?? series.stopped
                     ?? "n/a",
                 "ratio": ratio.map { Format.ratio(($0.median, $0.low, $0.high)) } ?? "",
@@ -77,8 +83,17 @@ public struct Page {
             "id": row.workload.id, "title": row.workload.title, "sentence": row.workload.sentence,
             "n": Format.count(Double(row.n)), "verdict": summary.verdict(row),
             "floor": summary.floorSentence(row) ?? "", "lines": lines, "curve": curve(row) ?? "",
-            "costs": ownCosts(row),
+            "costs": ownCosts(row), "forms": forms(row),
         ]
+    }
+
+    /// What stands for the peers, where they are written for this workload.
+    private func forms(_ row: Summary.Row) -> [[String: String]] {
+        document.peers.compactMap { peer in
+            let isMeasured = document.series(row.workload.id, n: row.n, peer: peer.name) != nil
+            guard isMeasured, let form = peer.forms?[row.workload.id] else { return nil }
+            return ["name": peer.name, "form": form]
+        }
     }
 
     private func curve(_ row: Summary.Row) -> String? {
@@ -118,10 +133,15 @@ public struct Page {
     }
 
     private var absences: [String] {
-        summary.rows.flatMap { row in
-            row.peers.filter { $0.figure == nil }.map { peer in
-                "\(row.workload.id), \(peer.name): \(peer.stopped ?? "not applicable; `benchmarks list` says why")."
-            }
+        let measured = Set(document.results.map(\.peer))
+        let never = document.peers.filter { !measured.contains($0.name) }.map {
+            "\($0.name): nothing is applicable; `benchmarks list` says why."
         }
+        return never
+            + summary.rows.flatMap { row in
+                row.peers.filter { $0.figure == nil }.map { peer in
+                    "\(row.workload.id), \(peer.name): \(peer.stopped ?? "not applicable; `benchmarks list` says why")."
+                }
+            }
     }
 }

@@ -19,7 +19,8 @@ extension Page {
         </style></head><body>
         <h1>{{headline}}</h1>
         {{#isPartial}}<p class="warning">The run was ended early; what is shown was measured.</p>{{/isPartial}}
-        {{{forest}}}
+        {{#forests}}{{{.}}}
+        {{/forests}}
         <p>{{verdict}}</p>
         {{#warnings}}<p class="warning">{{.}}</p>{{/warnings}}
         <details><summary>How to read this</summary>
@@ -27,7 +28,9 @@ extension Page {
         started anew several times. A dot is the median over the restarts of the median paired ratio, its line the \
         exact order-statistic interval. Right of 1 ours is faster. The first dot of each row compares ours with \
         a second process of ours: where it is not at 1, the row is not to be trusted that far. The floor makes the \
-        same allocations and calls without scheduling anything.</p></details>
+        same allocations and calls without scheduling anything.</p>
+        <p>Where there is no library to compare with, the peers are written by hand. They do less; what each does, and \
+        what it leaves out, stands below its table.</p></details>
         <details><summary>Machine and build</summary><table>
         {{#facts}}<tr><td>{{name}}</td><td>{{value}}</td></tr>
         {{/facts}}</table></details>
@@ -36,9 +39,11 @@ extension Page {
         <p>{{sentence}} <strong>{{verdict}}</strong> {{floor}}</p>
         <table><tr><th>n = {{n}}</th><th>figure</th><th>over ours</th><th>CPU ns/op</th><th>allocations/op</th>\
         <th>switches/op</th></tr>
-        {{#lines}}<tr><td>{{name}}</td><td>{{figure}}</td><td>{{ratio}}</td><td>{{cpu}}</td><td>{{allocations}}</td>\
+        {{#lines}}<tr><td><a href="../{{source}}">{{name}}</a></td><td>{{figure}}</td><td>{{ratio}}</td><td>{{cpu}}</td><td>{{allocations}}</td>\
         <td>{{switches}}</td></tr>
         {{/lines}}</table>
+        {{#forms}}<p class="soft"><strong>{{name}}</strong>: {{form}}</p>
+        {{/forms}}
         {{{curve}}}
         <p class="soft">Ours: {{costs}}</p>
         {{/cards}}

@@ -13,11 +13,21 @@ enum RecordedCounts {
         "W15-rerun": 37.0, "W15-rebuild": 43.0,
     ]
 
+    /// Allocations of each operation of the libraries, those of its closures and of what it works on included, and the size
+    /// at which they were recorded, by workload.
+    static let allocationsOfLibraries: [String: (n: Int, allocations: Double)] = [
+        "W16-last": (1_000, 3.05), "W16-half": (1_000, 3.1), "W21-execute": (1_000, 7.02),
+        "W21-undo": (1_000, 16.02), "W21-redo": (1_000, 29.02), "W21-now": (1_000, 4.34),
+        "W22-commit": (100, 157.3), "W22-rollback": (100, 158.3), "W22-members": (1_000, 3.26),
+        "W23-open": (4, 4.05), "W23-closed": (4, 1.05),
+    ]
+
     /// The size at which the bytes were recorded: what grows by doubling is more or less full at another one.
     static let sizeOfBytes = 10_000
 
     /// Live bytes of each pending operation, those of its closures included, by workload.
     static let bytesPerOperation = [
         "W20-leaf": 275.0, "W20-child": 233.0, "W20-composite": 569.0, "W20-queued": 299.0,
+        "W21-memory": 217.0,
     ]
 }

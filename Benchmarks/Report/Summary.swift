@@ -2,25 +2,43 @@ import BenchmarkCore
 public import BenchmarkHarness
 
 /// What the table and the page both say: one row for each workload, at its largest size that ours was
-/// measured at.
+/// measured at; and parts, of the rows that have the same peers.
 public struct Summary {
     /// One workload.
     struct Row {
         let workload: Workload
         let n: Int
         let ours: Estimate
-        /// Peer, its own figure, and its ratio to ours.
+        /// Of the peers of its part: name, figure, and ratio to ours.
         let peers: [(name: String, figure: Estimate?, ratio: Estimate?, stopped: String?)]
     }
 
+    /// The rows of one subject, and the peers that were measured in any of them.
+    struct Part {
+        let subject: Workload.Subject
+        let rows: [Row]
+        let peers: [String]
+    }
+
     let document: RunDocument
-    let rows: [Row]
+    let parts: [Part]
+
+    var rows: [Row] { parts.flatMap(\.rows) }
 
     /// Sums a run up.
     public init(_ document: RunDocument) {
         self.document = document
-        let names = document.peers.map(\.name).filter { $0 != "ours" }
-        rows = BenchmarkCore.workloads.compactMap { workload in
+        let all = Workload.Subject.allCases.map { Self.part($0, of: document) }
+        let measured = all.filter { !$0.rows.isEmpty }
+        parts = measured.isEmpty ? Array(all.prefix(1)) : measured  // also a run without a result is drawn
+    }
+
+    private static func part(_ subject: Workload.Subject, of document: RunDocument) -> Part {
+        let workloads = BenchmarkCore.workloads.filter { $0.subject == subject }
+        let ids = Set(workloads.map(\.id))
+        let measured = Set(document.results.lazy.filter { ids.contains($0.workload) }.map(\.peer))
+        let names = document.peers.map(\.name).filter { $0 != "ours" && measured.contains($0) }
+        let rows = workloads.compactMap { workload -> Row? in
             let sizes = document.sizes(workload.id)
             let measured = sizes.last { n in
                 document.series(workload.id, n: n, peer: "ours").map { !$0.values.isEmpty } ?? false
@@ -37,6 +55,7 @@ public struct Summary {
             }
             return Row(workload: workload, n: n, ours: ours, peers: peers)
         }
+        return Part(subject: subject, rows: rows, peers: names)
     }
 
     /// The A/A comparison: ours against a second process of ours, for each workload whose figure can be
@@ -61,14 +80,21 @@ public struct Summary {
             + "read these rows with that in mind."
     }
 
+    /// The peer that is nearest to ours, or furthest ahead of it.
+    private func best(_ row: Row) -> (name: String, ratio: Estimate)? {
+        row.peers.filter { !Self.references.contains($0.name) }
+            .compactMap { peer in peer.ratio.map { (name: peer.name, ratio: $0) } }
+            .min { $0.ratio.median < $1.ratio.median }
+    }
+
+    /// Whether ours is ahead of every peer.
+    func isFirst(_ row: Row) -> Bool { best(row).map { $0.ratio.low > 1 } ?? false }
+
     /// One sentence about a row.
     func verdict(_ row: Row) -> String {
-        let ratios = row.peers.filter { !Self.references.contains($0.name) }
-            .compactMap { peer in peer.ratio.map { (name: peer.name, ratio: $0) } }
-            .sorted { $0.ratio.median < $1.ratio.median }
-        guard let best = ratios.first else { return "No peer to compare with." }
+        guard let best = best(row) else { return "No peer to compare with." }
         let figure = "\(best.name) (\(Format.number(best.ratio.median))×)"
-        if best.ratio.low > 1 { return "Ours is \(row.workload.better) every peer; next is \(figure)." }
+        if isFirst(row) { return "Ours is \(row.workload.better) every peer; next is \(figure)." }
         if best.ratio.high < 1 { return "Ours is not \(row.workload.better) \(figure)." }
         return "No difference can be told from \(figure)."
     }
@@ -85,9 +111,10 @@ public struct Summary {
             return "\(Format.number(ratio.median))×"
         }
         let bare = ratio("ours-bare").map { "Our scheduler without the layer takes \($0) our time." }
-        let floor = ratio("floor").map {
-            "The floor (the same allocations and calls, no scheduling) takes \($0) our time."
-        }
+        let what =
+            row.workload.subject == .libraries
+            ? "the work alone" : "the same allocations and calls, no scheduling"
+        let floor = ratio("floor").map { "The floor (\(what)) takes \($0) our time." }
         let sentences = [bare, floor].compactMap(\.self)
         return sentences.isEmpty ? nil : sentences.joined(separator: " ")
     }

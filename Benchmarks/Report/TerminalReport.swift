@@ -12,7 +12,7 @@ public struct TerminalReport {
 
     /// The text. Colours only where standard output shows them.
     public func render() -> String {
-        var parts = [header, table, verdicts, costs, controls]
+        var parts = [header] + summary.parts.map(table) + [verdicts, costs, controls]
         if summary.document.isPartial {
             parts.append("The run was ended early; what is shown was measured.".yellow)
         }
@@ -30,8 +30,7 @@ public struct TerminalReport {
             """
     }
 
-    private var table: String {
-        let peers = summary.document.peers.map(\.name).filter { $0 != "ours" }
+    private func table(_ part: Summary.Part) -> String {
         let table = TextTable<Summary.Row> { row in
             [
                 Column(title: "workload", value: "\(row.workload.id) \(row.workload.title)"),
@@ -44,11 +43,11 @@ public struct TerminalReport {
                     value: summary.document.ratio(row.workload.id, n: row.n, peer: Coordinator.again)
                         .map { Format.number($0.median) } ?? "-", align: .right),
             ]
-                + peers.map { name in
+                + part.peers.map { name in
                     Column(title: name, value: cell(row, name), align: .right)
                 }
         }
-        return table.string(for: summary.rows, style: Style.simple) ?? ""
+        return table.string(for: part.rows, style: Style.simple) ?? ""
     }
 
     private func cell(_ row: Summary.Row, _ name: String) -> String {
@@ -61,7 +60,7 @@ public struct TerminalReport {
     private var verdicts: String {
         summary.rows.map { row in
             let sentence = summary.verdict(row)
-            let coloured = sentence.hasPrefix("Ours") ? sentence.green : sentence.yellow
+            let coloured = summary.isFirst(row) ? sentence.green : sentence.yellow
             let floor = summary.floorSentence(row).map { " \($0)" } ?? ""
             return "\(row.workload.id)  \(coloured)\(floor)"
         }.joined(separator: "\n")

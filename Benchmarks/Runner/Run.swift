@@ -70,9 +70,11 @@ struct Run: ParsableCommand {
         try document.write(to: json)
         let page = Page(document)
         try writeText(page.render(), to: html)
-        let picture = URL(fileURLWithPath: html).deletingLastPathComponent().appendingPathComponent(
-            "forest.svg")
-        try writeText(page.forest(), to: picture.path)
+        let folder = URL(fileURLWithPath: html).deletingLastPathComponent()
+        for (subject, drawing) in page.forests() {
+            let name = subject == .operations ? "forest.svg" : "forest-libraries.svg"
+            try writeText(drawing, to: folder.appendingPathComponent(name).path)
+        }
     }
 
     private static func numbers(_ text: String) throws -> [Int] {

@@ -6,18 +6,14 @@ import Synchronization
 /// One attempt to run an action.
 ///
 /// To drop it changes nothing.
-public final class Execution<Output: Sendable>: Sendable {
+public final class Execution<Output: Sendable>: @unchecked Sendable {
+    // Unchecked: `state` is used under `lock` alone.
+
     /// Names it.
     public let id: ExecutionID
 
-    private struct State {
-        var outcome: ExecutionOutcome<Output>?
-        var waiting: [CheckedContinuation<ExecutionOutcome<Output>, Never>] = []
-        var task: Task<Void, Never>?
-        var isCancelled = false
-    }
-
-    private let state = Guarded(State())
+    private let lock = WordLock()
+    private var state = ExecutionState()
     private let core: any ExecutionOwner<Output>
 
     init(_ core: any ExecutionOwner<Output>) {
@@ -25,19 +21,39 @@ public final class Execution<Output: Sendable>: Sendable {
         self.core = core
     }
 
+    private func locked<Value>(_ body: (inout ExecutionState) -> Value) -> Value {
+        let key = UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
+        lock.lock(key)
+        defer { lock.unlock(key) }
+        return body(&state)
+    }
+
     /// How it ended; nil: it has not.
-    public var outcomeIfFinished: ExecutionOutcome<Output>? { state.withLock { $0.outcome } }
+    public var outcomeIfFinished: ExecutionOutcome<Output>? {
+        switch locked({ $0.end }) {
+        case nil: nil
+        case .completed(let output)?: .completed(output as! Output)
+        case .failed(let error)?: .failed(error)
+        case .cancelled?: .cancelled
+        case .rejected(let reason)?: .rejected(reason)
+        }
+    }
+
+    /// Whether it has ended.
+    var isOver: Bool { locked { $0.end != nil } }
 
     /// How it ends. To cancel the task that waits changes nothing: see ``cancel()``.
     public var outcome: ExecutionOutcome<Output> {
         get async {
             await withCheckedContinuation { continuation in
-                let outcome = state.withLock { state in
-                    if state.outcome == nil { state.waiting.append(continuation) }
-                    return state.outcome
+                let isOver = locked { state in
+                    if state.end == nil { state.waiting.append(continuation) }
+                    return state.end != nil
                 }
-                if let outcome { continuation.resume(returning: outcome) }
+                if isOver { continuation.resume() }
             }
+            guard let outcome = outcomeIfFinished else { fatalError("Execution: woken before its end") }
+            return outcome
         }
     }
 
@@ -45,20 +61,20 @@ public final class Execution<Output: Sendable>: Sendable {
     /// has really ended.
     public func cancel() {
         if core.leaveLine(self) { return }
-        let task = state.withLock { state in
+        let task = locked { state in
             state.isCancelled = true
             return state.task
         }
         task?.cancel()
     }
 
-    var isCancelled: Bool { state.withLock { $0.isCancelled } }
+    var isCancelled: Bool { locked { $0.isCancelled } }
 
     /// The task of its work: cancelled already, when somebody asked for that before.
     func begin(_ task: Task<Void, Never>) {
-        let isCancelled = state.withLock { state in
+        let isCancelled = locked { state in
             // It may have ended already.
-            if state.outcome == nil { state.task = task }
+            if state.end == nil { state.task = task }
             return state.isCancelled
         }
         if isCancelled { task.cancel() }
@@ -66,17 +82,41 @@ public final class Execution<Output: Sendable>: Sendable {
 
     /// Latches its outcome, and tells those who wait.
     func settle(_ outcome: ExecutionOutcome<Output>) {
-        let (waiting, task) = state.withLock { state in
-            state.outcome = outcome
+        switch outcome {
+        case .completed(let output): settle(as: .completed(output))
+        case .failed(let error): settle(as: .failed(error))
+        case .cancelled: settle(as: .cancelled)
+        case .rejected(let reason): settle(as: .rejected(reason))
+        }
+    }
+
+    private func settle(as end: ExecutionEnd) {
+        let before = locked { state in
             defer {
+                state.end = end
                 state.waiting = []
                 state.task = nil
             }
-            return (state.waiting, state.task)
+            return state
         }
-        for continuation in waiting { continuation.resume(returning: outcome) }
-        withExtendedLifetime(task) {}
+        for continuation in before.waiting { continuation.resume() }
     }
+}
+
+/// What an execution knows. Neither this nor its end knows the type of the output: a generic type is looked up wherever it
+/// is used, which takes longer than the use.
+private struct ExecutionState {
+    var end: ExecutionEnd?
+    var waiting: [CheckedContinuation<Void, Never>] = []
+    var task: Task<Void, Never>?
+    var isCancelled = false
+}
+
+private enum ExecutionEnd {
+    case completed(any Sendable)
+    case failed(any Error)
+    case cancelled
+    case rejected(DisabledReason)
 }
 
 extension ExecutionID {

@@ -12,7 +12,11 @@ import Scheduling
 
 /// Notifications that wait for their delivery, first in, first out.
 final class Mailbox: Sendable {
-    typealias Item = @Sendable () -> Void
+    /// A struct: the elements of an array are generic, and a closure that goes into one, or comes out, is wrapped in another.
+    private struct Item: Sendable {
+        static let nothing = Item(deliver: {})
+        let deliver: @Sendable () -> Void
+    }
 
     private struct State {
         var items: [Item] = []
@@ -30,7 +34,7 @@ final class Mailbox: Sendable {
             }
             defer { taken += 1 }
             let item = items[taken]
-            items[taken] = {}
+            items[taken] = .nothing
             if taken >= 1_000 && taken * 2 > items.count {
                 items.removeFirst(taken)
                 taken = 0
@@ -50,7 +54,9 @@ final class Mailbox: Sendable {
     }
 
     /// Appends; delivers nothing. May be called under a lock.
-    func append(_ item: @escaping Item) { state.withLock { $0.items.append(item) } }
+    func append(_ item: @escaping @Sendable () -> Void) {
+        state.withLock { $0.items.append(Item(deliver: item)) }
+    }
 
     /// Delivers what is there: at once, where the calling code is in the right place and nobody is about to deliver, else
     /// soon. Under no lock.
@@ -67,7 +73,7 @@ final class Mailbox: Sendable {
 
     private func drain(_ flipsBefore: Int) {
         while let item = state.withLock({ $0.next() }) {
-            item()
+            item.deliver()
             guard let flips, flips.areMany(since: flipsBefore) else { continue }
             // They cause each other, perhaps for ever: others may have this thread after each round.
             flips.report()

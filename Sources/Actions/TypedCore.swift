@@ -23,9 +23,7 @@ protocol Cancellable: AnyObject, Sendable {
     func cancel()
 }
 
-extension Execution: Cancellable {
-    var isOver: Bool { outcomeIfFinished != nil }
-}
+extension Execution: Cancellable {}
 
 /// Work that knows the value that was tested.
 enum BoundWork<Input: Sendable, Output: Sendable>: Sendable {

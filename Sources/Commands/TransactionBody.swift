@@ -137,6 +137,12 @@ func shielded<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) as
     return await Task { await LaneRun.inTask(of: lane) { await body() } }.value
 }
 
+/// As ``shielded(_:)``, but what does not await is done by this thread, on this stack: not for what nests without limit.
+func shieldedHere<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) async -> Value {
+    let lane = LaneRun.innermost
+    return await Task.immediate { await LaneRun.inTask(of: lane) { await body() } }.value
+}
+
 /// A command that holds runs, which have to be new ones for a new run of it.
 protocol Renewable { func renewedCommand() -> Self }
 

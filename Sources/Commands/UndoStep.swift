@@ -45,14 +45,14 @@ final class CommandAction<C: UndoableCommand>: UndoAction {
         let (command, proof) = (command, proof)
         var context = CommandContext()
         context.isCompensating = true
-        try await shielded { [context] in
+        try await shieldedHere { [context] in
             await Result<Void, any Error>.catching { try await command.undo(proof, context) }
         }.get()
     }
 
     override nonisolated(nonsending) func redo() async throws {
         let (command, proof) = (command, proof)
-        self.proof = try await shielded {
+        self.proof = try await shieldedHere {
             await Result<Performed<C.Output, C.Undo>, any Error>.catching {
                 try await takingBackParts(CommandContext()) { try await command.redo(proof, $0) }
             }

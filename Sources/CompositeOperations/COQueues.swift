@@ -165,14 +165,16 @@ public enum COQueues {
 }
 
 /// A value under a ``WordLock``. No code of a user runs under it.
+///
+/// Inlinable, because other modules look the types up at each call else, which takes longer than the section.
 package final class Guarded<Value>: @unchecked Sendable {
     // Unchecked: `value` is used under `lock` alone.
-    private let lock = WordLock()
-    private var value: Value
+    @usableFromInline let lock = WordLock()
+    @usableFromInline var value: Value
 
-    package init(_ value: Value) { self.value = value }
+    @inlinable package init(_ value: Value) { self.value = value }
 
-    package func withLock<Answer>(_ body: (inout Value) throws -> Answer) rethrows -> Answer {
+    @inlinable package func withLock<Answer>(_ body: (inout Value) throws -> Answer) rethrows -> Answer {
         let key = UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
         lock.lock(key)
         defer { lock.unlock(key) }

@@ -18,10 +18,14 @@ public final class TransactionalState<Value> {
     fileprivate var current: Value
     fileprivate private(set) var context: TransactionContext?
     private let outside: OutsideWrite
+    /// The transaction of the write that is under way. Not a variable of the accessor, whose frame would be allocated then.
+    private var own: Transaction?
     fileprivate var last: Saved<Value>?
     /// The last transaction that changed it and was kept.
     fileprivate(set) var lastChange: UInt64 = 0
-    fileprivate private(set) var property: AnyKeyPath
+    private var boundProperty: AnyKeyPath?
+    /// Made when somebody asks: to make a key path takes longer than to make the state.
+    fileprivate var property: AnyKeyPath { boundProperty ?? \TransactionalState<Value>.value }
 
     /// Makes the state of the context's owner.
     public convenience init(_ value: Value, in context: TransactionContext) {
@@ -32,22 +36,21 @@ public final class TransactionalState<Value> {
     init(_ value: Value, outside: OutsideWrite) {
         current = value
         self.outside = outside
-        property = \TransactionalState<Value>.value
     }
 
     /// Until the owner has a context, assignments are its initialisation. One that left for good may have another since.
     func bind(to owner: AnyObject, as property: @autoclosure () -> AnyKeyPath) {
         guard context?.tree == nil, let found = Owners.context(of: owner), found !== context else { return }
         context = found
-        self.property = property()
+        boundProperty = property()
     }
 
     /// The value as it is now; changed in place.
     public var value: Value {
         get { current }
         _modify {
-            let own = prepare()
-            defer { if let own { finish(own) } }
+            prepare()
+            defer { finish() }
             yield &current
         }
     }
@@ -75,10 +78,9 @@ public final class TransactionalState<Value> {
         try context?.perform(.join) { self.value = value }
     }
 
-    /// Saves what is about to be overwritten; returns the transaction of its own that the write needs.
-    private func prepare() -> Transaction? {
-        guard let context, let tree = context.tree else { return nil }
-        var own: Transaction?
+    /// Saves what is about to be overwritten, and begins the transaction of its own that the write may need.
+    private func prepare() {
+        guard let context, let tree = context.tree else { return }
         if tree.active == nil {
             demand(outside == .transact, "a property was assigned outside of a transaction: \(property)")
             do { own = try tree.begin(.closure) } catch {
@@ -94,15 +96,16 @@ public final class TransactionalState<Value> {
             !run.hasEnded(context),
             "a property was assigned of a member that was rolled back to a savepoint: \(property)")
         run.changes += 1
-        if last.map({ $0.scope < run.scope }) ?? true {
+        if last == nil || last!.scope < run.scope {
             let saved = Saved(self, scope: run.scope)
             last = saved
             run.log.saved(saved)
         }
-        return own
     }
 
-    private func finish(_ transaction: Transaction) {
+    private func finish() {
+        guard let transaction = own else { return }
+        own = nil
         guard let tree = context?.tree else { return }
         do { try tree.close(transaction) } catch {
             fatalError("a property was assigned outside of a transaction, which was refused: \(error)")

@@ -111,7 +111,8 @@ extension PausablePool {
 
 /// Why a peer that runs closures cannot run a workload.
 func withoutGroups(_ workload: String) -> String? {
-    workload == "W20-composite" ? "Nothing of it waits to declare what belongs to it." : nil
+    if Workload.isOfLibraries(workload) { return "It runs operations: what they do is measured here." }
+    return workload == "W20-composite" ? "Nothing of it waits to declare what belongs to it." : nil
 }
 
 /// Why a peer whose threads can only be occupied cannot run a workload.

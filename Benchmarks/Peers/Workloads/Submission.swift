@@ -1,6 +1,4 @@
 import BenchmarkCore
-import Dispatch
-import Foundation
 
 /// W1: one outside thread submits `count` operations and waits.
 func submitFromOutside(_ pool: some Pool, count: Int) throws -> Sample {
@@ -17,24 +15,14 @@ func submitFromOutside(_ pool: some Pool, count: Int) throws -> Sample {
 /// is from their common start until all have run.
 func submitFromOutside(_ pool: some Pool, threads: Int, count: Int) -> Sample {
     let slots = Slots(count: count)
-    let line = StartLine(threads)
-    let done = DispatchGroup()
-    for thread in 0..<threads {
-        done.enter()
-        Thread.detachNewThread {
-            line.arrive()
-            let mine = thread * count / threads..<(thread + 1) * count / threads
-            // A batch needs memory and nothing else; without it the checksum is wrong, which ends the run.
-            if let batch = try? pool.batch(of: mine.count) {
-                for index in mine { pool.submit(Mark(slots: slots, index: index), in: batch) }
-                pool.wait(for: batch)
-            }
-            done.leave()
+    let (start, end) = onThreads(threads) { thread in
+        let mine = thread * count / threads..<(thread + 1) * count / threads
+        // A batch needs memory and nothing else; without it the checksum is wrong, which ends the run.
+        if let batch = try? pool.batch(of: mine.count) {
+            for index in mine { pool.submit(Mark(slots: slots, index: index), in: batch) }
+            pool.wait(for: batch)
         }
     }
-    let start = line.go()
-    done.wait()
-    let end = now_ns()
     return Sample(from: start, to: end, operations: count, checksum: slots.checksum)
 }
 
@@ -57,30 +45,5 @@ private struct Root<P: Pool>: Job {
 
     func run() {
         for index in 0..<slots.count { pool.submit(Mark(slots: slots, index: index), in: batch) }
-    }
-}
-
-/// Where threads wait until all of them are there.
-private final class StartLine: Sendable {
-    private let ready = DispatchGroup()
-    private let signal = DispatchSemaphore(value: 0)
-    private let threads: Int
-
-    init(_ threads: Int) {
-        self.threads = threads
-        for _ in 0..<threads { ready.enter() }
-    }
-
-    func arrive() {
-        ready.leave()
-        signal.wait()
-    }
-
-    /// Lets the threads go when all have arrived, and tells the time just before.
-    func go() -> Int {
-        ready.wait()
-        let start = now_ns()
-        for _ in 0..<threads { signal.signal() }
-        return start
     }
 }

@@ -35,14 +35,23 @@ import Testing
 
     @Test func `the bytes of a pending operation are compared at the size of their record`() {
         let counts = ["bytes_per_op": 10_000.0]
-        for workload in ["W20-leaf", "W20-child", "W20-composite", "W20-queued"] {
+        for workload in ["W20-leaf", "W20-child", "W20-composite", "W20-queued", "W21-memory"] {
             #expect(Gates(document([series(workload, n: 10_000, counts: counts)])).countFailures().count == 1)
             #expect(Gates(document([series(workload, n: 1_000, counts: counts)])).countFailures().isEmpty)
         }
     }
 
+    /// A step of a rollback is recorded with 3.05 allocations, of 1,000 steps.
+    @Test(arguments: [(3.2, 1_000, true), (3.21, 1_000, false), (9.0, 10, true), (9.0, 10_000, true)])
+    func `allocations of the libraries are compared at the size of their record`(
+        allocations: Double, n: Int, holds: Bool
+    ) {
+        let run = document([series("W16-last", n: n, counts: ["allocations_per_op": allocations])])
+        #expect(Gates(run).countFailures().isEmpty == holds)
+    }
+
     @Test func `one byte that is left fails, and one operation that ran after the cancellation`() {
-        for workload in ["W14-0", "W14-1", "W14-50", "W20-queued"] {
+        for workload in ["W14-0", "W14-1", "W14-50", "W20-queued", "W21-memory"] {
             let left = document([series(workload, n: 1_000_000, counts: ["bytes_left": 1])])
             #expect(Gates(left).countFailures().count == 1)
             let clean = ["bytes_left": 0.0, "ran_after_cancel": 0]
@@ -59,7 +68,7 @@ import Testing
     }
 
     @Test func `time that grows faster than n fails`() {
-        for workload in ["W5", "W6-cascade", "W10"] {
+        for workload in ["W5", "W6-cascade", "W10", "W16-last", "W21-undo", "W22-members"] {
             let linear = [1_000, 10_000, 100_000].map { series(workload, n: $0) }
             #expect(Gates(document(linear)).countFailures().isEmpty)
             // Each size takes half as long again for an operation: the power 1.18.
@@ -84,6 +93,14 @@ import Testing
         #expect(Gates(run(bare: 60)).failures().isEmpty)
         #expect(Gates(run(bare: 40)).failures().count == 1)
         #expect(Gates(run(bare: 40)).countFailures().isEmpty)
+    }
+
+    @Test(arguments: [(50.0, 0), (100, 0), (200, 1)])
+    func `the headline counts the workloads in which ours is ahead, and no others`(theirs: Double, won: Int)
+        throws
+    {
+        let run = document([series("W1", n: 1_000), series("W1", n: 1_000, peer: "dispatch", time: theirs)])
+        #expect(try Page(run).render().contains("Ours is faster than every peer in \(won) of 1 workloads"))
     }
 
     @Test func `our scheduler without the layer is no peer that wins or loses`() {

@@ -86,17 +86,61 @@ import Testing
         }
     }
 
+    @Test
+    func
+        `the list names the file of each peer, and says what is written by hand and why something is missing`()
+        throws
+    {
+        try Program.inFolder { program in
+            let list = try program.run(["list"]).output
+            let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(
+                "../../..")
+            let sources = list.split(separator: "\n").filter { $0.contains("\t") && $0.hasSuffix(".swift") }
+                .compactMap { $0.split(separator: " ").last }
+            #expect(sources.count >= 17)
+            for source in sources {
+                #expect(FileManager.default.fileExists(atPath: root.appendingPathComponent("\(source)").path))
+            }
+            #expect(list.contains("    W16-last, W16-half: do and catch"))
+            #expect(
+                list.contains(
+                    "n/a W21-execute, W21-undo, W21-redo, W21-now, W21-memory: Foundation has no UndoManager")
+            )
+        }
+    }
+
+    @Test func `what is written by hand stands in a table of its own, and the page says what it leaves out`()
+        throws
+    {
+        try Program.inFolder { program in
+            let run = try program.run([
+                "run", "--smoke", "--filter", "W1,W16-last,W23-open", "--peers", "serial,closures,flag",
+            ])
+            #expect(run.status == 0)
+            let heads = run.output.split(separator: "\n").filter { $0.hasPrefix("workload") }
+            #expect(heads.map { $0.contains(" serial") } == [true, false])
+            #expect(heads.map { $0.contains(" closures") && $0.contains(" flag") } == [false, true])
+            let page = try #require(program.read(".benchmarks/report.html"))
+            #expect(page.contains("<strong>closures</strong>: do and catch"))
+            #expect(page.contains("No events, no snapshot"))
+            #expect(page.contains("<a href=\"../Benchmarks/Peers/ByHand/ClosuresPeer.swift\">closures</a>"))
+            #expect(program.read(".benchmarks/forest.svg")?.contains("closures") == false)
+            #expect(program.read(".benchmarks/forest-libraries.svg")?.contains("closures") == true)
+        }
+    }
+
     @Test func `what is left of a cancelled or pending tree is counted, and nothing is`() throws {
         try Program.inFolder { program in
             let run = try program.run([
-                "run", "--smoke", "--filter", "W14,W20-queued", "--peers", "ours", "--sizes", "10000",
+                "run", "--smoke", "--filter", "W14,W20-queued,W21-memory", "--peers", "ours", "--sizes",
+                "10000",
             ])
             #expect(run.status == 0)
             let document = try program.document()
-            for workload in ["W14-0", "W14-1", "W14-50", "W20-queued"] {
+            for workload in ["W14-0", "W14-1", "W14-50", "W20-queued", "W21-memory"] {
                 let counts = try #require(document.series(workload, n: 10_000, peer: "ours")).counts
                 #expect(counts["bytes_left"] == 0)
-                if workload != "W20-queued" { #expect(counts["ran_after_cancel"] == 0) }
+                if workload.hasPrefix("W14-") { #expect(counts["ran_after_cancel"] == 0) }
             }
             let check = try program.run(["check", "--counts", ".benchmarks/latest.json"])
             #expect(check.output.contains("All gates hold."))

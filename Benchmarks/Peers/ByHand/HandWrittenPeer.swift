@@ -1,0 +1,20 @@
+import BenchmarkCore
+
+/// A way to write by hand what Commands, Transactions or Actions do, where there is no library to compare with. It does
+/// less than ours; what it leaves out, its form says.
+protocol HandWrittenPeer: Peer {}
+
+extension HandWrittenPeer {
+    static var version: String { "by hand" }
+
+    static func notApplicable(_ workload: String) -> String? {
+        if form(workload) != nil { return nil }
+        return Workload.isOfLibraries(workload) ? "It is no way to write that." : "It schedules nothing."
+    }
+
+    static func unknown(_ workload: String) -> PeerError {
+        PeerError("The peer '\(name)' has no workload '\(workload)'.")
+    }
+
+    func shutdown() {}
+}

@@ -1,0 +1,87 @@
+import BenchmarkCore
+
+/// A history of changes that may await. It lives in one task.
+protocol HistoryForm: SendableMetatype {
+    init()
+    func execute(_ change: LedgerStep) async throws
+    func undo() async throws
+    func redo() async throws
+}
+
+/// A history of changes that never await.
+protocol SynchronousHistoryForm {
+    init()
+    func execute(_ change: Int, _ ledger: Ledger) throws
+    func undo() throws
+    func redo() throws
+}
+
+/// W21: histories one after another, each of `changes` entries; the time is that of the calls that the workload names.
+func histories<Form: HistoryForm>(_ form: Form.Type, _ workload: String, changes: Int) -> Sample {
+    let count = Workload.histories(of: changes)
+    return blocking {
+        let ledger = Ledger()
+        var (executing, undoing, redoing) = (0, 0, 0)
+        // An error leaves changes out, which makes a wrong result.
+        do {
+            for _ in 0..<count {
+                let history = Form()
+                let start = now_ns()
+                for change in 0..<changes { try await history.execute(LedgerStep(ledger, change)) }
+                let executed = now_ns()
+                executing += executed - start
+                if workload == "W21-execute" { continue }
+                for _ in 0..<changes { try await history.undo() }
+                let undone = now_ns()
+                undoing += undone - executed
+                if workload == "W21-undo" { continue }
+                for _ in 0..<changes { try await history.redo() }
+                redoing += now_ns() - undone
+            }
+        } catch {}
+        let time = workload == "W21-execute" ? executing : workload == "W21-undo" ? undoing : redoing
+        return Sample(from: 0, to: time, operations: count * changes, checksum: ledger.checksum)
+    }
+}
+
+/// W21 for changes that never await: all three calls.
+func histories<Form: SynchronousHistoryForm>(_ form: Form.Type, changes: Int) throws -> Sample {
+    let count = Workload.histories(of: changes)
+    let ledger = Ledger()
+    let start = now_ns()
+    for _ in 0..<count {
+        let history = Form()
+        for change in 0..<changes { try history.execute(change, ledger) }
+        for _ in 0..<changes { try history.undo() }
+        for _ in 0..<changes { try history.redo() }
+    }
+    let stop = now_ns()
+    return Sample(from: start, to: stop, operations: 3 * count * changes, checksum: ledger.checksum)
+}
+
+/// W21: what a history holds when all is done, and what is left when it is gone.
+func historyMemory<Form: HistoryForm>(_ form: Form.Type, changes: Int) -> Sample {
+    blocking(beginsHere: true) {
+        let ledger = Ledger()
+        var memory = LiveBytes()
+        let start = now_ns()
+        memory = await fill(form, ledger, changes: changes, memory)
+        let stop = now_ns()
+        memory.noteDrained()
+        return memory.sample(from: start, to: stop, operations: changes, checksum: ledger.checksum)
+    }
+}
+
+/// The history is gone when this returns.
+private func fill<Form: HistoryForm>(
+    _ form: Form.Type, _ ledger: Ledger, changes: Int, _ memory: LiveBytes
+) async -> LiveBytes {
+    var memory = memory
+    let history = Form()
+    do {
+        for change in 0..<changes { try await history.execute(LedgerStep(ledger, change)) }
+        memory.notePending()
+        for _ in 0..<changes { try await history.undo() }
+    } catch {}
+    return memory
+}

@@ -1,0 +1,89 @@
+import BenchmarkCore
+import Dispatch
+import Foundation
+
+/// Starts threads, lets them go together, and waits until all have run.
+///
+/// - Parameters:
+///   - prepare: what a thread makes before the start.
+///   - run: what is measured.
+///   - after: what a thread does with what it made, when the clock has stopped for it.
+/// - Returns: when they began, and when the last had run.
+func onThreads<State>(
+    _ count: Int, _ prepare: @escaping @Sendable (Int) -> State,
+    run: @escaping @Sendable (Int, State) -> Void, after: @escaping @Sendable (Int, State) -> Void
+) -> (start: Int, stop: Int) {
+    let line = StartLine(count)
+    let done = DispatchGroup()
+    let over = DispatchGroup()
+    for thread in 0..<count {
+        done.enter()
+        over.enter()
+        Thread.detachNewThread {
+            let state = prepare(thread)
+            line.arrive()
+            run(thread, state)
+            done.leave()
+            after(thread, state)
+            over.leave()
+        }
+    }
+    let start = line.go()
+    done.wait()
+    let stop = now_ns()
+    over.wait()
+    return (start, stop)
+}
+
+/// As ``onThreads(_:_:run:after:)``, for threads that keep nothing.
+func onThreads(_ count: Int, run: @escaping @Sendable (Int) -> Void) -> (start: Int, stop: Int) {
+    onThreads(count) { _ in
+    } run: { thread, _ in
+        run(thread)
+    } after: { _, _ in
+    }
+}
+
+/// Where threads wait until all of them are there.
+private final class StartLine: Sendable {
+    private let ready = DispatchGroup()
+    private let signal = DispatchSemaphore(value: 0)
+    private let threads: Int
+
+    init(_ threads: Int) {
+        self.threads = threads
+        for _ in 0..<threads { ready.enter() }
+    }
+
+    func arrive() {
+        ready.leave()
+        signal.wait()
+    }
+
+    /// Lets the threads go when all have arrived, and tells the time just before.
+    func go() -> Int {
+        ready.wait()
+        let start = now_ns()
+        for _ in 0..<threads { signal.signal() }
+        return start
+    }
+}
+
+/// Runs `body` in a task and blocks the calling thread, which is none of the executor's, until it ends.
+///
+/// - Parameter beginsHere: on the calling thread, which does all that does not await: nothing is left in the caches of another.
+func blocking(beginsHere: Bool = false, _ body: @escaping @Sendable () async -> Sample) -> Sample {
+    /// Sendable: written before the semaphore is signalled, read after it was waited for.
+    final class Result: @unchecked Sendable {
+        var sample: Sample?
+    }
+    let result = Result()
+    let done = DispatchSemaphore(value: 0)
+    let run = { @Sendable in
+        result.sample = await body()
+        done.signal()
+    }
+    if beginsHere { Task.immediateDetached(operation: run) } else { Task.detached(operation: run) }
+    done.wait()
+    return result.sample.unsafelyUnwrapped
+}

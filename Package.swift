@@ -54,14 +54,16 @@ let package = Package(
             cSettings: warnings + [.define("_GNU_SOURCE")],
             linkerSettings: [.linkedLibrary("urcu-bp")]
         ),
+        // What every module of ours may use, and nobody else sees.
+        .target(name: "Basics", swiftSettings: settings),
         .target(
             name: "Scheduling",
-            dependencies: ["CScheduler"],
+            dependencies: ["Basics", "CScheduler"],
             swiftSettings: settings + [.strictMemorySafety()]
         ),
         .target(
             name: "CompositeOperations",
-            dependencies: ["Scheduling"],
+            dependencies: ["Basics", "Scheduling"],
             exclude: ["DESIGN.md"],
             swiftSettings: settings
         ),
@@ -71,36 +73,42 @@ let package = Package(
             swiftSettings: settings
         ),
         .target(
-            name: "Commands", dependencies: ["CompositeOperations", "Scheduling"], exclude: ["DESIGN.md"],
-            swiftSettings: settings
+            name: "Commands", dependencies: ["Basics", "CompositeOperations", "Scheduling"],
+            exclude: ["DESIGN.md"], swiftSettings: settings
         ),
         .target(
             name: "CommandJournal",
             dependencies: [
-                "Commands", "CompositeOperations",
+                "Basics", "Commands", "CompositeOperations",
                 .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["Journal"])),
             ],
             exclude: ["DESIGN.md"], swiftSettings: settings
         ),
         .target(
-            name: "Actions", dependencies: ["Commands", "CompositeOperations", "Scheduling"],
+            name: "Actions", dependencies: ["Basics", "Commands", "CompositeOperations", "Scheduling"],
             exclude: ["DESIGN.md"], swiftSettings: settings
         ),
         // For the tests of those who use actions.
         .target(
             name: "ActionTesting", dependencies: ["Actions", "CompositeOperations"], swiftSettings: settings),
 
-        .target(name: "Transactions", exclude: ["DESIGN.md"], swiftSettings: settings),
+        .target(
+            name: "Transactions", dependencies: ["Basics"], exclude: ["DESIGN.md"], swiftSettings: settings),
 
         // Only the launcher: what it launches is the package in Benchmarks, with dependencies of its own, so that who depends
         // on this package fetches nothing else.
         .executableTarget(name: "benchmarks", path: "Benchmarks/Launcher", swiftSettings: settings),
 
         // Verification: for our tests, and for those of users.
-        .target(name: "PropertyTesting", swiftSettings: settings),
+        .target(name: "PropertyTesting", dependencies: ["Basics"], swiftSettings: settings),
         .target(name: "PropertyTestingSupport", dependencies: ["PropertyTesting"], swiftSettings: settings),
         .testTarget(
             name: "PropertyTestingTests", dependencies: ["PropertyTesting", "PropertyTestingSupport"],
+            swiftSettings: settings
+        ),
+        // What the test targets below share.
+        .target(
+            name: "TestSupport", dependencies: ["Basics", "PropertyTesting"], path: "Tests/TestSupport",
             swiftSettings: settings
         ),
         .target(name: "Explorer", cSettings: warnings),
@@ -123,21 +131,25 @@ let package = Package(
         ),
         .testTarget(
             name: "CompositeOperationsTests",
-            dependencies: ["CompositeOperations", "PropertyTesting", "PropertyTestingSupport", "Scheduling"],
+            dependencies: [
+                "ActionTesting", "CompositeOperations", "PropertyTesting", "PropertyTestingSupport",
+                "Scheduling", "TestSupport",
+            ],
             swiftSettings: settings
         ),
         .testTarget(
             name: "CompositeOperationsFoundationTests",
             dependencies: [
                 "CompositeOperations", "CompositeOperationsFoundation", "PropertyTesting",
-                "PropertyTestingSupport",
+                "PropertyTestingSupport", "TestSupport",
             ],
             swiftSettings: settings
         ),
         .testTarget(
             name: "CommandsTests",
             dependencies: [
-                "Commands", "CompositeOperations", "PropertyTesting", "PropertyTestingSupport", "Scheduling",
+                "ActionTesting", "Basics", "Commands", "CompositeOperations", "PropertyTesting",
+                "PropertyTestingSupport", "Scheduling", "TestSupport",
             ],
             swiftSettings: settings
         ),
@@ -158,20 +170,19 @@ let package = Package(
         ),
         .testTarget(
             name: "TransactionsTests",
-            dependencies: ["PropertyTesting", "PropertyTestingSupport", "Transactions"],
+            dependencies: ["PropertyTesting", "PropertyTestingSupport", "TestSupport", "Transactions"],
             swiftSettings: settings
         ),
         // As programs are that were written for the first version of its interface.
         .testTarget(
-            name: "TransactionsCompatibilityTests", dependencies: ["Transactions"],
+            name: "TransactionsCompatibilityTests", dependencies: ["TestSupport", "Transactions"],
             swiftSettings: [.swiftLanguageMode(.v5)]
         ),
         .testTarget(
             name: "ActionsTests",
             dependencies: [
                 "ActionTesting", "Actions", "Commands", "CompositeOperations", "PropertyTesting",
-                "PropertyTestingSupport",
-                "Scheduling",
+                "PropertyTestingSupport", "Scheduling", "TestSupport",
             ],
             swiftSettings: settings
         ),

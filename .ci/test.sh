@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The tests, debug and release: those of each guarantee are among them; and, one at a time, those of operations, after
-# which nothing may be left. And the documentation of the libraries.
+# The tests, debug and release: those of each guarantee are among them; and, one at a time, those of operations,
+# commands, actions and transactions, after which nothing may be left. And the documentation of the libraries.
 set -euo pipefail
 # shellcheck source=.ci/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -17,9 +17,9 @@ Scripts/guarantees --events "$temporary/events" ||
     fail "a guarantee of docs/guarantees*.md has no test that passed; which, is said above."
 Scripts/documentation || fail "DocC objects to the documentation; to what, is said above."
 
-Scripts/census || fail "a test of operations left some behind; which, is said above."
+Scripts/census || fail "a test left something behind; which, is said above."
 
 run_tests release "$at_least" 900
 
 echo "test: $debug tests passed in a debug build, and $tests_passed in a release build; each guarantee has tests" \
-    "that passed, no test of operations left any, and the documentation has no warning."
+    "that passed, no test left anything, and the documentation has no warning."

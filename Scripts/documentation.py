@@ -30,12 +30,14 @@ def run(*command):
 
 
 def libraries():
-    """Of each library of Swift, by name, its description."""
+    """Of each library of Swift that others can import, by name, its description."""
     targets = json.loads(run("swift", "package", "describe", "--type", "json"))["targets"]
     return {
         target["name"]: target
         for target in targets
-        if target["type"] == "library" and target["module_type"] == "SwiftTarget"
+        if target["type"] == "library"
+        and target["module_type"] == "SwiftTarget"
+        and target["name"] in target.get("product_memberships", [])
     }
 
 

@@ -8,6 +8,8 @@ public final class ManualClock: Clock, Sendable {
     public struct Instant: InstantProtocol {
         /// The time since then.
         public var offset: Duration
+        /// A moment.
+        public init(offset: Duration) { self.offset = offset }
         /// A later moment, or an earlier one.
         public func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
         /// How much later the other one is.

@@ -1,5 +1,6 @@
 // Action.swift - the owner's side of an action: what it does, when it may, and what becomes of it.
 
+import Basics
 public import Commands
 public import Scheduling
 
@@ -13,6 +14,7 @@ public import Scheduling
 /// Source: seed 002; the name is the one that it proposes.
 public final class Action<Input: Sendable, Output: Sendable>: Sendable {
     let core: TypedCore<Input, Output>
+    private let instance = Instance(.actions)
 
     private init(_ core: TypedCore<Input, Output>) { self.core = core }
 
@@ -98,7 +100,8 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
 
     /// Runs it, if it may. Never throws, and never waits.
     ///
-    /// - Returns: what becomes of it.
+    /// - Returns: what becomes of it. What is refused has its outcome when the call returns; but where a notification of this
+    ///   action calls, or another thread is telling what came before, it has that after those are told.
     /// - Complexity: O(1), and what its observers in place take.
     @discardableResult public func trigger(_ input: Input) -> Execution<Output> { core.trigger(input) }
 

@@ -1,6 +1,7 @@
 // ActionCore.swift - what an action, its facades, its bindings and its executions share, whatever its types are: the gate,
 // the mailboxes, and who is told.
 
+import Basics
 import Commands
 
 class ActionCore: @unchecked Sendable {
@@ -22,6 +23,7 @@ class ActionCore: @unchecked Sendable {
     private final var rejectionObservers: [Observer<DisabledReason>] = []
 
     private let flips: Flips
+    private let instance = Instance(.cores)
 
     private struct WeakMailbox { weak var mailbox: Mailbox? }
 
@@ -164,8 +166,8 @@ class ActionCore: @unchecked Sendable {
 
     /// - Parameter existing: those of `others` that are still there. Under the gate's lock.
     private final func mailbox(for delivery: Delivery, _ existing: [Mailbox]) -> Mailbox {
-        if delivery.isSamePlace(as: .inline) { return inline }
-        if let mailbox = existing.first(where: { $0.delivery.isSamePlace(as: delivery) }) { return mailbox }
+        if delivery.place == .inline { return inline }
+        if let mailbox = existing.first(where: { $0.delivery.place == delivery.place }) { return mailbox }
         let mailbox = Mailbox(delivery, flips: flips)
         others = (existing + [mailbox]).map { WeakMailbox(mailbox: $0) }
         return mailbox

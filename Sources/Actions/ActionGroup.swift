@@ -1,10 +1,13 @@
 // ActionGroup.swift - several actions behind one gate.
 
+import Basics
+
 /// Actions of which only so many run at once; each of them runs once at a time.
 ///
 /// The policy of its actions is ``ActionPolicy/reject``. The group lives as long as one of them.
 public final class ActionGroup: Sendable {
     let gate: Gate
+    private let instance = Instance(.groups)
 
     /// Creates a group without actions; an action names it when it is created.
     ///

@@ -1,5 +1,6 @@
 // Binding.swift - a control, menu entry, key or command line that triggers an action and shows its state.
 
+import Basics
 import Commands
 
 /// What a control must offer.
@@ -57,6 +58,7 @@ public struct BindingOptions: Sendable {
     private var executions: [any Cancellable] = []
     /// Takes the control out; nil: it was.
     private var release: (@MainActor () -> Void)?
+    private let instance = Instance(.bindings)
 
     init<Control: Binding, Input: Sendable>(
         _ control: Control, _ core: InputCore<Input>, _ options: BindingOptions,

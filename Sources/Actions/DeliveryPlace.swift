@@ -25,15 +25,4 @@ extension Delivery {
     }
 
     private static func run(_ work: @Sendable () -> Void, on actor: isolated any Actor) { work() }
-
-    /// Whether notifications for both keep one order.
-    func isSamePlace(as other: Delivery) -> Bool {
-        switch (self, other) {
-        case (.inline, .inline), (.main, .main): true
-        case (.isolated(let actor), .isolated(let second)): actor === second
-        case (.isolated(let actor), .main), (.main, .isolated(let actor)): actor === MainActor.shared
-        case (.target(let target), .target(let second)): target === second
-        default: false
-        }
-    }
 }

@@ -1,5 +1,6 @@
 // Execution.swift - one trigger, what became of it, and what its work is given.
 
+import Basics
 import CompositeOperations
 import Synchronization
 
@@ -15,6 +16,7 @@ public final class Execution<Output: Sendable>: @unchecked Sendable {
     private let lock = WordLock()
     private var state = ExecutionState()
     private let core: any ExecutionOwner<Output>
+    private let instance = Instance(.executions)
 
     init(_ core: any ExecutionOwner<Output>) {
         id = .next()

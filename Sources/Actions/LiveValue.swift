@@ -6,6 +6,7 @@
 //   I2  dependents are told of each change, by the thread that made it and before `set` returns, under no lock. Each reads
 //       the value again, so that it does not matter in which order two of them are told.
 
+import Basics
 public import Commands
 import CompositeOperations
 internal import Glibc
@@ -22,6 +23,7 @@ protocol Dependent: AnyObject, Sendable {
 /// No code of yours runs under a lock, but that of ``modify(_:)``.
 public final class LiveValue<Value: Sendable>: Sendable {
     private let source: any Source<Value>
+    private let instance = Instance(.values)
 
     private init(_ source: any Source<Value>) { self.source = source }
 

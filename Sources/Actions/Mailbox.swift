@@ -6,6 +6,7 @@
 //       sees that nothing is left, so whoever appends after that begins anew: nothing stays.
 //   I3  no lock is held while something is delivered, or released.
 
+import Basics
 import CompositeOperations
 import Commands
 import Scheduling
@@ -47,6 +48,7 @@ final class Mailbox: Sendable {
     private let state = Guarded(State())
     /// How often a precondition has changed.
     private let flips: Flips?
+    private let instance = Instance(.mailboxes)
 
     init(_ delivery: Delivery, flips: Flips? = nil) {
         self.delivery = delivery

@@ -1,5 +1,6 @@
 // Observer.swift - somebody who is told, until that is cancelled.
 
+import Basics
 import Commands
 import Synchronization
 
@@ -9,6 +10,7 @@ final class Observer<Value: Sendable>: Sendable {
     private let body: @Sendable (Value) -> Void
     private let onEnd: @Sendable () -> Void
     private let isOver = Atomic(false)
+    private let instance = Instance(.observers)
 
     init(
         _ mailbox: Mailbox, onEnd: @escaping @Sendable () -> Void = {},

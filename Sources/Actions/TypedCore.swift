@@ -8,6 +8,7 @@
 //   I4  what is given a slot that it has waited for begins as an item of the mailbox in place, appended with the slot: so
 //       those that wait begin in their order, and what observers have to say afterwards does not hold them up.
 
+import Basics
 import Commands
 import CompositeOperations
 
@@ -75,28 +76,27 @@ final class TypedCore<Input: Sendable, Output: Sendable>: InputCore<Input>, Exec
         let pending = Pending(execution: Execution(self), input: input)
         let execution = pending.execution
         let work = bind()
-        let (refusal, superseded, cancelled) = gate.transition(of: self) { bits in
+        let (superseded, cancelled) = gate.transition(of: self) { bits in
             work == nil ? .refuse(.precondition) : admit(&bits)
-        } then: { admission -> (DisabledReason?, Pending?, Execution<Output>?) in
+        } then: { admission -> (Pending?, Execution<Output>?) in
             switch admission {
             case .start:
                 running[execution.id] = execution
                 if let work { appendStart(pending, work) }
-                return (nil, nil, nil)
+                return (nil, nil)
             case .wait:
                 line.append(pending)
-                return (nil, nil, nil)
+                return (nil, nil)
             case .replace:
                 let superseded = line.popFirst()
                 if let superseded { appendEnd(superseded.execution, .rejected(.superseded)) }
                 line.append(pending)
-                return (nil, superseded, policy == .switchToLatest ? running.values.first : nil)
+                return (superseded, policy == .switchToLatest ? running.values.first : nil)
             case .refuse(let reason):
-                appendRejection(of: execution, reason)
-                return (reason, nil, nil)
+                appendEnd(execution, .rejected(reason))
+                return (nil, nil)
             }
         }
-        if let refusal { execution.settle(.rejected(refusal)) }
         withExtendedLifetime(superseded) {}  // an input is released under no lock
         cancelled?.cancel()
         deliver()

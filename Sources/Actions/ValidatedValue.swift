@@ -1,5 +1,6 @@
 // ValidatedValue.swift - a live value that takes valid proposals only.
 
+import Basics
 import CompositeOperations
 import Commands
 
@@ -26,6 +27,7 @@ public final class ValidatedValue<Value: Sendable>: Sendable {
     private let validate: @Sendable (_ proposed: Value, _ current: Value) -> Verdict<Value>
     private let last: Guarded<(number: Int, proposal: Value)>
     private let subscription: Guarded<Subscription?> = Guarded(nil)
+    private let instance = Instance(.validatedValues)
 
     /// Creates a value that is judged by itself.
     ///

@@ -20,6 +20,8 @@ public struct CommandContext: Sendable {
     var looksAtTask = true
     /// nil: nothing is taken back when this one fails.
     var parts: FailureParts?
+    /// Work is taken back that was not taken back whole before: what is left is, as ``TransactionOptions/Compensation`` says.
+    var goesOn = false
 
     /// A context outside of any run.
     public init() {}
@@ -41,7 +43,8 @@ public struct CommandContext: Sendable {
 
     /// Says what is to be taken back should this `perform` throw: last first, before the commands that ran before it.
     ///
-    /// Inside a ``TransactionCommand`` alone; elsewhere, nobody takes anything back.
+    /// Inside a ``TransactionCommand`` alone, as its ``TransactionOptions/compensation`` says; elsewhere, nobody takes anything
+    /// back.
     public func onFailure(_ undoPart: @escaping @Sendable (CommandContext) async throws -> Void) {
         parts?.add(undoPart)
     }
@@ -87,15 +90,19 @@ final class CancellationLink: Sendable {
 final class FailureParts: Sendable {
     typealias Part = @Sendable (CommandContext) async throws -> Void
 
+    /// What happens when one of them fails.
+    let policy: TransactionOptions.Compensation
     private let parts = Guarded<[Part]>([])
+
+    init(_ policy: TransactionOptions.Compensation) { self.policy = policy }
 
     func add(_ part: @escaping Part) { parts.withLock { $0.append(part) } }
 
-    /// All of them, once; last first.
+    /// All of them, once; in their order.
     func take() -> [Part] {
         parts.withLock { parts in
             defer { parts = [] }
-            return parts.reversed()
+            return parts
         }
     }
 }

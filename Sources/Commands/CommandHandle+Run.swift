@@ -69,9 +69,14 @@ extension CommandHandle {
     }
 
     /// - Throws: why nothing can be undone now.
-    func beginUndo() throws(CommandUsageError) {
+    ///
+    /// - Parameter goesOn: one that has failed may be tried again.
+    func beginUndo(goesOn: Bool) throws(CommandUsageError) {
         let objection = locked { fields -> CommandUsageError? in
             switch fields.state {
+            case .broken where goesOn:
+                fields.state = .undoing
+                return nil
             case .succeeded:
                 fields.state = .undoing
                 return nil
@@ -144,28 +149,45 @@ extension CommandHandle {
             var after = RunFields<Output>()
             after.outcome = outcome
             after.state = if case .succeeded = outcome { .succeeded } else { .failed }
+            if fields.delegate != nil || !fields.observers.isEmpty {
+                after.isTelling = true
+                after.deliveries = fields.lane?.deliveries ?? Deliveries()
+            }
             defer { fields = after }
             return fields
         }
         guard let taken else { return nil }
         let failure = outcome.failure
-        let lane = taken.lane
-        let deliveries =
-            (taken.delegate == nil && taken.observers.isEmpty) ? nil : lane?.deliveries ?? Deliveries()
+        var owed = tell(outcome, taken)
+        if let lane = taken.lane { owed += lane.ended(self, failure, heldSlot: taken.holdsSlot) }
+        for waiter in taken.waiters.all { owed += waiter.wake(failure) }
+        return owed
+    }
+
+    /// Has the notices enter their queues: first those of `taken`, then those of who came meanwhile.
+    ///
+    /// - Returns: whose inline notices the caller has to deliver.
+    private func tell(_ outcome: CommandOutcome<Output>, _ taken: RunFields<Output>) -> [Deliveries] {
+        if taken.delegate == nil && taken.observers.isEmpty { return [] }
+        guard let deliveries = locked({ $0.deliveries }) else { fatalError("CommandHandle: nowhere to tell") }
         var isInline = false
         if let delegate = taken.delegate {
-            isInline = deliveries!.add(
-                { [transaction] in delegate.tell(transaction, failure) }, to: delegate.delivery)
+            isInline = deliveries.add(
+                { [transaction] in delegate.tell(transaction, outcome.failure) }, to: delegate.delivery)
         }
-        for observer in taken.observers {
-            let notice: Deliveries.Notice = { if observer.ticket.isOpen { observer.body(outcome) } }
-            if deliveries!.add(notice, to: observer.delivery) { isInline = true }
+        var next = taken.observers.all
+        while true {
+            for observer in next {
+                let notice: Deliveries.Notice = { if observer.ticket.isOpen { observer.body(outcome) } }
+                if deliveries.add(notice, to: observer.delivery) { isInline = true }
+            }
+            next = locked { fields in
+                defer { fields.observers = Registrations() }
+                fields.isTelling = !fields.observers.isEmpty
+                return fields.observers.all
+            }
+            if next.isEmpty { return isInline ? [deliveries] : [] }
         }
-        var owed: [Deliveries] = []
-        if isInline { owed.append(deliveries!) }
-        if let lane { owed += lane.ended(self, failure, heldSlot: taken.holdsSlot) }
-        for waiter in taken.waiters { owed += waiter.wake(failure) }
-        return owed
     }
 
     /// Calls `body` once when the outcome is there, before anybody is told; delivers what it gives.

@@ -1,11 +1,12 @@
 // CommandHandle.swift - one run, as those see it who wait for its end: the outcome, latched.
 
+internal import Basics
 internal import CompositeOperations
 internal import Scheduling
 
 /// One run of a command: its name, and its outcome, which is written once and can be read for ever.
 ///
-/// All members may be used from any thread. A handle of a run that has ended keeps the outcome alone.
+/// All members may be used from any thread. A handle of a run that has ended keeps the outcome, and nothing of the command.
 public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
     // Unchecked: `state` and what is in `fields` are used under `lock` alone; the invariants are in `RunFields`.
 
@@ -15,6 +16,7 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
     let isCancelRequested = CancellationFlag()
     private let lock = WordLock()
     private var fields = RunFields<Output>()
+    private let instance = Instance(.runs)
 
     init() { transaction = CommandTransaction() }
 
@@ -61,14 +63,14 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
                     if fields.outcome != nil { return .success(()) }
                     // The handler takes the lock, too: it either finds the waiter or comes before it.
                     if Task.isCancelled { return .failure(CancellationError()) }
-                    fields.waiters.append(.cancellableTask(ticket, continuation))
+                    fields.waiters.append(.cancellableTask(continuation), ticket)
                     return nil
                 }
                 if let answer { continuation.resume(with: answer) }
             }
         } onCancel: {
-            let waiter = locked { $0.removeWaiter(ticket) }
-            if case .cancellableTask(_, let continuation)? = waiter {
+            let waiter = locked { $0.waiters.remove(ticket) }
+            if case .cancellableTask(let continuation)? = waiter {
                 continuation.resume(throwing: CancellationError())
             }
         }
@@ -92,7 +94,7 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
         let ticket = Ticket()
         let isOver = locked { fields in
             if fields.outcome != nil { return true }
-            fields.waiters.append(.thread(ticket, counter))
+            fields.waiters.append(.thread(counter), ticket)
             return false
         }
         // A counter that is not left is never freed: whoever takes the waiter out leaves it.
@@ -101,7 +103,7 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
             return latchedOutcome
         }
         if let timeout {
-            if counter.wait(timeout: timeout) == .timedOut, locked({ $0.removeWaiter(ticket) }) != nil {
+            if counter.wait(timeout: timeout) == .timedOut, locked({ $0.waiters.remove(ticket) }) != nil {
                 _ = counter.leave()
             }
         } else {
@@ -117,20 +119,23 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
         _ delivery: Delivery = .inline, _ body: @escaping @Sendable (CommandOutcome<Output>) -> Void
     ) -> Subscription {
         let ticket = Ticket()
-        let outcome = locked { fields -> CommandOutcome<Output>? in
-            if fields.outcome == nil {
-                fields.observers.append(RunObserver(ticket: ticket, delivery: delivery, body: body))
+        let end = locked { fields -> (CommandOutcome<Output>, Deliveries)? in
+            guard let outcome = fields.outcome, !fields.isTelling else {
+                fields.observers.append(
+                    RunObserver(ticket: ticket, delivery: delivery, body: body), ticket)
+                return nil
             }
-            return fields.outcome
+            let deliveries = fields.deliveries ?? Deliveries()
+            fields.deliveries = deliveries
+            return (outcome, deliveries)
         }
-        guard let outcome else {
+        guard let (outcome, deliveries) = end else {
             return Subscription { [weak self, ticket] in
                 ticket.end()
-                let observer = self?.locked { $0.removeObserver(ticket) }
+                let observer = self?.locked { $0.observers.remove(ticket) }
                 withExtendedLifetime(observer) {}
             }
         }
-        let deliveries = Deliveries()
         let isInline = deliveries.add({ if ticket.isOpen { body(outcome) } }, to: delivery)
         if isInline { deliveries.deliverInline() }
         return Subscription { ticket.end() }

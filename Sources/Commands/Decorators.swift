@@ -13,11 +13,16 @@ extension Command {
                 if attempt > 1 { try context.checkCancellation() }
                 var inner = context
                 inner.attempt = attempt
-                inner.parts = context.parts.map { _ in FailureParts() }
+                let parts = FailureParts(context.parts?.policy ?? .continueOnFailure)
+                if context.parts != nil { inner.parts = parts }
                 do { return try await renew(self).execute(inner) } catch {
                     // Each attempt starts from where the first one did.
-                    let failures = await takeBack(inner.parts?.take() ?? [], context.compensating)
-                    for failure in failures { context.onFailure { _ in throw failure } }
+                    if let failure = await takeBack(parts, after: error, context) {
+                        if failure.leavesIrreversible { context.onFailure { _ in throw LeftIrreversible() } }
+                        for each in failure.compensationFailures {
+                            context.onFailure { _ in throw FailedBefore(error: each.error) }
+                        }
+                    }
                     throw error
                 }
             }

@@ -4,6 +4,7 @@
 //   I1  a lane has one queue of notices for each place; an entry in `queues` means that one job drains it, or will.
 //   I2  notices of a place run one at a time, in the order in which their runs ended.
 
+internal import Basics
 public import CompositeOperations
 
 /// Where a notice is delivered.
@@ -20,18 +21,22 @@ public enum Delivery: Sendable {
     case target(any ExecutionTarget)
 
     /// Notices of the same place have equal ones.
-    var place: Place {
+    package var place: Place {
         switch self {
         case .inline: .inline
         case .main: .main
-        case .isolated(let actor): .object(ObjectIdentifier(actor))
+        case .isolated(let actor): actor === MainActor.shared ? .main : .object(ObjectIdentifier(actor))
         case .target(let target): .object(ObjectIdentifier(target))
         }
     }
 
-    enum Place: Hashable, Sendable {
+    /// Where those are told, in one order, whose deliveries are equal in this.
+    package enum Place: Hashable, Sendable {
+        /// On the thread that tells.
         case inline
+        /// On the main actor, however it is named.
         case main
+        /// With an actor or a target.
         case object(ObjectIdentifier)
     }
 
@@ -51,6 +56,7 @@ public enum Delivery: Sendable {
 /// Somebody who will be told; no longer once it is cancelled, or nobody refers to it.
 public final class Subscription: Sendable {
     private let end: Guarded<(@Sendable () -> Void)?>
+    private let instance = Instance(.subscriptions)
 
     /// Something that ends with a call of `end`.
     package init(_ end: (@Sendable () -> Void)? = nil) { self.end = Guarded(end) }
@@ -82,6 +88,7 @@ final class Deliveries: Sendable {
     }
 
     private let queues = Guarded<[Delivery.Place: Queue]>([:])
+    private let instance = Instance(.deliveries)
 
     /// Enqueues a notice. What is to be delivered elsewhere is on its way when the call returns.
     ///

@@ -11,6 +11,7 @@
 // A run that ends before its turn stays in the queue as a husk, without its command, until its turn; husks never outnumber
 // the rest by more than a constant.
 
+internal import Basics
 internal import CompositeOperations
 internal import Scheduling
 
@@ -41,6 +42,7 @@ final class Lane: Sendable {
     let batching: Batching?
     let deliveries = Deliveries()
     private let state = Guarded(State())
+    private let instance = Instance(.lanes)
 
     fileprivate struct Entry {
         let member: any LaneMember

@@ -1,11 +1,13 @@
 // LaneInvoker.swift - the invokers: one at a time, some at a time, in batches. What they share is a lane.
 
+internal import Basics
 public import Scheduling
 
 /// What all invokers of this module have. Not to be made by itself.
 public class LaneInvoker: Invoker, @unchecked Sendable {
     // Unchecked: a class with subclasses; all that it has is constant.
     let lane: Lane
+    private let instance = Instance(.invokers)
 
     init(_ lane: Lane) { self.lane = lane }
 

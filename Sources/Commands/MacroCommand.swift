@@ -5,8 +5,8 @@
 /// They run until one throws, and the macro throws that error. By itself it takes nothing back then; in a
 /// ``TransactionCommand``, what it had done is taken back with the rest. To undo it undoes all of them, in reverse.
 public struct MacroCommand: UndoableCommand {
-    /// What was done.
-    public struct Undo: Sendable { let done: [DoneMember] }
+    /// What was done, and is not taken back yet.
+    public struct Undo: Sendable { let left: Leftovers }
 
     private let members: [any UndoableCommand]
     private let order: TransactionOptions.Order
@@ -29,7 +29,7 @@ public struct MacroCommand: UndoableCommand {
         self.compensation = compensation
     }
 
-    private var run: MemberRun { MemberRun(members: members, order: order) }
+    private var run: MemberRun { MemberRun(members: members, order: order, compensation: compensation) }
     private var takesBack: MemberCompensation { MemberCompensation(policy: compensation, observer: nil) }
 
     /// What taking all of them back can achieve.
@@ -40,9 +40,10 @@ public struct MacroCommand: UndoableCommand {
     /// - Throws: the first error, unchanged; a `CancellationError` when it was cancelled before the last one.
     public func perform(_ context: CommandContext) async throws -> Performed<Void, Undo> {
         let end = await run.perform(context)
-        guard let first = end.failures.first else { return Performed(undo: Undo(done: end.done)) }
+        let left = Leftovers(end)
+        guard let first = end.failures.first else { return Performed(undo: Undo(left: left)) }
         context.onFailure { [takesBack] context in
-            let failure = await takesBack.takeBack(end, context)
+            let failure = await takesBack.takeBack(left, of: end, context)
             switch failure.rollback {
             case .complete: break
             case .completeExceptIrreversible: throw LeftIrreversible()
@@ -56,7 +57,7 @@ public struct MacroCommand: UndoableCommand {
     ///
     /// - Throws: ``TransactionFailure`` with those that could not be undone; the others are.
     public func undo(_ undo: Undo, _ context: CommandContext) async throws {
-        try await takesBack.takeBack(undo.done, context)
+        try await takesBack.takeBack(undo.left, context)
     }
 }
 

@@ -3,15 +3,48 @@
 // Invariants:
 //   I1  `done` holds what returned, in the order in which it did; each of them once. It belongs to one run.
 //   I2  after the first failure, or a cancellation, nothing starts; what runs is awaited.
-//   I3  taking back goes through `done` backwards, once. So what a command used is taken back after that command.
+//   I3  taking back goes backwards through what is left of a run, and what was taken back is not left any more. So what a
+//       command used is taken back after that command, and what is tried again goes on where it ended.
 
 internal import CompositeOperations
 
-/// A command that returned, and how it is taken back.
+/// A command that returned, and how it is taken back; or a part of one that threw.
 struct DoneMember: Sendable {
     let member: Int
-    let undoability: Undoability
+    var undoability = Undoability.exact
+    var isPart = false
     let undo: @Sendable (CommandContext) async throws -> Void
+}
+
+/// What is left to be taken back of a run. One task at a time takes it back.
+final class Leftovers: Sendable {
+    private struct State {
+        var members: [DoneMember]
+        var hasIrreversible = false
+    }
+
+    private let state: Guarded<State>
+
+    /// What a run left, in the order in which it was done.
+    init(_ end: MemberRunEnd) {
+        let parts = end.failures.flatMap { failure in
+            failure.parts.map { DoneMember(member: failure.member ?? 0, isPart: true, undo: $0) }
+        }
+        state = Guarded(State(members: end.done + parts))
+    }
+
+    /// In the order in which they were done.
+    var members: [DoneMember] { state.withLock { $0.members } }
+    /// Whether something of what is not left could not be taken back.
+    var hasIrreversible: Bool { state.withLock { $0.hasIrreversible } }
+
+    func keep(_ members: [DoneMember], hasIrreversible: Bool) {
+        let former = state.withLock { state in
+            defer { state = State(members: members, hasIrreversible: hasIrreversible) }
+            return state
+        }
+        withExtendedLifetime(former) {}  // released under no lock
+    }
 }
 
 /// How a run of several ended.
@@ -32,6 +65,7 @@ struct MemberRunEnd: Sendable {
 struct MemberRun: Sendable {
     let members: [any UndoableCommand]
     let order: TransactionOptions.Order
+    let compensation: TransactionOptions.Compensation
     var observer: (@Sendable (TransactionEvent) -> Void)?
 
     /// Runs them, until one fails.
@@ -111,7 +145,7 @@ struct MemberRun: Sendable {
 
     private func perform(_ index: Int, _ context: CommandContext) async -> Answer {
         func open<C: UndoableCommand>(_ command: C) async -> Answer {
-            let parts = FailureParts()
+            let parts = FailureParts(compensation)
             var inner = context
             inner.parts = parts
             do {
@@ -147,7 +181,11 @@ struct MemberCompensation: Sendable {
     let observer: (@Sendable (TransactionEvent) -> Void)?
 
     /// Takes back what a failed run left.
-    func takeBack(_ end: MemberRunEnd, _ context: CommandContext) async -> TransactionFailure {
+    ///
+    /// - Parameter left: of `end`; what is left after the call, as well.
+    func takeBack(_ left: Leftovers, of end: MemberRunEnd, _ context: CommandContext) async
+        -> TransactionFailure
+    {
         let cause = end.failures[0]
         var failure = TransactionFailure(cause: cause.error, failedMember: cause.member)
         // One that failed after the first says in its error what it left.
@@ -161,28 +199,18 @@ struct MemberCompensation: Sendable {
         }
         return await shielded { [failure] in
             var failure = failure
-            for each in end.failures.reversed() {
-                for part in each.parts {
-                    do { try await part(context) } catch is LeftIrreversible {
-                        failure.leavesIrreversible = true
-                    } catch {
-                        failure.compensationFailures.append(.init(member: each.member ?? 0, error: error))
-                        observer?(.compensationFailed(member: each.member ?? 0, error))
-                    }
-                }
-            }
-            await takeBack(end.done, into: &failure, context)
+            await takeBack(left, into: &failure, context)
             return failure
         }
     }
 
     /// Takes back a run that succeeded.
     ///
-    /// - Throws: ``TransactionFailure`` when something could not be taken back.
-    func takeBack(_ done: [DoneMember], _ context: CommandContext) async throws {
+    /// - Throws: ``TransactionFailure`` when something could not be taken back, which is left.
+    func takeBack(_ left: Leftovers, _ context: CommandContext) async throws {
         let failure = await shielded {
             var failure = TransactionFailure(cause: CancellationError(), failedMember: nil)
-            await takeBack(done, into: &failure, context)
+            await takeBack(left, into: &failure, context)
             return failure
         }
         guard let first = failure.compensationFailures.first else { return }
@@ -195,47 +223,85 @@ struct MemberCompensation: Sendable {
     }
 
     private func takeBack(
-        _ done: [DoneMember], into failure: inout TransactionFailure, _ context: CommandContext
+        _ left: Leftovers, into failure: inout TransactionFailure, _ context: CommandContext
     ) async {
+        if left.hasIrreversible { failure.leavesIrreversible = true }
+        var stays: [DoneMember] = []
         var isStopped = false
-        for each in done.reversed() {
+        for each in left.members.reversed() {
             if each.undoability == .noEffect { continue }
             if isStopped {
-                failure.notCompensated.append(each.member)
+                stays.append(each)
+                failure.leftAsItIs(each)
                 continue
             }
             if each.undoability.isIrreversible { failure.irreversible.append(each.member) }
-            if let (error, stops) = await undo(each, context) {
-                failure.compensationFailures.append(.init(member: each.member, error: error))
-                observer?(.compensationFailed(member: each.member, error))
-                isStopped = stops
-            } else if !each.undoability.isIrreversible {
+            switch await undo(each, context) {
+            case .success(let isWhole):
+                if !isWhole { failure.leavesIrreversible = true }
+                if each.isPart || each.undoability.isIrreversible { continue }
                 failure.compensated.append(each.member)
                 observer?(.compensated(member: each.member))
+            case .failure(let error):
+                stays.append(each)
+                failure.compensationFailures.append(.init(member: each.member, error: error))
+                observer?(.compensationFailed(member: each.member, error))
+                isStopped = policy.stops
             }
         }
+        left.keep(
+            stays.reversed(), hasIrreversible: failure.leavesIrreversible || !failure.irreversible.isEmpty)
     }
 
-    /// - Returns: nil, or the last error, and whether the rest is left as it is.
-    private func undo(_ done: DoneMember, _ context: CommandContext) async -> (any Error, Bool)? {
+    private enum Answer {
+        /// - Parameter isWhole: nothing irreversible is left of it.
+        case success(isWhole: Bool)
+        case failure(any Error)
+    }
+
+    private func undo(_ done: DoneMember, _ context: CommandContext) async -> Answer {
+        func attempt(_ context: CommandContext) async throws -> Answer {
+            do {
+                try await done.undo(context)
+                return .success(isWhole: true)
+            } catch is LeftIrreversible {
+                return .success(isWhole: false)
+            } catch let known as FailedBefore {
+                return .failure(known.error)
+            }
+        }
+        var context = context
         var last: (any Error)?
         var next = policy
-        while true {
-            switch next {
-            case .retry(let policy, let then):
-                do {
-                    try await policy.run { _ in try await done.undo(context) }
-                    return nil
-                } catch { last = error }
-                next = then
-            case .continueOnFailure, .stopOnFailure:
-                let stops = if case .stopOnFailure = next { true } else { false }
-                if let last { return (last, stops) }
-                do {
-                    try await done.undo(context)
-                    return nil
-                } catch { return (error, stops) }
-            }
+        while case .retry(let policy, let then) = next {
+            do {
+                return try await policy.run { _ in
+                    defer { context.goesOn = true }
+                    return try await attempt(context)
+                }
+            } catch { last = error }
+            next = then
+        }
+        if let last { return .failure(last) }
+        do { return try await attempt(context) } catch { return .failure(error) }
+    }
+}
+
+extension TransactionFailure {
+    /// Once a member; one that failed to be taken back says so already.
+    fileprivate mutating func leftAsItIs(_ done: DoneMember) {
+        if done.isPart, compensationFailures.last?.member == done.member { return }
+        if notCompensated.last != done.member { notCompensated.append(done.member) }
+    }
+}
+
+extension TransactionOptions.Compensation {
+    /// Whether nothing is taken back any more when something could not be.
+    fileprivate var stops: Bool {
+        switch self {
+        case .continueOnFailure: false
+        case .stopOnFailure: true
+        case .retry(_, let then): then.stops
         }
     }
 }

@@ -3,7 +3,7 @@
 /// Several commands, all or nothing, and the log of the last run.
 final class MembersBody: TransactionBody<Void>, @unchecked Sendable {
     private let members: [any UndoableCommand]
-    private var done: [DoneMember] = []
+    private var left = Leftovers(MemberRunEnd())
     private var hasLeftovers = false
 
     init(_ members: [any UndoableCommand], _ options: TransactionOptions) {
@@ -19,18 +19,18 @@ final class MembersBody: TransactionBody<Void>, @unchecked Sendable {
     }
 
     override func run(_ context: CommandContext) async throws {
-        done = []
+        left = Leftovers(MemberRunEnd())
         hasLeftovers = false
         try checkUndoability()
         options.observer?(.started)
         defer { options.observer?(.ended) }
-        let run = MemberRun(members: members, order: options.order, observer: options.observer)
-        let end = await run.perform(context)
+        let end = await memberRun.perform(context)
+        let left = Leftovers(end)
         if end.failures.isEmpty {
-            done = end.done
+            self.left = left
             return
         }
-        let failure = await compensation.takeBack(end, context.compensating)
+        let failure = await compensation.takeBack(left, of: end, context.compensating)
         hasLeftovers = failure.rollback != .complete
         throw failure
     }
@@ -51,13 +51,16 @@ final class MembersBody: TransactionBody<Void>, @unchecked Sendable {
         }
     }
 
-    override var undoability: Undoability? {
-        MemberRun(members: members, order: options.order).undoability
+    private var memberRun: MemberRun {
+        MemberRun(
+            members: members, order: options.order, compensation: options.compensation,
+            observer: options.observer)
     }
 
+    override var undoability: Undoability? { memberRun.undoability }
+
     override func undo(_ context: CommandContext) async throws {
-        try await compensation.takeBack(done, context)
-        done = []
+        try await compensation.takeBack(left, context)
     }
 
     override var isRolledBack: Bool { !hasLeftovers }

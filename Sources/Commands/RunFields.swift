@@ -2,7 +2,9 @@
 //
 // Invariants:
 //   I1  `outcome` is written once, in the section that takes `waiters`, `observers`, `delegate` and `held`, which are
-//       empty from then on. So each of them is told once, and whoever looks after registering has missed nothing.
+//       empty from then on. So each of them is told once, and whoever looks after registering has missed nothing. Only
+//       while `isTelling`, which begins there, observers come still: who made it true takes them, until there are none,
+//       and makes it false in that section. So nobody's notice enters its queue before that of one who came earlier.
 //   I2  a run is claimed by the section that takes `state` from ready or accepted to executing (or, where it ends unstarted,
 //       to failed): one caller does that. From undone to executing the outcome is there, and stays.
 //   I3  `lane` is set from acceptance to the outcome; `holdsSlot` tells whether the lane's turn claimed the run.
@@ -16,8 +18,12 @@ struct RunFields<Output: Sendable> {
     var state = CommandState.ready
     var outcome: CommandOutcome<Output>?
     var delegate: DelegateReference?
-    var waiters: [RunWaiter] = []
-    var observers: [RunObserver<Output>] = []
+    var waiters = Registrations<RunWaiter>()
+    var observers = Registrations<RunObserver<Output>>()
+    /// Those who were told first are being told: who comes now is told after them.
+    var isTelling = false
+    /// Where those who were told first were, so that who comes later does not overtake them.
+    var deliveries: Deliveries?
     /// What the lane will run.
     var held: TransactionBody<Output>?
     var lane: Lane?
@@ -26,44 +32,66 @@ struct RunFields<Output: Sendable> {
     var task: Execution?
 
     typealias Execution = Task<CommandOutcome<Output>, Never>
-
-    mutating func removeWaiter(_ ticket: Ticket) -> RunWaiter? {
-        waiters.firstIndex { $0.ticket === ticket }.map { waiters.remove(at: $0) }
-    }
-
-    mutating func removeObserver(_ ticket: Ticket) -> RunObserver<Output>? {
-        observers.firstIndex { $0.ticket === ticket }.map { observers.remove(at: $0) }
-    }
 }
 
 /// Who waits, or listens; until the end.
-final class Ticket: Sendable {
+final class Ticket: @unchecked Sendable {
+    // Unchecked: `place` is used under the lock of the run alone.
     private let isOver = Atomic(false)
+    /// Where it is registered; nil: nowhere.
+    fileprivate var place: Int?
     var isOpen: Bool { !isOver.load(ordering: .acquiring) }
     func end() { isOver.store(true, ordering: .releasing) }
+}
+
+/// Those who wait or listen, in the order of their coming. To come and to leave is O(1), amortised.
+struct Registrations<Element> {
+    private var entries: [(ticket: Ticket?, element: Element)?] = []
+    private var count = 0
+
+    var isEmpty: Bool { count == 0 }
+    var all: [Element] { entries.compactMap { $0?.element } }
+
+    /// - Parameter ticket: for `remove`; nil: it stays until the end.
+    mutating func append(_ element: Element, _ ticket: Ticket? = nil) {
+        ticket?.place = entries.count
+        entries.append((ticket, element))
+        count += 1
+    }
+
+    /// - Returns: nil when it is not here.
+    mutating func remove(_ ticket: Ticket) -> Element? {
+        guard let place = ticket.place, place < entries.count, let entry = entries[place],
+            entry.ticket === ticket
+        else { return nil }
+        ticket.place = nil
+        entries[place] = nil
+        count -= 1
+        if entries.count > 2 * count + 8 { close() }
+        return entry.element
+    }
+
+    /// Closes the gaps.
+    private mutating func close() {
+        entries.removeAll { $0 == nil }
+        for (place, entry) in entries.enumerated() { entry?.ticket?.place = place }
+    }
 }
 
 /// Somebody who is woken when the outcome is there, however busy those are who are told of it.
 enum RunWaiter {
     case task(CheckedContinuation<Void, Never>)
-    case cancellableTask(Ticket, CheckedContinuation<Void, any Error>)
-    case thread(Ticket, CompletionCounter)
+    case cancellableTask(CheckedContinuation<Void, any Error>)
+    case thread(CompletionCounter)
     /// Code of this module's, which is short, and gives the notices that are to be delivered after it.
     case call(@Sendable (CommandFailure?) -> [Deliveries])
-
-    var ticket: Ticket? {
-        switch self {
-        case .task, .call: nil
-        case .cancellableTask(let ticket, _), .thread(let ticket, _): ticket
-        }
-    }
 
     /// - Returns: whose inline notices the caller has to deliver.
     func wake(_ failure: CommandFailure?) -> [Deliveries] {
         switch self {
         case .task(let continuation): continuation.resume()
-        case .cancellableTask(_, let continuation): continuation.resume()
-        case .thread(_, let counter): counter.leave()
+        case .cancellableTask(let continuation): continuation.resume()
+        case .thread(let counter): counter.leave()
         case .call(let body): return body(failure)
         }
         return []

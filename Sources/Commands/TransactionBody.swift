@@ -1,10 +1,13 @@
 // TransactionBody.swift - what a run does, and what it keeps to take that back. One for each way to make a command.
 
+internal import Basics
+
 /// The work of a transaction command, or of a plain command that an invoker was given.
 ///
 /// Its owner calls one member at a time: a run or an undo. `Sendable` for that reason.
 class TransactionBody<Output: Sendable>: @unchecked Sendable {
     let options: TransactionOptions
+    private let instance = Instance(.bodies)
 
     init(_ options: TransactionOptions) { self.options = options }
 
@@ -60,7 +63,9 @@ final class UndoableBody<Wrapped: UndoableCommand>: TransactionBody<Wrapped.Outp
     override func run(_ context: CommandContext) async throws -> Wrapped.Output {
         hasLeftovers = false
         do {
-            let performed = try await takingBackParts(context) { [command] in try await command.perform($0) }
+            let performed = try await takingBackParts(context, options.compensation) { [command] in
+                try await command.perform($0)
+            }
             proof = performed.undo
             return performed.output
         } catch {
@@ -96,35 +101,31 @@ final class FailedBody<Output: Sendable>: TransactionBody<Output>, @unchecked Se
     override func renewed() -> TransactionBody<Output> { FailedBody(error, options) }
 }
 
-/// Calls what a failing `perform` registered, all of it.
+/// Takes back what a failing `perform` registered.
 ///
-/// - Returns: what they threw.
-func takeBack(_ parts: [FailureParts.Part], _ context: CommandContext) async -> [any Error] {
-    if parts.isEmpty { return [] }
-    return await shielded {
-        var failures: [any Error] = []
-        for part in parts { do { try await part(context) } catch { failures.append(error) } }
-        return failures
-    }
+/// - Returns: nil when nothing is left of it.
+func takeBack(_ parts: FailureParts, after error: any Error, _ context: CommandContext) async
+    -> TransactionFailure?
+{
+    let end = MemberRunEnd(failures: [MemberRunEnd.Failure(member: 0, error: error, parts: parts.take())])
+    if end.failures[0].parts.isEmpty { return nil }
+    let failure = await MemberCompensation(policy: parts.policy, observer: nil)
+        .takeBack(Leftovers(end), of: end, context.compensating)
+    return failure.hasLeftovers ? failure : nil
 }
 
 /// Calls `body`; when it throws, what it registered is taken back.
 ///
 /// - Throws: what `body` throws; or a ``TransactionFailure`` with that, when something could not be taken back.
 func takingBackParts<Value: Sendable>(
-    _ context: CommandContext, _ body: @Sendable (CommandContext) async throws -> Value
+    _ context: CommandContext, _ policy: TransactionOptions.Compensation = .continueOnFailure,
+    _ body: @Sendable (CommandContext) async throws -> Value
 ) async throws -> Value {
-    let parts = FailureParts()
+    let parts = FailureParts(policy)
     var inner = context
     inner.parts = parts
     do { return try await body(inner) } catch {
-        let failures = await takeBack(parts.take(), context.compensating)
-        if failures.isEmpty { throw error }
-        var failure = TransactionFailure(cause: error, failedMember: 0)
-        failure.leavesIrreversible = failures.contains { $0 is LeftIrreversible }
-        failure.compensationFailures = failures.filter { !($0 is LeftIrreversible) }
-            .map { .init(member: 0, error: $0) }
-        throw failure
+        throw await takeBack(parts, after: error, context) ?? error
     }
 }
 

@@ -1,6 +1,6 @@
 // TransactionCommand.swift - a command that names its run, ends it with one notification, and can take it back.
 
-internal import Synchronization
+internal import Basics
 
 /// A command whose run has a name from the beginning, ends with exactly one notification, and can be undone.
 ///
@@ -24,18 +24,15 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
     /// The run, to be waited for, observed and cancelled.
     public let handle: CommandHandle<Output>
     let body: TransactionBody<Output>
+    private let instance = Instance(.transactionCommands)
 
     private init(_ body: TransactionBody<Output>, _ delegate: DelegateReference?) {
         self.body = body
         handle = CommandHandle()
         handle.locked { $0.delegate = delegate }
-        LiveCommands.add(1)
     }
 
-    deinit {
-        abandon()
-        LiveCommands.add(-1)
-    }
+    deinit { abandon() }
 
     // MARK: Making
 
@@ -158,9 +155,10 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
         let isPlain = body.undoability == nil
         // In a run of several that is taken back, it only acknowledges that it stays.
         if isPlain, !context.isCompensating { throw CommandUsageError.notUndoable }
-        try handle.beginUndo()
+        try handle.beginUndo(goesOn: context.goesOn)
         var inner = context.compensating
         inner.transaction = transaction
+        inner.goesOn = context.goesOn
         let error: (any Error)? = await shielded { [body, inner] in
             if isPlain { return nil }
             do { try await body.undo(inner) } catch { return error }
@@ -185,18 +183,4 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
 
 extension TransactionCommand: Renewable {
     func renewedCommand() -> TransactionCommand { (try? again()) ?? self }
-}
-
-/// How many transaction commands there are, in debug builds.
-///
-/// A delegate that holds its unsubmitted command is never released; this is where it shows.
-package enum LiveCommands {
-    private static let live = Atomic(0)
-    /// How many exist.
-    package static var count: Int { live.load(ordering: .relaxed) }
-    static func add(_ amount: Int) {
-        #if DEBUG
-            live.add(amount, ordering: .relaxed)
-        #endif
-    }
 }

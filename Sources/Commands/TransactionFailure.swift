@@ -35,6 +35,10 @@ public struct TransactionFailure: Error {
     /// Whether a run inside of it, which failed, left something that cannot be taken back.
     var leavesIrreversible = false
 
+    private var isIncomplete: Bool { !compensationFailures.isEmpty || !notCompensated.isEmpty }
+    /// Of this run; its cause may have others.
+    var hasLeftovers: Bool { isIncomplete || leavesIrreversible }
+
     init(cause: any Error, failedMember: Int?) {
         self.cause = cause
         self.failedMember = failedMember
@@ -42,7 +46,7 @@ public struct TransactionFailure: Error {
 
     /// How far the run was taken back.
     public var rollback: Rollback {
-        if !compensationFailures.isEmpty || !notCompensated.isEmpty { return .incomplete }
+        if isIncomplete { return .incomplete }
         // A run inside of it that could not be taken back whole leaves something here, too.
         if let inner = cause as? TransactionFailure, inner.rollback != .complete {
             return inner.rollback
@@ -71,6 +75,9 @@ public struct TransactionFailure: Error {
 
 /// What takes a failed command back has taken back all that can be.
 struct LeftIrreversible: Error {}
+
+/// Thrown in place of a part that failed to be taken back already: not to be tried again.
+struct FailedBefore: Error { let error: any Error }
 
 /// A run was refused before its first command started, because of ``TransactionOptions/irreversible``.
 public struct IrreversibleMember: Error, Hashable {

@@ -1,5 +1,6 @@
 // TransactionGroup.swift - several runs with one name: it ends when all have.
 
+internal import Basics
 internal import CompositeOperations
 
 /// Several runs, whose ends are told as one.
@@ -16,6 +17,7 @@ public final class TransactionGroup: Sendable {
     private final class Members: Sendable {
         let handle = CommandHandle<Void>()
         private let state = Guarded(State())
+        private let instance = Instance(.groups)
 
         var isSealed: Bool { state.withLock { $0.isSealed } }
 

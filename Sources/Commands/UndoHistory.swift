@@ -104,24 +104,27 @@ struct UndoHistory {
         canMerge = false
     }
 
-    /// Forgets steps whose changes stay as they are.
-    mutating func removeAll(where isGone: (UndoStep) -> Bool) {
+    /// Forgets changes, which stay as they are, and the steps of which nothing is left.
+    mutating func removeAll(where isGone: (UndoAction) -> Bool) {
         var kept: [UndoStep?] = []
         var (newIndex, newClean) = (index, cleanIndex)
+        var isChanged = false
         for position in 0..<count {
             let step = self[position]
-            guard isGone(step) else {
-                kept.append(step)
-                continue
+            let left = step.actions.filter { !isGone($0) }
+            if !left.isEmpty { kept.append(step) }
+            if left.count == step.actions.count { continue }
+            isChanged = true
+            step.actions = left
+            // On the way to the mark: nothing leads there any more.
+            if let clean = cleanIndex, min(clean, index) <= position, position < max(clean, index) {
+                newClean = nil
             }
+            if !left.isEmpty { continue }
             if position < index { newIndex -= 1 }
-            if let clean = cleanIndex {
-                // On the way to the mark: nothing leads there any more.
-                if min(clean, index) <= position, position < max(clean, index) { newClean = nil }
-                if position < clean { newClean = newClean.map { $0 - 1 } }
-            }
+            if let clean = cleanIndex, position < clean { newClean = newClean.map { $0 - 1 } }
         }
-        if kept.count == count { return }
+        if !isChanged { return }
         (steps, head, index, cleanIndex, canMerge) = (kept, 0, newIndex, newClean, false)
     }
 }

@@ -1,5 +1,7 @@
 // UndoStack.swift - a history of changes that can be undone and redone.
 
+internal import Basics
+
 /// A history of changes: what was done can be undone, and what was undone can be redone.
 ///
 /// ```swift
@@ -45,6 +47,7 @@ public final class UndoStack {
     /// The actions of the open group.
     private var group: [UndoAction]?
     private var afterTurn: [() -> Void] = []
+    private let instance = Instance(.undoStacks)
 
     /// Whether a step could not be undone; see ``FailedUndo/breaks``.
     public private(set) var isBroken = false
@@ -120,8 +123,8 @@ public final class UndoStack {
                 throw error
             }
             if recording == .step {
-                let action = CommandAction(command, performed.undo)
-                add(UndoStep(name, target, mergeKey, now, [action])) { action.merge(into: $0) }
+                let action = CommandAction(command, performed.undo, target)
+                add(UndoStep(name, mergeKey, now, [action])) { action.merge(into: $0) }
             }
             return performed.output
         }
@@ -138,7 +141,7 @@ public final class UndoStack {
         if !turns.isInGroup { try checkNoTurn() }
         if turns.isInStep { throw .reentrant }
         if isBroken { throw .broken }
-        add(UndoStep(name, target, nil, now, [ClosureAction(undo, redo)])) { _ in nil }
+        add(UndoStep(name, nil, now, [ClosureAction(undo, redo, target)])) { _ in nil }
         onChange?()
     }
 
@@ -241,7 +244,7 @@ public final class UndoStack {
                 try await undo(made)
             }
             if isOutermost, !actions.isEmpty {
-                history.add(UndoStep(name, nil, nil, now, actions))
+                history.add(UndoStep(name, nil, now, actions))
                 history.endMerging()
             }
             return try result.get()
@@ -264,7 +267,10 @@ public final class UndoStack {
         }
     }
 
-    /// Forgets the steps with a target. While a call runs, when that has ended.
+    /// Forgets the changes with a target. While a call runs, when that has ended.
+    ///
+    /// A step that is made of several changes, a group or what was merged, keeps those with other targets; it goes when none is
+    /// left. Things stay as they are, so a mark that the way leads to by a forgotten change is not reached any more.
     public func removeAll(target: AnyObject) {
         whenFree { $0.history.removeAll { $0.target === target } }
     }

@@ -1,20 +1,20 @@
 // UndoStep.swift - a step of an undo stack, and the changes that it is made of.
 
+internal import Basics
+
 /// What is undone and redone as one.
 final class UndoStep {
     let name: String?
-    private(set) weak var target: AnyObject?
     let mergeKey: AnyHashable?
     /// When the last of its changes was made.
     var time: Duration
     var actions: [UndoAction]
+    private let instance = Instance(.undoSteps)
 
     init(
-        _ name: String?, _ target: AnyObject?, _ mergeKey: AnyHashable?, _ time: Duration,
-        _ actions: [UndoAction]
+        _ name: String?, _ mergeKey: AnyHashable?, _ time: Duration, _ actions: [UndoAction]
     ) {
         self.name = name
-        self.target = target
         self.mergeKey = mergeKey
         self.time = time
         self.actions = actions
@@ -23,6 +23,11 @@ final class UndoStep {
 
 /// A change.
 class UndoAction {
+    /// What it was made to: see ``UndoStack/removeAll(target:)``.
+    private(set) weak var target: AnyObject?
+    private let instance = Instance(.undoActions)
+    init(_ target: AnyObject?) { self.target = target }
+
     var isSynchronous: Bool { false }
     nonisolated(nonsending) func undo() async throws { fatalError("UndoAction: abstract") }
     nonisolated(nonsending) func redo() async throws { fatalError("UndoAction: abstract") }
@@ -35,9 +40,10 @@ final class CommandAction<C: UndoableCommand>: UndoAction {
     private let command: C
     private var proof: C.Undo
 
-    init(_ command: C, _ proof: C.Undo) {
+    init(_ command: C, _ proof: C.Undo, _ target: AnyObject?) {
         self.command = command
         self.proof = proof
+        super.init(target)
     }
 
     override nonisolated(nonsending) func undo() async throws {
@@ -68,7 +74,7 @@ final class CommandAction<C: UndoableCommand>: UndoAction {
         guard let earlier = earlier as? CommandAction<M>, let proof = proof as? M.Undo else { return nil }
         return switch command.merging(proof, after: earlier.command, earlier.proof) {
         case .keepBoth: nil
-        case .replace(let command, let undo): .replace(CommandAction<M>(command, undo))
+        case .replace(let command, let undo): .replace(CommandAction<M>(command, undo, target))
         case .dropBoth: .dropBoth
         }
     }
@@ -79,9 +85,12 @@ final class ClosureAction: UndoAction {
     private let takeBack: () throws -> Void
     private let again: () throws -> Void
 
-    init(_ undo: @escaping () throws -> Void, _ redo: @escaping () throws -> Void) {
+    init(
+        _ undo: @escaping () throws -> Void, _ redo: @escaping () throws -> Void, _ target: AnyObject?
+    ) {
         takeBack = undo
         again = redo
+        super.init(target)
     }
 
     override var isSynchronous: Bool { true }

@@ -18,6 +18,7 @@
 //   I6  because of the lock no two accesses to a field overlap. So the run-time check of exclusivity, which was a third
 //       of a cascade's step, is left out: `@exclusivity(unchecked)`. ThreadSanitizer looks after the rest.
 
+internal import Basics
 internal import Scheduling
 internal import Synchronization
 
@@ -96,6 +97,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     /// How it ended: the value, when `hasValue`; else `badEnd`.
     @usableFromInline
     @exclusivity(unchecked) final var storage = ValueStorage()
+    private let instance = Instance(.operations)
 
     /// How it ended, when it did not finish.
     final var badEnd: BadEnd? {
@@ -231,9 +233,6 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         }
         if let scope { ensureExtras().scope = scope }
         if let options, !options.isStandard { ensureExtras().options = options }
-        #if DEBUG
-            Instances.addOperations(1)
-        #endif
     }
 
     /// A child to which its place has nothing to add: no target, options, queue or scope.
@@ -244,9 +243,6 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         _ = Self.domain(bits)?.retain()
         domainBits = Atomic(bits)
         marks = .isChild
-        #if DEBUG
-            Instances.addOperations(1)
-        #endif
     }
 
     /// Before anybody else knows the operation, or under the lock, while it is ready.
@@ -263,9 +259,6 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     final var givesItsPlace: Bool { isAdmitted || COQueues.areInUse }
 
     deinit {
-        #if DEBUG
-            Instances.addOperations(-1)
-        #endif
         if let domain = Self.domain(domainBits.load(ordering: .relaxed)) { domain.release() }
         placeReference?.release()
         badEnd = nil

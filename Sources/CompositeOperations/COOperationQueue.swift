@@ -14,6 +14,7 @@
 //   I4  who is taken out while it waits is ended in the same step, under both locks: so nothing that happens to it
 //       brings it back, and what a limit lets in has room at once.
 
+internal import Basics
 internal import Synchronization
 
 /// Decides when operations may run: so many at a time, in an order; where they run is its target's business.
@@ -50,6 +51,7 @@ public final class COOperationQueue: ExecutionTarget {
     private let state: Guarded<State>
     /// Read by operations, under their lock.
     private let suspended = Atomic(false)
+    private let instance = Instance(.queues)
 
     /// Creates an empty queue.
     ///
@@ -69,14 +71,7 @@ public final class COOperationQueue: ExecutionTarget {
         let target = target ?? COQueues.inForce
         self.target = target?._admission == nil ? target : target?._admission?.target
         state = Guarded(State(runningLimit: runningLimit, pendingLimit: pendingLimit))
-        #if DEBUG
-            Instances.addQueues(1)
-        #endif
     }
-
-    #if DEBUG
-        deinit { Instances.addQueues(-1) }
-    #endif
 
     private static func check(_ limit: Int?, atLeast least: Int, _ name: String) {
         if let limit, limit < least { fatalError("COOperationQueue: a \(name) of \(limit) is too small") }

@@ -152,7 +152,11 @@ public enum COQueues {
     ///
     /// - Parameter sink: called on the thread concerned, under no lock; nil: nobody. It should be short.
     public static func onDiagnostic(_ sink: (@Sendable (Diagnostic) -> Void)?) {
-        self.sink.withLock { $0 = sink }
+        let former = self.sink.withLock { current in
+            defer { current = sink }
+            return current
+        }
+        withExtendedLifetime(former) {}  // released under no lock
         isListening.store(sink != nil, ordering: .relaxed)
     }
 

@@ -1,3 +1,5 @@
+import Basics
+
 /// Thrown by a generator that cannot make a value of its choices: the case does not count.
 public struct Discarded: Error {
     /// Creates the error.

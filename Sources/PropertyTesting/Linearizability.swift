@@ -1,3 +1,5 @@
+import Basics
+
 /// One completed call of a recorded history: what was asked, what was answered, and when, by one clock for
 /// all threads.
 public struct Call<Operation: Sendable, Answer: Sendable>: Sendable {

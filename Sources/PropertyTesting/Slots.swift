@@ -1,3 +1,5 @@
+import Basics
+
 /// Plain memory that threads share on purpose: only ordering which the tested code provides protects it.
 ///
 /// Reached through a pointer's `pointee`, which ThreadSanitizer sees also in a debug build.

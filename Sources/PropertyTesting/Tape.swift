@@ -1,3 +1,5 @@
+import Basics
+
 /// The choices that a generator made, as bounded numbers: everything that is random about a value.
 ///
 /// A generator is a function of a tape. So a value is shrunk by editing the tape and running the generator

@@ -1,3 +1,4 @@
+import Basics
 package import Glibc
 
 private final class ThreadBody: Sendable {

@@ -7,6 +7,7 @@
 //   P3  a reader's count down (release) -> the writer's look at the count: what was read was read before it is
 //       overwritten.
 
+import Basics
 import Synchronization
 
 /// A value computed from a tree after each commit, for readers in any isolation.
@@ -75,6 +76,7 @@ private final class Published<Value: Sendable>: @unchecked Sendable {
     private var newest: Slot
     private var isComputing = false
     private let current: Atomic<Unmanaged<Slot>>
+    private let instance = Instance(.views)
 
     init(_ value: Value) {
         newest = Slot((value, 0), older: nil)

@@ -1,5 +1,7 @@
 // What a transaction would have to take back: values that were overwritten, and places that members had.
 
+import Basics
+
 struct Log {
     /// Where a member was before a change.
     enum Place {
@@ -50,6 +52,7 @@ struct Log {
 class SavedValue {
     /// The scope in which it was saved.
     let scope: UInt64
+    private let instance = Instance(.savedValues)
     init(scope: UInt64) { self.scope = scope }
     func restore() { fatalError("SavedValue.restore: a subclass does it") }
     func keep(_ transaction: Transaction) { fatalError("SavedValue.keep: a subclass does it") }

@@ -1,5 +1,7 @@
 // Members that leave their tree, move within it, or to another one.
 
+import Basics
+
 extension TransactionContext {
     /// Whether the member has left its tree for good.
     public var isDetached: Bool { tree == nil }

@@ -1,5 +1,7 @@
 // Who is told of a tree's commits and rollbacks.
 
+import Basics
+
 /// Ends what it stands for when it goes, or is cancelled.
 public final class TransactionSubscription {
     private let observer: Observers.Observer
@@ -22,6 +24,7 @@ final class Observers {
         /// For commits, or for rollbacks.
         let wantsCommits: Bool
         private(set) var body: ((Event) -> Void)?
+        private let instance = Instance(.observers)
 
         init(commits: Bool, _ body: @escaping (Event) -> Void) {
             wantsCommits = commits

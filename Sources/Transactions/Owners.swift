@@ -20,8 +20,14 @@ enum Owners {
 
     private static let table = Table()
 
-    static func add(_ context: TransactionContext, of owner: ObjectIdentifier) {
-        table.locked { table.contexts[owner] = .passUnretained(context) }
+    /// - Returns: whether the owner has no other context that is in a tree.
+    static func add(_ context: TransactionContext, of owner: ObjectIdentifier) -> Bool {
+        table.locked {
+            let former = table.contexts.updateValue(.passUnretained(context), forKey: owner)
+            guard let former else { return true }
+            // Only the owner's own is of this isolation.
+            return former._withUnsafeGuaranteedRef { $0.owner !== context.owner || $0.tree == nil }
+        }
     }
 
     /// Unless another has taken the owner's address.

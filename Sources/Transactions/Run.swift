@@ -4,6 +4,8 @@
 //   I5  a member's hooks are called only through `beginMember` and `end`, which see to it that each comes once.
 //   I6  nothing here is read or written but by who opened the gates of all trees of the run.
 
+import Basics
+
 final class Run {
     private(set) var transaction = Transaction.any
     var phase = TransactionPhase.body
@@ -28,6 +30,7 @@ final class Run {
     var moves: UInt64 = 0
     /// What the hook of a late member threw.
     var doom: (any Error)?
+    private let instance = Instance(.runs)
 
     init() { cursors.reserveCapacity(4) }
 
@@ -45,6 +48,11 @@ final class Run {
 
     func hasEnded(_ context: TransactionContext) -> Bool {
         context.begunIn == transaction.number && isActive && context.part == .ended
+    }
+
+    /// Whether those below it may begin: a member that a savepoint ended is as any other parent to them.
+    private func hasBegun(_ context: TransactionContext) -> Bool {
+        takesPart(context) || hasEnded(context)
     }
 
     func during<Result>(_ phase: TransactionPhase, _ body: () throws -> Result) rethrows -> Result {
@@ -89,7 +97,7 @@ final class Run {
     /// Each once, however walks overlap; a member whose parent is not that far has its turn after the parent.
     private func beginMember(_ context: TransactionContext) throws {
         guard context.begunIn != transaction.number else { return }
-        if let parent = context.parent, !takesPart(parent) { return }
+        if let parent = context.parent, !hasBegun(parent) { return }
         context.begunIn = transaction.number
         context.begunAfter = lastScope
         context.part = .beginning
@@ -111,7 +119,7 @@ final class Run {
 
     /// At once, unless the parent has yet to begin.
     func beginLate(_ context: TransactionContext) {
-        guard let parent = context.parent, takesPart(parent) else { return }
+        guard let parent = context.parent, hasBegun(parent) else { return }
         let seen = moves
         do {
             try during(.begin) {

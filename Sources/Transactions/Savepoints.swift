@@ -2,6 +2,8 @@
 //
 //   I8  savepoints end in the reverse order of their setting.
 
+import Basics
+
 extension Run {
     struct SavepointMark {
         fileprivate let log: Log.Mark

@@ -1,5 +1,7 @@
 // What a commit changed, for those who are told of it, and for those who want to undo it.
 
+import Basics
+
 /// What a commit changed of a tree: logged state, and which members there are.
 public struct TransactionChanges {
     /// One property.
@@ -45,6 +47,7 @@ final class CommitRecord {
     /// In the order of their first change.
     let placements: [Placement]
     let isLogged: Bool
+    private let instance = Instance(.records)
     private let added: [TransactionContext]
     private let removed: [TransactionContext]
 

@@ -1,5 +1,7 @@
 // A member's place in its tree, and the calls that act on the tree.
 
+import Basics
+
 /// Ties an object into a tree of members.
 ///
 /// An owner keeps its context; the context knows its owner weakly, and keeps the contexts above it. So a tree keeps no
@@ -24,6 +26,7 @@ public final class TransactionContext {
     /// The last pass of validation, or savepoint, that came to it: a walk may meet again who moves.
     var visitedIn: UInt64 = 0
     var part = Part.ended
+    private let instance = Instance(.contexts)
 
     enum Part: UInt8 {
         case beginning, failedToBegin, takesPart, ended
@@ -34,7 +37,11 @@ public final class TransactionContext {
         self.tree = tree
         ownerID = owner.map { ObjectIdentifier($0) }
         kind = owner.map { MemberKind($0) } ?? []
-        if let ownerID { Owners.add(self, of: ownerID) }
+        if let ownerID {
+            demand(
+                Owners.add(self, of: ownerID),
+                "TransactionContext: the object has a context already, which is in a tree")
+        }
         tree?.count(self)
     }
 
@@ -54,6 +61,7 @@ public final class TransactionContext {
 
     /// Makes the context of the root of a new tree.
     ///
+    /// - Precondition: the owner has no other context, unless that has left its tree. One that is replaced goes first.
     /// - Complexity: O(1).
     public static func createRoot(owner: any Transactable) -> TransactionContext {
         let tree = Tree()
@@ -67,7 +75,7 @@ public final class TransactionContext {
     /// During a transaction the member is begun at once; its `onBegin` must not ask for its context, which it has only
     /// when this returns. See ``createNode(owner:parent:store:)``. What that hook throws is thrown by the commit.
     ///
-    /// - Precondition: an owner is not its own parent.
+    /// - Precondition: an owner is not its own parent; and as for ``createRoot(owner:)``.
     /// - Complexity: O(1), but for the hook.
     public static func createNode(owner: any Transactable, parent: any Transactable) -> TransactionContext {
         createNode(owner: owner, parent: parent) { _ in }

@@ -1,5 +1,7 @@
 // A commit that can be taken back, and made again.
 
+import Basics
+
 /// Takes back what a commit did, and does it again: each a transaction of its own, with validation.
 ///
 /// Members that the commit added leave, and those that left are put back; they count as newly registered.
@@ -7,6 +9,7 @@ public final class TransactionUndoStep {
     private let record: CommitRecord
     private var lastTransaction: UInt64
     private var isUndone = false
+    private let instance = Instance(.undoSteps)
 
     init(_ record: CommitRecord) {
         self.record = record

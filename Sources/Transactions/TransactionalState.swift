@@ -2,6 +2,8 @@
 //
 //   I7  what was saved of a value is a chain, the oldest last; it is empty while no transaction has written it.
 
+import Basics
+
 /// What happens when logged state is assigned outside of a transaction.
 public enum OutsideWrite: Hashable, Sendable {
     /// The process stops, with a sentence.
@@ -26,6 +28,7 @@ public final class TransactionalState<Value> {
     private var boundProperty: AnyKeyPath?
     /// Made when somebody asks: to make a key path takes longer than to make the state.
     fileprivate var property: AnyKeyPath { boundProperty ?? \TransactionalState<Value>.value }
+    private let instance = Instance(.states)
 
     /// Makes the state of the context's owner.
     public convenience init(_ value: Value, in context: TransactionContext) {

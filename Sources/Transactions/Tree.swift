@@ -3,6 +3,7 @@
 //   I3  the gate's word is 0, or names the transaction and who opened it; who moves it from 0 alone may begin.
 //   P1  opening it acquires what closing it released: what the last transaction left behind is visible to the next.
 
+import Basics
 import Glibc
 import Synchronization
 
@@ -26,6 +27,7 @@ final class Tree {
     let line = Line()
     /// Transactions that were rolled back by hand in the body of a closure, which has yet to hear of it.
     private var rolledBackInsideBody: Set<Transaction> = []
+    private let instance = Instance(.trees)
 
     private(set) var members = 0
     private(set) var unlogged = 0

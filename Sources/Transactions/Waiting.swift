@@ -4,6 +4,7 @@
 //        who is first in all of its lines and finds the gates free begins.
 //   I11  who leaves a line while the gate is free wakes who is first then: a wake-up is never lost with who got it.
 
+import Basics
 import Synchronization
 
 /// How long a task waits for a tree to be free.
@@ -58,6 +59,7 @@ final class Waiter: @unchecked Sendable {
     // Unchecked: written before `waits` is stored, read by who moves it from there.
     private var continuation: CheckedContinuation<Void, Never>?
     private let phase = Atomic(Phase.none)
+    private let instance = Instance(.waiters)
     /// Of the lines alone.
     var hasLeft = false
 

@@ -4,6 +4,7 @@ import Actions
 import Commands
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 private enum Step: Sendable, CustomStringConvertible {
@@ -108,7 +109,7 @@ private struct Model {
     }
 }
 
-@Suite(.inTurn, .watched(testLimit)) struct ActionModelTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct ActionModelTests {
     private static let policies: [ActionPolicy] = [.reject, .queue(1), .queue(3), .switchToLatest, .coalesce]
 
     @Test(arguments: policies) func `R1: stepped programs do what a model says, for each policy`(
@@ -183,7 +184,7 @@ private struct Model {
             #expect(order.withLock { $0 } == model.begun.map { executions[$0].id })
             #expect(model.outcomes.count == executions.count)
             // Nothing is skipped: the generations follow each other.
-            let generations = snapshots.lines.compactMap { Int($0) }
+            let generations = snapshots.entries.compactMap { Int($0) }
             #expect(
                 generations == Array((generations.first ?? 0)..<(generations.first ?? 0) + generations.count))
             withExtendedLifetime((events, watching)) {}
@@ -248,7 +249,7 @@ private struct Model {
             if told.first == "started" { begun += 1 }
         }
         flight.withLock { #expect($0.now == 0 && $0.most <= limit && $0.calls == begun) }
-        #expect(wrong.lines.isEmpty)
+        #expect(wrong.entries.isEmpty)
         flag.set(true)
         #expect(action.snapshot.text == "on idle 0 0")
         withExtendedLifetime((events, snapshots)) {}

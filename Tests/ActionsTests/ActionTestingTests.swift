@@ -5,6 +5,7 @@ import Actions
 import Commands
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 /// A view's code: it can be written without a word about what the action results in.
@@ -21,7 +22,7 @@ import Testing
     }
 }
 
-@Suite(.inTurn, .watched(testLimit)) struct ActionTestingTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct ActionTestingTests {
     private struct Secret: Sendable { let count: Int }
 
     @Test @MainActor func `A9: a view sees state, failures and rejections, and nothing of results`() {
@@ -60,7 +61,7 @@ import Testing
             let executions = (0..<8).map { action.trigger($0) }
             executor.runAll()
             #expect(executions.allSatisfy { $0.outcomeIfFinished != nil })
-            return log.lines
+            return log.entries
         }
         #expect(order(0) == (0..<8).map { "\($0)" } + (0..<8).map { "\($0)" })
         #expect(order(7) == order(7))

@@ -4,6 +4,7 @@ import Actions
 import Commands
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 @MainActor private final class Control: Binding {
@@ -31,7 +32,7 @@ import Testing
     func setExecuting(_ isExecuting: Bool) { if isExecuting { binding?.unbind() } }
 }
 
-@Suite(.inTurn, .watched(testLimit)) @MainActor struct BindingTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) @MainActor struct BindingTests {
     @Test func `A5: a control is enabled while its action is, and shows that it runs`() async {
         let works = Works(), online = LiveValue(false)
         let action = Action<Int, Int>(

@@ -6,6 +6,7 @@ import ActionTesting
 import Actions
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 /// Stands for a network.
@@ -14,7 +15,7 @@ private func answer(to query: String) async throws -> String {
     return query
 }
 
-@Suite(.inTurn, .watched(testLimit)) @MainActor struct DocumentationExamples {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) @MainActor struct DocumentationExamples {
     @Test func `overview`() async throws {
         // Actions.md
         let online = LiveValue(true)
@@ -23,10 +24,10 @@ private func answer(to query: String) async throws -> String {
         }
         let hits = try await search("swift")
         online.set(false)
-        let refused = search.trigger("late").outcomeIfFinished
+        let refused = await search.trigger("late").outcome
         // end of the example
         #expect(hits == 5)
-        #expect(refused?.text == "rejected precondition")
+        #expect(refused.text == "rejected precondition")
         let button = FakeControl<String>()
         do {
             // Actions.md

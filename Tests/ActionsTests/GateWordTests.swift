@@ -3,6 +3,7 @@
 import Actions
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 private enum Event: Sendable {
@@ -41,7 +42,7 @@ private struct Model {
     }
 }
 
-@Suite(.inTurn) struct GateWordTests {
+@Suite(.inTurn, .leavesNothing) struct GateWordTests {
     private static let policies: [ActionPolicy] = [.reject, .queue(1), .queue(3), .switchToLatest, .coalesce]
 
     @Test(arguments: policies) func `R1: the word does what a model of numbers does`(policy: ActionPolicy)

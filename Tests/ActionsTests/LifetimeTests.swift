@@ -4,9 +4,10 @@ import Actions
 import Commands
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
-@Suite(.inTurn, .watched(testLimit)) struct LifetimeTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct LifetimeTests {
     private final class Witness: Sendable {
         let count: Counted
         init(_ count: LiveCount) { self.count = Counted(count) }

@@ -4,9 +4,10 @@ import Actions
 import Commands
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
-@Suite(.inTurn, .watched(testLimit)) struct LiveValueTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct LiveValueTests {
     @Test func `an observer gets the value now, and then each change in order, until it is cancelled`() {
         let value = LiveValue(1), log = Log()
         let subscription = value.observe { log.add("\($0)") }

@@ -5,9 +5,10 @@ import Actions
 import Commands
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
-@Suite(.inTurn, .watched(testLimit)) struct PolicyTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct PolicyTests {
     @Test func `R9: reject refuses while one runs, and lets in when it has ended`() async {
         let works = Works()
         let action = Action<Int, Int>("work") { try await works.run($0) }
@@ -127,7 +128,7 @@ import Testing
             await works.begun(count + 1)
             execution.cancel()
             #expect(action.snapshot.text == "off busy 1 0")
-            #expect(action.trigger(2).outcomeIfFinished?.text == "rejected busy")
+            #expect(await action.trigger(2).outcome.text == "rejected busy")
             works.end(1, end)
             #expect(await execution.outcome.text == text)
             #expect(action.snapshot.text == "on idle 0 0")

@@ -6,9 +6,10 @@ import CompositeOperations
 import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
-@Suite(.inTurn, .watched(testLimit)) struct ReentranceTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct ReentranceTests {
     @Test func `A22: whoever sees the end can trigger again, for work that ends at once and for other work`()
         async
     {
@@ -16,25 +17,47 @@ import Testing
         let atOnce = Action<Int, Int>("at once", when: .always, inline: { input, _ in input })
         let first = atOnce.observeEvents { event in
             log.add(event.text)
-            if case .completed = event, log.lines.count < 6 { log.add("\(atOnce.trigger(2).id == event.id)") }
+            if case .completed = event, log.entries.count < 6 {
+                log.add("\(atOnce.trigger(2).id == event.id)")
+            }
         }
         atOnce.trigger(1)
         #expect(
             log.take() == ["started", "value 1", "completed", "false", "started", "value 2", "completed"])
-        let ends = AsyncStream.makeStream(of: Int.self)
         let later = Action<Int, Int>("later") { $0 }
+        let again = Locked<Execution<Int>?>(nil)
         let second = later.observeEvents { event in
-            if case .value(_, let value) = event, value < 3 {
-                ends.continuation.yield(value)
-            } else if case .completed = event {
-                // Rejected: the end is told, and nothing else runs.
-                if case .rejected? = later.trigger(3).outcomeIfFinished { log.add("refused") }
-            }
+            guard case .completed = event, again.withLock({ $0 == nil }) else { return }
+            let execution = later.trigger(3)
+            again.withLock { $0 = execution }
         }
         _ = await later.trigger(1).outcome
-        #expect(log.take() == [])
+        #expect(await again.withLock { $0 }?.outcome.text == "completed 3")
         first.cancel()
         second.cancel()
+    }
+
+    @Test func `A18: a refusal is told before it is the outcome, also where another thread tells`() async {
+        let log = Log(), begun = Gate(), goOn = Gate()
+        let action = Action<Int, Int>("work", when: .always, inline: { input, _ in input })
+        let events = action.observeEvents { event in
+            if case .started = event {
+                begun.open()
+                goOn.wait()
+            }
+            log.add(event.text)
+        }
+        async let first = offThread { action.trigger(1) }
+        let refused = await offThread {
+            begun.wait()
+            return action.trigger(2)
+        }
+        #expect(refused.outcomeIfFinished == nil && log.entries == [])
+        goOn.open()
+        #expect(await refused.outcome.text == "rejected busy")
+        #expect(log.entries.prefix(2) == ["started", "rejected busy"])
+        #expect(await first.outcome.text == "completed 1")
+        events.cancel()
     }
 
     @Test func `A23: no older state is told after a newer one`() {
@@ -98,7 +121,7 @@ import Testing
             },
         ]
         first.trigger(1)
-        #expect(log.lines.first == "first 1" && log.lines.dropFirst().first == "second 2")
+        #expect(log.entries.first == "first 1" && log.entries.dropFirst().first == "second 2")
         withExtendedLifetime(subscriptions) {}
     }
 
@@ -146,8 +169,8 @@ import Testing
         hasReturned.withLock { $0 = true }
         for await _ in ends {}
         loop.cancel()
-        #expect(reports.lines.count == 1)
-        #expect(reports.lines.first?.contains("changed 1000 times in one go") == true)
+        #expect(reports.entries.count == 1)
+        #expect(reports.entries.first?.contains("changed 1000 times in one go") == true)
     }
 
     @Test func `an observer may end itself and others, and subscribe; it takes effect at once`() {
@@ -185,7 +208,7 @@ import Testing
         await works.begun(1)
         works.end(1, .success(1))
         _ = await execution.outcome
-        #expect(await eventually { !log.lines.isEmpty })
+        #expect(await eventually { !log.entries.isEmpty })
         #expect(log.take() == ["on idle 0 0"])
         withExtendedLifetime(snapshots) {}
     }

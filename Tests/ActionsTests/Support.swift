@@ -6,28 +6,15 @@ import Glibc
 import PropertyTesting
 import PropertyTestingSupport
 import Synchronization
+import TestSupport
 import Testing
-
-/// How long a case of a test may take: many times of what it takes on a busy machine.
-let testLimit: Duration = .seconds(240) * (isSanitized ? 2 : 1)
 
 struct TestError: Error, Equatable {
     var number = 0
 }
 
 /// What was told, in order.
-final class Log: Sendable {
-    private let state = Locked<[String]>([])
-    func add(_ line: String) { state.withLock { $0.append(line) } }
-    var lines: [String] { state.withLock { $0 } }
-    /// What was told since this was last asked.
-    func take() -> [String] {
-        state.withLock { lines in
-            defer { lines = [] }
-            return lines
-        }
-    }
-}
+typealias Log = TestSupport.Log<String>
 
 /// Work that has begun, and ends when it is told to.
 final class Works: Sendable {
@@ -130,17 +117,4 @@ extension ExecutionOutcome {
         case .rejected(let reason): "rejected \(reason)"
         }
     }
-}
-
-/// A sanitizer makes everything many times as slow.
-let isSanitized = dlsym(nil, "__tsan_init") != nil || dlsym(nil, "__asan_init") != nil
-
-/// Waits until something holds that no event tells of; for what another thread is about to do.
-func eventually(isolation: isolated (any Actor)? = #isolation, _ condition: () -> Bool) async -> Bool {
-    let end = ContinuousClock.now + testLimit * 0.75
-    while !condition() {
-        if ContinuousClock.now > end { return false }
-        try? await Task.sleep(for: .microseconds(200))
-    }
-    return true
 }

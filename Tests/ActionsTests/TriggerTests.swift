@@ -5,9 +5,10 @@ import Commands
 import Glibc
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
-@Suite(.inTurn, .watched(testLimit)) struct TriggerTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct TriggerTests {
     @Test func `R4: gate, started, closure; gate, value, completed, caller`() async throws {
         let works = Works(), log = Log()
         let action = Action<Int, Int>("work") { try await works.run($0) }
@@ -77,7 +78,7 @@ import Testing
             }.flatMap { $0 }
         }
         for execution in executions { _ = await execution.outcome }
-        #expect(wrong.lines.isEmpty)
+        #expect(wrong.entries.isEmpty)
         number.set(2)
         #expect(action.snapshot.text == "on idle 0 0")
         number.set(3)

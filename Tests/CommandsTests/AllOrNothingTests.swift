@@ -3,9 +3,10 @@
 import Commands
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
-@Suite(.inTurn, .watched(testLimit))
+@Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct AllOrNothingTests {
     /// What a member does, for the model and for the run.
     struct Plan: Sendable {
@@ -449,6 +450,108 @@ struct AllOrNothingTests {
             ($0 as? TransactionFailure)?.rollback == .complete
         }
         #expect(tries.value == 3)
+    }
+
+    @Test(arguments: [false, true], [false, true])
+    func `S3: what is tried again of several commands goes on where it ended`(isMacro: Bool, fails: Bool)
+        async
+    {
+        let log = Log<String>(), tries = Count()
+        let receiver = Locked<[Int]>([])
+        let flaky = UndoableClosure { _ in
+            log.add("do 2")
+        } undo: { _ in
+            log.add("undo 2")
+            if tries.add() < 3 { throw TestError() }
+        }
+        var members: [any UndoableCommand] = [
+            Append(number: 1, receiver: receiver, log: log), flaky,
+            Append(number: 3, receiver: receiver, log: log),
+        ]
+        if fails { members.append(Append(number: 4, receiver: receiver, failsToPerform: true, log: log)) }
+        let run = TransactionCommand(commands: members)
+        let command = TransactionCommand(
+            commands: [
+                isMacro ? MacroCommand(members) : run,
+                Append(number: 4, receiver: receiver, failsToPerform: true, log: log),
+            ],
+            options: TransactionOptions(
+                compensation: .retry(RetryPolicy(maxAttempts: 5), then: .continueOnFailure)))
+        // A run that fails takes itself back, once, and says what it left.
+        let isLeft = fails && !isMacro
+        await #expect { try await command.execute() } throws: {
+            ($0 as? TransactionFailure)?.rollback == (isLeft ? .incomplete : .complete)
+        }
+        #expect(
+            log.entries == ["do 1", "do 2", "do 3", "do 4", "undo 3", "undo 2", "undo 1"]
+                + (isLeft ? [] : ["undo 2", "undo 2"]))
+        if !isMacro { #expect(run.state == (fails ? .failed : .undone)) }
+    }
+
+    @Test func `C8: parts of a failing perform are taken back as the policy says`() async {
+        func run(_ policy: TransactionOptions.Compensation) async -> (TransactionFailure?, [String]) {
+            let log = Log<String>(), tries = Count()
+            let failing = UndoableClosure { (context: CommandContext) in
+                context.onFailure { _ in log.add("a") }
+                context.onFailure { _ in
+                    log.add("b")
+                    if tries.add() < 3 { throw TestError() }
+                }
+                context.onFailure { _ in log.add("c") }
+                throw TestError(number: 1)
+            } undo: { _ in
+            }
+            let command = TransactionCommand(
+                commands: [Append(number: 0, receiver: Locked([]), log: log), failing],
+                options: TransactionOptions(compensation: policy))
+            do { try await command.execute() } catch {
+                return (error as? TransactionFailure, Array(log.entries.dropFirst()))
+            }
+            return (nil, [])
+        }
+        var (failure, log) = await run(.continueOnFailure)
+        #expect(log == ["c", "b", "a", "undo 0"])
+        #expect(failure?.compensationFailures.map(\.member) == [1] && failure?.notCompensated == [])
+        (failure, log) = await run(.stopOnFailure)
+        #expect(log == ["c", "b"])
+        #expect(failure?.compensationFailures.map(\.member) == [1] && failure?.notCompensated == [0])
+        (failure, log) = await run(.retry(RetryPolicy(maxAttempts: 2), then: .stopOnFailure))
+        #expect(log == ["c", "b", "b"])
+        #expect(failure?.notCompensated == [0])
+        (failure, log) = await run(.retry(RetryPolicy(maxAttempts: 3), then: .stopOnFailure))
+        #expect(log == ["c", "b", "b", "b", "a", "undo 0"])
+        #expect(failure?.rollback == .complete)
+    }
+
+    @Test func `C8: a single command's parts, and those of an attempt of a retry, follow the policy, too`()
+        async
+    {
+        let tries = Count(), retries = Count()
+        let failing = UndoableClosure { (context: CommandContext) in
+            context.onFailure { _ in
+                tries.add()
+                throw TestError()
+            }
+            throw TestError(number: 1)
+        } undo: { _ in
+        }
+        let options = TransactionOptions(
+            compensation: .retry(
+                RetryPolicy(
+                    maxAttempts: 3,
+                    retryIf: { _ in
+                        retries.add()
+                        return true
+                    }), then: .continueOnFailure))
+        await #expect { try await TransactionCommand(failing, options: options).execute() } throws: {
+            ($0 as? TransactionFailure)?.compensationFailures.count == 1
+        }
+        #expect(tries.value == 3)
+        let once = IrreversibleCommand(failing.retry(RetryPolicy(maxAttempts: 1)), because: "no undo")
+        await #expect { try await TransactionCommand(commands: [once], options: options).execute() } throws: {
+            (($0 as? TransactionFailure)?.compensationFailures.first?.error as? TestError) == TestError()
+        }
+        #expect(tries.value == 6 && retries.value == 4, "what has been tried is not tried again around it")
     }
 
     @Test func `P10: a macro runs a prefix, throws the first error unchanged, and an empty one succeeds`()

@@ -3,9 +3,10 @@
 import Commands
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
-@Suite(.inTurn, .watched(testLimit))
+@Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct DecoratorTests {
     @Test func `T17: retry tries as often as it may, counts, and never repeats a cancellation`() async throws
     {

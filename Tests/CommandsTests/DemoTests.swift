@@ -3,9 +3,10 @@
 import Commands
 import Foundation
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
-@Suite(.inTurn, .watched(testLimit))
+@Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct DemoTests {
     @Test(arguments: [true, false])
     func `S10: the demonstration prints what it should, byte for byte`(isOnline: Bool) async throws {

@@ -4,6 +4,7 @@
 import Commands
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 private func fetch(_ name: String) async throws -> String { "text of \(name)" }
@@ -38,7 +39,7 @@ private struct Replace: UndoableCommand {
     func undo(_ undo: Int, _ context: CommandContext) async throws { text.withLock { $0[at] = undo } }
 }
 
-@Suite(.inTurn, .watched(testLimit))
+@Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct DocumentationExamples {
     @Test func `Commands: submitting`() async throws {
         let invoker = SerialInvoker()

@@ -5,9 +5,10 @@ import CompositeOperations
 import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
+import TestSupport
 import Testing
 
-@Suite(.inTurn, .watched(testLimit))
+@Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct InvokerTests {
     @Test func `P8: a serial invoker starts in the order of submission, and never two at once`() async throws
     {
@@ -483,7 +484,7 @@ struct InvokerTests {
     }
 }
 
-@Suite(.inTurn, .watched(testLimit))
+@Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct BatchTests {
     @Test func `C11: batches hold at most their size, in order, do not overlap, and the last one runs`()
         async throws

@@ -1,12 +1,15 @@
 // One command, one token, one notification: whoever runs it, cancels it, or lets it go.
 
+import Basics
 import Commands
+import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
+import TestSupport
 import Testing
 
-@Suite(.inTurn, .watched(testLimit))
+@Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct OneNotificationTests {
     /// The ways out of a run.
     enum Way: CaseIterable, Sendable {
@@ -494,7 +497,7 @@ extension Result {
     var isSuccess: Bool { if case .success = self { true } else { false } }
 }
 
-@Suite(.inTurn, .watched(testLimit))
+@Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct RetentionTests {
     /// Holds the command whose delegate it is: the cycle that a program must not make.
     private final class Holder: TransactionCommandDelegate {
@@ -522,9 +525,9 @@ struct RetentionTests {
             // In a process of its own, where no other test makes commands.
             await #expect(processExitsWith: .success) {
                 var commands = (0..<5).map { _ in TransactionCommand(ClosureCommand {}) }
-                precondition(LiveCommands.count == 5)
+                precondition(InstanceCount.live["transaction commands"] == 5)
                 commands.removeLast(2)
-                precondition(LiveCommands.count == 3)
+                precondition(InstanceCount.live["transaction commands"] == 3)
             }
         }
     #endif
@@ -538,6 +541,78 @@ struct RetentionTests {
         let failed = TransactionCommand(ClosureCommand { throw TestError() })
         _ = try? await failed.execute()
         #expect(failed.handle.outcomeIfFinished?.failure?.isCancellation == false)
+    }
+
+    @Test func `P9: who asks late is told after those who asked before, though one of these is slow`() async {
+        let command = TransactionCommand(Immediate { _ in 3 })
+        let begun = Gate(), goOn = Gate(), log = Log<String>()
+        let first = command.handle.onOutcome { _ in
+            begun.open()
+            goOn.wait()
+            log.add("first")
+        }
+        let told = Mail<Void>()
+        elsewhere.async {
+            _ = try? command._executeSynchronously(CommandContext())
+            told.send(())
+        }
+        await withCheckedContinuation { continuation in
+            elsewhere.async {
+                begun.wait()
+                continuation.resume()
+            }
+        }
+        let late = command.handle.onOutcome { _ in log.add("late") }
+        #expect(log.entries == [])
+        goOn.open()
+        await told.next()
+        #expect(log.entries == ["first", "late"])
+        withExtendedLifetime((first, late)) {}
+    }
+
+    @Test func `P9: who asks while a run ends is told in the order of asking`() async {
+        for _ in 0..<200 {
+            let command = TransactionCommand(Immediate { _ in 3 })
+            let log = Log<Int>(), subscriptions = Locked<[Subscription]>([])
+            _ = await race(2) { thread in
+                if thread == 0 {
+                    _ = try? command._executeSynchronously(CommandContext())
+                } else {
+                    for number in 0..<20 {
+                        let subscription = command.handle.onOutcome { _ in log.add(number) }
+                        subscriptions.withLock { $0.append(subscription) }
+                    }
+                }
+            }
+            #expect(log.entries == Array(0..<20))
+        }
+    }
+
+    @Test @MainActor func `P9: the main actor is one place, however it is named`() async {
+        let command = TransactionCommand(Immediate { _ in 3 })
+        let log = Log<Int>(), told = Mail<Void>()
+        let subscriptions = (0..<10).map { number in
+            command.handle.onOutcome(number % 2 == 0 ? .main : .isolated(MainActor.shared)) { _ in
+                log.add(number)
+                if number == 9 { told.send(()) }
+            }
+        }
+        _ = try? command._executeSynchronously(CommandContext())
+        await told.next()
+        #expect(log.entries == Array(0..<10))
+        withExtendedLifetime(subscriptions) {}
+    }
+
+    @Test func `as many as there are may listen, and go, and cost the same each`() {
+        let command = TransactionCommand(Immediate { _ in 3 })
+        let log = Log<Int>()
+        var subscriptions = (0..<100_000).map { number in
+            Optional(command.handle.onOutcome { _ in log.add(number) })
+        }
+        for index in subscriptions.indices.reversed() where index % 1_000 != 7 { subscriptions[index] = nil }
+        _ = try? command._executeSynchronously(CommandContext())
+        #expect(log.entries == (0..<100).map { $0 * 1_000 + 7 })
+        withExtendedLifetime(subscriptions) {}
     }
 
     @Test func `K1: a command that has ended before anybody looks is there to be asked`() async throws {

@@ -1,4 +1,4 @@
-// What the tests of this module share: logs, counts, delegates that remember, letters from commands to tests.
+// What the tests of this module share: delegates that remember, letters from commands to tests.
 
 import Commands
 import Dispatch
@@ -6,13 +6,8 @@ import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
 import Synchronization
+import TestSupport
 import Testing
-
-/// How long a test may take: many times of what it takes on a busy machine.
-let testLimit: Duration = .seconds(240)
-
-/// For code that blocks its thread.
-let elsewhere = DispatchQueue(label: "elsewhere", attributes: .concurrent)
 
 struct TestError: Error, Equatable {
     var number = 0
@@ -20,20 +15,6 @@ struct TestError: Error, Equatable {
 
 /// An error with an identity.
 final class ErrorObject: Error {}
-
-/// What happened, in order.
-final class Log<Entry: Sendable>: Sendable {
-    private let storage = Locked<[Entry]>([])
-    var entries: [Entry] { storage.withLock { $0 } }
-    func add(_ entry: Entry) { storage.withLock { $0.append(entry) } }
-}
-
-final class Count: Sendable {
-    private let storage = Atomic(0)
-    var value: Int { storage.load(ordering: .sequentiallyConsistent) }
-    @discardableResult
-    func add(_ amount: Int = 1) -> Int { storage.add(amount, ordering: .sequentiallyConsistent).newValue }
-}
 
 /// What one side hands to the other, which waits for it, even if it is cancelled.
 final class Mail<Letter: Sendable>: Sendable {
@@ -168,14 +149,4 @@ extension CommandOutcome {
     var isCancelled: Bool { if case .failed(.cancelled) = self { true } else { false } }
     var rejection: Rejection? { if case .failed(.rejected(let why)) = self { why } else { nil } }
     var thrown: (any Error)? { if case .failed(.thrown(let error)) = self { error } else { nil } }
-}
-
-/// Waits until a condition holds that no event tells of.
-func eventually(_ condition: () -> Bool) async -> Bool {
-    let end = ContinuousClock.now + testLimit * 0.5
-    while !condition() {
-        if ContinuousClock.now > end { return false }
-        await Task.yield()
-    }
-    return true
 }

@@ -3,9 +3,10 @@
 import Commands
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
-@Suite(.inTurn, .watched(testLimit))
+@Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct UndoStackTests {
     /// What the stack's commands change.
     struct Page: Hashable, Sendable {
@@ -322,6 +323,7 @@ struct UndoStackTests {
             goOn.send(())
             #expect(await answer.next() == 0)
         }
+        stack.removeAll()  // its steps refer to it
     }
 
     @Test @MainActor func `a call from inside a running step is refused`() async throws {
@@ -580,6 +582,34 @@ struct UndoStackTests {
         stack.markClean()
         stack.removeAll(target: one)
         #expect(stack.count == 0 && stack.index == 0 && stack.isClean)
+    }
+
+    @Test func `the changes of a target go out of groups, which keep the others and go with the last`()
+        async throws
+    {
+        let receiver = Locked<[Int]>([])
+        let one = Count()
+        let other = Count()
+        let stack = UndoStack()
+        try await stack.group("both") {
+            try await stack.perform(Append(number: 1, receiver: receiver), target: one)
+            try await stack.perform(Append(number: 2, receiver: receiver), target: other)
+        }
+        try await stack.group("one") {
+            try await stack.perform(
+                Append(number: 3, receiver: receiver, undoability: .noEffect), target: one)
+            stack.removeAll(target: other)  // when the group has ended
+        }
+        #expect(stack.count == 2 && stack.cleanIndex == nil)
+        stack.markClean()
+        // "both" has 1 alone now: 2 stays, and is in the way of nobody.
+        receiver.withLock { $0 = [1] }
+        try await stack.undo()
+        try await stack.undo()
+        #expect(receiver.withLock { $0 } == [])
+        try await stack.redo()
+        stack.removeAll(target: one)
+        #expect(stack.count == 0 && stack.index == 0 && stack.cleanIndex == nil)
     }
 
     @Test func `to forget all while a call runs forgets all when it has ended`() async throws {

@@ -5,9 +5,10 @@ import CompositeOperationsFoundation
 import Foundation
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
-@Suite(.inTurn, .watched(testLimit)) struct DocumentationExamples {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct DocumentationExamples {
     @Test func `ours in a queue of Foundation's`() async throws {
         let log = Log()
         // CompositeOperationsFoundation.md

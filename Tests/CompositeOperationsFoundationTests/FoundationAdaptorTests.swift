@@ -3,10 +3,11 @@ import CompositeOperationsFoundation
 import Foundation
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 /// An operation of Foundation's as one of ours.
-@Suite(.inTurn, .watched(testLimit)) struct FoundationAdaptorTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct FoundationAdaptorTests {
     @Test(arguments: [false, true])
     func `it finishes when that one is finished, and not before`(_ hasQueue: Bool) async throws {
         let foundation = ManualOperation()

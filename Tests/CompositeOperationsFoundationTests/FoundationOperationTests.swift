@@ -3,10 +3,11 @@ import CompositeOperationsFoundation
 import Foundation
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 /// An operation of ours in a queue of Foundation's.
-@Suite(.inTurn, .watched(testLimit)) struct FoundationOperationTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct FoundationOperationTests {
     // MARK: The way it goes
 
     @Test func `it is finished when the wrapped operation has ended, and not before`() async {

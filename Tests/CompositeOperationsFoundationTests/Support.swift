@@ -5,53 +5,15 @@ import Foundation
 import PropertyTesting
 import PropertyTestingSupport
 import Synchronization
+import TestSupport
 import Testing
-
-let isThreadSanitized = dlsym(nil, "__tsan_init") != nil
-let isAddressSanitized = dlsym(nil, "__asan_init") != nil
-
-/// Sizes grow and shrink with `STRESS_SCALE` of the environment.
-let stressScale = ProcessInfo.processInfo.environment["STRESS_SCALE"].flatMap { Double($0) } ?? 1
 
 func scaled(_ count: Int) -> Int { max(1, Int(Double(count) * stressScale)) }
 
-/// How long a case of a test may take: many times of what it takes on a busy machine.
-let testLimit: Duration =
-    .seconds(240) * max(1, stressScale) * (isThreadSanitized || isAddressSanitized ? 2 : 1)
-
-/// What happened, in order.
-final class Log: Sendable {
-    private let storage = Locked<[String]>([])
-    var entries: [String] { storage.withLock { $0 } }
-    func add(_ entry: String) { storage.withLock { $0.append(entry) } }
-}
-
-/// A count with an identity.
-final class Count: Sendable {
-    private let storage = Atomic(0)
-    var value: Int { storage.load(ordering: .sequentiallyConsistent) }
-    @discardableResult
-    func add(_ amount: Int = 1) -> Int { storage.add(amount, ordering: .sequentiallyConsistent).newValue }
-}
-
-/// Counts when it goes: captured by a closure, it tells that the closure was released.
-final class Token: Sendable {
-    private let released: Count
-    init(_ released: Count) { self.released = released }
-    deinit { released.add() }
-}
+/// What happened, in words.
+typealias Log = TestSupport.Log<String>
 
 struct TestError: Error {}
-
-/// Waits until a condition holds that no event tells of.
-func eventually(within limit: Duration = testLimit * 0.75, _ condition: () -> Bool) async -> Bool {
-    let end = ContinuousClock.now + limit
-    while !condition() {
-        if ContinuousClock.now > end { return false }
-        await Task.yield()
-    }
-    return true
-}
 
 extension Outcome {
     var isFinished: Bool { if case .finished = self { true } else { false } }

@@ -1,9 +1,11 @@
 // Cancel: of anything, at any time, from any thread: G9, G11, G12, G14.
 
+import ActionTesting
 import CompositeOperations
 import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct CancelTests {

@@ -5,6 +5,7 @@ import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
+import TestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct CopyRegressions {
@@ -88,7 +89,9 @@ import Testing
         try await group.value
         let copy = copies.entries[0]
         try await copy.run()
-        await withCheckedContinuation { done in copy.onOutcome { _ in done.resume() } }
+        for each in [group, copy] {  // behind their closures
+            await withCheckedContinuation { done in each.onOutcome { _ in done.resume() } }
+        }
         #expect(called.entries.count { $0 == "completion" } == 2)
         #expect(called.entries.contains("cancellation"))
         #expect(most.withLock { $0 } <= 2)

@@ -1,12 +1,14 @@
 // CornerTests - corners that no other test looked into: each was found by a defect that the others let pass
 // (Tests/Mutants/swift-by-hand.txt).
 
+import ActionTesting
 import CompositeOperations
 import Dispatch
 import Glibc
 import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
+import TestSupport
 import Testing
 
 /// Calls something when it goes: in an object of a user's, where that may be done, no lock of ours is held.

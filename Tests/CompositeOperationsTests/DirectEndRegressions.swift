@@ -3,6 +3,7 @@
 import CompositeOperations
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct DirectEndRegressions {

@@ -7,6 +7,7 @@ import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
+import TestSupport
 import Testing
 
 // MARK: What the examples use

@@ -6,6 +6,7 @@ import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct EndTests {

@@ -1,5 +1,6 @@
 // When, where and in whose stack handlers run: G5, G6, G7.
 
+import ActionTesting
 import CompositeOperations
 import Dispatch
 import Glibc
@@ -7,6 +8,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct HandlerTests {

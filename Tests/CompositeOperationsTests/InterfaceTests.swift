@@ -1,5 +1,6 @@
 // Every public member that no other suite is about, as a user would call it.
 
+import ActionTesting
 import CompositeOperations
 import Dispatch
 import Glibc
@@ -7,6 +8,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct InterfaceTests {

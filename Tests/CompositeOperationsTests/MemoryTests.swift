@@ -1,9 +1,11 @@
 // MemoryTests - what is kept, by whom, and for how long (G37, G38).
 
+import ActionTesting
 import CompositeOperations
 import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 /// Looks at an operation when it goes: where that may be done, no lock of ours is held.
@@ -378,6 +380,19 @@ private struct Gone {
     }
 
     /// Whoever captures an object in a block has its `deinit` run when the block goes.
+    @Test func `who is told of diagnostics is released under no lock`() async {
+        // In a process of its own: there is one for all.
+        await #expect(processExitsWith: .success) {
+            final class Last: Sendable {
+                deinit { COQueues.onDiagnostic(nil) }
+            }
+            let last = Last()
+            COQueues.onDiagnostic { [last] _ in withExtendedLifetime(last) {} }
+            _ = consume last
+            COQueues.onDiagnostic(nil)
+        }
+    }
+
     @Test func `what users gave is released under no lock`() async throws {
         let visited = Count()
         // A handler of the cancel, of an attempt that finishes.

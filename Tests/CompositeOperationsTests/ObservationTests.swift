@@ -1,9 +1,11 @@
 // ObservationTests - what observers see: labels follow the table, attempts never fall, nothing comes after the end
 // (G39); and the tree as text.
 
+import ActionTesting
 import CompositeOperations
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 /// Which label may follow which, by the table of the states. A closed gate lies over four of them: so it may come

@@ -3,6 +3,7 @@
 import CompositeOperations
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 /// What `finish` of an operation is that has none.

@@ -5,6 +5,7 @@ import Dispatch
 import Glibc
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct OutcomeRegressions {

@@ -1,9 +1,11 @@
 // R48, R53, R59: queues that are suspended, what passes through them, and what becomes ready later.
 
+import ActionTesting
 import CompositeOperations
 import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct QueueGateRegressions {

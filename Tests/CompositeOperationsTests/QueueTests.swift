@@ -1,9 +1,11 @@
 // QueueTests - the admission queue: orders (G32), slots (G33), nesting (G34), and how it is emptied (G35).
 
+import ActionTesting
 import CompositeOperations
 import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct QueueTests {

@@ -1,11 +1,13 @@
 // Attempts after the first, where something else happens at the same time: decisions, resolvers, pauses, limits of
 // time, and what is released.
 
+import ActionTesting
 import CompositeOperations
 import Dispatch
 import Glibc
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct RedoAttackTests {

@@ -1,9 +1,11 @@
 // RedoTests - attempts after the first: what awake and rerun do again, and when (G28); limits (G29); pauses (G30,
 // G31).
 
+import ActionTesting
 import CompositeOperations
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 /// Which steps fail how often before they finish.

@@ -1,9 +1,11 @@
 // RegistrationTests - children that come late, or never should have come (G23), and registration blocks that throw
 // (G24).
 
+import ActionTesting
 import CompositeOperations
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct RegistrationTests {

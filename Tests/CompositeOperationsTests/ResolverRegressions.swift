@@ -1,8 +1,10 @@
 // R20 ... R25 of the specification: attempts after the first.
 
+import ActionTesting
 import CompositeOperations
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct ResolverRegressions {

@@ -1,11 +1,13 @@
 // The README of seed 004, section by section: each flow, run, and what is said of it.
 
+import ActionTesting
 import CompositeOperations
 import Dispatch
 import Glibc
 import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
+import TestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct SeedReadmeTests {

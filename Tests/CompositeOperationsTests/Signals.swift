@@ -5,6 +5,7 @@ import CompositeOperations
 import Dispatch
 import Glibc
 import PropertyTesting
+import TestSupport
 
 /// What a block hands to the test, which waits for it.
 final class Mail<Letter: Sendable>: Sendable {

@@ -4,6 +4,7 @@
 import CompositeOperations
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 #if DEBUG

@@ -1,10 +1,12 @@
 // SuspendTests - gates: what starts and completes behind them (G26, G27), and what a suspended operation does to its
 // queue (G36).
 
+import ActionTesting
 import CompositeOperations
 import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct SuspendTests {

@@ -1,11 +1,13 @@
 // R39 to R42: sync operations, and what once kept their callers waiting for ever.
 
+import ActionTesting
 import CompositeOperations
 import Dispatch
 import Glibc
 import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
+import TestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct SyncRegressions {

@@ -4,6 +4,7 @@ import CompositeOperations
 import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct TreeFindingsTests {

@@ -7,6 +7,7 @@ import CompositeOperations
 import Dispatch
 import PropertyTesting
 import Synchronization
+import TestSupport
 
 /// What trees run on.
 protocol TreeEnvironment: Sendable {

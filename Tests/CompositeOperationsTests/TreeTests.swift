@@ -5,6 +5,7 @@ import Dispatch
 import Glibc
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 /// Targets of all kinds, which all trees share.

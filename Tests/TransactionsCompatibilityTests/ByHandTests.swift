@@ -1,9 +1,10 @@
 // Transactions that are begun and ended by hand, by programs in the language mode of Swift 5.
 
+import TestSupport
 import Testing
 import Transactions
 
-@Suite struct ByHandTests {
+@Suite(.leavesNothing) struct ByHandTests {
     let chart = PieChart()
 
     @Test func `begin, commit`() throws {

@@ -1,9 +1,10 @@
 // The closures, each by both of its names.
 
+import TestSupport
 import Testing
 import Transactions
 
-@Suite struct TransactionClosureTests {
+@Suite(.leavesNothing) struct TransactionClosureTests {
     @Test func `returns the value of its body`() throws {
         let chart = PieChart()
         let sum: Int = try chart.transaction {
@@ -155,7 +156,7 @@ import Transactions
     }
 }
 
-@Suite struct DoTransactionallyTests {
+@Suite(.leavesNothing) struct DoTransactionallyTests {
     @Test func `returns the value of its body`() throws {
         let chart = PieChart()
         let sum: Int = try chart.doTransactionally {

@@ -2,6 +2,7 @@
 
 import Glibc
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 @testable import Transactions
@@ -27,7 +28,7 @@ import Testing
     }
 }
 
-@Home @Suite(.inTurn, .watched(testLimit)) struct AsyncTests {
+@Home @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct AsyncTests {
     let root = Logged(root: "root")
     var tree: Tree { root.transactionContext.tree! }
 

@@ -1,10 +1,11 @@
 // Begin, commit, rollback and closures: rows 1 to 16 of the table of edge cases.
 
 import PropertyTestingSupport
+import TestSupport
 import Testing
 import Transactions
 
-@Suite(.inTurn, .watched(testLimit)) struct ContractTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct ContractTests {
     let trace: Trace
     let root: Member
     let left: Member

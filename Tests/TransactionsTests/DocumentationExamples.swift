@@ -2,6 +2,7 @@
 // here. To change one is to change the other.
 
 import PropertyTestingSupport
+import TestSupport
 import Testing
 import Transactions
 
@@ -42,7 +43,7 @@ final class Item: LoggedTransactable, TransactableDefaults {
 }
 // end of the example
 
-@Suite(.inTurn, .watched(testLimit)) struct DocumentationExamples {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct DocumentationExamples {
     @Test func `overview`() throws {
         let order = Order()
         try order.transaction {

@@ -2,6 +2,7 @@
 
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 @testable import Transactions
@@ -143,7 +144,7 @@ private final class Scene {
     }
 }
 
-@Suite(.inTurn, .watched(testLimit)) struct HookStormTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct HookStormTests {
     @Test func `Q3, Q4, Q10, Q11: whatever hooks do, members have each hook once, and the dead have none`()
         async
     {

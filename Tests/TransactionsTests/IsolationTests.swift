@@ -1,6 +1,7 @@
 // Trees of classes that belong to an actor, with isolated conformances: X15.
 
 import PropertyTestingSupport
+import TestSupport
 import Testing
 import Transactions
 
@@ -13,7 +14,7 @@ import Transactions
     func onValidateCommit() throws { if title.isEmpty { throw TestError(number: 1) } }
 }
 
-@MainActor @Suite(.inTurn, .watched(testLimit)) struct IsolationTests {
+@MainActor @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct IsolationTests {
     @Test func `X15: a class of an actor conforms, and its tree lives there`() async throws {
         let document = Document()
         #expect(thrown { try document.transaction { document.pages = ["a"] } } is TestError)

@@ -2,11 +2,12 @@
 
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 @testable import Transactions
 
-@Suite(.inTurn, .watched(testLimit)) struct MembershipTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct MembershipTests {
     let trace = Trace()
     let root: Member
     init() { root = Member(root: "root", trace) }
@@ -365,6 +366,23 @@ import Testing
             let root = Member(root: "root")
             _ = TransactionContext.createNode(owner: root, parent: root)
         }
+    }
+
+    @Test func `X2: a second context of an object stops the process, unless the first has left its tree`()
+        async throws
+    {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let root = Member(root: "root")
+            let node = Member("node", below: root)
+            _ = TransactionContext.createNode(owner: node, parent: root)
+        }
+        let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(said.contains("the object has a context already"))
+        let node = Member("node", below: root)
+        let former = node.transactionContext
+        try former.leave()
+        let again = TransactionContext.createNode(owner: node, parent: root)
+        #expect(former.isDetached && !again.isDetached)
     }
 
     @Test func `X2: a root that leaves stops the process`() async {

@@ -2,6 +2,7 @@
 
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 @testable import Transactions
@@ -244,7 +245,7 @@ private final class Pair {
     }
 }
 
-@Suite(.inTurn, .watched(testLimit)) struct ModelTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct ModelTests {
     @Test func `Q1, Q2, Q3, Q4, Q6, Q8: random programs do what the model does, hook by hook`() async {
         await forAll(Program.any.array(count: 1...6), cases: scaled(600)) { programs in
             let pair = Pair()

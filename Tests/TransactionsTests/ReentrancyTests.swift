@@ -1,10 +1,11 @@
 // Calls from inside of hooks: rows 27 to 30 of the table of edge cases.
 
 import PropertyTestingSupport
+import TestSupport
 import Testing
 import Transactions
 
-@Suite(.inTurn, .watched(testLimit)) struct ReentrancyTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct ReentrancyTests {
     /// Runs a transaction, and `body` once in each hook of a member of three; returns what followed.
     func inHook(_ hook: Hook, late: Bool = false, _ body: (Member) throws -> Void) throws -> (any Error)? {
         let trace = Trace()

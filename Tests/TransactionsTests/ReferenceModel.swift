@@ -28,6 +28,8 @@ struct ReferenceModel {
     }
 
     func takesPart(_ member: Int) -> Bool { begun.contains(member) && !ended.contains(member) }
+    /// Also one that was rolled back to a savepoint.
+    private func hasBegun(_ member: Int) -> Bool { begun.contains(member) }
     func isBelow(_ member: Int, _ top: Int) -> Bool {
         var node: Int? = member
         while let here = node {
@@ -63,7 +65,7 @@ struct ReferenceModel {
         createdBelow.append(parent)
         if detached.contains(parent) {
             detached.insert(member)
-        } else if takesPart(parent) {
+        } else if hasBegun(parent) {
             begun.insert(member)
             note("begin", member)
         }
@@ -88,9 +90,8 @@ struct ReferenceModel {
         unlink(member)
         state.parent[member] = parent
         state.children[parent].append(member)
-        // Below one that was rolled back to a savepoint nothing begins.
         for member in parentsFirst(member) where isActive && !begun.contains(member) {
-            guard let parent = state.parent[member], takesPart(parent) else { continue }
+            guard let parent = state.parent[member], hasBegun(parent) else { continue }
             begun.insert(member)
             note("begin", member)
         }

@@ -2,11 +2,12 @@
 
 import Glibc
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 @testable import Transactions
 
-@Suite(.inTurn, .serialized, .watched(testLimit)) struct SizeTests {
+@Suite(.inTurn, .serialized, .watched(testLimit), .leavesNothing) struct SizeTests {
     final class Small: TransactableDefaults, LoggedTransactable {
         private var context: TransactionContext?
         var transactionContext: TransactionContext { context! }

@@ -2,11 +2,12 @@
 
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 @testable import Transactions
 
-@Suite(.inTurn, .watched(testLimit)) struct StateTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct StateTests {
     let root = Logged(root: "root")
 
     @Test func `X12: a rollback restores what was first saved, however often it was written`() throws {
@@ -226,6 +227,31 @@ import Testing
             }
             late?.number = 1
         }
+    }
+
+    @Test func `X6: below a member that a savepoint ended others begin, are validated and end`() throws {
+        let node = Logged("node", below: root)
+        try root.beginTransaction()
+        var late: Logged?
+        try? root.transaction(nesting: .savepoint) {
+            late = Logged("late", below: root)
+            throw TestError()
+        }
+        let above = try #require(late)
+        let below = Logged("below", below: above)
+        below.number = 1
+        try node.transactionContext.move(to: above)
+        _ = root.trace.take()
+        below.failure = TestError(number: 2)
+        #expect(thrown { try root.commitTransaction() } as? TestError == TestError(number: 2))
+        below.failure = nil
+        _ = root.trace.take()
+        try root.commitTransaction()
+        #expect(
+            root.trace.take() == [
+                "validate root", "validate below", "validate node", "commit below", "commit node",
+                "commit root",
+            ])
     }
 
     // MARK: Savepoints
@@ -460,6 +486,7 @@ import Testing
         saver.whenSet = { [unowned root, unowned saver] in try! saver.transactionContext.move(to: root) }
         try root.transaction(nesting: .savepoint) {}
         #expect(root.trace.take() == ["set saver", "release saver true"])
+        try root.rollbackTransaction()
     }
 
     @Test func `X8: validation that does not settle is given up after 16 passes`() throws {

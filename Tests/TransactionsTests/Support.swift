@@ -2,11 +2,8 @@
 
 import Glibc
 import Transactions
+import TestSupport
 
-/// Sizes grow and shrink with `STRESS_SCALE` of the environment.
-let stressScale: Double = getenv("STRESS_SCALE").flatMap { Double(String(cString: $0)) } ?? 1
-let isSanitized = dlsym(nil, "__tsan_init") != nil || dlsym(nil, "__asan_init") != nil
-let testLimit: Duration = .seconds(120) * max(1, stressScale) * (isSanitized ? 2 : 1)
 func scaled(_ count: Int) -> Int { max(1, Int(Double(count) * min(1, stressScale))) }
 
 struct TestError: Error, Hashable {

@@ -2,11 +2,12 @@
 
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 @testable import Transactions
 
-@Suite(.inTurn, .watched(testLimit)) struct TellingTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct TellingTests {
     let root = Logged(root: "root")
 
     // MARK: Notifications
@@ -178,15 +179,14 @@ import Testing
     @Test func `X14: a view's computation may make another view`() throws {
         let root = root
         var made: [CommittedView<Int>] = []
-        let view = CommittedView(of: root) {
-            made.append(CommittedView(of: root) { root.number })
+        let view = CommittedView(of: root) { [unowned root] in
+            made.append(CommittedView(of: root) { [unowned root] in root.number })
             return root.number
         }
         try root.transaction { root.number = 3 }
         #expect(view.value == 3 && made.map(\.value) == [3, 3])
         try root.transaction { root.number = 4 }
         #expect(made.map(\.value) == [4, 4, 4])
-        // The tree keeps the computation, and that the root.
         made = []
     }
 

@@ -2,11 +2,12 @@
 
 import PropertyTesting
 import PropertyTestingSupport
+import TestSupport
 import Testing
 
 @testable import Transactions
 
-@Suite(.inTurn, .watched(testLimit)) struct UndoTests {
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct UndoTests {
     let root = Logged(root: "root")
 
     private func step(_ body: () throws -> Void) throws -> TransactionUndoStep {

@@ -1,7 +1,9 @@
+// Demand.swift - how misuse ends: with a sentence.
+
 /// Stops the process with a sentence unless `condition` holds. In every build: `precondition` says nothing when
 /// it is built for release.
-@inline(__always)
-func demand(
+@inlinable @inline(__always)
+package func demand(
     _ condition: @autoclosure () -> Bool, _ sentence: @autoclosure () -> String, file: StaticString = #fileID,
     line: UInt = #line
 ) {

@@ -1,0 +1,15 @@
+// Instances.swift - what is counted of this module in debug builds, for its tests; see Basics.
+
+import Basics
+
+extension InstanceCount {
+    static let actions = InstanceCount("actions")
+    static let cores = InstanceCount("action cores")
+    static let executions = InstanceCount("executions")
+    static let bindings = InstanceCount("bindings")
+    static let groups = InstanceCount("action groups")
+    static let mailboxes = InstanceCount("mailboxes")
+    static let observers = InstanceCount("observers")
+    static let values = InstanceCount("live values")
+    static let validatedValues = InstanceCount("validated values")
+}

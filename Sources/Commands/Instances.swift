@@ -1,0 +1,17 @@
+// Instances.swift - what is counted of this module in debug builds, for its tests; see Basics.
+
+internal import Basics
+
+extension InstanceCount {
+    static let transactionCommands = InstanceCount("transaction commands")
+    static let runs = InstanceCount("runs of commands")
+    static let bodies = InstanceCount("bodies of commands")
+    static let lanes = InstanceCount("lanes")
+    static let invokers = InstanceCount("invokers")
+    static let groups = InstanceCount("transaction groups")
+    static let deliveries = InstanceCount("deliveries")
+    static let subscriptions = InstanceCount("subscriptions")
+    static let undoStacks = InstanceCount("undo stacks")
+    static let undoSteps = InstanceCount("undo steps")
+    static let undoActions = InstanceCount("undo actions")
+}

@@ -1,0 +1,69 @@
+// LeavesNothing.swift - after each test, nothing of what the modules count is left in this process.
+//
+// It is counted for the whole process, so this is looked at only where one test runs at a time: in a debug build, by
+// `Scripts/census`, which sets CENSUS to the file that is to hold the names of the tests that were looked at.
+
+import Basics
+import Glibc
+import PropertyTesting
+package import Testing
+
+/// Records an issue when a test leaves instances of counted classes behind.
+package struct LeavesNothingTrait: SuiteTrait, TestTrait, TestScoping {
+    package var isRecursive: Bool { true }
+
+    package func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+    ) async throws {
+        #if DEBUG
+            guard let path = Self.path else { return try await function() }
+            let result: Result<Void, any Error>
+            do { result = .success(try await function()) } catch { result = .failure(error) }
+            let left = await Self.leftovers()
+            if !left.isEmpty {
+                Issue.record(
+                    "Left behind: \(left.joined(separator: ", ")).", sourceLocation: test.sourceLocation)
+            }
+            Self.add("\(test.id)\n", to: path)
+            try result.get()
+        #else
+            try await function()
+        #endif
+    }
+
+    #if DEBUG
+        private static let path = getenv("CENSUS").map { String(cString: $0) }
+        /// What is left of tests of which that has been said.
+        private static let known = Locked<[String: Int]>([:])
+
+        /// What the test has held goes with its frame, and what others hold a moment later.
+        private static func leftovers() async -> [String] {
+            let known = known.withLock { $0 }
+            let end = ContinuousClock.now + .seconds(5)
+            while true {
+                let live = InstanceCount.live
+                if live == known { return [] }
+                guard ContinuousClock.now > end else {
+                    try? await Task.sleep(for: .microseconds(200))
+                    continue
+                }
+                Self.known.withLock { $0 = live }
+                return Set(live.keys).union(known.keys).sorted().compactMap { name in
+                    let number = live[name, default: 0] - known[name, default: 0]
+                    return number == 0 ? nil : "\(number) \(name)"
+                }
+            }
+        }
+
+        private static func add(_ line: String, to path: String) {
+            guard let file = fopen(path, "a") else { fatalError("\(path) cannot be written") }
+            fputs(line, file)
+            fclose(file)
+        }
+    #endif
+}
+
+extension Trait where Self == LeavesNothingTrait {
+    /// Nothing that is counted is left after each test of the suite.
+    package static var leavesNothing: Self { LeavesNothingTrait() }
+}

@@ -1,0 +1,74 @@
+// Tools.swift - what the tests of several modules share: sizes, limits, logs, counts, and waits for what no event tells of.
+
+package import Dispatch
+import Glibc
+import PropertyTesting
+import Synchronization
+
+/// Sizes grow and shrink with `STRESS_SCALE` of the environment.
+package let stressScale: Double = getenv("STRESS_SCALE").flatMap { Double(String(cString: $0)) } ?? 1
+
+package let isThreadSanitized = dlsym(nil, "__tsan_init") != nil
+package let isAddressSanitized = dlsym(nil, "__asan_init") != nil
+/// A sanitizer makes everything many times as slow.
+package let isSanitized = isThreadSanitized || isAddressSanitized
+
+/// How long a case of a test may take: many times of what it takes on a busy machine.
+package let testLimit: Duration = .seconds(240) * max(1, stressScale) * (isSanitized ? 2 : 1)
+
+/// For code that blocks its thread: it must not take those that other tests need.
+package let elsewhere = DispatchQueue(label: "elsewhere", attributes: .concurrent)
+
+/// What happened, in order.
+package final class Log<Entry: Sendable>: Sendable {
+    private let storage = Locked<[Entry]>([])
+    package init() {}
+    package var entries: [Entry] { storage.withLock { $0 } }
+    package func add(_ entry: Entry) { storage.withLock { $0.append(entry) } }
+
+    /// What happened since this was last asked.
+    package func take() -> [Entry] {
+        storage.withLock { entries in
+            defer { entries = [] }
+            return entries
+        }
+    }
+
+    /// For entries that refer to the log: they are released under no lock.
+    package func removeAll() { withExtendedLifetime(take()) {} }
+}
+
+/// A count with an identity.
+package final class Count: Sendable {
+    private let storage = Atomic(0)
+    package init() {}
+    package var value: Int { storage.load(ordering: .sequentiallyConsistent) }
+
+    @discardableResult
+    package func add(_ amount: Int = 1) -> Int {
+        storage.add(amount, ordering: .sequentiallyConsistent).newValue
+    }
+}
+
+/// Counts when it goes: captured by a closure, it tells that the closure was released.
+package final class Token: Sendable {
+    private let released: Count
+    package init(_ released: Count) { self.released = released }
+    deinit { released.add() }
+}
+
+/// Waits until a condition holds that no event tells of; for what another thread is about to do.
+package func eventually(
+    within limit: Duration = testLimit * 0.75, isolation: isolated (any Actor)? = #isolation,
+    _ condition: () throws -> Bool
+) async rethrows -> Bool {
+    let end = ContinuousClock.now + limit
+    var looks = 0
+    while try !condition() {
+        if ContinuousClock.now > end { return false }
+        // As a rule it is so in a moment. Who looks for longer must not keep the processors from what it waits for.
+        looks += 1
+        if looks < 50 { await Task.yield() } else { try? await Task.sleep(for: .microseconds(200)) }
+    }
+    return true
+}

@@ -24,6 +24,7 @@ let package = Package(
         .library(name: "CompositeOperationsFoundation", targets: ["CompositeOperationsFoundation"]),
         .library(name: "Transactions", targets: ["Transactions"]),
         .library(name: "Commands", targets: ["Commands"]),
+        .library(name: "CommandJournal", targets: ["CommandJournal"]),
         .library(name: "Actions", targets: ["Actions"]),
         .library(name: "ActionTesting", targets: ["ActionTesting"]),
         .library(name: "PropertyTesting", targets: ["PropertyTesting"]),
@@ -31,6 +32,15 @@ let package = Package(
         .executable(name: "benchmarks", targets: ["benchmarks"]),
         .executable(name: "explore", targets: ["explore"]),
         .executable(name: "mutate", targets: ["mutate"]),
+    ],
+    traits: [
+        .default(enabledTraits: ["Journal"]),
+        .trait(
+            name: "Journal",
+            description: "CommandJournal, with SQLite; who leaves it out fetches no other package."),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0")
     ],
     targets: [
         .systemLibrary(name: "CURCU", pkgConfig: "liburcu-bp", providers: [.apt(["liburcu-dev"])]),
@@ -64,6 +74,14 @@ let package = Package(
         ),
         .target(
             name: "Commands", dependencies: ["Basics", "CompositeOperations", "Scheduling"],
+            exclude: ["DESIGN.md"], swiftSettings: settings
+        ),
+        .target(
+            name: "CommandJournal",
+            dependencies: [
+                "Basics", "Commands", "CompositeOperations",
+                .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["Journal"])),
+            ],
             exclude: ["DESIGN.md"], swiftSettings: settings
         ),
         .target(
@@ -133,6 +151,21 @@ let package = Package(
                 "ActionTesting", "Basics", "Commands", "CompositeOperations", "PropertyTesting",
                 "PropertyTestingSupport", "Scheduling", "TestSupport",
             ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "CommandJournalTests",
+            dependencies: [
+                "CommandJournal", "Commands", "PropertyTesting", "PropertyTestingSupport",
+                .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["Journal"])),
+            ],
+            swiftSettings: settings
+        ),
+        // The program that CommandJournalTests kills.
+        .executableTarget(
+            name: "JournalCrash",
+            dependencies: ["CommandJournal", "Commands", "CompositeOperations", "PropertyTesting"],
+            path: "Tests/JournalCrash",
             swiftSettings: settings
         ),
         .testTarget(

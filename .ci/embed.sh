@@ -132,6 +132,8 @@ END
 ln -s "$repository" "$temporary/CompositeOperations"
 write_example "$temporary/by-path" '.package(path: "../CompositeOperations")'
 run_example "$temporary/by-path"
+[[ -z $(find "$temporary/by-path/.build/" -path '*/GRDB.build/*.o' -print -quit) ]] ||
+    fail "a package that does not use the journal builds what that needs."
 
 # By version, from a repository that holds what a commit of the working tree would hold. Versions have rules
 # that paths do not have: unsafe flags are refused, for one.
@@ -147,7 +149,7 @@ git ls-files --cached --others --exclude-standard --deduplicate -z |
     git -c user.name=embed -c user.email=embed@localhost commit --quiet --no-verify --message="What is tested"
     git tag 0.0.1
 )
-write_example "$temporary/by-version" ".package(url: \"file://$published\", exact: \"0.0.1\")"
+write_example "$temporary/by-version" ".package(url: \"file://$published\", exact: \"0.0.1\", traits: [])"
 run_example "$temporary/by-version" -c release
 
 # What the benchmarks use must not reach those who embed the scheduler.

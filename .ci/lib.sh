@@ -27,7 +27,7 @@ temporary_folder() {
 # configure <configuration>: sets `options`, those of swift build and of swift test, and `products`, what the
 # steps use of that configuration. Each has a folder of its own, so that none undoes what another built.
 configure() {
-    products=(explore CompositeOperationsPackageTests) # the explorer's tests call its command
+    products=(explore JournalCrash CompositeOperationsPackageTests) # tests call the commands
     case $1 in
     debug) # without options it is the command of the README, which builds everything
         options=()

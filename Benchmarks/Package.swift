@@ -28,7 +28,7 @@ let package = Package(
         .trait(name: "NIO", description: "NIOThreadPool is a peer; it takes a minute to build."),
     ],
     dependencies: [
-        .package(name: "CompositeOperations", path: ".."),
+        .package(name: "CompositeOperations", path: "..", traits: []),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),

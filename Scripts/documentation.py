@@ -70,6 +70,8 @@ class Builder:
         self.modules = Path(run("swift", "build", "--show-bin-path").strip()) / "Modules"
         self.triple = json.loads(run("swift", "-print-target-info"))["target"]["triple"]
         maps = [ROOT / name for name in run("git", "ls-files", "*/module.modulemap").split("\n") if name]
+        # Of packages that ours imports: a module is loaded with all that it imports.
+        maps += ROOT.glob(".build/checkouts/*/Sources/*/module.modulemap")
         self.includes = [word for path in maps for word in ("-Xcc", f"-I{path.parent}")]
         self.docc = docc()
 

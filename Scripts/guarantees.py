@@ -24,9 +24,9 @@ DOCUMENTS = {
         "docs/guarantees-commands.md",
         {
             "Guarantees": [("P", 1, 11), ("S", 1, 10)],
-            # B10 and C19 ask for a journal, which is no part of the module.
-            "Features": [("T", 1, 18), ("B", 1, 9), ("B", 11, 11)],
-            "Traps": [("Y", 1, 9), ("K", 1, 6), ("C", 1, 18), ("C", 20, 20)],
+            "Features": [("T", 1, 18), ("B", 1, 11)],
+            "Traps": [("Y", 1, 9), ("K", 1, 6), ("C", 1, 20)],
+            "Journal": [("J", 1, 14)],
         },
     ),
     "Actions": (

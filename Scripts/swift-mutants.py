@@ -24,6 +24,7 @@ PACKAGE = SCRATCH / "package"
 BUILD = SCRATCH / "build"
 LOGS = SCRATCH / "logs"
 PRODUCT = "CompositeOperationsPackageTests"
+PROGRAM = "JournalCrash"  # which tests look for beside themselves
 VARIABLE = "SWIFT_MUTANT"
 SELECTOR = "Mutant.swift"
 SUITE_TIMEOUT = 900  # seconds: a whole module's tests, without a mutant
@@ -376,14 +377,17 @@ def rewrite(mutants, sources):
 
 def build():
     """What the compiler says when it fails."""
-    result = subprocess.run(
-        ["swift", "build", "--product", PRODUCT, "--package-path", PACKAGE, "--scratch-path", BUILD],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    )
-    return "" if result.returncode == 0 else result.stdout
+    for product in (PROGRAM, PRODUCT):
+        result = subprocess.run(
+            ["swift", "build", "--product", product, "--package-path", PACKAGE, "--scratch-path", BUILD],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+        if result.returncode != 0:
+            return result.stdout
+    return ""
 
 
 ERROR = re.compile(r"^(?P<file>/.*?\.swift):(?P<line>\d+):(?P<column>\d+): error: (?P<text>.*)$", re.M)
@@ -756,6 +760,7 @@ def run(options, mutants, sources):
     # The builds of single mutants replace the first one, and the baselines are of that.
     campaign.executable = SCRATCH / "tested" / f"{PRODUCT}.xctest"
     shutil.copy2(built_executable(), campaign.executable)
+    shutil.copy2(BUILD / "debug" / PROGRAM, SCRATCH / "tested" / PROGRAM)
     done = {mutant: Verdict(mutant, "unbuilt", why) for mutant, why in left_out.items() if mutant in chosen}
     for mutant in chosen:
         if mutant.equivalent and not options.equivalents and mutant not in done:

@@ -6,7 +6,7 @@ import PackageDescription
 
 let package = Package(
     name: "actions",
-    dependencies: [.package(name: "CompositeOperations", path: "../..")],
+    dependencies: [.package(name: "CompositeOperations", path: "../..", traits: [])],
     targets: [
         .executableTarget(
             name: "bound-search",

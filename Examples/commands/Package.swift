@@ -17,7 +17,7 @@ let package = Package(
         .executable(name: "pull-to-refresh", targets: ["PullToRefresh"]),
         .executable(name: "vehicle-demo", targets: ["ATCommandPattern"]),
     ],
-    dependencies: [.package(name: "CompositeOperations", path: "../..")],
+    dependencies: [.package(name: "CompositeOperations", path: "../..", traits: [])],
     targets: [
         .executableTarget(
             name: "PullToRefresh", dependencies: [commands], path: "Sources/pull-to-refresh",

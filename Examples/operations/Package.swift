@@ -18,7 +18,7 @@ func program(_ name: String, with products: [String] = ["CompositeOperations"]) 
 
 let package = Package(
     name: "operations",
-    dependencies: [.package(name: "CompositeOperations", path: "../..")],
+    dependencies: [.package(name: "CompositeOperations", path: "../..", traits: [])],
     targets: [
         program("flows"),
         program("download"),

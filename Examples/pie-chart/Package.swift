@@ -18,7 +18,7 @@ func program(_ name: String) -> Target {
 
 let package = Package(
     name: "pie-chart",
-    dependencies: [.package(name: "CompositeOperations", path: "../..")],
+    dependencies: [.package(name: "CompositeOperations", path: "../..", traits: [])],
     targets: [program("by-hand"), program("logged")],
     swiftLanguageModes: [.v6]
 )

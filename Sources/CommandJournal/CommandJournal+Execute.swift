@@ -1,0 +1,204 @@
+// CommandJournal+Execute.swift - one command, and several, all or nothing.
+
+internal import Basics
+public import Commands
+internal import CompositeOperations
+internal import Foundation
+
+extension CommandJournal {
+    /// Runs a command.
+    ///
+    /// One whose key is known is not run: what became of it is returned, or thrown, when that has ended.
+    ///
+    /// - Parameter context: of the run around it, if any.
+    /// - Returns: its output, when that is durable.
+    /// - Throws: what the command throws, when that is durable; ``JournalError/recorded(key:_:text:)`` and
+    ///   ``JournalError/keyConflict(_:)``, if its key is known; an `EncodingError`, when the command cannot be written down, and
+    ///   has not begun, or when what it returned cannot, and was taken back; ``JournalError/storage(_:)``, when nobody knows.
+    public func execute<C: JournaledCommand>(
+        _ command: C, _ context: CommandContext = CommandContext()
+    ) async throws -> C.Output {
+        let written = try types.write(command)
+        return try await running(written.key.map { [$0] } ?? []) {
+            if let key = written.key, let recorded = try await self.recorded(written, key) {
+                return (try self.answer(recorded, C.self, key), nil)
+            }
+            let run = try JournaledRun(.one, key: nil, [written], self.writer)
+            let member = JournaledMember(command: command, index: 0, run: run, past: .waiting)
+            return try await (self.finish(run, of: TransactionCommand(member), context), run)
+        }
+    }
+
+    /// Runs commands, all or nothing: when one fails, those that were done are undone, in reverse order.
+    ///
+    /// - Parameters:
+    ///   - key: names this run, as a command's key does the command; then it is not run a second time. Keys of its members must
+    ///     be new.
+    ///   - options: as for a `TransactionCommand`. A recovery runs one member at a time, and has its own compensation policy.
+    ///   - context: of the run around it, if any.
+    /// - Throws: as ``execute(_:_:)``, with a `TransactionFailure` for what a member throws;
+    ///   ``JournalError/keyTaken(_:)``.
+    /// - Precondition: no key is there twice.
+    public func execute(
+        allOrNothing members: [any JournaledCommand], key: String? = nil,
+        options: TransactionOptions = TransactionOptions(), _ context: CommandContext = CommandContext()
+    ) async throws {
+        let written = try members.map { try types.write($0) }
+        let keys = written.compactMap(\.key) + (key.map { [$0] } ?? [])
+        demand(Set(keys).count == keys.count, "CommandJournal: a run holds one key twice")
+        try await running(keys) {
+            if let key, let recorded = try await self.recordedRun(written, key) {
+                return (try self.answer(recorded, key), nil)
+            }
+            for member in written {
+                guard let key = member.key, try await self.recorded(member, key) != nil else { continue }
+                throw JournalError.keyTaken(key)
+            }
+            let run = try JournaledRun(.allOrNothing, key: key, written, self.writer)
+            let wrapped = members.enumerated().map { index, member -> any UndoableCommand in
+                func open<C: JournaledCommand>(_ command: C) -> any UndoableCommand {
+                    JournaledMember(command: command, index: index, run: run, past: .waiting)
+                }
+                return open(member)
+            }
+            var inner = options
+            inner.mapError = { $0 }  // what is thrown is looked at first
+            do {
+                let transaction = TransactionCommand(commands: wrapped, options: inner)
+                return try await (self.finish(run, of: transaction, context), run)
+            } catch let error as JournalError {
+                throw error
+            } catch let left as LeftOpen {
+                throw LeftOpen(run: left.run, error: options.mapError(left.error))
+            } catch { throw options.mapError(error) }
+        }
+    }
+
+    /// Calls `body` while nobody else works on these keys.
+    ///
+    /// - Parameter body: gives a run that may be open, too.
+    private func running<Value>(
+        _ keys: [String], _ body: () async throws -> (Value, JournaledRun?)
+    ) async throws -> Value {
+        let end = try await live.begin(keys)
+        var open: JournalRun?
+        defer { live.end(end, keys, left: open) }
+        do { return try await body().0 } catch let left as LeftOpen {
+            open = left.run
+            throw left.error
+        }
+    }
+
+    /// Runs a transaction of members of `run`, and ends that.
+    ///
+    /// - Parameter leavesIrreversible: whether something was acknowledged before that cannot be taken back.
+    func finish<Output: Sendable>(
+        _ run: JournaledRun, of transaction: TransactionCommand<Output>, _ context: CommandContext,
+        leavesIrreversible: Bool = false
+    ) async throws -> Output {
+        var leavesIrreversible = leavesIrreversible
+        var result = await Result<Output, any Error>.of { try await transaction.execute(context) }
+        if case .success = result, let error = run.unrecorded {
+            result = .failure(error)
+            if writer.failure == nil {
+                if case .irreversible = transaction.undoability { leavesIrreversible = true }
+                do { try await transaction.undo() } catch { result = .failure(error) }
+            }
+        }
+        // What could not be written is as after a crash, and nothing is said of how it ended.
+        if let failure = writer.failure { throw failure }
+        var outcome = JournalOutcome(of: run.run, result)
+        if outcome == .rolledBack, leavesIrreversible { outcome = .rolledBackExceptIrreversible }
+        try await run.end(outcome, result.error)
+        if run.run.outcome == nil { throw LeftOpen(run: run.run, error: result.error ?? JournalError.busy) }
+        return try result.get()
+    }
+
+    // MARK: What is recorded
+
+    /// A run, and the place of a command in it.
+    struct Recorded: Sendable {
+        let run: JournalRun
+        let member: Int?
+    }
+
+    private func find(_ key: String) async throws -> Recorded? {
+        try await writer.read { store in
+            guard let place = try store.place(ofKey: key) else { return nil }
+            var run = JournalRun(number: place.run)
+            for record in try store.records(ofRun: place.run) { try run.apply(record) }
+            return Recorded(run: run, member: place.member)
+        }
+    }
+
+    /// - Throws: ``JournalError/keyConflict(_:)``, when it is not the same command.
+    private func recorded(_ command: WrittenCommand, _ key: String) async throws -> Recorded? {
+        guard let found = try await find(key) else { return nil }
+        guard let member = found.member, WrittenCommand(found.run.members[member]) == command else {
+            throw JournalError.keyConflict(key)
+        }
+        return found
+    }
+
+    private func recordedRun(_ members: [WrittenCommand], _ key: String) async throws -> Recorded? {
+        guard let found = try await find(key) else { return nil }
+        guard found.member == nil, found.run.members.map({ WrittenCommand($0) }) == members else {
+            throw JournalError.keyConflict(key)
+        }
+        return found
+    }
+
+    private func answer<C: JournaledCommand>(_ recorded: Recorded, _: C.Type, _ key: String) throws
+        -> C.Output
+    {
+        let member = recorded.run.members[recorded.member ?? 0]
+        guard let outcome = recorded.run.outcome else { throw JournalError.keyInDoubt(key) }
+        guard member.phase == .done, let output = member.output else {
+            throw JournalError.recorded(key: key, outcome, text: member.text ?? recorded.run.text ?? "")
+        }
+        return try CommandTypes.decode(C.Output.self, output, member.type, member.last)
+    }
+
+    private func answer(_ recorded: Recorded, _ key: String) throws {
+        guard let outcome = recorded.run.outcome else { throw JournalError.keyInDoubt(key) }
+        guard outcome == .succeeded else {
+            throw JournalError.recorded(key: key, outcome, text: recorded.run.text ?? "")
+        }
+    }
+}
+
+/// A run that leaves something in doubt, and what its caller is told.
+private struct LeftOpen: Error {
+    let run: JournalRun
+    let error: any Error
+}
+
+extension JournalOutcome {
+    /// How a run ended that gave `result`.
+    init<Output>(of run: JournalRun, _ result: Result<Output, any Error>) {
+        guard case .failure(let error) = result else {
+            self = .succeeded
+            return
+        }
+        if run.members.contains(where: { $0.phase == .undoFailed }) {
+            self = .incomplete
+            return
+        }
+        let rollback = (error as? TransactionFailure)?.rollback
+        let wasUndone = run.members.contains { $0.phase == .undone }
+        switch rollback {
+        case .incomplete?: self = .incomplete
+        case .completeExceptIrreversible?: self = .rolledBackExceptIrreversible
+        case .complete? where run.kind == .allOrNothing: self = .rolledBack
+        case .complete?, nil: self = wasUndone ? .rolledBack : .failed
+        }
+    }
+}
+
+extension Result where Failure == any Error {
+    static func of(_ body: () async throws -> Success) async -> Self {
+        do { return .success(try await body()) } catch { return .failure(error) }
+    }
+
+    var error: (any Error)? { if case .failure(let error) = self { error } else { nil } }
+}

@@ -1,0 +1,109 @@
+// CommandJournal.swift - the face: opening and closing.
+
+internal import CompositeOperations
+internal import Dispatch
+internal import Foundation
+
+/// An append-only journal of commands, in a file of SQLite: what has begun is known after a crash, and is ended then.
+///
+/// ```swift
+/// let journal = try await CommandJournal(path: "orders.journal", types: [Deposit.self, Withdraw.self])
+/// let report = try await journal.recover()  // what an earlier process left
+/// let balance = try await journal.execute(Deposit(account: "yours", amount: 10, order: "17"))
+/// try await journal.execute(allOrNothing: [Withdraw(…), Deposit(…)])
+/// ```
+///
+/// A command begins when that is durable: whoever looks afterwards knows of it. What `execute` returned is durable, too. After a
+/// crash, ``recover(_:compensation:deciding:)`` ends what has not ended. Each thing is done once, if commands have a key, and
+/// whoever does their work looks at it; see ``JournaledCommand/idempotencyKey``. Without a key nothing is done twice, but it may
+/// remain in doubt whether something was done once: that is told.
+///
+/// Calls may come from any thread. None blocks: files are written on a dispatch queue. Many calls at a time share the writing,
+/// which is most of the cost of each.
+public final class CommandJournal: Sendable {
+    /// The version of the file's tables.
+    public static let schemaVersion = 1
+
+    /// The numbers of records at the end of the file that were torn or corrupt, and were dropped as the journal was opened.
+    public let dropped: [Int64]
+
+    let types: CommandTypes
+    let writer: JournalWriter
+    let live: LiveRuns
+
+    /// Opens a journal that is kept by `store`, which belongs to it from now on.
+    package init(
+        _ types: [any JournaledCommand.Type],
+        store make: @escaping @Sendable () throws -> any JournalStore
+    ) async throws {
+        self.types = CommandTypes(types)
+        let queue = DispatchQueue(label: "journal")
+        let (store, log, dropped) = try await withCheckedThrowingContinuation { continuation in
+            queue.async { continuation.resume(with: Result { try Self.load(make()) }) }
+        }
+        self.dropped = dropped
+        writer = JournalWriter(store, log, queue)
+        live = LiveRuns(unfinished: log.unfinished)
+    }
+
+    /// Reads all of it. What is wrong at the end is dropped, as if it had never been written.
+    private static func load(
+        _ store: any JournalStore
+    ) throws -> (any JournalStore, JournalLog, dropped: [Int64]) {
+        let chunk = 500
+        var log = JournalLog()
+        var corruption: JournalCorruption?
+        var last: Int64 = 0
+        do {
+            reading: while true {
+                let records = try store.records(after: last, limit: chunk)
+                for record in records {
+                    last = record.sequence
+                    if let corruption {  // and this one comes after it
+                        throw JournalError.corrupt(sequence: corruption.sequence, reason: corruption.reason)
+                    }
+                    do throws(JournalCorruption) { try log.apply(record) } catch { corruption = error }
+                }
+                if records.count < chunk { break reading }
+            }
+            // A run that was not accepted whole is a commit that was torn: nobody was told of it.
+            log.dropTorn()
+            guard log.last < last else { return (store, log, []) }
+            try store.removeRecords(after: log.last)
+            return (store, log, Array((log.last + 1)...last))
+        } catch let error as JournalError {
+            store.close()
+            throw error
+        } catch {
+            store.close()
+            throw JournalError.storage(error)
+        }
+    }
+
+    /// Writes what has been added, and lets the file go; from now on, all calls throw ``JournalError/closed``. To be called when
+    /// nothing runs: what runs is left as by a crash.
+    public func close() async { await writer.close() }
+}
+
+extension CommandJournal {
+    #if Journal
+        /// Opens a journal, or makes one where there is no file.
+        ///
+        /// - Parameters:
+        ///   - path: of the file; beside it, SQLite makes one whose name ends in `-wal`, and which belongs to it.
+        ///   - types: all types of commands that are in it, or will be.
+        /// - Throws: ``JournalError/inUse(path:)``, ``JournalError/notAJournal(path:)``,
+        ///   ``JournalError/schemaVersion(found:expected:)``, ``JournalError/corrupt(sequence:reason:)``: the file was not
+        ///   changed; or ``JournalError/storage(_:)``.
+        /// - Complexity: O(records) time, O(runs that have not ended) memory.
+        public convenience init(path: String, types: [any JournaledCommand.Type]) async throws {
+            try await self.init(types) { try SQLiteStore(path: path) }
+        }
+    #else
+        /// There is no journal without the package's trait `Journal`.
+        @available(*, unavailable, message: "CommandJournal needs the trait 'Journal' of CompositeOperations")
+        public convenience init(path: String, types: [any JournaledCommand.Type]) async throws {
+            fatalError("CommandJournal: there is no SQLite")
+        }
+    #endif
+}

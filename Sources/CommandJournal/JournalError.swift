@@ -1,0 +1,62 @@
+// JournalError.swift - what a journal refuses, and what it finds.
+
+/// What a journal refuses, and what it finds.
+public enum JournalError: Error, CustomStringConvertible {
+    /// Another journal, of this process or another one, has the file.
+    case inUse(path: String)
+    /// The file is something else. It was not changed.
+    case notAJournal(path: String)
+    /// The file was written by another version of this library. It was not changed.
+    case schemaVersion(found: Int, expected: Int)
+    /// A record is not as it was written, and not the last one. The file was not changed.
+    case corrupt(sequence: Int64, reason: String)
+    /// A command's type is not among those that the journal was given.
+    case unknownType(String, sequence: Int64?)
+    /// A record cannot be made a command, an output or a proof again.
+    case undecodable(type: String, sequence: Int64, any Error)
+    /// The key names another piece of work already.
+    case keyConflict(String)
+    /// The key names the same work in another run, so it cannot be a member of this one.
+    case keyTaken(String)
+    /// The work with this key is in doubt; see ``CommandJournal/recover(_:compensation:deciding:)``.
+    case keyInDoubt(String)
+    /// The work with this key has been tried, and ended so; with the text of its error.
+    case recorded(key: String, JournalOutcome, text: String)
+    /// Runs of an earlier process have not ended: ``CommandJournal/recover(_:compensation:deciding:)`` comes first.
+    case needsRecovery
+    /// A recovery or a replay is going on; or, for a replay, a run.
+    case busy
+    /// A command threw while it was replayed.
+    case replay(type: String, sequence: Int64, any Error)
+    /// The journal was closed.
+    case closed
+    /// The journal could not be written. Nothing more is written by this process: what is in it, recovery finds.
+    case storage(any Error)
+
+    /// A sentence.
+    public var description: String {
+        switch self {
+        case .inUse(let path): "The journal \(path) is in use."
+        case .notAJournal(let path): "\(path) is not a journal."
+        case .schemaVersion(let found, let expected):
+            "The journal has version \(found), and this library reads version \(expected)."
+        case .corrupt(let sequence, let reason): "Record \(sequence) of the journal is corrupt: \(reason)."
+        case .unknownType(let name, let sequence?):
+            "Record \(sequence) is of the type '\(name)', which the journal was not given."
+        case .unknownType(let name, nil): "The journal was not given the type '\(name)'."
+        case .undecodable(let type, let sequence, let error):
+            "Record \(sequence), of the type '\(type)', cannot be decoded: \(error)."
+        case .keyConflict(let key): "The key '\(key)' names another piece of work."
+        case .keyTaken(let key): "The key '\(key)' is that of another run."
+        case .keyInDoubt(let key): "Whether the work with the key '\(key)' was done is in doubt."
+        case .recorded(let key, let outcome, let text):
+            "The work with the key '\(key)' has ended before (\(outcome.rawValue)): \(text)"
+        case .needsRecovery: "Runs of an earlier process have not ended: recover first."
+        case .busy: "The journal is being recovered or replayed, or, for a replay, commands run."
+        case .replay(let type, let sequence, let error):
+            "Record \(sequence), of the type '\(type)', could not be replayed: \(error)."
+        case .closed: "The journal was closed."
+        case .storage(let error): "The journal could not be written: \(error)."
+        }
+    }
+}

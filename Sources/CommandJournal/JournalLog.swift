@@ -1,0 +1,73 @@
+// JournalLog.swift - the whole journal, record by record: which runs have not ended, and where it is corrupt. Pure.
+//
+// Invariants:
+//   I1  sequence numbers have no gap, and checksums are a chain: what is not as it was written, or where, is found.
+//   I2  `unfinished` holds the runs that are accepted and have not ended; memory is theirs alone.
+//   I3  at most one run is being accepted: its records come in one commit, so next to each other.
+
+/// Where a journal is not as it was written.
+package struct JournalCorruption: Error, Equatable {
+    package let sequence: Int64
+    package let reason: String
+}
+
+/// What the records so far say.
+package struct JournalLog: Sendable {
+    package private(set) var last: Int64 = 0
+    package private(set) var checksum: UInt64 = 0
+    package private(set) var unfinished: [Int64: JournalRun] = [:]
+    /// The run whose members have been written, and whose own record has not; and the state before it.
+    private var accepting: (run: JournalRun, last: Int64, checksum: UInt64)?
+
+    package init() {}
+
+    /// Whether the last run was not accepted whole.
+    package var isTorn: Bool { accepting != nil }
+
+    /// Forgets a run that was not accepted whole.
+    package mutating func dropTorn() {
+        guard let accepting else { return }
+        (last, checksum) = (accepting.last, accepting.checksum)
+        self.accepting = nil
+    }
+
+    /// - Throws: ``JournalCorruption``, and nothing has changed.
+    package mutating func apply(_ record: JournalRecord) throws(JournalCorruption) {
+        func corrupt(_ reason: String) -> JournalCorruption {
+            JournalCorruption(sequence: last + 1, reason: reason)
+        }
+        guard record.sequence == last + 1 else { throw corrupt("it is missing") }
+        let sum = record.checksum(after: checksum)
+        guard sum == record.checksum else { throw corrupt("its checksum is not that of what it holds") }
+        do {
+            // In place: a run may have many members.
+            if let number = accepting?.run.number {
+                guard record.phase == .accepted, record.run == number else {
+                    throw IllegalRecord(reason: "the run before it was not accepted whole")
+                }
+                try accepting!.run.apply(record)
+            } else if record.run == record.sequence {
+                guard record.phase == .accepted else {
+                    throw IllegalRecord(reason: "its run was never accepted")
+                }
+                var run = JournalRun(number: record.run)
+                try run.apply(record)
+                accepting = (run, last, checksum)
+            } else {
+                guard unfinished[record.run] != nil else {
+                    throw IllegalRecord(reason: "its run is unknown, or has ended")
+                }
+                try unfinished[record.run]!.apply(record)
+            }
+        } catch {
+            throw corrupt((error as? IllegalRecord)?.reason ?? "\(error)")
+        }
+        if let run = accepting?.run, run.kind != nil {
+            unfinished[run.number] = run
+            accepting = nil
+        }
+        if unfinished[record.run]?.outcome != nil { unfinished[record.run] = nil }
+        last = record.sequence
+        checksum = sum
+    }
+}

@@ -1,0 +1,97 @@
+// JournalRecord.swift - what one line of the journal says, and how it is told that it still says so.
+
+package import Foundation
+
+/// One line of the journal. Once written, it is never changed.
+package struct JournalRecord: Hashable, Sendable {
+    /// What happened. The numbers are in files.
+    package enum Phase: Int, CaseIterable, Sendable {
+        /// A member is part of a run to come; without a member: the run is accepted, with the members before.
+        case accepted = 1
+        /// A member's work may have been started.
+        case begun = 2
+        case done = 3
+        /// It threw, and what it had registered is taken back.
+        case failed = 4
+        /// Taking a member back may have been started.
+        case undoing = 5
+        case undone = 6
+        /// Taking it back threw.
+        case undoFailed = 7
+        /// The run has ended, with an outcome.
+        case ended = 8
+    }
+
+    /// From 1, without a gap.
+    package var sequence: Int64
+    /// The sequence number of the run's first record.
+    package var run: Int64
+    /// nil: the run.
+    package var member: Int?
+    /// A phase, unless the record is corrupt.
+    package var code: Int
+    /// Of `accepted`: the type of the command, or the kind of the run; of `ended`: the outcome.
+    package var type: String?
+    /// Of `accepted`.
+    package var key: String?
+    /// Of `accepted`: the command; of `done`: its output; of what went wrong: a text.
+    package var payload: Data?
+    /// Of `done`: what undo needs.
+    package var proof: Data?
+    package var checksum: UInt64 = 0
+
+    package init(
+        _ phase: Phase, run: Int64 = 0, member: Int? = nil, type: String? = nil, key: String? = nil,
+        payload: Data? = nil, proof: Data? = nil
+    ) {
+        sequence = 0
+        self.run = run
+        self.member = member
+        code = phase.rawValue
+        self.type = type
+        self.key = key
+        self.payload = payload
+        self.proof = proof
+    }
+
+    package var phase: Phase? { Phase(rawValue: code) }
+
+    /// The checksum that belongs here, after a record with the checksum `previous`: so records are bound to their place.
+    package func checksum(after previous: UInt64) -> UInt64 {
+        var sum = FNV(previous)
+        sum.add(sequence)
+        sum.add(run)
+        sum.add(Int64(member ?? -1))
+        sum.add(Int64(code))
+        sum.add(type.map { Data($0.utf8) })
+        sum.add(key.map { Data($0.utf8) })
+        sum.add(payload)
+        sum.add(proof)
+        return sum.value
+    }
+}
+
+/// FNV-1a of 64 bits. Each step is a bijection of the sum, for a given byte, and of the byte, for a given sum: so a change of one
+/// byte is always found, and any other but once in 2^64.
+///
+/// Source: Fowler, Noll, Vo, Eastlake, *The FNV Non-Cryptographic Hash Algorithm*.
+private struct FNV {
+    private(set) var value: UInt64
+
+    init(_ previous: UInt64) {
+        value = 0xCBF2_9CE4_8422_2325
+        add(Int64(bitPattern: previous))
+    }
+
+    mutating func add(_ byte: UInt8) { value = (value ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
+
+    mutating func add(_ number: Int64) {
+        for shift in stride(from: 0, to: 64, by: 8) { add(UInt8(truncatingIfNeeded: number >> shift)) }
+    }
+
+    /// With its length, so that no two sequences of fields look the same.
+    mutating func add(_ bytes: Data?) {
+        add(Int64(bytes?.count ?? -1))
+        for byte in bytes ?? Data() { add(byte) }
+    }
+}

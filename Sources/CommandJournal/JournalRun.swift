@@ -1,0 +1,131 @@
+// JournalRun.swift - what the records say of one run: pure, record by record.
+//
+// Invariants:
+//   I1  a member's work is begun once, unless it was in doubt: `begun` comes from `waiting` alone.
+//   I2  what is undone was done, or in doubt; and is undone once.
+//   I3  a run that has ended has no member in doubt, and nothing happens in it any more.
+
+package import Foundation
+
+/// How a run ended.
+public enum JournalOutcome: String, Hashable, Sendable {
+    /// All of it was done.
+    case succeeded
+    /// A command by itself threw; or a run of several was refused before its first one.
+    case failed
+    /// What was done was taken back.
+    case rolledBack
+    /// As far as it can be taken back.
+    case rolledBackExceptIrreversible
+    /// Something that could have been taken back was not.
+    case incomplete
+}
+
+/// A record that cannot come after those before it.
+package struct IllegalRecord: Error, Equatable {
+    package let reason: String
+}
+
+/// What is known of a member of a run.
+package struct JournalMember: Equatable, Sendable {
+    package let type: String
+    package let key: String?
+    package let payload: Data
+    /// nil: it waits.
+    package var phase: JournalRecord.Phase?
+    /// The sequence number of its last record.
+    package var last: Int64
+    /// That of `begun`, and then that of `done`.
+    package var order: Int64 = .max
+    package var output: Data?
+    package var proof: Data?
+    /// What went wrong.
+    package var text: String?
+
+    /// Nobody knows whether it was done, or undone.
+    package var isInDoubt: Bool { phase == .begun || phase == .undoing }
+}
+
+/// What is known of a run.
+package struct JournalRun: Equatable, Sendable {
+    /// What a run may be.
+    package enum Kind: String, Sendable {
+        case one
+        case allOrNothing
+    }
+
+    package let number: Int64
+    /// nil: not accepted yet.
+    package private(set) var kind: Kind?
+    package private(set) var key: String?
+    package private(set) var members: [JournalMember] = []
+    package private(set) var outcome: JournalOutcome?
+    package private(set) var text: String?
+
+    package init(number: Int64) { self.number = number }
+
+    package var hasDoubt: Bool { members.contains(where: \.isInDoubt) }
+
+    /// - Throws: `IllegalRecord`, and nothing has changed.
+    package mutating func apply(_ record: JournalRecord) throws {
+        guard let phase = record.phase else { throw IllegalRecord(reason: "there is no such phase") }
+        if outcome != nil { throw IllegalRecord(reason: "its run has ended") }
+        switch (phase, record.member) {
+        case (.accepted, let member?): try accept(member, record)
+        case (.accepted, nil):
+            guard kind == nil, let kind = record.type.flatMap(Kind.init) else {
+                throw IllegalRecord(reason: "it accepts a run of no kind, or twice")
+            }
+            self.kind = kind
+            key = record.key
+        case (.ended, nil):
+            guard kind != nil, !hasDoubt, let outcome = record.type.flatMap(JournalOutcome.init) else {
+                throw IllegalRecord(reason: "its run cannot end here")  // I3
+            }
+            self.outcome = outcome
+            text = record.payload.map { String(decoding: $0, as: UTF8.self) }
+        case (_, let member?):
+            guard kind != nil, members.indices.contains(member) else {
+                throw IllegalRecord(reason: "its run has no such member")
+            }
+            try members[member].apply(phase, record)
+        case (_, nil): throw IllegalRecord(reason: "it names no member")
+        }
+    }
+
+    private mutating func accept(_ member: Int, _ record: JournalRecord) throws {
+        guard kind == nil, member == members.count, let type = record.type, let payload = record.payload
+        else {
+            throw IllegalRecord(reason: "it adds no member to its run")
+        }
+        members.append(JournalMember(type: type, key: record.key, payload: payload, last: record.sequence))
+    }
+}
+
+extension JournalMember {
+    fileprivate mutating func apply(_ phase: JournalRecord.Phase, _ record: JournalRecord) throws {
+        // A member that is to be taken back without a proof is done once more, for the proof: see DESIGN.md.
+        let lacksProof = self.phase == .undoing && proof == nil
+        switch (self.phase, phase) {
+        case (nil, .begun), (.begun, .done), (.begun, .failed), (.begun, .undoing), (.done, .undoing),
+            (.undoing, .undoing), (.undoing, .undone), (.undoing, .undoFailed), (.undoFailed, .undoing):
+            break
+        case (.undoing, .done) where lacksProof, (.undoing, .failed) where lacksProof: break
+        default:
+            throw IllegalRecord(
+                reason: "a member that is \(self.phase.map { "\($0)" } ?? "waiting") cannot be \(phase)")
+        }
+        if phase == .begun { order = record.sequence }
+        if phase == .done {
+            guard let payload = record.payload, let proof = record.proof else {
+                throw IllegalRecord(reason: "it lacks an output, or a proof")
+            }
+            (output, self.proof, order) = (payload, proof, record.sequence)
+        }
+        if phase == .failed || phase == .undoFailed {
+            text = record.payload.map { String(decoding: $0, as: UTF8.self) }
+        }
+        self.phase = phase
+        last = record.sequence
+    }
+}

@@ -1,0 +1,44 @@
+// JournalStore.swift - what a journal needs of the place where its records are.
+
+/// Where a run or a member with a key is.
+package struct KeyPlace: Hashable, Sendable {
+    package let run: Int64
+    /// nil: the key is the run's own.
+    package let member: Int?
+
+    package init(run: Int64, member: Int?) {
+        self.run = run
+        self.member = member
+    }
+}
+
+/// A command that was done and not undone.
+package struct ReplayedRecord: Sendable {
+    /// Of `done`.
+    package let sequence: Int64
+    /// Of `accepted`, which holds the command.
+    package let command: JournalRecord
+
+    package init(sequence: Int64, command: JournalRecord) {
+        self.sequence = sequence
+        self.command = command
+    }
+}
+
+/// Where records are. Calls come one at a time, from a thread that may block.
+package protocol JournalStore: AnyObject, Sendable {
+    /// In order, from the one after `sequence`, at most `limit`.
+    func records(after sequence: Int64, limit: Int) throws -> [JournalRecord]
+    /// In order.
+    func records(ofRun run: Int64) throws -> [JournalRecord]
+    func place(ofKey key: String) throws -> KeyPlace?
+    /// Those that were done and not undone, in the order in which they were done.
+    func replayable(after sequence: Int64, limit: Int) throws -> [ReplayedRecord]
+
+    /// Adds records: all, or, when it throws, none that anybody can rely on. When it returns, they survive the end of the
+    /// process, and that of power.
+    func commit(_ records: [JournalRecord]) throws
+    /// Takes away what is after `sequence`.
+    func removeRecords(after sequence: Int64) throws
+    func close()
+}

@@ -1,0 +1,143 @@
+// JournalWriter.swift - gives records their numbers, and writes many at a time: what waited during one commit is the next.
+//
+// Invariants:
+//   I1  records are committed in the order of their numbers, a contiguous piece at a time: what is durable is always the
+//       beginning of what was added.
+//   I2  after a commit that failed nothing is committed, by this process.
+//   I3  at most one drain runs. Whoever leaves a waiter behind, and finds none running, starts one.
+//
+// Orderings:
+//   P1  `add`, then `commit` returns -> the record is durable, and all that were added before it.
+//   P2  `add` of B after `add` of A: B durable -> A durable (I1). So what only has to come before something durable need
+//       not be waited for.
+
+internal import CompositeOperations
+package import Dispatch
+internal import Foundation
+
+/// Writes the journal. No thread of a caller's waits: the work is done on a dispatch queue, which has threads to spare.
+package final class JournalWriter: Sendable {
+    private struct State {
+        var last: Int64
+        var durable: Int64
+        var checksum: UInt64
+        var pending: [JournalRecord] = []
+        var waiting: [(last: Int64, continuation: CheckedContinuation<Void, any Error>)] = []
+        var isDraining = false
+        var failure: JournalError?
+    }
+
+    private let store: any JournalStore
+    private let state: Guarded<State>
+    private let queue: DispatchQueue
+
+    /// `log` is what `store` holds.
+    package init(_ store: any JournalStore, _ log: JournalLog, _ queue: DispatchQueue) {
+        self.store = store
+        self.queue = queue
+        state = Guarded(State(last: log.last, durable: log.last, checksum: log.checksum))
+    }
+
+    /// Why nothing more is written.
+    package var failure: JournalError? { state.withLock { $0.failure } }
+
+    /// Adds records, which have no numbers yet, at the end; `run` 0 stands for the number of the first of them.
+    ///
+    /// - Returns: the records as they will be, but for their checksums.
+    @discardableResult
+    package func add(_ records: [JournalRecord]) throws -> [JournalRecord] {
+        let answer = state.withLock { state -> Result<[JournalRecord], JournalError> in
+            if let failure = state.failure { return .failure(failure) }
+            let first = state.last + 1
+            var numbered = records
+            for index in numbered.indices {
+                state.last += 1
+                numbered[index].sequence = state.last
+                if numbered[index].run == 0 { numbered[index].run = first }
+            }
+            state.pending += numbered
+            return .success(numbered)
+        }
+        return try answer.get()
+    }
+
+    /// Returns when all that was added before is durable.
+    package func commit() async throws {
+        try await withCheckedThrowingContinuation { continuation in
+            enum Next { case resume, fail(JournalError), drain, wait }
+            let next = state.withLock { state -> Next in
+                if let failure = state.failure { return .fail(failure) }
+                if state.durable == state.last { return .resume }
+                state.waiting.append((state.last, continuation))
+                if state.isDraining { return .wait }  // I3
+                state.isDraining = true
+                return .drain
+            }
+            switch next {
+            case .resume: continuation.resume()
+            case .fail(let failure): continuation.resume(throwing: failure)
+            case .drain: queue.async { self.drain() }
+            case .wait: break
+            }
+        }
+    }
+
+    /// Calls `body` on the queue of the journal, where it may block.
+    package func read<Value: Sendable>(
+        _ body: @escaping @Sendable (any JournalStore) throws -> Value
+    ) async throws -> Value {
+        try await withCheckedThrowingContinuation { continuation in
+            queue.async { [store] in
+                continuation.resume(with: Result { try body(store) }.mapError { JournalError.storage($0) })
+            }
+        }
+    }
+
+    /// Nothing can be added any more; what was added is written, and the store closed.
+    package func close() async {
+        do { try await commit() } catch {}  // what could not be written is in doubt, as after a crash
+        state.withLock { state in if state.failure == nil { state.failure = .closed } }
+        await withCheckedContinuation { continuation in
+            queue.async { [store] in
+                store.close()
+                continuation.resume()
+            }
+        }
+    }
+
+    /// One commit. What waits then is the next one, after the reads that came meanwhile.
+    private func drain() {
+        let taken = state.withLock { state -> (records: [JournalRecord], checksum: UInt64)? in
+            if state.waiting.isEmpty || state.failure != nil {
+                state.isDraining = false
+                return nil
+            }
+            defer { state.pending = [] }
+            return (state.pending, state.checksum)
+        }
+        guard var batch = taken else { return }
+        for index in batch.records.indices {
+            batch.checksum = batch.records[index].checksum(after: batch.checksum)
+            batch.records[index].checksum = batch.checksum
+        }
+        do { try store.commit(batch.records) } catch { return fail(.storage(error)) }
+        let told = state.withLock { [batch] state in
+            state.durable = batch.records.last?.sequence ?? state.durable
+            state.checksum = batch.checksum
+            defer { state.waiting.removeAll { $0.last <= state.durable } }
+            return state.waiting.filter { $0.last <= state.durable }
+        }
+        for each in told { each.continuation.resume() }
+        queue.async { self.drain() }
+    }
+
+    private func fail(_ failure: JournalError) {
+        let told = state.withLock { state in
+            state.failure = failure  // I2
+            state.isDraining = false
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for each in told { each.continuation.resume(throwing: failure) }
+    }
+}

@@ -1,0 +1,104 @@
+// JournaledMember.swift - a command in a run: written down before it begins, after it is done, and the same for its undo.
+//
+// Orderings, by P1 and P2 of JournalWriter:
+//   P1  `begun` is durable before `perform` is called, `undoing` before `undo` is.
+//   P2  `done` is durable before the next member's `begun` is, and before the run's end: nobody waits for it by itself.
+
+internal import Commands
+internal import CompositeOperations
+internal import Foundation
+
+/// What a command threw, in an earlier process, when it was to be taken back.
+public struct RecordedUndoFailure: Error, Hashable {
+    /// The error, as a text.
+    public let text: String
+}
+
+/// A command in a run.
+struct JournaledMember<C: JournaledCommand>: UndoableCommand {
+    /// What the journal says of it.
+    enum Past: Sendable {
+        case waiting
+        /// In doubt, and may be begun again.
+        case begun
+        case done(Performed<C.Output, C.Undo>)
+        /// Its undo threw, and it has no key: so it is not tried again.
+        case notUndone(Performed<C.Output, C.Undo>, RecordedUndoFailure)
+    }
+
+    let command: C
+    let index: Int
+    let run: JournaledRun
+    let past: Past
+
+    var undoability: Undoability { command.undoability }
+
+    func perform(_ context: CommandContext) async throws -> Performed<C.Output, C.Undo> {
+        switch past {
+        case .done(let performed), .notUndone(let performed, _): return performed
+        case .begun: break
+        case .waiting:
+            if let error = run.unrecorded { throw error }
+            try run.add(.begun, member: index)
+            try await run.commit()  // P1, of begun
+        }
+        let cause = Guarded<(any Error)?>(nil)
+        // The first to be registered is the last to be called: after what the command registers.
+        context.onFailure { _ in
+            guard let error = cause.withLock({ $0 }) else { return }
+            try run.add(.failed, member: index, payload: JournaledRun.text(error))
+        }
+        let performed: Performed<C.Output, C.Undo>
+        do { performed = try await command.perform(context) } catch {
+            cause.withLock { $0 = error }
+            throw error
+        }
+        // To throw here would be to say that nothing was done.
+        do {
+            let (output, proof) = try (
+                CommandTypes.encode(performed.output), CommandTypes.encode(performed.undo)
+            )
+            try run.add(.done, member: index, payload: output, proof: proof)
+        } catch { run.noteUnrecorded(error) }
+        return performed
+    }
+
+    func undo(_ undo: C.Undo, _ context: CommandContext) async throws {
+        if case .notUndone(_, let failure) = past { throw failure }
+        try run.add(.undoing, member: index)
+        try await run.commit()  // P1, of undoing
+        do { try await command.undo(undo, context) } catch {
+            try run.add(.undoFailed, member: index, payload: JournaledRun.text(error))
+            throw error
+        }
+        try run.add(.undone, member: index)
+    }
+}
+
+extension JournaledMember {
+    /// A member of a run that an earlier process began.
+    init(_ command: C, _ index: Int, _ run: JournaledRun, _ member: JournalMember) throws {
+        self.command = command
+        self.index = index
+        self.run = run
+        func performed() throws -> Performed<C.Output, C.Undo>? {
+            guard let output = member.output, let proof = member.proof else { return nil }
+            return Performed(
+                try CommandTypes.decode(C.Output.self, output, member.type, member.last),
+                undo: try CommandTypes.decode(C.Undo.self, proof, member.type, member.last))
+        }
+        guard member.phase != nil else {
+            past = .waiting
+            return
+        }
+        guard let performed = try performed() else {
+            past = .begun
+            return
+        }
+        if member.phase == .undoFailed, command.idempotencyKey == nil {
+            past = .notUndone(performed, RecordedUndoFailure(text: member.text ?? ""))
+        } else {
+            past = .done(performed)
+        }
+    }
+}

@@ -1,0 +1,124 @@
+// LiveRuns.swift - what goes on in a journal now: which keys are being worked on, whether it is being replayed or recovered.
+//
+// Invariants:
+//   I1  a key is reserved by one run at a time, from before it is looked up until its run's end is durable. So two runs never
+//       write the same key.
+//   I2  runs and a replay exclude each other, and two recoveries.
+
+internal import CompositeOperations
+
+/// The end of a run, for those who wait with the same key.
+final class RunEnd: Sendable {
+    private struct State {
+        var isOver = false
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state = Guarded(State())
+
+    func wait() async {
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state in
+                if !state.isOver { state.waiting.append(continuation) }
+                return state.isOver
+            }
+            if isOver { continuation.resume() }
+        }
+    }
+
+    func announce() {
+        let waiting = state.withLock { state in
+            state.isOver = true
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for each in waiting { each.resume() }
+    }
+}
+
+/// What goes on in a journal now.
+final class LiveRuns: Sendable {
+    private struct State {
+        var count = 0
+        var keys: [String: RunEnd] = [:]
+        var isReplaying = false
+        var isRecovering = false
+        /// Of earlier processes; and of this one, those that could not be ended.
+        var unfinished: [Int64: JournalRun]
+        var needsRecovery: Bool
+    }
+
+    private let state: Guarded<State>
+
+    init(unfinished: [Int64: JournalRun]) {
+        state = Guarded(State(unfinished: unfinished, needsRecovery: !unfinished.isEmpty))
+    }
+
+    /// Begins a run with keys that nobody else works on; waits until that is so. `end(_:_:)` is owed.
+    func begin(_ keys: [String]) async throws -> RunEnd {
+        while true {
+            let answer = state.withLock { state -> Result<(RunEnd, isMine: Bool), JournalError> in
+                if state.isReplaying { return .failure(.busy) }
+                if state.needsRecovery { return .failure(.needsRecovery) }
+                if let other = keys.compactMap({ key in state.keys[key] }).first {
+                    return .success((other, false))
+                }
+                let mine = RunEnd()
+                for key in keys { state.keys[key] = mine }
+                state.count += 1
+                return .success((mine, true))
+            }
+            let (end, isMine) = try answer.get()
+            if isMine { return end }
+            await end.wait()
+            try Task.checkCancellation()
+        }
+    }
+
+    /// - Parameter left: the run, when it could not be ended.
+    func end(_ end: RunEnd, _ keys: [String], left: JournalRun?) {
+        state.withLock { state in
+            for key in keys { state.keys[key] = nil }
+            state.count -= 1
+            if let left { state.unfinished[left.number] = left }
+        }
+        end.announce()
+    }
+
+    /// `endReplay()` is owed.
+    func beginReplay() throws {
+        let answer = state.withLock { state -> Result<Void, JournalError> in
+            if state.isReplaying || state.isRecovering || state.count > 0 { return .failure(.busy) }
+            if state.needsRecovery { return .failure(.needsRecovery) }
+            state.isReplaying = true
+            return .success(())
+        }
+        try answer.get()
+    }
+
+    func endReplay() { state.withLock { $0.isReplaying = false } }
+
+    /// `endRecovery(isWhole:)` is owed.
+    ///
+    /// - Returns: what has not ended, in the order in which it was accepted.
+    func beginRecovery() throws -> [JournalRun] {
+        let answer = state.withLock { state -> Result<[JournalRun], JournalError> in
+            if state.isReplaying || state.isRecovering { return .failure(.busy) }
+            state.isRecovering = true
+            return .success(state.unfinished.values.sorted { $0.number < $1.number })
+        }
+        return try answer.get()
+    }
+
+    func recovered(_ run: JournalRun) {
+        state.withLock { $0.unfinished[run.number] = run.outcome == nil ? run : nil }
+    }
+
+    /// - Parameter isWhole: whether all were looked at.
+    func endRecovery(isWhole: Bool) {
+        state.withLock { state in
+            state.isRecovering = false
+            if isWhole { state.needsRecovery = false }
+        }
+    }
+}

@@ -1,0 +1,345 @@
+// What is in doubt, without a key; compensation; and what cannot be written down.
+
+import CommandJournal
+import Commands
+import Foundation
+import PropertyTesting
+import PropertyTestingSupport
+import Testing
+
+@Suite(.inTurn, .watched(testLimit))
+struct DoubtTests {
+    private func works(_ receiver: Receiver, keys: [Bool]) -> [Work] {
+        keys.enumerated().map { index, hasKey in
+            Work(receiver: receiver.id, run: 1, number: index, plan: Plan(hasKey: hasKey))
+        }
+    }
+
+    /// What a run leaves that was cut after the last record with this tag.
+    private func cut(_ members: [Work], after tag: String, fails: Bool = false) async throws -> MemoryStore {
+        let store = MemoryStore()
+        var members = members
+        if fails { members[members.count - 1].plan.fails = true }
+        let journal = try await journal(store)
+        do { try await journal.execute(allOrNothing: members) } catch is TransactionFailure {}
+        let last = try #require(store.records.lastIndex { $0.tag == tag })
+        return MemoryStore(Array(store.records.prefix(last + 1)))
+    }
+
+    @Test func `J4: what was begun, without a key, is reported, and its run stays as it is`() async throws {
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let store = try await cut(works(receiver, keys: [true, false, true]), after: "begun 1")
+        let (log, size) = (receiver.log, store.records.count)
+        let journal = try await journal(store)
+        for policy in [CommandJournal.Unfinished.compensate, .resume] {
+            let report = try await journal.recover(policy)
+            #expect(report.runs.isEmpty)
+            let doubt = try #require(report.inDoubt.first)
+            #expect(report.inDoubt.count == 1 && doubt.sequence == Int64(size) && doubt.run == 1)
+            #expect(doubt.member == 1 && doubt.type == "work" && !doubt.isUndo)
+        }
+        #expect(receiver.log == log && store.records.count == size)
+        // What else there is goes on.
+        #expect(try await journal.execute(Work(receiver: receiver.id, run: 2, number: 3)) == 3)
+        // Its keys are in doubt, as its run is.
+        let first = works(receiver, keys: [true])[0]
+        guard
+            case JournalError.keyInDoubt("work 1.0")? = await thrown({ _ = try await journal.execute(first) })
+        else {
+            Issue.record("a run that has not ended gave an output")
+            return
+        }
+    }
+
+    @Test func `J4: an undo that was begun, without a key, is reported, and not begun again`() async throws {
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let store = try await cut(
+            works(receiver, keys: [true, false, true]), after: "undoing 1", fails: true)
+        let log = receiver.log
+        let journal = try await journal(store)
+        let report = try await journal.recover()
+        #expect(report.inDoubt.map(\.isUndo) == [true] && report.runs.isEmpty)
+        #expect(receiver.log == log)
+        // Somebody says that it is over: the rest is taken back.
+        let settled = try await journal.recover { _ in .over }
+        #expect(settled.runs.map(\.outcome) == [.rolledBack] && settled.inDoubt.isEmpty)
+        #expect(store.records.suffix(4).map(\.tag) == ["undone 1", "undoing 0", "undone 0", "ended"])
+    }
+
+    @Test func `J4: who is asked may say that it is to be begun again, or is over`() async throws {
+        for answer in [CommandJournal.DoubtAnswer.again, .over] {
+            let receiver = Receiver()
+            defer { receiver.forget() }
+            let store = try await cut(works(receiver, keys: [true, false, true]), after: "begun 1")
+            // As if it had not happened.
+            receiver.state.withLock { state in
+                state.live.removeAll { $0.number > 0 }
+                state.effects = [WorkID(run: 1, number: 0): 1]
+                state.doneKeys["work 1.2"] = nil
+                state.log = []
+            }
+            let journal = try await journal(store)
+            let asked = Locked<[Int]>([])
+            let report = try await journal.recover(.resume) { doubt in
+                asked.withLock { $0.append(doubt.member) }
+                return answer
+            }
+            #expect(asked.withLock { $0 } == [1])
+            #expect(receiver.complaints == [])
+            if answer == .again {
+                #expect(report.runs.map(\.outcome) == [.succeeded])
+                #expect(receiver.live.map(\.number) == [0, 1, 2])
+            } else {
+                #expect(report.runs.map(\.outcome) == [.rolledBack])
+                #expect(receiver.live.isEmpty)
+            }
+        }
+    }
+
+    @Test func `J5: compensation goes in reverse, and its steps are in the journal, each before it begins`()
+        async throws
+    {
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let store = MemoryStore()
+        var members = works(receiver, keys: [true, true, true])
+        members[2].plan.fails = true
+        let journal = try await journal(store)
+        let error = await thrown { try await journal.execute(allOrNothing: members) }
+        #expect((error as? TransactionFailure)?.rollback == .complete)
+        #expect(receiver.log == ["do 1.0", "do 1.1", "undo 1.1", "undo 1.0"])
+        #expect(
+            store.records.map(\.tag) == [
+                "accepted 0", "accepted 1", "accepted 2", "accepted", "begun 0", "done 0", "begun 1",
+                "done 1",
+                "begun 2", "failed 2", "undoing 1", "undone 1", "undoing 0", "undone 0", "ended",
+            ])
+    }
+
+    @Test func `J5: what cannot be taken back makes the outcome say so`() async throws {
+        func outcome(_ plan: Plan) async throws -> String? {
+            let receiver = Receiver()
+            defer { receiver.forget() }
+            let store = MemoryStore()
+            let journal = try await journal(store)
+            let members = [
+                Work(receiver: receiver.id, run: 1, number: 0, plan: plan),
+                Work(receiver: receiver.id, run: 1, number: 1, plan: Plan(fails: true)),
+            ]
+            _ = await thrown { try await journal.execute(allOrNothing: members) }
+            return store.records.last?.type
+        }
+        #expect(try await outcome(Plan()) == "rolledBack")
+        #expect(try await outcome(Plan(failsToUndo: true)) == "incomplete")
+        #expect(try await outcome(Plan(kind: .irreversible)) == "rolledBackExceptIrreversible")
+        #expect(try await outcome(Plan(kind: .noEffect)) == "rolledBack")
+    }
+
+    @Test func `J5: what a failing command registered is taken back before it counts as failed`() async throws
+    {
+        let store = MemoryStore()
+        let log = Locked<[String]>([])
+        let journal = try await journal(store)
+        let call = Call { context in
+            context.onFailure { _ in
+                log.withLock { $0 += ["part"] + store.records.map(\.tag).suffix(1) }
+            }
+            throw TestError()
+        }
+        // Nothing refers to data from here on: pointers to it have marks, and a search for leaks does not see them.
+        defer { call.forget() }
+        #expect(await thrown { _ = try await journal.execute(call) } is TestError)
+        #expect(log.withLock { $0 } == ["part", "begun 0"])
+        #expect(store.records.map(\.tag).suffix(2) == ["failed 0", "ended"])
+    }
+
+    /// Gives what cannot be encoded.
+    struct Unwritable: JournaledCommand {
+        static let journalName = "unwritable"
+        let receiver: Int
+        /// Whether it waits for a stubborn one to have begun.
+        var waits = false
+        var idempotencyKey: String? { "unwritable" }
+        func perform(_ context: CommandContext) async throws -> Performed<Double, Int> {
+            if waits { await Stubborn.begun.next() }
+            return Performed(
+                .infinity, undo: Receiver[receiver].perform(WorkID(run: 9, number: 0), idempotencyKey))
+        }
+        func undo(_ undo: Int, _ context: CommandContext) async throws {
+            try Receiver[receiver].undo(
+                WorkID(run: 9, number: 0), idempotencyKey, undo, fails: false, stays: false)
+        }
+    }
+
+    @Test func `J5: what gave something that cannot be written down is taken back, also after a crash`()
+        async throws
+    {
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let all: [any JournaledCommand.Type] = types + [Unwritable.self]
+        let store = MemoryStore()
+        let journal = try await CommandJournal(all) { store }
+        let command = Unwritable(receiver: receiver.id)
+        #expect(await thrown { _ = try await journal.execute(command) } is EncodingError)
+        #expect(receiver.live.isEmpty && receiver.complaints == [])
+        let tags = ["accepted 0", "accepted", "begun 0", "undoing 0", "undone 0", "ended"]
+        #expect(store.records.map(\.tag) == tags)
+        #expect(store.records.last?.type == "rolledBack")
+
+        let other = Receiver()
+        defer { other.forget() }
+        let first = Work(receiver: other.id, run: 9, number: 1)
+        let runs = MemoryStore()
+        let second = try await CommandJournal(all) { runs }
+        let error = await thrown {
+            try await second.execute(allOrNothing: [first, Unwritable(receiver: other.id), Call()])
+        }
+        #expect((error as? TransactionFailure)?.cause is EncodingError)
+        #expect(other.live.isEmpty && other.complaints == [])
+        // Cut after every record: whatever happened, nothing of it remains. (Nothing was done, where it was not begun.)
+        for count in 6..<runs.records.count {
+            let receiver = Receiver()
+            defer { receiver.forget() }
+            let journal = try await CommandJournal(all) { MemoryStore(Array(runs.records.prefix(count))) }
+            let report = try await journal.recover(.resume)
+            #expect(report.inDoubt.isEmpty && report.runs.map(\.outcome) == [.rolledBack], "\(count)")
+        }
+        #expect(other.live.isEmpty && other.complaints == [])
+    }
+
+    /// Goes on when it is told to; its undo throws.
+    struct Stubborn: JournaledCommand {
+        static let journalName = "stubborn"
+        static let begun = Mail<Void>()
+        static let goes = Mail<Void>()
+        var idempotencyKey: String? { nil }
+        func perform(_ context: CommandContext) async throws -> Performed<Nothing, Nothing> {
+            Self.begun.send(())
+            await Self.goes.next()
+            return Performed()
+        }
+        func undo(_ undo: Nothing, _ context: CommandContext) async throws { throw TestError(number: 3) }
+    }
+
+    @Test
+    func
+        `J5: a run that leaves something in doubt does not end, until it is recovered, by the same process, too`()
+        async throws
+    {
+        struct Mapped: Error {}
+        let receiver = Receiver(watchesOrder: false)
+        defer { receiver.forget() }
+        let store = MemoryStore()
+        let journal = try await CommandJournal(types + [Unwritable.self, Stubborn.self]) { store }
+        // The first gives what cannot be written down; the second is done after it, its undo fails, and that stops the rest.
+        let options = TransactionOptions(
+            order: .parallel(limit: 2), compensation: .stopOnFailure, mapError: { _ in Mapped() },
+            observer: { if case .finished(member: 0) = $0 { Stubborn.goes.send(()) } })
+        let first = Unwritable(receiver: receiver.id, waits: true)
+        let error = await thrown {
+            try await journal.execute(
+                allOrNothing: [first, Stubborn(), Call()], key: "open", options: options)
+        }
+        #expect(error is Mapped)
+        #expect(receiver.live.count == 1 && store.records.last?.tag == "undoFailed 1")
+        guard
+            case JournalError.keyInDoubt("unwritable")? = await thrown({
+                _ = try await journal.execute(first)
+            })
+        else {
+            Issue.record("a run that has not ended gave an output")
+            return
+        }
+        for _ in 0..<2 { Stubborn.begun.send(()) }  // it is begun again twice, for its proof
+        let report = try await journal.recover()
+        #expect(report.runs.map(\.outcome) == [.incomplete] && report.inDoubt.isEmpty)
+        #expect(receiver.live.isEmpty && receiver.complaints == [])
+        let failure = report.runs[0].error as? TransactionFailure
+        #expect(failure?.compensationFailures.first?.error is RecordedUndoFailure)
+        #expect(store.records.last?.tag == "ended")
+    }
+
+    @Test func `J5: of several in doubt, those that fail do not keep the others so`() async throws {
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let plans = [Plan(fails: true), Plan(fails: true), Plan()]
+        let works = plans.enumerated().map { Work(receiver: receiver.id, run: 1, number: $0, plan: $1) }
+        let whole = MemoryStore()
+        _ = await thrown { try await journal(whole).execute(allOrNothing: works) }
+        // As three at a time leave it.
+        var log = JournalLog()
+        var records = Array(whole.records.prefix(4))
+        for record in records { try log.apply(record) }
+        for member in 0..<3 {
+            var record = JournalRecord(.begun, run: 1, member: member)
+            record.sequence = log.last + 1
+            record.checksum = record.checksum(after: log.checksum)
+            try log.apply(record)
+            records.append(record)
+        }
+        for policy in [CommandJournal.Unfinished.compensate, .resume] {
+            receiver.state.withLock { $0 = Receiver.State() }
+            let report = try await journal(MemoryStore(records)).recover(policy)
+            #expect(report.runs.map(\.outcome) == [.rolledBack])
+            #expect(receiver.log == ["do 1.2", "undo 1.2"] && receiver.complaints == [])
+        }
+    }
+
+    @Test func `J5: what was given back before a crash, and cannot be taken back, is in the outcome`()
+        async throws
+    {
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        var works = works(receiver, keys: [true, true, true])
+        works[1].plan.kind = .irreversible
+        let journal = try await journal(cut(works, after: "undone 1", fails: true))
+        #expect(try await journal.recover().runs.map(\.outcome) == [.rolledBackExceptIrreversible])
+        #expect(receiver.live.map(\.number) == [1])
+    }
+
+    @Test func `J3: a recovery that is cancelled ends the run that it is in`() async throws {
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let (begun, goes) = (Mail<Void>(), Mail<Void>())
+        let isCancelled = Locked(false)
+        let call = Call(key: "waits") { context in
+            begun.send(())
+            await goes.next()
+            isCancelled.withLock { $0 = context.isCancelled }
+        }
+        let store = MemoryStore()
+        goes.send(())
+        _ = try await journal(store).execute(call)
+        await begun.next()
+        let open = MemoryStore(Array(store.records.prefix(3)))
+        let journal = try await journal(open)
+        let recovery = Task { try await journal.recover() }
+        await begun.next()
+        recovery.cancel()
+        goes.send(())
+        #expect(try await recovery.value.runs.map(\.outcome) == [.succeeded])
+        #expect(isCancelled.withLock { $0 } == false)
+        #expect(open.records.last?.phase == .ended)
+    }
+
+    @Test func `J1: nothing is executed before runs of an earlier process are recovered`() async throws {
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let journal = try await journal(cut(works(receiver, keys: [true, true]), after: "begun 1"))
+        for _ in 0..<2 {
+            guard case JournalError.needsRecovery? = await thrown({ _ = try await journal.execute(Call()) })
+            else {
+                Issue.record("it was executed")
+                return
+            }
+            guard case JournalError.needsRecovery? = await thrown({ _ = try await journal.replay() }) else {
+                Issue.record("it was replayed")
+                return
+            }
+        }
+        _ = try await journal.recover()
+        _ = try await journal.execute(Call())
+    }
+}

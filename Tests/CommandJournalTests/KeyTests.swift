@@ -1,0 +1,130 @@
+// Keys: one piece of work, whatever happens.
+
+import CommandJournal
+import Commands
+import PropertyTesting
+import PropertyTestingSupport
+import Testing
+
+@Suite(.inTurn, .watched(testLimit))
+struct KeyTests {
+    @Test func `J6: with an equal payload a key gives the recorded output, and nothing runs`() async throws {
+        let store = MemoryStore()
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let work = Work(receiver: receiver.id, run: 1, number: 7)
+        let journal = try await journal(store)
+        #expect(try await journal.execute(work) == 7)
+        let size = store.records.count
+        #expect(try await journal.execute(work) == 7)
+        #expect(receiver.log == ["do 1.7"] && store.records.count == size)
+        // Another process.
+        let later = try await CommandJournalTests.journal(MemoryStore(store.records))
+        #expect(try await later.execute(work) == 7)
+        #expect(receiver.log == ["do 1.7"])
+    }
+
+    @Test func `J6: a key with another payload is an error that names it`() async throws {
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let journal = try await journal(MemoryStore())
+        _ = try await journal.execute(Call(key: "the key"))
+        let error = await thrown { _ = try await journal.execute(Call(key: "the key")) }
+        guard case JournalError.keyConflict("the key")? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect("\(error!)".contains("'the key'"))
+        let second = await thrown { try await journal.execute(allOrNothing: [], key: "the key") }
+        guard case JournalError.keyConflict("the key")? = second else {
+            Issue.record("\(String(describing: second))")
+            return
+        }
+    }
+
+    @Test func `J6: a failure is recorded, too: it is thrown, and the work not tried again`() async throws {
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let runs = Locked(0)
+        let journal = try await journal(MemoryStore())
+        let call = Call(key: "fails") { _ in
+            runs.withLock { $0 += 1 }
+            throw TestError(number: 5)
+        }
+        #expect(await thrown { _ = try await journal.execute(call) } as? TestError == TestError(number: 5))
+        let error = await thrown { _ = try await journal.execute(call) }
+        guard case JournalError.recorded("fails", .failed, let text)? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(text.contains("5") && runs.withLock { $0 } == 1)
+    }
+
+    @Test func `J6: a run with a key runs once; a member's key is its own`() async throws {
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let journal = try await journal(MemoryStore())
+        let works = (0..<3).map { Work(receiver: receiver.id, run: 1, number: $0) }
+        try await journal.execute(allOrNothing: works, key: "run")
+        try await journal.execute(allOrNothing: works, key: "run")
+        #expect(receiver.log == ["do 1.0", "do 1.1", "do 1.2"])
+        let other = await thrown {
+            try await journal.execute(allOrNothing: Array(works.prefix(2)), key: "run")
+        }
+        guard case JournalError.keyConflict("run")? = other else {
+            Issue.record("\(String(describing: other))")
+            return
+        }
+        let taken = await thrown { try await journal.execute(allOrNothing: [works[1]]) }
+        guard case JournalError.keyTaken("work 1.1")? = taken else {
+            Issue.record("\(String(describing: taken))")
+            return
+        }
+        // By itself, it was done.
+        #expect(try await journal.execute(works[1]) == 1)
+        #expect(receiver.log.count == 3)
+
+        var failing = Work(receiver: receiver.id, run: 2, number: 1)
+        failing.plan.fails = true
+        let members = [Work(receiver: receiver.id, run: 2, number: 0), failing]
+        #expect(
+            await thrown { try await journal.execute(allOrNothing: members, key: "second") }
+                is TransactionFailure)
+        let again = await thrown { try await journal.execute(allOrNothing: members, key: "second") }
+        guard case JournalError.recorded("second", .rolledBack, _)? = again else {
+            Issue.record("\(String(describing: again))")
+            return
+        }
+        // What was undone was not done.
+        guard case JournalError.recorded? = await thrown({ _ = try await journal.execute(members[0]) }) else {
+            Issue.record("it was undone")
+            return
+        }
+    }
+
+    @Test func `J6: of many that execute one key at once, one runs, and all get its output`() async throws {
+        let journal = try await journal(MemoryStore())
+        let runs = Locked(0)
+        let (begun, goes) = (Mail<Void>(), Mail<Void>())
+        let call = Call(key: "once") { _ in
+            runs.withLock { $0 += 1 }
+            begun.send(())
+            await goes.next()
+        }
+        try await withThrowingTaskGroup(of: Nothing.self) { group in
+            for _ in 0..<8 { group.addTask { try await journal.execute(call) } }
+            await begun.next()
+            group.addTask { try await journal.execute(call) }
+            goes.send(())
+            for try await _ in group {}
+        }
+        #expect(runs.withLock { $0 } == 1)
+    }
+
+    @Test func `a run that holds a key twice stops the process`() async {
+        await #expect(processExitsWith: .failure) {
+            let journal = try await journal(MemoryStore())
+            try await journal.execute(allOrNothing: [Call(key: "k"), Call(key: "k")])
+        }
+    }
+}

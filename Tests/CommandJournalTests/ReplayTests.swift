@@ -1,0 +1,143 @@
+// Doing again what was done.
+
+import CommandJournal
+import Commands
+import PropertyTesting
+import PropertyTestingSupport
+import Testing
+
+@Suite(.inTurn, .watched(testLimit))
+struct ReplayTests {
+    private func filled(_ receiver: Receiver, count: Int) async throws -> MemoryStore {
+        let store = MemoryStore()
+        let journal = try await journal(store)
+        for run in 0..<count {
+            var works = (0..<2).map {
+                Work(receiver: receiver.id, run: run, number: $0, plan: Plan(hasKey: false))
+            }
+            if run % 3 == 1 { works[1].plan.fails = true }
+            do { try await journal.execute(allOrNothing: works) } catch is TransactionFailure {}
+        }
+        return store
+    }
+
+    @Test func `J9: a replay runs what was done and not undone, in order, and writes nothing down`()
+        async throws
+    {
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        // More than it reads at a time.
+        let store = try await filled(receiver, count: 400)
+        let live = receiver.live
+        #expect(live.count > 500)
+        receiver.state.withLock { $0 = Receiver.State() }
+        let size = store.records.count
+        let journal = try await journal(store)
+        let report = try await journal.replay()
+        #expect(report.count == live.count && report.skipped.isEmpty)
+        #expect(receiver.live == live && receiver.complaints == [])
+        #expect(store.records.count == size)
+    }
+
+    @Test func `J9: a file gives a replay the same as memory`() async throws {
+        let folder = try Folder()
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let memory = try await filled(receiver, count: 9)
+        let file = try SQLiteStore(path: folder.file())
+        try file.commit(memory.records)
+        for (after, limit) in [(Int64(0), 100), (0, 3), (20, 4)] {
+            let (one, other) = try (
+                file.replayable(after: after, limit: limit), memory.replayable(after: after, limit: limit)
+            )
+            #expect(
+                one.map(\.sequence) == other.map(\.sequence) && one.map(\.command) == other.map(\.command))
+        }
+    }
+
+    @Test func `J8: an unknown type stops a replay, and is named, unless it is skipped`() async throws {
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let store = MemoryStore()
+        let first = try await journal(store)
+        _ = try await first.execute(Work(receiver: receiver.id, run: 0, number: 0))
+        _ = try await first.execute(Call())
+        _ = try await first.execute(Work(receiver: receiver.id, run: 0, number: 1))
+        receiver.state.withLock { $0 = Receiver.State() }
+        let journal = try await journal(MemoryStore(store.records), [Work.self])
+        let error = await thrown { _ = try await journal.replay() }
+        guard case JournalError.unknownType("call", 9)? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect("\(error!)".contains("'call'"))
+        #expect(receiver.log == ["do 0.0"])
+        let report = try await journal.replay(skipsUnknownTypes: true)
+        #expect(report.count == 2 && report.skipped == [9])
+        guard
+            case JournalError.unknownType("call", nil)? = await thrown({
+                _ = try await journal.execute(Call())
+            })
+        else {
+            Issue.record("it was executed")
+            return
+        }
+    }
+
+    @Test func `J8: an unknown type, or one that cannot be read, stops a recovery before it does anything`()
+        async throws
+    {
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let store = MemoryStore()
+        let first = try await journal(store)
+        try await first.execute(allOrNothing: [Work(receiver: receiver.id, run: 0, number: 0), Call()])
+        let (log, open) = (receiver.log, Array(store.records.prefix(5)))
+        let journal = try await journal(MemoryStore(open), [Work.self])
+        guard case JournalError.unknownType("call", 2)? = await thrown({ _ = try await journal.recover() })
+        else {
+            Issue.record("it was recovered")
+            return
+        }
+        #expect(receiver.log == log)
+    }
+
+    @Test func `J9: a replay and what is executed exclude each other`() async throws {
+        let journal = try await journal(MemoryStore())
+        let (begun, goes) = (Mail<Void>(), Mail<Void>())
+        let call = Call { _ in
+            begun.send(())
+            await goes.next()
+        }
+        func isBusy(_ body: () async throws -> Void) async -> Bool {
+            if case JournalError.busy? = await thrown(body) { true } else { false }
+        }
+        let running = Task { try await journal.execute(call) }
+        await begun.next()
+        #expect(await isBusy { _ = try await journal.replay() })
+        goes.send(())
+        _ = try await running.value
+        let replay = Task { try await journal.replay() }
+        await begun.next()
+        #expect(await isBusy { _ = try await journal.execute(Call()) })
+        #expect(await isBusy { _ = try await journal.recover() })
+        #expect(await isBusy { _ = try await journal.replay() })
+        goes.send(())
+        #expect(try await replay.value.count == 1)
+        _ = try await journal.execute(Call())
+    }
+
+    @Test func `J9: a command that throws ends a replay, with its number`() async throws {
+        let store = MemoryStore()
+        let journal = try await journal(store)
+        let fails = Locked(false)
+        _ = try await journal.execute(Call { _ in if fails.withLock({ $0 }) { throw TestError() } })
+        fails.withLock { $0 = true }
+        let error = await thrown { _ = try await journal.replay() }
+        guard case JournalError.replay("call", 4, let reason)? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(reason is TestError)
+    }
+}

@@ -1,0 +1,231 @@
+// The file: whose it is, of which version, and what is at its end.
+
+import CommandJournal
+import Commands
+import Foundation
+import GRDB
+import PropertyTesting
+import PropertyTestingSupport
+import Testing
+
+@Suite(.inTurn, .watched(testLimit))
+struct StoreTests {
+    /// A journal of some records, closed.
+    private func filled(_ path: String, _ receiver: Receiver, runs: Int = 2) async throws {
+        let journal = try await CommandJournal(path: path, types: types)
+        for run in 0..<runs {
+            _ = try await journal.execute(Work(receiver: receiver.id, run: run, number: 0))
+        }
+        await journal.close()
+    }
+
+    /// Works on a file as anybody can.
+    private func change(_ path: String, _ sql: String) throws {
+        let queue = try DatabaseQueue(path: path)
+        try queue.writeWithoutTransaction { try $0.execute(sql: sql) }
+        try queue.close()
+    }
+
+    @Test func `J1: what a journal holds is there when it is opened again`() async throws {
+        let folder = try Folder()
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        try await filled(folder.file(), receiver)
+        let journal = try await CommandJournal(path: folder.file(), types: types)
+        #expect(journal.dropped.isEmpty)
+        #expect(try await journal.execute(Work(receiver: receiver.id, run: 1, number: 0)) == 0)
+        #expect(receiver.log == ["do 0.0", "do 1.0"])
+        await journal.close()
+        // Every field comes back.
+        let store = try SQLiteStore(path: folder.file("fields"))
+        var record = JournalRecord(
+            .done, run: 5, member: 2, type: "t", key: "k", payload: Data([0, 255]), proof: Data())
+        (record.sequence, record.checksum) = (6, .max)
+        try store.commit([record])
+        #expect(try store.records(after: 0, limit: 9) == [record])
+        #expect(try store.records(ofRun: 5) == [record])
+        #expect(try store.place(ofKey: "k") == KeyPlace(run: 5, member: 2))
+        #expect(try store.place(ofKey: "l") == nil)
+    }
+
+    @Test func `J1: commits are in the log of the file, and on the disk, before they return`() async throws {
+        let folder = try Folder()
+        let store = try SQLiteStore(path: folder.file())
+        #expect(try store.durability() == ["wal", "2", "exclusive"])
+        store.close()
+    }
+
+    @Test func `J7: a corrupt record at the end is dropped, and that is said`() async throws {
+        let folder = try Folder()
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let path = folder.file()
+        try await filled(path, receiver)
+        try change(path, "UPDATE record SET payload = x'00' WHERE sequence = 10")
+        let journal = try await CommandJournal(path: path, types: types)
+        #expect(journal.dropped == [10])
+        // The end of the run went with it.
+        let report = try await journal.recover()
+        #expect(report.runs.map(\.outcome) == [.succeeded])
+        await journal.close()
+        let again = try await CommandJournal(path: path, types: types)
+        #expect(again.dropped.isEmpty)
+        await again.close()
+    }
+
+    @Test func `J7: a run that was not accepted whole was never accepted`() async throws {
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let store = MemoryStore()
+        let works = (0..<3).map { Work(receiver: receiver.id, run: 1, number: $0) }
+        try await journal(store).execute(allOrNothing: works)
+        for count in 1...3 {
+            let cut = MemoryStore(Array(store.records.prefix(count)))
+            let journal = try await journal(cut)
+            #expect(journal.dropped == Array(1...Int64(count)) && cut.records.isEmpty)
+            try await journal.execute(allOrNothing: works)
+        }
+        #expect(receiver.complaints == [])
+    }
+
+    @Test
+    func `J7: a corrupt record that is not the last is an error with its number, and nothing is changed`()
+        async throws
+    {
+        let folder = try Folder()
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let changes = [
+            "UPDATE record SET checksum = checksum + 1 WHERE sequence = 4": 4,
+            "UPDATE record SET phase = 99 WHERE sequence = 9": 9,
+            "UPDATE record SET run = 77 WHERE sequence = 1": 1,
+            "DELETE FROM record WHERE sequence = 3": 3,
+            "DELETE FROM record WHERE sequence = 1": 1,
+        ]
+        for (number, change) in changes.enumerated() {
+            let path = folder.file("\(number)")
+            try await filled(path, receiver)
+            receiver.state.withLock { $0 = Receiver.State() }
+            try self.change(path, change.key)
+            let before = try SQLiteStore(path: path)
+            let records = try before.records(after: 0, limit: 100)
+            before.close()
+            let error = await thrown { _ = try await CommandJournal(path: path, types: types) }
+            guard case JournalError.corrupt(let sequence, _)? = error else {
+                Issue.record("\(change.key): \(String(describing: error))")
+                return
+            }
+            #expect(sequence == Int64(change.value) && "\(error!)".contains("Record \(sequence)"))
+            let after = try SQLiteStore(path: path)
+            #expect(try after.records(after: 0, limit: 100) == records)
+            after.close()
+        }
+    }
+
+    @Test func `J10: a file that somebody has is refused, in this process`() async throws {
+        let folder = try Folder()
+        let path = folder.file()
+        let journal = try await CommandJournal(path: path, types: types)
+        let error = await thrown { _ = try await CommandJournal(path: path, types: types) }
+        guard case JournalError.inUse(path)? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect("\(error!)".contains(path))
+        _ = try await journal.execute(Call())
+        await journal.close()
+        await (try CommandJournal(path: path, types: types)).close()
+    }
+
+    @Test func `J10: a file that another process has is refused, until that ends, however it ends`()
+        async throws
+    {
+        let folder = try Folder()
+        let path = folder.file()
+        let program = try JournalCrash.start(["hold", path])
+        #expect(program.nextByte() == UInt8(ascii: "h"))
+        guard
+            case JournalError.inUse(path)? = await thrown({
+                _ = try await CommandJournal(path: path, types: types)
+            })
+        else {
+            Issue.record("two have the file")
+            return
+        }
+        program.kill()
+        await (try CommandJournal(path: path, types: types)).close()
+    }
+
+    @Test func `J11: another version, or something else, is refused and not changed`() async throws {
+        let folder = try Folder()
+        let path = folder.file()
+        await (try CommandJournal(path: path, types: types)).close()
+        try change(path, "PRAGMA user_version = 7")
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+        let error = await thrown { _ = try await CommandJournal(path: path, types: types) }
+        guard case JournalError.schemaVersion(found: 7, expected: 1)? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect("\(error!)".contains("7"))
+        #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == bytes)
+
+        func isRefused(_ path: String) async -> Bool {
+            if case JournalError.notAJournal(path)? = await thrown({
+                _ = try await CommandJournal(path: path, types: types)
+            }) {
+                true
+            } else {
+                false
+            }
+        }
+        let other = folder.file("other")
+        try change(other, "CREATE TABLE t (x); INSERT INTO t VALUES (1)")
+        let others = try Data(contentsOf: URL(fileURLWithPath: other))
+        #expect(await isRefused(other))
+        #expect(try Data(contentsOf: URL(fileURLWithPath: other)) == others)
+        let text = folder.file("text")
+        try Data(String(repeating: "This is no database. ", count: 90).utf8).write(
+            to: URL(fileURLWithPath: text))
+        #expect(await isRefused(text))
+    }
+
+    @Test func `J12: a full disk is an error, and what was durable stays`() async throws {
+        let folder = try Folder()
+        let path = folder.file()
+        let store = try SQLiteStore(path: path)
+        try store.limit(pages: 12)
+        let journal = try await CommandJournal(types) { store }
+        var last = 0
+        let error = await thrown {
+            for index in 0..<1000 {
+                _ = try await journal.execute(Call())
+                last = index
+            }
+        }
+        guard case JournalError.storage? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(last > 0)
+        await journal.close()
+        let again = try await CommandJournal(path: path, types: types)
+        _ = try await again.recover { _ in .over }
+        #expect(try await again.replay().count > last)
+        await again.close()
+    }
+
+    @Test func `two types of one name stop the process`() async {
+        await #expect(processExitsWith: .failure) {
+            struct Other: JournaledCommand {
+                static let journalName = "call"
+                var idempotencyKey: String? { nil }
+                func perform(_ context: CommandContext) async throws -> Performed<Nothing, Nothing> {
+                    Performed()
+                }
+                func undo(_ undo: Nothing, _ context: CommandContext) async throws {}
+            }
+            _ = try await journal(MemoryStore(), [Call.self, Other.self])
+        }
+    }
+}

@@ -1,0 +1,310 @@
+// What the tests of the journal share: a store in memory, a receiver that looks at keys, commands for it.
+
+import CommandJournal
+import Commands
+import Foundation
+import PropertyTesting
+import PropertyTestingSupport
+import Synchronization
+import Testing
+
+/// How long a test may take: many times of what it takes on a busy machine.
+let testLimit: Duration = .seconds(240)
+
+/// Repetitions shrink and grow with `STRESS_SCALE` of the environment.
+let stressScale = ProcessInfo.processInfo.environment["STRESS_SCALE"].flatMap { Double($0) } ?? 1
+
+struct TestError: Error, Equatable {
+    var number = 0
+}
+
+/// Records in memory, which outlive the journal. It can be told to fail, and to wait.
+final class MemoryStore: JournalStore {
+    private let storage: Locked<[JournalRecord]>
+    private let sizes = Locked<[Int]>([])
+    /// Called before each commit, on the journal's queue.
+    let beforeCommit: @Sendable ([JournalRecord]) throws -> Void
+
+    init(
+        _ records: [JournalRecord] = [],
+        beforeCommit: @escaping @Sendable ([JournalRecord]) throws -> Void = { _ in }
+    ) {
+        storage = Locked(records)
+        self.beforeCommit = beforeCommit
+    }
+
+    var records: [JournalRecord] { storage.withLock { $0 } }
+    /// How many records each commit had.
+    var commits: [Int] { sizes.withLock { $0 } }
+
+    func records(after sequence: Int64, limit: Int) -> [JournalRecord] {
+        Array(records.filter { $0.sequence > sequence }.prefix(limit))
+    }
+
+    func records(ofRun run: Int64) -> [JournalRecord] { records.filter { $0.run == run } }
+
+    func place(ofKey key: String) -> KeyPlace? {
+        records.first { $0.key == key }.map { KeyPlace(run: $0.run, member: $0.member) }
+    }
+
+    func replayable(after sequence: Int64, limit: Int) -> [ReplayedRecord] {
+        let all = records
+        let undone = Set(all.filter { $0.phase == .undone }.map { KeyPlace(run: $0.run, member: $0.member) })
+        let done = all.filter {
+            $0.phase == .done && $0.sequence > sequence
+                && !undone.contains(KeyPlace(run: $0.run, member: $0.member))
+        }
+        return done.prefix(limit).map { record in
+            let command = all.first {
+                $0.phase == .accepted && $0.run == record.run && $0.member == record.member
+            }
+            return ReplayedRecord(sequence: record.sequence, command: command!)
+        }
+    }
+
+    func commit(_ records: [JournalRecord]) throws {
+        try beforeCommit(records)
+        sizes.withLock { $0.append(records.count) }
+        storage.withLock { $0 += records }
+    }
+
+    func removeRecords(after sequence: Int64) {
+        storage.withLock { $0.removeAll { $0.sequence > sequence } }
+    }
+
+    func close() {}
+}
+
+extension JournalRecord {
+    /// `done 3` and the like; of a run: `ended`.
+    var tag: String { (phase.map { "\($0)" } ?? "?") + (member.map { " \($0)" } ?? "") }
+}
+
+/// What a piece of work is for a receiver: its key, or its number.
+struct WorkID: Hashable, Sendable {
+    let run: Int
+    let number: Int
+}
+
+/// Does work, once for a key, and remembers what it did. Commands find it by a number, as they are encoded.
+final class Receiver: Sendable {
+    struct State {
+        /// What is there, in the order in which it was done.
+        var live: [WorkID] = []
+        var log: [String] = []
+        /// What was done with a key, or undone.
+        var doneKeys: [String: Int] = [:]
+        var undoneKeys: Set<String> = []
+        var effects: [WorkID: Int] = [:]
+        var undone: [WorkID: Int] = [:]
+        /// What stays when its run is taken back.
+        var sticky: Set<WorkID> = []
+        var complaints: [String] = []
+    }
+
+    private static let all = Locked<[Int: Receiver]>([:])
+    private static let last = Atomic(0)
+
+    let id = Receiver.last.add(1, ordering: .relaxed).newValue
+    let state: Locked<State>
+    /// Whether it looks at the order of undos.
+    let watchesOrder: Bool
+
+    init(_ state: State = State(), watchesOrder: Bool = true) {
+        self.state = Locked(state)
+        self.watchesOrder = watchesOrder
+        Self.all.withLock { $0[id] = self }
+    }
+
+    static subscript(id: Int) -> Receiver { all.withLock { $0[id]! } }
+
+    /// Forgets it; commands that name it stop the process.
+    func forget() { Self.all.withLock { $0[id] = nil } }
+
+    var live: [WorkID] { state.withLock { $0.live } }
+    var log: [String] { state.withLock { $0.log } }
+    var complaints: [String] { state.withLock { $0.complaints } }
+
+    func perform(_ work: WorkID, _ key: String?) -> Int {
+        state.withLock { state in
+            state.log.append("do \(work.run).\(work.number)")
+            if let key, let proof = state.doneKeys[key] { return proof }
+            state.effects[work, default: 0] += 1
+            if state.effects[work]! > 1 { state.complaints.append("\(work) was done twice") }
+            state.live.append(work)
+            let proof = work.run * 1000 + work.number
+            if let key { state.doneKeys[key] = proof }
+            return proof
+        }
+    }
+
+    func undo(_ work: WorkID, _ key: String?, _ proof: Int, fails: Bool, stays: Bool) throws {
+        try state.withLock { state in
+            state.log.append("undo \(work.run).\(work.number)")
+            if proof != work.run * 1000 + work.number {
+                state.complaints.append("\(work) got another's proof")
+            }
+            if let key, state.undoneKeys.contains(key) { return }
+            let after = state.live.drop { $0 != work }.dropFirst().filter { $0.run == work.run }
+            if watchesOrder, after.contains(where: { !state.sticky.contains($0) }) {
+                state.complaints.append("\(work) was undone before \(after)")
+            }
+            if fails {
+                state.sticky.insert(work)
+                throw TestError(number: work.number)
+            }
+            state.undone[work, default: 0] += 1
+            if state.undone[work]! > 1 { state.complaints.append("\(work) was undone twice") }
+            if let key { state.undoneKeys.insert(key) }
+            if stays {
+                state.sticky.insert(work)
+            } else if let place = state.live.firstIndex(of: work) {
+                state.live.remove(at: place)
+            } else {
+                state.complaints.append("\(work) was undone, and is not there")
+            }
+        }
+    }
+}
+
+/// How a command behaves.
+struct Plan: Codable, Hashable, Sendable {
+    enum Kind: String, Codable { case exact, noEffect, irreversible }
+
+    var hasKey = true
+    var fails = false
+    var failsToUndo = false
+    var kind = Kind.exact
+
+    static let generator = Generator<Plan> { source in
+        var plan = Plan()
+        plan.hasKey = source.draw(below: 3) != 1
+        switch source.draw(below: 10) {
+        case 1: plan.fails = true
+        case 2: plan.failsToUndo = true
+        case 3: plan.kind = .noEffect
+        case 4: plan.kind = .irreversible
+        default: break
+        }
+        return plan
+    }
+}
+
+/// Work at a receiver, as it is planned.
+struct Work: JournaledCommand, Hashable {
+    static let journalName = "work"
+
+    let receiver: Int
+    let run: Int
+    let number: Int
+    var plan = Plan()
+
+    var id: WorkID { WorkID(run: run, number: number) }
+    var idempotencyKey: String? { plan.hasKey ? "work \(run).\(number)" : nil }
+
+    var undoability: Undoability {
+        switch plan.kind {
+        case .exact: .exact
+        case .noEffect: .noEffect
+        case .irreversible: .irreversible("gone")
+        }
+    }
+
+    func perform(_ context: CommandContext) async throws -> Performed<Int, Int> {
+        if plan.fails { throw TestError(number: number) }
+        if plan.kind == .noEffect { return Performed(0, undo: 0) }
+        return Performed(number, undo: Receiver[receiver].perform(id, idempotencyKey))
+    }
+
+    func undo(_ undo: Int, _ context: CommandContext) async throws {
+        try Receiver[receiver].undo(
+            id, idempotencyKey, undo, fails: plan.failsToUndo, stays: plan.kind == .irreversible)
+    }
+}
+
+/// Calls a closure of the test.
+struct Call: JournaledCommand {
+    static let journalName = "call"
+    private static let bodies = Locked<[Int: @Sendable (CommandContext) async throws -> Void]>([:])
+    private static let last = Atomic(0)
+
+    let id: Int
+    var key: String?
+    var idempotencyKey: String? { key }
+
+    init(key: String? = nil, _ body: @escaping @Sendable (CommandContext) async throws -> Void = { _ in }) {
+        id = Self.last.add(1, ordering: .relaxed).newValue
+        self.key = key
+        Self.bodies.withLock { [id] bodies in bodies[id] = body }
+    }
+
+    /// Lets the closure go; who calls it then stops the process.
+    func forget() { Self.bodies.withLock { $0[id] = nil } }
+
+    func perform(_ context: CommandContext) async throws -> Performed<Nothing, Nothing> {
+        let body = Self.bodies.withLock { $0[id]! }
+        try await body(context)
+        return Performed()
+    }
+
+    func undo(_ undo: Nothing, _ context: CommandContext) async throws {}
+}
+
+let types: [any JournaledCommand.Type] = [Work.self, Call.self]
+
+func journal(_ store: MemoryStore, _ types: [any JournaledCommand.Type] = types) async throws
+    -> CommandJournal
+{
+    try await CommandJournal(types) { store }
+}
+
+/// A folder that goes with the test.
+final class Folder: Sendable {
+    let path: String
+
+    init() throws {
+        path =
+            FileManager.default.temporaryDirectory.appendingPathComponent("journal-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    func file(_ name: String = "a.journal") -> String { "\(path)/\(name)" }
+}
+
+/// What one side hands to the other, which waits for it.
+final class Mail<Letter: Sendable>: Sendable {
+    private struct State {
+        var letters: [Letter] = []
+        var waiting: [CheckedContinuation<Letter, Never>] = []
+    }
+
+    private let state = Locked(State())
+
+    func send(_ letter: Letter) {
+        let waiting = state.withLock { state -> CheckedContinuation<Letter, Never>? in
+            if !state.waiting.isEmpty { return state.waiting.removeFirst() }
+            state.letters.append(letter)
+            return nil
+        }
+        waiting?.resume(returning: letter)
+    }
+
+    func next() async -> Letter {
+        await withCheckedContinuation { continuation in
+            let letter = state.withLock { state -> Letter? in
+                if !state.letters.isEmpty { return state.letters.removeFirst() }
+                state.waiting.append(continuation)
+                return nil
+            }
+            if let letter { continuation.resume(returning: letter) }
+        }
+    }
+}
+
+/// The error that `body` throws.
+func thrown(_ body: () async throws -> Void) async -> (any Error)? {
+    do { try await body() } catch { return error }
+    return nil
+}

@@ -1,0 +1,70 @@
+// Events.swift - what the program that is killed tells the one that kills it: a byte for each thing that it comes to.
+
+import CommandJournal
+import Glibc
+
+/// What the program is about to do, or has done. In a recovery, small letters are capital.
+enum Event: String, CaseIterable {
+    /// Records are about to be committed.
+    case committing = "c"
+    /// They are durable.
+    case committed = "d"
+    /// A command begins.
+    case working = "w"
+    /// Its effect is there.
+    case worked = "x"
+    /// An undo begins.
+    case undoing = "u"
+    /// The effect is gone.
+    case undone = "v"
+    /// The caller has its answer.
+    case answered = "a"
+    case recoveryBegan = "("
+    case recoveryEnded = ")"
+    case replayBegan = "<"
+    case replayed = "."
+    case replayEnded = ">"
+}
+
+/// Where events are written to.
+final class Events: Sendable {
+    private let pipe: Int32
+    nonisolated(unsafe) private var isRecovering = false
+
+    init(_ pipe: Int32) { self.pipe = pipe }
+
+    func tell(_ event: Event) {
+        // Only a recovery runs while this changes.
+        if event == .recoveryBegan { isRecovering = true }
+        if event == .recoveryEnded { isRecovering = false }
+        let letter = isRecovering ? event.rawValue.uppercased() : event.rawValue
+        _ = write(pipe, letter, 1)
+    }
+}
+
+/// A store that tells of its commits.
+final class TellingStore: JournalStore {
+    private let store: SQLiteStore
+    private let events: Events
+
+    init(_ path: String, _ events: Events) throws {
+        store = try SQLiteStore(path: path)
+        self.events = events
+    }
+
+    func records(after sequence: Int64, limit: Int) throws -> [JournalRecord] {
+        try store.records(after: sequence, limit: limit)
+    }
+    func records(ofRun run: Int64) throws -> [JournalRecord] { try store.records(ofRun: run) }
+    func place(ofKey key: String) throws -> KeyPlace? { try store.place(ofKey: key) }
+    func replayable(after sequence: Int64, limit: Int) throws -> [ReplayedRecord] {
+        try store.replayable(after: sequence, limit: limit)
+    }
+    func commit(_ records: [JournalRecord]) throws {
+        events.tell(.committing)
+        try store.commit(records)
+        events.tell(.committed)
+    }
+    func removeRecords(after sequence: Int64) throws { try store.removeRecords(after: sequence) }
+    func close() { store.close() }
+}

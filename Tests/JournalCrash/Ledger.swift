@@ -1,0 +1,46 @@
+// Ledger.swift - the receiver: a file with one line for each effect, which knows keys, and so does nothing twice.
+
+import CompositeOperations
+import Glibc
+
+/// Effects, in the order in which they happened: "+ 3.1" was done, "- 3.1" was undone. A line is one write, so a process that is
+/// killed leaves whole lines: an effect, and that it happened, are one.
+final class Ledger: Sendable {
+    private let file: Int32
+    private let known: Guarded<Set<String>>
+
+    init(_ path: String) {
+        file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o644)
+        guard file >= 0 else { fatalError("JournalCrash: \(path) cannot be opened") }
+        known = Guarded(Set(Self.lines(of: path)))
+    }
+
+    deinit { close(file) }
+
+    /// - Parameter hasKey: without one, nobody knows whether this is the same work.
+    func add(_ line: String, hasKey: Bool) {
+        let isNew = known.withLock { $0.insert(line).inserted }
+        if isNew || !hasKey { write(line) }
+    }
+
+    func write(_ line: String) {
+        let line = line + "\n"
+        guard Glibc.write(file, line, line.utf8.count) == line.utf8.count else {
+            fatalError("JournalCrash: the ledger cannot be written")
+        }
+    }
+
+    static func lines(of path: String) -> [String] {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return [] }
+        defer { close(file) }
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 65536)
+        while true {
+            let count = read(file, &chunk, chunk.count)
+            if count <= 0 { break }
+            bytes += chunk[..<count]
+        }
+        return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
+    }
+}

@@ -100,8 +100,8 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
 
     /// Runs it, if it may. Never throws, and never waits.
     ///
-    /// - Returns: what becomes of it. What is refused has its outcome when the call returns; but where a notification of this
-    ///   action calls, or another thread is telling what came before, it has that after those are told.
+    /// - Returns: what becomes of it. What is refused has its outcome when the call returns; ``Execution/outcome`` comes behind
+    ///   the event all the same, which another thread, or a notification that calls this, may have to tell first.
     /// - Complexity: O(1), and what its observers in place take.
     @discardableResult public func trigger(_ input: Input) -> Execution<Output> { core.trigger(input) }
 

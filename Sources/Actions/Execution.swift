@@ -44,15 +44,15 @@ public final class Execution<Output: Sendable>: @unchecked Sendable {
     /// Whether it has ended.
     var isOver: Bool { locked { $0.end != nil } }
 
-    /// How it ends. To cancel the task that waits changes nothing: see ``cancel()``.
+    /// How it ends, when observers in place have been told. To cancel the task that waits changes nothing: see ``cancel()``.
     public var outcome: ExecutionOutcome<Output> {
         get async {
             await withCheckedContinuation { continuation in
-                let isOver = locked { state in
-                    if state.end == nil { state.waiting.append(continuation) }
-                    return state.end != nil
+                let isTold = locked { state in
+                    if !state.isTold { state.waiting.append(continuation) }
+                    return state.isTold
                 }
-                if isOver { continuation.resume() }
+                if isTold { continuation.resume() }
             }
             guard let outcome = outcomeIfFinished else { fatalError("Execution: woken before its end") }
             return outcome
@@ -82,6 +82,9 @@ public final class Execution<Output: Sendable>: @unchecked Sendable {
         if isCancelled { task.cancel() }
     }
 
+    /// Latches its outcome, as soon as it is known: before it is told, and settled.
+    func refuse(_ reason: DisabledReason) { locked { $0.end = .rejected(reason) } }
+
     /// Latches its outcome, and tells those who wait.
     func settle(_ outcome: ExecutionOutcome<Output>) {
         switch outcome {
@@ -96,6 +99,7 @@ public final class Execution<Output: Sendable>: @unchecked Sendable {
         let before = locked { state in
             defer {
                 state.end = end
+                state.isTold = true
                 state.waiting = []
                 state.task = nil
             }
@@ -109,6 +113,8 @@ public final class Execution<Output: Sendable>: @unchecked Sendable {
 /// is used, which takes longer than the use.
 private struct ExecutionState {
     var end: ExecutionEnd?
+    /// Whether its end is; from then on nobody waits.
+    var isTold = false
     var waiting: [CheckedContinuation<Void, Never>] = []
     var task: Task<Void, Never>?
     var isCancelled = false

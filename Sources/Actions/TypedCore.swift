@@ -76,27 +76,28 @@ final class TypedCore<Input: Sendable, Output: Sendable>: InputCore<Input>, Exec
         let pending = Pending(execution: Execution(self), input: input)
         let execution = pending.execution
         let work = bind()
-        let (superseded, cancelled) = gate.transition(of: self) { bits in
+        let (refusal, superseded, cancelled) = gate.transition(of: self) { bits in
             work == nil ? .refuse(.precondition) : admit(&bits)
-        } then: { admission -> (Pending?, Execution<Output>?) in
+        } then: { admission -> (DisabledReason?, Pending?, Execution<Output>?) in
             switch admission {
             case .start:
                 running[execution.id] = execution
                 if let work { appendStart(pending, work) }
-                return (nil, nil)
+                return (nil, nil, nil)
             case .wait:
                 line.append(pending)
-                return (nil, nil)
+                return (nil, nil, nil)
             case .replace:
                 let superseded = line.popFirst()
                 if let superseded { appendEnd(superseded.execution, .rejected(.superseded)) }
                 line.append(pending)
-                return (superseded, policy == .switchToLatest ? running.values.first : nil)
+                return (nil, superseded, policy == .switchToLatest ? running.values.first : nil)
             case .refuse(let reason):
                 appendEnd(execution, .rejected(reason))
-                return (nil, nil)
+                return (reason, nil, nil)
             }
         }
+        if let refusal { execution.refuse(refusal) }
         withExtendedLifetime(superseded) {}  // an input is released under no lock
         cancelled?.cancel()
         deliver()

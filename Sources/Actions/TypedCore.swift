@@ -242,18 +242,14 @@ final class TypedCore<Input: Sendable, Output: Sendable>: InputCore<Input>, Exec
         switch outcome {
         case .completed: append(.completed(execution.id))
         case .cancelled: append(.cancelled(execution.id))
-        case .rejected(let reason): appendRejection(of: execution, reason)
+        case .rejected(let reason):
+            append(.rejected(execution.id, reason))
+            appendRejection(reason)
         case .failed(let error):
             append(.failed(execution.id, error))
             appendFailure(execution.id, error)
         }
         inline.append { execution.settle(outcome) }
-    }
-
-    /// Under the gate's lock.
-    private func appendRejection(of execution: Execution<Output>, _ reason: DisabledReason) {
-        append(.rejected(execution.id, reason))
-        appendRejection(reason)
     }
 
     func observeEvents(

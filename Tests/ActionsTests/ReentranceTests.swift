@@ -37,7 +37,9 @@ import Testing
         second.cancel()
     }
 
-    @Test func `A18: a refusal is known at once, and comes to those who wait behind what is told of it`() async {
+    @Test func `A18: a refusal is known at once, and comes to those who wait behind what is told of it`()
+        async
+    {
         let log = Log(), begun = Gate(), goOn = Gate()
         let action = Action<Int, Int>("work", when: .always, inline: { input, _ in input })
         let events = action.observeEvents { event in

@@ -36,6 +36,26 @@ import Testing
         withExtendedLifetime((snapshots, events)) {}
     }
 
+    @Test
+    func `an outcome is the very value that the work returned, also of nested optionals, and of nothing`()
+        async throws
+    {
+        for value: Int??? in [nil, .some(nil), .some(.some(nil)), 4] {
+            let action = Action<Int, Int???>("work", when: .always, inline: { _, _ in value })
+            #expect(try await action(1) == value)
+            guard case .completed(let output)? = action.trigger(1).outcomeIfFinished else {
+                Issue.record("it has not completed")
+                return
+            }
+            #expect(output == value)
+        }
+        let nothing = Action<Int, Void>("work", when: .always, inline: { _, _ in })
+        #expect(nothing.trigger(1).outcomeIfFinished?.text == "completed ()")
+        let erased = Action<Int, any Error>(
+            "work", when: .always, inline: { input, _ in TestError(number: input) })
+        #expect(try await erased(1) as? TestError == TestError(number: 1))
+    }
+
     @Test func `A20: work does not begin inside trigger`() async throws {
         let log = Log()
         let action = Action<Int, Int>("work") { input in

@@ -19,7 +19,7 @@ public final class TransactionUndoStep {
     /// Takes the changes back.
     ///
     /// - Throws: ``TransactionFault/outOfOrder`` when they are taken back already, or when something later changed one of
-    ///   the properties, or moved one of the members; what a transaction of these trees throws, and nothing is changed.
+    ///   the properties, moved one of the members, or gave it another context; what a transaction of these trees throws, and nothing is changed.
     public func undo() throws { try apply(.old) }
 
     /// Makes the changes that were taken back.
@@ -80,6 +80,7 @@ public final class TransactionUndoStep {
         var moved = record.placements.filter { $0.context.owner != nil }
         if version == .old { moved.reverse() }
         for (context, _, _, tree) in moved where context.tree == nil && context.parent == nil {
+            try requireNoOther(context)
             context.attach(to: tree)
             run.place(context, below: run.limbo)
         }
@@ -91,6 +92,18 @@ public final class TransactionUndoStep {
             guard let parent = version == .old ? placement.old : placement.new else { continue }
             try place(placement.context, below: parent, in: run)
         }
+    }
+
+    /// Since it left, an owner may have got a context that is in a tree: of these it has one.
+    private func requireNoOther(_ context: TransactionContext) throws {
+        var areAlone = true
+        context.forEachBelow { each in
+            guard let owner = each.owner, let known = Owners.context(of: owner), known !== each else {
+                return
+            }
+            if known.tree != nil { areAlone = false }
+        }
+        if !areAlone { throw TransactionFault.outOfOrder }
     }
 
     private func place(_ context: TransactionContext, below parent: TransactionContext, in run: Run) throws {

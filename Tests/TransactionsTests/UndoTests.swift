@@ -57,6 +57,22 @@ import Testing
         #expect(root.transactionContext.tree!.members == 3)
     }
 
+    @Test func `X19: a member that has got another context is not put back as long as that is in a tree`()
+        throws
+    {
+        let parent = Logged("parent", below: root)
+        let child = Logged("child", below: parent)
+        let step = try step { try leave(parent) }
+        let other = Logged(root: "other")
+        let second = TransactionContext.createNode(owner: child, parent: other)
+        #expect(fault { try step.undo() } == .outOfOrder)
+        #expect(parent.transactionContext.isDetached && child.transactionContext.isDetached)
+        #expect(root.transactionContext.tree!.members == 1 && !root.transactionIsActive)
+        try second.leave()
+        try step.undo()
+        #expect(parents([parent, child]) == ["root", "parent"] && second.isDetached)
+    }
+
     @Test func `X19: a member changes places with what was below it`() throws {
         let upper = Logged("upper", below: root)
         let lower = Logged("lower", below: upper)

@@ -70,7 +70,7 @@ extension CommandHandle {
 
     /// - Throws: why nothing can be undone now.
     ///
-    /// - Parameter goesOn: one that has failed may be tried again.
+    /// - Parameter goesOn: one that has failed may be tried again; the caller sees to it that it was an undo.
     func beginUndo(goesOn: Bool) throws(CommandUsageError) {
         let objection = locked { fields -> CommandUsageError? in
             switch fields.state {

@@ -161,6 +161,8 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
         inner.goesOn = context.goesOn
         let error: (any Error)? = await shielded { [body, inner] in
             if isPlain { return nil }
+            // Broken by a run that failed, and not by an undo: what that left is not known.
+            if !body.isRolledBack { return CommandUsageError.broken }
             do { try await body.undo(inner) } catch { return error }
             return nil
         }

@@ -488,6 +488,37 @@ struct AllOrNothingTests {
         if !isMacro { #expect(run.state == (fails ? .failed : .undone)) }
     }
 
+    @Test func `S4: what a run left that failed, no retry of an undo passes over`() async throws {
+        let receiver = Locked<[Int]>([]), fails = Locked(false)
+        let inner = TransactionCommand(commands: [
+            Append(number: 1, receiver: receiver),
+            UndoableClosure { (context: CommandContext) in
+                guard fails.withLock({ $0 }) else { return }
+                context.onFailure { _ in throw TestError(number: 2) }
+                throw TestError(number: 1)
+            } undo: { _ in
+            },
+        ])
+        let failing = UndoableClosure { (_: CommandContext) in
+            // It did something that it has no right to: the run before it is another one now, and broken.
+            try await inner.undo()
+            fails.withLock { $0 = true }
+            _ = try? await inner.execute()
+            throw TestError(number: 3)
+        } undo: { _ in
+        }
+        let command = TransactionCommand(
+            commands: [inner, failing],
+            options: TransactionOptions(
+                compensation: .retry(RetryPolicy(maxAttempts: 3), then: .continueOnFailure)))
+        await #expect { try await command.execute() } throws: { error in
+            let failure = error as? TransactionFailure
+            return failure?.rollback == .incomplete
+                && failure?.compensationFailures.map { $0.error as? CommandUsageError } == [.broken]
+        }
+        #expect(inner.state == .broken)
+    }
+
     @Test func `C8: parts of a failing perform are taken back as the policy says`() async {
         func run(_ policy: TransactionOptions.Compensation) async -> (TransactionFailure?, [String]) {
             let log = Log<String>(), tries = Count()

@@ -1,6 +1,6 @@
 // MergeableCommand.swift - commands that an undo stack makes one step of.
 
-/// An undoable command that can become one with the command of the same type before it: typing, dragging.
+/// An undoable command that can become one with the command of the same type, and the same target, before it: typing, dragging.
 public protocol MergeableCommand<Output>: UndoableCommand {
     /// What becomes of this change and the one before it.
     ///

@@ -4,6 +4,7 @@
 //   I1  0 ≤ index ≤ count ≤ limit: steps below `index` are done, the others undone.
 //   I2  cleanIndex is where things are as at the last mark: nil, or 0 ... count.
 //   I3  a step takes another one in only while it is the last thing that happened: `canMerge`.
+//   I4  what goes is in `gone` until the caller takes it: to release it is a user's code, which may read the stack.
 
 /// The steps, and where among them things are.
 struct UndoHistory {
@@ -14,12 +15,19 @@ struct UndoHistory {
     private(set) var index = 0
     private(set) var cleanIndex: Int? = 0
     private var canMerge = false
+    private var gone: [AnyObject] = []
 
     init(limit: Int?) { self.limit = limit }
 
     var count: Int { steps.count - head }
 
     subscript(position: Int) -> UndoStep { steps[head + position]! }
+
+    /// What is to be released, when no access to this is under way.
+    mutating func takeGone() -> [AnyObject] {
+        defer { gone = [] }
+        return gone
+    }
 
     /// A change was made.
     ///
@@ -42,10 +50,12 @@ struct UndoHistory {
         if last.actions.count == 1 {
             switch merge(last.actions[0]) {
             case .replace(let action)?:
+                gone.append(last.actions[0])
                 last.actions = [action]
                 last.time = step.time
                 return true
             case .dropBoth?:
+                gone.append(last)
                 steps.removeLast()
                 index -= 1
                 canMerge = false
@@ -63,11 +73,13 @@ struct UndoHistory {
 
     private mutating func dropUndone() {
         if let clean = cleanIndex, clean > index { cleanIndex = nil }
+        for position in index..<count { gone.append(self[position]) }
         steps.removeLast(count - index)
     }
 
     /// O(1), amortised.
     private mutating func evict() {
+        gone.append(self[0])
         steps[head] = nil
         head += 1
         if head * 2 > steps.count {
@@ -98,6 +110,7 @@ struct UndoHistory {
     mutating func removeAll() {
         // Where things are is where they stay.
         cleanIndex = cleanIndex == index ? 0 : nil
+        for position in 0..<count { gone.append(self[position]) }
         steps = []
         head = 0
         index = 0
@@ -115,6 +128,7 @@ struct UndoHistory {
             if !left.isEmpty { kept.append(step) }
             if left.count == step.actions.count { continue }
             isChanged = true
+            gone += step.actions
             step.actions = left
             // On the way to the mark: nothing leads there any more.
             if let clean = cleanIndex, min(clean, index) <= position, position < max(clean, index) {

@@ -244,8 +244,10 @@ public final class UndoStack {
                 try await undo(made)
             }
             if isOutermost, !actions.isEmpty {
-                history.add(UndoStep(name, nil, now, actions))
-                history.endMerging()
+                change {
+                    $0.add(UndoStep(name, nil, now, actions))
+                    $0.endMerging()
+                }
             }
             return try result.get()
         }
@@ -262,7 +264,7 @@ public final class UndoStack {
     /// Forgets all steps; a broken stack is whole again. While a call runs, when that has ended.
     public func removeAll() {
         whenFree { stack in
-            stack.history.removeAll()
+            stack.change { $0.removeAll() }
             stack.isBroken = false
         }
     }
@@ -271,8 +273,17 @@ public final class UndoStack {
     ///
     /// A step that is made of several changes, a group or what was merged, keeps those with other targets; it goes when none is
     /// left. Things stay as they are, so a mark that the way leads to by a forgotten change is not reached any more.
+    ///
+    /// The target's `deinit` may call this.
     public func removeAll(target: AnyObject) {
-        whenFree { $0.history.removeAll { $0.target === target } }
+        weak let living = target
+        if let living {
+            whenFree { $0.change { $0.removeAll { $0.target === living } } }
+        } else {
+            // It is going: nobody may keep it until the turn is over.
+            let id = ObjectIdentifier(target)
+            whenFree { $0.change { $0.removeAll { $0.target == nil && $0.targetID == id } } }
+        }
     }
 
     private func whenFree(_ change: @escaping (UndoStack) -> Void) {
@@ -328,7 +339,13 @@ public final class UndoStack {
             group! += step.actions
             return
         }
-        history.add(step, window: mergeWindow, merge)
+        change { $0.add(step, window: mergeWindow, merge) }
+    }
+
+    private func change(_ body: (inout UndoHistory) -> Void) {
+        body(&history)
+        let gone = history.takeGone()
+        withExtendedLifetime(gone) {}
     }
 
     private nonisolated(nonsending) func undo(_ actions: ArraySlice<UndoAction>) async throws {
@@ -353,7 +370,7 @@ public final class UndoStack {
         history.loseCleanMark()
         switch onFailedUndo {
         case .breaks: isBroken = true
-        case .clears: history.removeAll()
+        case .clears: change { $0.removeAll() }
         }
     }
 }

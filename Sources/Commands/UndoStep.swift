@@ -25,8 +25,14 @@ final class UndoStep {
 class UndoAction {
     /// What it was made to: see ``UndoStack/removeAll(target:)``.
     private(set) weak var target: AnyObject?
+    /// Names one that is going, and that nobody can refer to any more.
+    let targetID: ObjectIdentifier?
     private let instance = Instance(.undoActions)
-    init(_ target: AnyObject?) { self.target = target }
+
+    init(_ target: AnyObject?) {
+        self.target = target
+        targetID = target.map { ObjectIdentifier($0) }
+    }
 
     var isSynchronous: Bool { false }
     nonisolated(nonsending) func undo() async throws { fatalError("UndoAction: abstract") }
@@ -72,6 +78,8 @@ final class CommandAction<C: UndoableCommand>: UndoAction {
 
     private func merge<M: MergeableCommand>(_ command: M, into earlier: UndoAction) -> UndoMerge? {
         guard let earlier = earlier as? CommandAction<M>, let proof = proof as? M.Undo else { return nil }
+        // One change has one target; who has another must not go, or stay, with it.
+        guard earlier.targetID == targetID else { return nil }
         return switch command.merging(proof, after: earlier.command, earlier.proof) {
         case .keepBoth: nil
         case .replace(let command, let undo): .replace(CommandAction<M>(command, undo, target))

@@ -612,6 +612,83 @@ struct UndoStackTests {
         #expect(stack.count == 0 && stack.index == 0 && stack.cleanIndex == nil)
     }
 
+    @Test func `changes of two targets do not become one, so that each goes with its own`() async throws {
+        let page = Locked(Page())
+        let one = Count()
+        let other = Count()
+        let stack = UndoStack()
+        try await stack.perform(Move(distance: 1, page: page), target: one)
+        try await stack.perform(Move(distance: 1, page: page), target: one)
+        try await stack.perform(Move(distance: 2, page: page), target: other)
+        #expect(stack.count == 2)
+        stack.removeAll(target: one)
+        #expect(stack.count == 1)
+        try await stack.undo()
+        #expect(page.withLock { $0.offset } == 2 && stack.count == 1)
+    }
+
+    /// Calls a closure when it goes.
+    private final class Going {
+        private let body: () -> Void
+        init(_ body: @escaping () -> Void) { self.body = body }
+        deinit { body() }
+    }
+
+    @Test(arguments: [false, true])
+    func `a target may have its changes forgotten when it goes, also while a call runs`(isBusy: Bool)
+        async throws
+    {
+        let stack = UndoStack()
+        let kept = Count()
+        try stack.register(target: kept, undo: {}, redo: {})
+        var target: Leaver? = Leaver(stack)
+        try stack.register(target: target, undo: {}, redo: {})
+        if isBusy {
+            try await stack.group {
+                target = nil
+                #expect(stack.count == 2)
+            }
+        } else {
+            target = nil
+        }
+        #expect(stack.count == 1 && target == nil)
+        stack.removeAll(target: kept)
+        #expect(stack.count == 0)
+    }
+
+    /// Has its changes forgotten when it goes.
+    private final class Leaver {
+        private let stack: UndoStack
+        init(_ stack: UndoStack) { self.stack = stack }
+        deinit { stack.removeAll(target: self) }
+    }
+
+    @Test(arguments: 0..<5)
+    func `what a stack lets go of may read the stack when it goes`(way: Int) async throws {
+        let stack = UndoStack(limit: 2)
+        let counts = Log<Int>()
+        let target = Count()
+        func step() throws {
+            let going = Going { counts.add(stack.count) }
+            try stack.register(target: target, undo: { withExtendedLifetime(going) {} }, redo: {})
+        }
+        try step()
+        switch way {
+        case 0: stack.removeAll()
+        case 1: stack.removeAll(target: target)
+        case 2:
+            try stack.undoNow()
+            try stack.register(undo: {}, redo: {})
+        case 3: for _ in 0..<2 { try stack.register(undo: {}, redo: {}) }
+        default:
+            try await stack.group {
+                try stack.register(undo: {}, redo: {})
+                stack.removeAll(target: target)
+            }
+        }
+        #expect(counts.entries == [[0], [0], [1], [2], [1]][way])
+    }
+
     @Test func `to forget all while a call runs forgets all when it has ended`() async throws {
         try await forgetsWhileBusy()
     }

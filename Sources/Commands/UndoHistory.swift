@@ -29,46 +29,42 @@ struct UndoHistory {
         return gone
     }
 
-    /// A change was made.
+    /// What becomes of a change that was made, and of the step before it. Calls a user's code: nothing is changed meanwhile.
     ///
-    /// - Parameter merge: what becomes of it and of the last action of the step before it.
-    mutating func add(
-        _ step: UndoStep, window: Duration = .zero, _ merge: (UndoAction) -> UndoMerge? = { _ in nil }
-    ) {
-        dropUndone()
-        if canMerge, index > 0, cleanIndex != index, takesIn(step, window, merge) { return }
-        steps.append(step)
-        index += 1
-        canMerge = true
-        if let limit, count > limit { evict() }
+    /// - Parameter merge: what becomes of the change and of the only action of that step.
+    func merge(_ step: UndoStep, window: Duration, _ merge: (UndoAction) -> UndoMerge?) -> UndoMerge? {
+        guard canMerge, index > 0, cleanIndex != index else { return nil }
+        let last = self[index - 1]
+        if last.actions.count == 1, let answer = merge(last.actions[0]) { return answer }
+        guard let key = step.mergeKey, key == last.mergeKey, step.time - last.time <= window else {
+            return nil
+        }
+        return .takeIn
     }
 
-    private mutating func takesIn(
-        _ step: UndoStep, _ window: Duration, _ merge: (UndoAction) -> UndoMerge?
-    ) -> Bool {
-        let last = self[index - 1]
-        if last.actions.count == 1 {
-            switch merge(last.actions[0]) {
-            case .replace(let action)?:
-                gone.append(last.actions[0])
-                last.actions = [action]
-                last.time = step.time
-                return true
-            case .dropBoth?:
-                gone.append(last)
-                steps.removeLast()
-                index -= 1
-                canMerge = false
-                return true
-            case nil: break
-            }
+    /// A change was made.
+    ///
+    /// - Parameter merge: see ``merge(_:window:_:)``.
+    mutating func add(_ step: UndoStep, _ merge: UndoMerge? = nil) {
+        dropUndone()
+        switch merge {
+        case .replace(let action)?:
+            gone.append(self[index - 1].actions[0])
+            self[index - 1].actions = [action]
+            self[index - 1].time = step.time
+        case .takeIn?:
+            self[index - 1].actions += step.actions
+            self[index - 1].time = step.time
+        case .dropBoth?:
+            gone.append(steps.removeLast()!)
+            index -= 1
+            canMerge = false
+        case nil:
+            steps.append(step)
+            index += 1
+            canMerge = true
+            if let limit, count > limit { evict() }
         }
-        guard let key = step.mergeKey, key == last.mergeKey, step.time - last.time <= window else {
-            return false
-        }
-        last.actions += step.actions
-        last.time = step.time
-        return true
     }
 
     private mutating func dropUndone() {
@@ -146,5 +142,7 @@ struct UndoHistory {
 /// What becomes of two changes, one after the other.
 enum UndoMerge {
     case replace(UndoAction)
+    /// Both are in the step of the first.
+    case takeIn
     case dropBoth
 }

@@ -339,7 +339,14 @@ public final class UndoStack {
             group! += step.actions
             return
         }
-        change { $0.add(step, window: mergeWindow, merge) }
+        let merge = merged(step, merge)
+        change { $0.add(step, merge) }
+    }
+
+    /// A user's code may read the stack: it is not being read itself meanwhile.
+    private func merged(_ step: UndoStep, _ merge: (UndoAction) -> UndoMerge?) -> UndoMerge? {
+        let history = history
+        return history.merge(step, window: mergeWindow, merge)
     }
 
     private func change(_ body: (inout UndoHistory) -> Void) {

@@ -689,6 +689,25 @@ struct UndoStackTests {
         #expect(counts.entries == [[0], [0], [1], [2], [1]][way])
     }
 
+    /// Calls a closure when it is compared.
+    private struct Key: Hashable {
+        let onComparison: () -> Void
+        static func == (left: Key, right: Key) -> Bool {
+            left.onComparison()
+            return true
+        }
+        func hash(into hasher: inout Hasher) {}
+    }
+
+    @Test func `who is asked whether changes become one may read the stack`() async throws {
+        let page = Locked(Page())
+        let stack = UndoStack()
+        var counts: [Int] = []
+        let key = Key { [unowned stack] in counts.append(stack.count) }
+        for number in 0..<3 { try await stack.perform(Write(number: number, page: page), mergeKey: key) }
+        #expect(stack.count == 1 && counts == [1, 1])
+    }
+
     @Test func `to forget all while a call runs forgets all when it has ended`() async throws {
         try await forgetsWhileBusy()
     }

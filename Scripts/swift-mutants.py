@@ -642,7 +642,7 @@ class Campaign:
                 if mutant.equivalent:
                     return Verdict(mutant, "listed", outcome.what, seconds)
                 # Chance may have it that a test finds it the second time only.
-                named = any(kill.split("/")[-1] in outcome.what for kill in mutant.kills)
+                named = regex in regexes or any(kill.split("/")[-1] in outcome.what for kill in mutant.kills)
                 return Verdict(mutant, "killed", outcome.what, seconds, surprise=not named)
         return Verdict(mutant, "equivalent" if mutant.equivalent else "survived", "", seconds)
 

@@ -149,6 +149,7 @@ import Testing
         await restless(changesBefore: 0)
         // The count begins with the loop, and again with an execution.
         await restless(changesBefore: 4_000)
+        settlesNothingButWorks()
     }
 
     private func restless(changesBefore: Int) async {
@@ -176,6 +177,34 @@ import Testing
         loop.cancel()
         #expect(reports.entries.count == 1)
         #expect(reports.entries.first?.contains("changed 1000 times in one go") == true)
+    }
+
+    /// A loop in which the work runs now and then is not reported. In the same test: there is one sink.
+    private func settlesNothingButWorks() {
+        let reports = Log()
+        let flag = LiveValue(false)
+        let action = Action<Void, Void>("busy loop", when: Precondition(flag), inline: { _, _ in })
+        COQueues.onDiagnostic { diagnostic in
+            if diagnostic.message.contains("busy loop") { reports.add(diagnostic.message) }
+        }
+        defer { COQueues.onDiagnostic(nil) }
+        let (rounds, executions) = (Locked(0), Locked(0))
+        let loop = action.observeSnapshots { snapshot in
+            let round = rounds.withLock { rounds in
+                rounds += 1
+                return rounds
+            }
+            let isDue = executions.withLock { executions in
+                guard snapshot.isEnabled, round >= (executions + 1) * 500 else { return false }
+                executions += 1
+                return true
+            }
+            if isDue { action.trigger(()) }
+            if round < 5_000 { flag.set(!flag.value) }
+        }
+        #expect(rounds.withLock { $0 } >= 5_000 && executions.withLock { $0 } >= 9)
+        #expect(reports.entries.isEmpty)
+        loop.cancel()
     }
 
     @Test func `an observer may end itself and others, and subscribe; it takes effect at once`() {

@@ -102,12 +102,12 @@ final class LiveRuns: Sendable {
     ///
     /// - Returns: what has not ended, in the order in which it was accepted.
     func beginRecovery() throws -> [JournalRun] {
-        let answer = state.withLock { state -> Result<[JournalRun], JournalError> in
+        let answer = state.withLock { state -> Result<[Int64: JournalRun], JournalError> in
             if state.isReplaying || state.isRecovering { return .failure(.busy) }
             state.isRecovering = true
-            return .success(state.unfinished.values.sorted { $0.number < $1.number })
+            return .success(state.unfinished)
         }
-        return try answer.get()
+        return try answer.get().values.sorted { $0.number < $1.number }
     }
 
     func recovered(_ run: JournalRun) {

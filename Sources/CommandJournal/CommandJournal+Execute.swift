@@ -16,7 +16,8 @@ extension CommandJournal {
     /// - Throws: what the command throws, when that is durable; ``JournalError/recorded(key:_:text:)`` and
     ///   ``JournalError/keyConflict(_:)``, if its key is known; an `EncodingError`, when the command cannot be written down, and
     ///   has not begun, or when what it returned cannot, and was taken back; ``JournalError/storage(_:)``, when nobody knows;
-    ///   ``JournalError/reentrant``, ``JournalError/needsRecovery``, ``JournalError/busy`` and ``JournalError/closed``.
+    ///   ``JournalError/reentrant``, ``JournalError/needsRecovery``, ``JournalError/busy`` and ``JournalError/closed``; a
+    ///   `CancellationError`, when it is cancelled while it waits for another call with its key: then it has not begun.
     public func execute<C: JournaledCommand>(
         _ command: C, _ context: CommandContext = CommandContext()
     ) async throws -> C.Output {

@@ -11,18 +11,33 @@ internal import CompositeOperations
 final class RunEnd: Sendable {
     private struct State {
         var isOver = false
-        var waiting: [CheckedContinuation<Void, Never>] = []
+        var last = 0
+        var waiting: [(number: Int, continuation: CheckedContinuation<Void, Never>)] = []
     }
 
     private let state = Guarded(State())
 
+    /// Returns then, or when the task is cancelled.
     func wait() async {
-        await withCheckedContinuation { continuation in
-            let isOver = state.withLock { state in
-                if !state.isOver { state.waiting.append(continuation) }
-                return state.isOver
+        let number = state.withLock { state in
+            state.last += 1
+            return state.last
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let goesOn = state.withLock { state in
+                    // A cancellation that comes later finds it: it is known here before the handler is called.
+                    if state.isOver || Task.isCancelled { return true }
+                    state.waiting.append((number, continuation))
+                    return false
+                }
+                if goesOn { continuation.resume() }
             }
-            if isOver { continuation.resume() }
+        } onCancel: {
+            let waiting = state.withLock { state in
+                state.waiting.firstIndex { $0.number == number }.map { state.waiting.remove(at: $0) }
+            }
+            waiting?.continuation.resume()
         }
     }
 
@@ -32,7 +47,7 @@ final class RunEnd: Sendable {
             defer { state.waiting = [] }
             return state.waiting
         }
-        for each in waiting { each.resume() }
+        for each in waiting { each.continuation.resume() }
     }
 }
 

@@ -121,6 +121,34 @@ struct KeyTests {
         #expect(runs.withLock { $0 } == 1)
     }
 
+    @Test func `J6: who waits for a key can be cancelled, and has begun nothing`() async throws {
+        let store = MemoryStore()
+        let journal = try await journal(store)
+        let (begun, goes) = (Mail<Void>(), Mail<Void>())
+        let call = Call(key: "once") { _ in
+            begun.send(())
+            await goes.next()
+        }
+        defer { call.forget() }
+        let first = Task { try await journal.execute(call) }
+        await begun.next()
+        let size = store.records.count
+        let (second, third) = (
+            Task.immediate { try await journal.execute(call) },
+            Task.immediate { try await journal.execute(call) }
+        )
+        second.cancel()
+        #expect(await thrown { _ = try await second.value } is CancellationError)
+        let cancelled = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            _ = try await journal.execute(call)
+        }
+        #expect(await thrown { try await cancelled.value } is CancellationError)
+        #expect(store.records.count == size)
+        goes.send(())
+        _ = try await (first.value, third.value)
+    }
+
     @Test func `J6: a command cannot execute another one in itself; a task that it starts can`() async throws
     {
         let receiver = Receiver()

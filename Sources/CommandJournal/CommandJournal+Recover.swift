@@ -66,7 +66,8 @@ extension CommandJournal {
     ///   - unfinished: what becomes of an all-or-nothing run in the middle. One that was being taken back is taken back; one of
     ///     which all was done has succeeded.
     ///   - compensation: what happens when an undo throws.
-    ///   - deciding: is asked about each command in doubt that has no key, in their order. A run begins again when nothing in it is left.
+    ///   - deciding: is asked about each command in doubt that has no key, in their order. A run begins again when
+    ///     nothing in it is left.
     /// - Throws: ``JournalError/unknownType(_:sequence:)`` and ``JournalError/undecodable(type:sequence:_:)``: nothing was done;
     ///   ``JournalError/busy``; ``JournalError/closed``; ``JournalError/storage(_:)``; a `CancellationError`, between runs. What a
     ///   command throws does not end it, and is in the report.

@@ -1,7 +1,7 @@
 // InsideCommand.swift - which code is part of a command of a journal: it may not execute another one of that.
 //
-// A recovery that begins the outer one again would find the inner one open, and its key in doubt, and count the outer one as failed;
-// and with the same key both wait for each other. So it is refused from the first.
+// A recovery that begins the outer one again would find the inner one open, and its key in doubt, and count the outer one as
+// failed; and with the same key it would wait for itself. So it is refused from the first.
 
 internal import Synchronization
 

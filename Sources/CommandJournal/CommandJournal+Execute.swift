@@ -8,13 +8,16 @@ internal import Foundation
 extension CommandJournal {
     /// Runs a command.
     ///
-    /// One whose key is known is not run: what became of it is returned, or thrown, when that has ended.
+    /// One whose key is known is not run: what became of it is returned, or thrown, when that has ended. A command cannot execute
+    /// another one in itself: who would take that back?
     ///
     /// - Parameter context: of the run around it, if any.
     /// - Returns: its output, when that is durable.
     /// - Throws: what the command throws, when that is durable; ``JournalError/recorded(key:_:text:)`` and
     ///   ``JournalError/keyConflict(_:)``, if its key is known; an `EncodingError`, when the command cannot be written down, and
-    ///   has not begun, or when what it returned cannot, and was taken back; ``JournalError/storage(_:)``, when nobody knows.
+    ///   has not begun, or when what it returned cannot, and was taken back; ``JournalError/storage(_:)``, when nobody knows;
+    ///   ``JournalError/reentrant``, ``JournalError/needsRecovery``, ``JournalError/busy`` and ``JournalError/closed``; a
+    ///   `CancellationError`, when it is cancelled while it waits for another call with its key: then it has not begun.
     public func execute<C: JournaledCommand>(
         _ command: C, _ context: CommandContext = CommandContext()
     ) async throws -> C.Output {
@@ -80,6 +83,7 @@ extension CommandJournal {
     private func running<Value>(
         _ keys: [String], _ body: () async throws -> (Value, JournaledRun?)
     ) async throws -> Value {
+        if InsideCommand.isInside(writer) { throw JournalError.reentrant }
         let end = try await live.begin(keys)
         var open: JournalRun?
         defer { live.end(end, keys, left: open) }

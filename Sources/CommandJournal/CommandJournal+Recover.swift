@@ -13,7 +13,8 @@ extension CommandJournal {
         case resume
     }
 
-    /// A command without a key of which nobody knows whether it was done; or undone.
+    /// A command of which nobody knows whether it was done, or undone, and that was not begun again: it has no key; or it gave
+    /// what cannot be written down, and was not taken back, because the undo of another one threw.
     public struct InDoubt: Hashable, Sendable {
         /// The number of the record that says that it was begun, or that its undo was.
         public let sequence: Int64
@@ -65,20 +66,22 @@ extension CommandJournal {
     ///   - unfinished: what becomes of an all-or-nothing run in the middle. One that was being taken back is taken back; one of
     ///     which all was done has succeeded.
     ///   - compensation: what happens when an undo throws.
-    ///   - deciding: is asked about each command in doubt, in their order. A run begins again when nothing in it is left.
+    ///   - deciding: is asked about each command in doubt that has no key, in their order. A run begins again when
+    ///     nothing in it is left.
     /// - Throws: ``JournalError/unknownType(_:sequence:)`` and ``JournalError/undecodable(type:sequence:_:)``: nothing was done;
-    ///   ``JournalError/busy``; ``JournalError/storage(_:)``; a `CancellationError`, between runs. What a command throws does not
-    ///   end it, and is in the report.
+    ///   ``JournalError/busy``; ``JournalError/closed``; ``JournalError/storage(_:)``; a `CancellationError`, between runs. What a
+    ///   command throws does not end it, and is in the report.
     public func recover(
         _ unfinished: Unfinished = .compensate,
         compensation: TransactionOptions.Compensation = .continueOnFailure,
         deciding: (InDoubt) async -> DoubtAnswer = { _ in .leave }
     ) async throws -> RecoveryReport {
+        if let failure = writer.failure { throw failure }
         let runs = try live.beginRecovery()
         var isWhole = false
         defer { live.endRecovery(isWhole: isWhole) }
         let commands = try runs.map { run in
-            try run.members.map { try types.read($0.type, $0.payload, at: $0.last) }
+            try run.members.map { try types.read(WrittenCommand($0), at: $0.last) }
         }
         var report = RecoveryReport()
         for (run, commands) in zip(runs, commands) {
@@ -93,10 +96,22 @@ extension CommandJournal {
                 }
             }.value
             live.recovered(journaled.run)
-            if let ended = try ended.get() { report.runs.append(ended) }
+            if let ended = try ended.get() {
+                report.runs.append(ended)
+            } else {
+                report.inDoubt += doubts(journaled.run)
+            }
         }
         isWhole = true
         return report
+    }
+
+    private func doubts(_ run: JournalRun) -> [InDoubt] {
+        run.members.enumerated().filter(\.element.isInDoubt).map { index, member in
+            InDoubt(
+                sequence: member.last, run: run.number, member: index, type: member.type,
+                isUndo: member.phase == .undoing)
+        }
     }
 
     /// - Returns: by member, what is to become of those without a key that are in doubt; nil when one of them is left.
@@ -107,14 +122,11 @@ extension CommandJournal {
         if case .end = plan { return [:] }
         var answers: [Int: DoubtAnswer] = [:]
         var left: [InDoubt] = []
-        for (index, member) in run.members.enumerated() where member.isInDoubt {
-            let command = commands[index]
+        for doubt in doubts(run) {
+            let command = commands[doubt.member]
             if command.idempotencyKey != nil || command.undoability == .noEffect { continue }
-            let doubt = InDoubt(
-                sequence: member.last, run: run.number, member: index, type: member.type,
-                isUndo: member.phase == .undoing)
             let answer = await deciding(doubt)
-            answers[index] = answer
+            answers[doubt.member] = answer
             if answer == .leave { left.append(doubt) }
         }
         report.inDoubt += left
@@ -178,6 +190,8 @@ extension CommandJournal {
         func open<C: JournaledCommand>(_ command: C) throws -> any UndoableCommand {
             try JournaledMember(command, index, run, run.run.members[index])
         }
+        let member = run.run.members[index]
+        if member.stays { return Staying(failure: RecordedUndoFailure(text: member.text ?? "")) }
         return try open(commands[index])
     }
 
@@ -188,6 +202,14 @@ extension CommandJournal {
         }
         return failure.compensationFailures.isEmpty ? nil : failure
     }
+}
+
+/// Something that was done, whose undo threw; it has no key, and gave no proof, so nothing of it is begun again.
+private struct Staying: UndoableCommand {
+    let failure: RecordedUndoFailure
+
+    func perform(_ context: CommandContext) async throws -> Performed<Void, Void> { Performed() }
+    func undo(_ undo: Void, _ context: CommandContext) async throws { throw failure }
 }
 
 /// The last member of a run that is to be taken back: it fails.

@@ -32,14 +32,14 @@ extension CommandJournal {
             for record in records {
                 try Task.checkCancellation()
                 last = record.sequence
-                let (type, payload) = (record.command.type ?? "", record.command.payload ?? Data())
-                if skipsUnknownTypes, !types.knows(type) {
+                let written = WrittenCommand(record.command)
+                if skipsUnknownTypes, !types.knows(written.type) {
                     report.skipped.append(record.sequence)
                     continue
                 }
-                let command = try types.read(type, payload, at: record.sequence)
+                let command = try types.read(written, at: record.sequence)
                 do { try await perform(command) } catch {
-                    throw JournalError.replay(type: type, sequence: record.sequence, error)
+                    throw JournalError.replay(type: written.type, sequence: record.sequence, error)
                 }
                 report.count += 1
             }

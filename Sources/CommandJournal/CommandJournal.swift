@@ -92,7 +92,7 @@ extension CommandJournal {
         /// - Parameters:
         ///   - path: of the file; beside it, SQLite makes one whose name ends in `-wal`, and which belongs to it.
         ///   - types: all types of commands that are in it, or will be.
-        /// - Throws: ``JournalError/inUse(path:)``, ``JournalError/notAJournal(path:)``,
+        /// - Throws: ``JournalError/inUse(path:)``, ``JournalError/notAJournal(path:)``, ``JournalError/cannotOpen(path:_:)``,
         ///   ``JournalError/schemaVersion(found:expected:)``, ``JournalError/corrupt(sequence:reason:)``: the file was not
         ///   changed; or ``JournalError/storage(_:)``.
         /// - Complexity: O(records) time, O(runs that have not ended) memory.

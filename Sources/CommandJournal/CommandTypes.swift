@@ -17,6 +17,22 @@ struct WrittenCommand: Equatable, Sendable {
     }
 
     init(_ member: JournalMember) { self.init(type: member.type, key: member.key, payload: member.payload) }
+
+    /// - Parameter accepted: of a member.
+    init(_ accepted: JournalRecord) {
+        self.init(type: accepted.type ?? "", key: accepted.key, payload: accepted.payload ?? Data())
+    }
+}
+
+/// A command whose key is not part of its encoding.
+private struct KeyChanged: Error, CustomStringConvertible {
+    let recorded: String?
+    let decoded: String?
+
+    var description: String {
+        func name(_ key: String?) -> String { key.map { "'\($0)'" } ?? "none" }
+        return "its key was \(name(recorded)), and is now \(name(decoded))"
+    }
 }
 
 /// The types that a journal was given, by their names.
@@ -45,12 +61,21 @@ struct CommandTypes: Sendable {
     }
 
     /// - Parameter sequence: where it is, for errors.
-    func read(_ type: String, _ payload: Data, at sequence: Int64) throws -> any JournaledCommand {
-        guard let known = types[type] else { throw JournalError.unknownType(type, sequence: sequence) }
-        func open<C: JournaledCommand>(_ type: C.Type) throws -> any JournaledCommand {
-            try Self.decode(type, payload, C.journalName, sequence)
+    func read(_ written: WrittenCommand, at sequence: Int64) throws -> any JournaledCommand {
+        guard let known = types[written.type] else {
+            throw JournalError.unknownType(written.type, sequence: sequence)
         }
-        return try open(known)
+        func open<C: JournaledCommand>(_ type: C.Type) throws -> any JournaledCommand {
+            try Self.decode(type, written.payload, C.journalName, sequence)
+        }
+        let command = try open(known)
+        // Its receiver would take it for another piece of work.
+        let key = command.idempotencyKey
+        guard key == written.key else {
+            throw JournalError.undecodable(
+                type: written.type, sequence: sequence, KeyChanged(recorded: written.key, decoded: key))
+        }
+        return command
     }
 
     /// The same bytes for the same value: what has no order of its own is sorted.

@@ -4,6 +4,8 @@
 public enum JournalError: Error, CustomStringConvertible {
     /// Another journal, of this process or another one, has the file.
     case inUse(path: String)
+    /// There can be no journal at the path: it is a folder, say, or cannot be read.
+    case cannotOpen(path: String, any Error)
     /// The file is something else. It was not changed.
     case notAJournal(path: String)
     /// The file was written by another version of this library. It was not changed.
@@ -26,6 +28,8 @@ public enum JournalError: Error, CustomStringConvertible {
     case needsRecovery
     /// A recovery or a replay is going on; or, for a replay, a run.
     case busy
+    /// A command of the journal executes another one of it in itself.
+    case reentrant
     /// A command threw while it was replayed.
     case replay(type: String, sequence: Int64, any Error)
     /// The journal was closed.
@@ -37,6 +41,7 @@ public enum JournalError: Error, CustomStringConvertible {
     public var description: String {
         switch self {
         case .inUse(let path): "The journal \(path) is in use."
+        case .cannotOpen(let path, let error): "The journal \(path) cannot be opened: \(error)."
         case .notAJournal(let path): "\(path) is not a journal."
         case .schemaVersion(let found, let expected):
             "The journal has version \(found), and this library reads version \(expected)."
@@ -53,6 +58,7 @@ public enum JournalError: Error, CustomStringConvertible {
             "The work with the key '\(key)' has ended before (\(outcome.rawValue)): \(text)"
         case .needsRecovery: "Runs of an earlier process have not ended: recover first."
         case .busy: "The journal is being recovered or replayed, or, for a replay, commands run."
+        case .reentrant: "A command of the journal cannot execute another one of it in itself."
         case .replay(let type, let sequence, let error):
             "Record \(sequence), of the type '\(type)', could not be replayed: \(error)."
         case .closed: "The journal was closed."

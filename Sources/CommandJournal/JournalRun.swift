@@ -41,9 +41,14 @@ package struct JournalMember: Equatable, Sendable {
     package var proof: Data?
     /// What went wrong.
     package var text: String?
+    /// Whether its undo was begun: its run is taken back, whatever comes after that.
+    package var isGivenUp = false
 
     /// Nobody knows whether it was done, or undone.
     package var isInDoubt: Bool { phase == .begun || phase == .undoing }
+
+    /// Its undo threw, and without a key and a proof that cannot be tried again.
+    package var stays: Bool { phase == .undoFailed && key == nil && proof == nil }
 }
 
 /// What is known of a run.
@@ -116,6 +121,7 @@ extension JournalMember {
                 reason: "a member that is \(self.phase.map { "\($0)" } ?? "waiting") cannot be \(phase)")
         }
         if phase == .begun { order = record.sequence }
+        if phase == .undoing { isGivenUp = true }
         if phase == .done {
             guard let payload = record.payload, let proof = record.proof else {
                 throw IllegalRecord(reason: "it lacks an output, or a proof")

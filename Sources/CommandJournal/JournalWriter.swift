@@ -4,7 +4,8 @@
 //   I1  records are committed in the order of their numbers, a contiguous piece at a time: what is durable is always the
 //       beginning of what was added.
 //   I2  after a commit that failed nothing is committed, by this process.
-//   I3  at most one drain runs. Whoever leaves a waiter behind, and finds none running, starts one.
+//   I3  at most one drain runs. Whoever leaves a waiter behind, and finds none running, starts one; it ends when nobody waits,
+//       or by telling all who do why nothing more is written.
 //
 // Orderings:
 //   P1  `add`, then `commit` returns -> the record is durable, and all that were added before it.
@@ -83,11 +84,14 @@ package final class JournalWriter: Sendable {
     }
 
     /// Calls `body` on the queue of the journal, where it may block.
+    ///
+    /// - Throws: ``failure``, too: of what could not be written nobody knows whether it is there.
     package func read<Value: Sendable>(
         _ body: @escaping @Sendable (any JournalStore) throws -> Value
     ) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
-            queue.async { [store] in
+            queue.async { [self] in
+                if let failure { return continuation.resume(throwing: failure) }
                 continuation.resume(with: Result { try body(store) }.mapError { JournalError.storage($0) })
             }
         }
@@ -107,8 +111,9 @@ package final class JournalWriter: Sendable {
 
     /// One commit. What waits then is the next one, after the reads that came meanwhile.
     private func drain() {
+        if let failure { return fail(failure) }  // they came while the last commit went on, before that
         let taken = state.withLock { state -> (records: [JournalRecord], checksum: UInt64)? in
-            if state.waiting.isEmpty || state.failure != nil {
+            if state.waiting.isEmpty {
                 state.isDraining = false
                 return nil
             }

@@ -49,17 +49,23 @@ struct JournaledMember<C: JournaledCommand>: UndoableCommand {
             try run.add(.failed, member: index, payload: JournaledRun.text(error))
         }
         let performed: Performed<C.Output, C.Undo>
-        do { performed = try await command.perform(context) } catch {
+        do { performed = try await run.calling { try await command.perform(context) } } catch {
             cause.withLock { $0 = error }
             throw error
         }
-        // To throw here would be to say that nothing was done.
+        // To throw here would be to say that nothing was done; which is so when it has no effect, and nobody will undo it.
         do {
             let (output, proof) = try (
                 CommandTypes.encode(performed.output), CommandTypes.encode(performed.undo)
             )
             try run.add(.done, member: index, payload: output, proof: proof)
-        } catch { run.noteUnrecorded(error) }
+        } catch {
+            if command.undoability == .noEffect {
+                cause.withLock { $0 = error }
+                throw error
+            }
+            run.noteUnrecorded(error)
+        }
         return performed
     }
 
@@ -67,7 +73,7 @@ struct JournaledMember<C: JournaledCommand>: UndoableCommand {
         if case .notUndone(_, let failure) = past { throw failure }
         try run.add(.undoing, member: index)
         try await run.commit()  // P1, of undoing
-        do { try await command.undo(undo, context) } catch {
+        do { try await run.calling { try await command.undo(undo, context) } } catch {
             try run.add(.undoFailed, member: index, payload: JournaledRun.text(error))
             throw error
         }

@@ -68,6 +68,11 @@ final class JournaledRun: Sendable {
 
     func commit() async throws { try await writer.commit() }
 
+    /// Calls what a command does; the journal knows that it does.
+    func calling<Value>(_ body: () async throws -> Value) async rethrows -> Value {
+        try await InsideCommand.mark(writer, body)
+    }
+
     /// Ends the run; returns when that is durable. One that leaves something in doubt stays open, for recovery.
     func end(_ outcome: JournalOutcome, _ error: (any Error)?) async throws {
         if run.hasDoubt { return try await commit() }

@@ -11,18 +11,33 @@ internal import CompositeOperations
 final class RunEnd: Sendable {
     private struct State {
         var isOver = false
-        var waiting: [CheckedContinuation<Void, Never>] = []
+        var last = 0
+        var waiting: [(number: Int, continuation: CheckedContinuation<Void, Never>)] = []
     }
 
     private let state = Guarded(State())
 
+    /// Returns then, or when the task is cancelled.
     func wait() async {
-        await withCheckedContinuation { continuation in
-            let isOver = state.withLock { state in
-                if !state.isOver { state.waiting.append(continuation) }
-                return state.isOver
+        let number = state.withLock { state in
+            state.last += 1
+            return state.last
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let goesOn = state.withLock { state in
+                    // A cancellation that comes later finds it: it is known here before the handler is called.
+                    if state.isOver || Task.isCancelled { return true }
+                    state.waiting.append((number, continuation))
+                    return false
+                }
+                if goesOn { continuation.resume() }
             }
-            if isOver { continuation.resume() }
+        } onCancel: {
+            let waiting = state.withLock { state in
+                state.waiting.firstIndex { $0.number == number }.map { state.waiting.remove(at: $0) }
+            }
+            waiting?.continuation.resume()
         }
     }
 
@@ -32,7 +47,7 @@ final class RunEnd: Sendable {
             defer { state.waiting = [] }
             return state.waiting
         }
-        for each in waiting { each.resume() }
+        for each in waiting { each.continuation.resume() }
     }
 }
 
@@ -102,12 +117,12 @@ final class LiveRuns: Sendable {
     ///
     /// - Returns: what has not ended, in the order in which it was accepted.
     func beginRecovery() throws -> [JournalRun] {
-        let answer = state.withLock { state -> Result<[JournalRun], JournalError> in
+        let answer = state.withLock { state -> Result<[Int64: JournalRun], JournalError> in
             if state.isReplaying || state.isRecovering { return .failure(.busy) }
             state.isRecovering = true
-            return .success(state.unfinished.values.sorted { $0.number < $1.number })
+            return .success(state.unfinished)
         }
-        return try answer.get()
+        return try answer.get().values.sorted { $0.number < $1.number }
     }
 
     func recovered(_ run: JournalRun) {

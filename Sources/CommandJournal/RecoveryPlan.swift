@@ -14,7 +14,7 @@ package enum RecoveryPlan: Equatable, Sendable {
         let phases = run.members.map(\.phase)
         if run.kind == .one, phases == [.failed] {
             self = .end(.failed)
-        } else if phases.contains(where: { [.failed, .undoing, .undone, .undoFailed].contains($0) }) {
+        } else if run.members.contains(where: { $0.phase == .failed || $0.isGivenUp }) {
             self = .compensate  // that was decided when the first of these was written
         } else if phases.allSatisfy({ $0 == .done }) {
             self = .end(.succeeded)

@@ -29,9 +29,14 @@
                 switch error.resultCode {
                 case .SQLITE_BUSY, .SQLITE_LOCKED: throw JournalError.inUse(path: path)
                 case .SQLITE_NOTADB: throw JournalError.notAJournal(path: path)
-                default: throw JournalError.storage(error)
+                default: throw JournalError.cannotOpen(path: path, error)
                 }
             }
+        }
+
+        /// SQLite makes one in memory, or one that goes with the process, for some paths.
+        private struct NoFile: Error, CustomStringConvertible {
+            var description: String { "it would be in no file, and not survive" }
         }
 
         private static func open(_ database: Database, _ path: String) throws {
@@ -45,7 +50,10 @@
                 }
             }
             // What is committed is in the log, and the log on the disk, before the commit returns.
-            try database.execute(sql: "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
+            guard try String.fetchOne(database, sql: "PRAGMA journal_mode = WAL") == "wal" else {
+                throw JournalError.cannotOpen(path: path, NoFile())
+            }
+            try database.execute(sql: "PRAGMA synchronous = FULL")
             try database.inTransaction(.exclusive) {
                 if isEmpty { try database.execute(sql: schema) }
                 return .commit
@@ -120,6 +128,10 @@
                     AND NOT EXISTS (
                         SELECT 1 FROM record AS undone
                         WHERE undone.run = done.run AND undone.member = done.member AND undone.phase = :undone)
+                    AND (
+                        SELECT last.phase FROM record AS last
+                        WHERE last.run = done.run AND last.member = done.member
+                        ORDER BY last.sequence DESC LIMIT 1) <> :undoing
                 ORDER BY done.sequence LIMIT :limit
                 """
             return try database.writeWithoutTransaction { database in
@@ -128,7 +140,8 @@
                     arguments: [
                         "accepted": JournalRecord.Phase.accepted.rawValue,
                         "done": JournalRecord.Phase.done.rawValue,
-                        "undone": JournalRecord.Phase.undone.rawValue, "after": sequence, "limit": limit,
+                        "undone": JournalRecord.Phase.undone.rawValue,
+                        "undoing": JournalRecord.Phase.undoing.rawValue, "after": sequence, "limit": limit,
                     ]
                 ).map { ReplayedRecord(sequence: $0["doneSequence"], command: Self.record($0)) }
             }

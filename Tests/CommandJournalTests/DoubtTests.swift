@@ -261,6 +261,124 @@ struct DoubtTests {
         #expect(store.records.last?.tag == "ended")
     }
 
+    /// Gives what cannot be encoded, and counts how often it does.
+    struct Odd: JournaledCommand {
+        static let journalName = "odd"
+        /// By name, since tests run at the same time.
+        static let counts = Locked<[String: Int]>([:])
+        var name = ""
+        var hasKey = false
+        var changesNothing = false
+        var failsToUndo = false
+        var idempotencyKey: String? { hasKey ? "odd \(failsToUndo)" : nil }
+        var undoability: Undoability { changesNothing ? .noEffect : .exact }
+        func perform(_ context: CommandContext) async throws -> Performed<Double, Nothing> {
+            Self.counts.withLock { [name] in $0[name, default: 0] += 1 }
+            return Performed(.infinity, undo: Nothing())
+        }
+        func undo(_ undo: Nothing, _ context: CommandContext) async throws {
+            if failsToUndo { throw TestError(number: 7) }
+        }
+    }
+
+    @Test func `J5: what changes nothing and gave something that cannot be written down ends its run`()
+        async throws
+    {
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let all: [any JournaledCommand.Type] = types + [Odd.self]
+        let store = MemoryStore()
+        let journal = try await CommandJournal(all) { store }
+        let odd = Odd(changesNothing: true)
+        #expect(await thrown { _ = try await journal.execute(odd) } is EncodingError)
+        #expect(store.records.last?.tag == "ended")
+        let first = store.records.count
+        let members: [any JournaledCommand] = [Work(receiver: receiver.id, run: 1, number: 0), odd]
+        let error = await thrown { try await journal.execute(allOrNothing: members) }
+        #expect((error as? TransactionFailure)?.cause is EncodingError)
+        #expect(receiver.live.isEmpty && store.records.last?.tag == "ended")
+        #expect(store.records.last?.type == "rolledBack")
+        let begun = try #require(store.records.lastIndex { $0.tag == "begun 1" })
+        for (count, outcomes) in [(3, [JournalOutcome.failed]), (begun + 1, [.rolledBack])] {
+            let cut = MemoryStore(Array(store.records.prefix(count)))
+            let journal = try await CommandJournal(all) { cut }
+            let report = try await journal.recover()
+            #expect(report.runs.map(\.outcome) == outcomes && report.inDoubt.isEmpty)
+        }
+        #expect(first == 5)
+    }
+
+    /// The records of a run, as they are written when these come after its acceptance.
+    private func records(_ members: [any JournaledCommand], _ phases: [(JournalRecord.Phase, Int)])
+        async throws
+        -> [JournalRecord]
+    {
+        let store = MemoryStore()
+        let journal = try await CommandJournal(types + [Odd.self]) { store }
+        _ = await thrown { try await journal.execute(allOrNothing: members) }
+        var records = Array(store.records.prefix(members.count + 1))
+        for (phase, member) in phases {
+            let payload = phase == .done ? Data("1".utf8) : Data("text".utf8)
+            var record = JournalRecord(
+                phase, run: 1, member: member, payload: phase == .begun ? nil : payload,
+                proof: phase == .done ? Data("1000".utf8) : nil)
+            record.sequence = Int64(records.count + 1)
+            record.checksum = record.checksum(after: records.last!.checksum)
+            records.append(record)
+        }
+        return records
+    }
+
+    @Test func `J4: without a key and a proof, what could not be taken back is not begun again`() async throws
+    {
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let work = Work(receiver: receiver.id, run: 1, number: 0)
+        let open = try await records(
+            [work, Odd(name: "stays", failsToUndo: true), Call()],
+            [(.begun, 0), (.done, 0), (.begun, 1), (.undoing, 1), (.undoFailed, 1)])
+        for (policy, isLeft) in [
+            (TransactionOptions.Compensation.continueOnFailure, false), (.stopOnFailure, true),
+        ] {
+            receiver.state.withLock { $0 = Receiver.State() }
+            _ = receiver.perform(work.id, work.idempotencyKey)
+            let count = Odd.counts.withLock { $0["stays"] }
+            let journal = try await CommandJournal(types + [Odd.self]) { MemoryStore(open) }
+            let report = try await journal.recover(compensation: policy)
+            #expect(Odd.counts.withLock { $0["stays"] } == count)
+            #expect(report.runs.map(\.outcome) == [.incomplete] && report.inDoubt.isEmpty)
+            let failure = report.runs.first?.error as? TransactionFailure
+            #expect(failure?.compensationFailures.first?.error is RecordedUndoFailure)
+            #expect(receiver.live.isEmpty != isLeft && receiver.complaints == [])
+        }
+    }
+
+    @Test func `J3: a run that is being taken back is, also when what lacked a proof has given one`()
+        async throws
+    {
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let work = Work(receiver: receiver.id, run: 1, number: 0)
+        let open = try await records([work], [(.begun, 0), (.undoing, 0), (.done, 0)])
+        for policy in [CommandJournal.Unfinished.compensate, .resume] {
+            receiver.state.withLock { $0 = Receiver.State() }
+            _ = receiver.perform(work.id, work.idempotencyKey)
+            let report = try await journal(MemoryStore(open)).recover(policy)
+            #expect(report.runs.map(\.outcome) == [.rolledBack])
+            #expect(receiver.live.isEmpty && receiver.complaints == [])
+        }
+    }
+
+    @Test func `J4: what a recovery leaves open is in its report`() async throws {
+        // Both lack a proof; the undo of the second one throws, and that stops the rest.
+        let open = try await records(
+            [Odd(hasKey: true), Odd(hasKey: true, failsToUndo: true), Call()], [(.begun, 0), (.begun, 1)])
+        let journal = try await CommandJournal(types + [Odd.self]) { MemoryStore(open) }
+        let report = try await journal.recover(compensation: .stopOnFailure)
+        #expect(report.runs.isEmpty)
+        #expect(report.inDoubt.map(\.member) == [0])
+    }
+
     @Test func `J5: of several in doubt, those that fail do not keep the others so`() async throws {
         let receiver = Receiver()
         defer { receiver.forget() }

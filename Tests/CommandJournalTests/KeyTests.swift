@@ -121,6 +121,68 @@ struct KeyTests {
         #expect(runs.withLock { $0 } == 1)
     }
 
+    @Test func `J6: who waits for a key can be cancelled, and has begun nothing`() async throws {
+        let store = MemoryStore()
+        let journal = try await journal(store)
+        let (begun, goes) = (Mail<Void>(), Mail<Void>())
+        let call = Call(key: "once") { _ in
+            begun.send(())
+            await goes.next()
+        }
+        defer { call.forget() }
+        let first = Task { try await journal.execute(call) }
+        await begun.next()
+        let size = store.records.count
+        let (second, third) = (
+            Task.immediate { try await journal.execute(call) },
+            Task.immediate { try await journal.execute(call) }
+        )
+        second.cancel()
+        #expect(await thrown { _ = try await second.value } is CancellationError)
+        let cancelled = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            _ = try await journal.execute(call)
+        }
+        #expect(await thrown { try await cancelled.value } is CancellationError)
+        #expect(store.records.count == size)
+        goes.send(())
+        _ = try await (first.value, third.value)
+    }
+
+    @Test func `J6: a command cannot execute another one in itself; a task that it starts can`() async throws
+    {
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let journal = try await journal(MemoryStore())
+        let errors = Locked<[any Error]>([])
+        let inner = Call(key: "key")
+        let followUp = Mail<Task<Nothing, any Error>>()
+        // With the key of the outer one it would wait for itself.
+        let outer = Call(key: "key") { _ in
+            for key in ["key", "another"] {
+                let error = await thrown { _ = try await journal.execute(Call(key: key)) }
+                if let error { errors.withLock { $0.append(error) } }
+            }
+            followUp.send(Task { try await journal.execute(Call()) })
+        }
+        defer { outer.forget() }
+        _ = try await journal.execute(outer)
+        _ = try await followUp.next().value
+        #expect(errors.withLock { $0 }.count == 2)
+        for error in errors.withLock({ $0 }) {
+            guard case JournalError.reentrant = error else {
+                Issue.record("\(error)")
+                return
+            }
+        }
+        // Nothing was written of what was refused.
+        guard case JournalError.keyConflict? = await thrown({ _ = try await journal.execute(inner) }) else {
+            Issue.record("the key was not that of the outer one")
+            return
+        }
+        _ = try await journal.execute(Call(key: "another"))
+    }
+
     @Test func `a run that holds a key twice stops the process`() async {
         await #expect(processExitsWith: .failure) {
             let journal = try await journal(MemoryStore())

@@ -102,6 +102,73 @@ struct ReplayTests {
         #expect(receiver.log == log)
     }
 
+    @Test func `J9: what is in doubt is not replayed, be it the work or its undo`() async throws {
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let store = MemoryStore()
+        let plans = [Plan(), Plan(hasKey: false), Plan(fails: true)]
+        let works = plans.enumerated().map {
+            Work(receiver: receiver.id, run: 1, number: $0.offset, plan: $0.element)
+        }
+        _ = await thrown { try await journal(store).execute(allOrNothing: works) }
+        let folder = try Folder()
+        for (tag, expected) in [("begun 1", ["do 1.0"]), ("undoing 1", ["do 1.0"])] {
+            let end = try #require(store.records.firstIndex { $0.tag == tag })
+            let cut = Array(store.records.prefix(end + 1))
+            let file = try SQLiteStore(path: folder.file(tag))
+            try file.commit(cut)
+            for store in [MemoryStore(cut), file] as [any JournalStore] {
+                let journal = try await CommandJournal(types) { store }
+                #expect(try await journal.recover().inDoubt.map(\.member) == [1])
+                receiver.state.withLock { $0 = Receiver.State() }
+                #expect(try await journal.replay().count == 1)
+                #expect(receiver.log == expected, "\(tag)")
+                await journal.close()
+            }
+        }
+    }
+
+    /// Its key is not part of its encoding.
+    struct Forgetful: JournaledCommand {
+        static let journalName = "forgetful"
+        private static let last = Locked(0)
+        var idempotencyKey: String?
+        init() {
+            let number = Self.last.withLock { last in
+                last += 1
+                return last
+            }
+            idempotencyKey = "key \(number)"
+        }
+        init(from decoder: any Decoder) throws { self.init() }
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            try container.encode("forgetful")
+        }
+        func perform(_ context: CommandContext) async throws -> Performed<Nothing, Nothing> { Performed() }
+        func undo(_ undo: Nothing, _ context: CommandContext) async throws {}
+    }
+
+    @Test func `J6: a command that comes back with another key is not begun again, and named`() async throws {
+        let store = MemoryStore()
+        let all = types + [Forgetful.self]
+        let first = try await CommandJournal(all) { store }
+        let command = Forgetful()
+        _ = try await first.execute(command)
+        let key = try #require(command.idempotencyKey)
+        for body in [
+            { _ = try await CommandJournal(all) { MemoryStore(store.records) }.replay() },
+            { _ = try await CommandJournal(all) { MemoryStore(Array(store.records.prefix(3))) }.recover() },
+        ] as [() async throws -> Void] {
+            let error = await thrown(body)
+            guard case JournalError.undecodable("forgetful", _, _)? = error else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+            #expect("\(error!)".contains("'\(key)'"))
+        }
+    }
+
     @Test func `J9: a replay and what is executed exclude each other`() async throws {
         let journal = try await journal(MemoryStore())
         let (begun, goes) = (Mail<Void>(), Mail<Void>())

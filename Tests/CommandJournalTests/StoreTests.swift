@@ -190,6 +190,19 @@ struct StoreTests {
         #expect(await isRefused(text))
     }
 
+    @Test func `J11: where there can be no journal there is none, and the error names the path`() async throws
+    {
+        let folder = try Folder()
+        for path in [folder.path, folder.file("none/a.journal"), ":memory:", ""] {
+            let error = await thrown { _ = try await CommandJournal(path: path, types: types) }
+            guard case JournalError.cannotOpen(path, _)? = error else {
+                Issue.record("'\(path)': \(String(describing: error))")
+                return
+            }
+            #expect("\(error!)".hasPrefix("The journal \(path) cannot be opened: "))
+        }
+    }
+
     @Test func `J12: a full disk is an error, and what was durable stays`() async throws {
         let folder = try Folder()
         let path = folder.file()

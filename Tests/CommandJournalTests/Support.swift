@@ -49,10 +49,10 @@ final class MemoryStore: JournalStore {
 
     func replayable(after sequence: Int64, limit: Int) -> [ReplayedRecord] {
         let all = records
-        let undone = Set(all.filter { $0.phase == .undone }.map { KeyPlace(run: $0.run, member: $0.member) })
+        let last = Dictionary(all.map { (KeyPlace(run: $0.run, member: $0.member), $0.phase) }) { $1 }
         let done = all.filter {
             $0.phase == .done && $0.sequence > sequence
-                && !undone.contains(KeyPlace(run: $0.run, member: $0.member))
+                && ![.undone, .undoing].contains(last[KeyPlace(run: $0.run, member: $0.member)]!)
         }
         return done.prefix(limit).map { record in
             let command = all.first {

@@ -201,6 +201,85 @@ struct WriterTests {
         for each in executors { _ = try await each.value }
     }
 
+    /// Runs jobs when it is told to, on the thread that tells it.
+    final class HeldExecutor: TaskExecutor {
+        private let jobs = Locked<[UnownedJob]>([])
+        /// Something has come.
+        let arrivals = Mail<Void>()
+
+        func enqueue(_ job: consuming ExecutorJob) {
+            let job = UnownedJob(job)
+            jobs.withLock { $0.append(job) }
+            arrivals.send(())
+        }
+
+        func runNext() {
+            let job = jobs.withLock { $0.removeFirst() }
+            job.runSynchronously(on: asUnownedTaskExecutor())
+        }
+    }
+
+    @Test func `J1: who waits for a commit while the journal is closed is told so`() async throws {
+        let (inCommit, goes) = (Mail<Void>(), Gate())
+        let store = MemoryStore { records in
+            if records[0].sequence == 2 {
+                inCommit.send(())
+                goes.wait()
+            }
+        }
+        let writer = JournalWriter(store, JournalLog(), DispatchQueue(label: "journal"))
+        try writer.add([JournalRecord(.begun)])
+        let held = HeldExecutor()
+        let closing = Task(executorPreference: held) { await writer.close() }
+        await held.arrivals.next()
+        held.runNext()  // it waits for what was added
+        await held.arrivals.next()  // which is durable
+        try writer.add([JournalRecord(.begun)])
+        let second = Task.immediate { try await writer.commit() }
+        await inCommit.next()
+        try writer.add([JournalRecord(.begun)])
+        let third = Task.immediate { try await writer.commit() }
+        held.runNext()  // it is closed, in the middle of that commit
+        goes.open()
+        try await second.value
+        guard case JournalError.closed? = await thrown({ try await third.value }) else {
+            Issue.record("it was told that it is durable")
+            return
+        }
+        await held.arrivals.next()
+        held.runNext()
+        await closing.value
+        #expect(store.records.map(\.sequence) == [1, 2])
+    }
+
+    @Test func `J12: after a commit that failed, or the end, nothing is looked up, replayed or recovered`()
+        async throws
+    {
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let isFull = Locked(false)
+        let store = MemoryStore { _ in if isFull.withLock({ $0 }) { throw TestError(number: 28) } }
+        let full = try await journal(store)
+        let work = Work(receiver: receiver.id, run: 1, number: 0)
+        _ = try await full.execute(work)
+        isFull.withLock { $0 = true }
+        _ = await thrown { _ = try await full.execute(Call()) }
+        let closed = try await journal(MemoryStore(store.records))
+        await closed.close()
+        for (journal, word) in [(full, "storage"), (closed, "closed")] {
+            for call in [
+                { _ = try await journal.execute(work) },
+                { try await journal.execute(allOrNothing: [], key: "k") },
+                { _ = try await journal.replay() },
+                { _ = try await journal.recover() },
+            ] as [() async throws -> Void] {
+                let error = await thrown(call)
+                #expect(error is JournalError && "\(error!)".contains(word == "closed" ? word : "28"))
+            }
+        }
+        #expect(receiver.log == ["do 1.0"])
+    }
+
     @Test func `a closed journal refuses everything, and lets its store go`() async throws {
         weak var left: MemoryStore?
         do {

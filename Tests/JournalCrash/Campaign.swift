@@ -49,8 +49,8 @@ struct Campaign {
         var attempts = 0
         while done < kills {
             let folder = FileManager.default.temporaryDirectory
-                .appendingPathComponent("journal-crash-\(getpid())-\(done)").path
-            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+                .appendingPathComponent("journal-crash-\(UUID().uuidString)").path
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
             var inspection = Inspection(folder)
             var session = 0
             let goal = min(kills, done + Self.killsPerFolder)

@@ -6,16 +6,21 @@ import Glibc
 /// Effects, in the order in which they happened: "+ 3.1" was done, "- 3.1" was undone. A line is one write, so a process that is
 /// killed leaves whole lines: an effect, and that it happened, are one.
 final class Ledger: Sendable {
+    private let path: String
     private let file: Int32
     private let known: Guarded<Set<String>>
 
     init(_ path: String) {
+        self.path = path
         file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o644)
         guard file >= 0 else { fatalError("JournalCrash: \(path) cannot be opened") }
         known = Guarded(Set(Self.lines(of: path)))
     }
 
     deinit { close(file) }
+
+    /// What is in the file.
+    var lines: [String] { Self.lines(of: path) }
 
     /// - Parameter hasKey: without one, nobody knows whether this is the same work.
     func add(_ line: String, hasKey: Bool) {

@@ -150,4 +150,15 @@ private func replay(
     guard report.count == replayed.count, Set(replayed).count == report.count else {
         fail("a replay ran \(replayed.count) commands, and says \(report.count)")
     }
+    var live: Set<String> = []
+    for line in process.ledger.lines {
+        let name = String(line.dropFirst(2))
+        if line.hasPrefix("+") { live.insert(name) } else { live.remove(name) }
+    }
+    let missing = live.subtracting(replayed)
+    guard live.isSuperset(of: replayed), missing.count <= inDoubt.count else {
+        fail(
+            "a replay ran \(Set(replayed).subtracting(live)), which is not there, and not \(missing), which is; "
+                + "\(inDoubt.count) are in doubt")
+    }
 }

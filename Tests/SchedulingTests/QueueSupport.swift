@@ -165,8 +165,15 @@ func now() -> Int {
     return time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-/// The memory that the process has in use, in bytes.
+/// `malloc_trim` of glibc, which its module does not show.
+private let trim: (@convention(c) (Int) -> CInt)? = dlsym(nil, "malloc_trim").map {
+    unsafeBitCast($0, to: (@convention(c) (Int) -> CInt).self)
+}
+
+/// The memory that the process has in use, in bytes. What the allocator has of free memory is given back before: one that
+/// was late to free much would have it still, if something small lies behind.
 func residentBytes() -> Int {
+    _ = trim?(0)
     guard let file = fopen("/proc/self/statm", "re") else { return 0 }
     defer { fclose(file) }
     var line = [CChar](repeating: 0, count: 256)

@@ -98,10 +98,13 @@ public final class COOperationQueue: ExecutionTarget {
         var place = Place.outside
         var number: UInt64 = 0
         /// A child: goes first, and is not counted as pending.
-        var isChild = false
+        let isChild: Bool
         // The list of all that are not outside.
         var next: Ticket?
         unowned(unsafe) var previous: Ticket?
+
+        /// Under the operation's lock: what has a ticket becomes nobody's child any more.
+        init(isChild: Bool) { self.isChild = isChild }
 
         var waits: Bool { place == .inLine || place == .asleep }
     }
@@ -279,7 +282,6 @@ public final class COOperationQueue: ExecutionTarget {
             if isNew {
                 state.lastNumber += 1
                 ticket.number = state.lastNumber
-                ticket.isChild = ticket.operation?.isChild ?? false
             } else if !ticket.waits {  // another attempt: it goes last
                 state.lastNumber += 1
                 ticket.number = state.lastNumber
@@ -461,7 +463,7 @@ extension AnyOperation {
         look {
             if machine.phase == .ready, place?.ticket == nil { return nil }
             let place = ensurePlace()
-            let ticket = place.ticket ?? COOperationQueue.Ticket()
+            let ticket = place.ticket ?? COOperationQueue.Ticket(isChild: isChild)
             place.ticket = ticket
             return (need(keepsSlot), ticket)
         }

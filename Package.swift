@@ -55,15 +55,15 @@ let package = Package(
             linkerSettings: [.linkedLibrary("urcu-bp")]
         ),
         // What every module of ours may use, and nobody else sees.
-        .target(name: "Basics", swiftSettings: settings),
+        .target(name: "CompositeOperationsBasics", swiftSettings: settings),
         .target(
             name: "Scheduling",
-            dependencies: ["Basics", "CScheduler"],
+            dependencies: ["CompositeOperationsBasics", "CScheduler"],
             swiftSettings: settings + [.strictMemorySafety()]
         ),
         .target(
             name: "CompositeOperations",
-            dependencies: ["Basics", "Scheduling"],
+            dependencies: ["CompositeOperationsBasics", "Scheduling"],
             exclude: ["DESIGN.md"],
             swiftSettings: settings
         ),
@@ -73,19 +73,19 @@ let package = Package(
             swiftSettings: settings
         ),
         .target(
-            name: "Commands", dependencies: ["Basics", "CompositeOperations", "Scheduling"],
+            name: "Commands", dependencies: ["CompositeOperationsBasics", "CompositeOperations", "Scheduling"],
             exclude: ["DESIGN.md"], swiftSettings: settings
         ),
         .target(
             name: "CommandJournal",
             dependencies: [
-                "Basics", "Commands", "CompositeOperations",
+                "CompositeOperationsBasics", "Commands", "CompositeOperations",
                 .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["Journal"])),
             ],
             exclude: ["DESIGN.md"], swiftSettings: settings
         ),
         .target(
-            name: "Actions", dependencies: ["Basics", "Commands", "CompositeOperations", "Scheduling"],
+            name: "Actions", dependencies: ["CompositeOperationsBasics", "Commands", "CompositeOperations", "Scheduling"],
             exclude: ["DESIGN.md"], swiftSettings: settings
         ),
         // For the tests of those who use actions.
@@ -93,14 +93,14 @@ let package = Package(
             name: "ActionTesting", dependencies: ["Actions", "CompositeOperations"], swiftSettings: settings),
 
         .target(
-            name: "Transactions", dependencies: ["Basics"], exclude: ["DESIGN.md"], swiftSettings: settings),
+            name: "Transactions", dependencies: ["CompositeOperationsBasics"], exclude: ["DESIGN.md"], swiftSettings: settings),
 
         // Only the launcher: what it launches is the package in Benchmarks, with dependencies of its own, so that who depends
         // on this package fetches nothing else.
         .executableTarget(name: "benchmarks", path: "Benchmarks/Launcher", swiftSettings: settings),
 
         // Verification: for our tests, and for those of users.
-        .target(name: "PropertyTesting", dependencies: ["Basics"], swiftSettings: settings),
+        .target(name: "PropertyTesting", dependencies: ["CompositeOperationsBasics"], swiftSettings: settings),
         .target(name: "PropertyTestingSupport", dependencies: ["PropertyTesting"], swiftSettings: settings),
         .testTarget(
             name: "PropertyTestingTests", dependencies: ["PropertyTesting", "PropertyTestingSupport"],
@@ -108,7 +108,7 @@ let package = Package(
         ),
         // What the test targets below share.
         .target(
-            name: "TestSupport", dependencies: ["Basics", "PropertyTesting"], path: "Tests/TestSupport",
+            name: "CompositeOperationsTestSupport", dependencies: ["CompositeOperationsBasics", "PropertyTesting"], path: "Tests/TestSupport",
             swiftSettings: settings
         ),
         .target(name: "Explorer", cSettings: warnings),
@@ -133,7 +133,7 @@ let package = Package(
             name: "CompositeOperationsTests",
             dependencies: [
                 "ActionTesting", "CompositeOperations", "PropertyTesting", "PropertyTestingSupport",
-                "Scheduling", "TestSupport",
+                "Scheduling", "CompositeOperationsTestSupport",
             ],
             swiftSettings: settings
         ),
@@ -141,22 +141,23 @@ let package = Package(
             name: "CompositeOperationsFoundationTests",
             dependencies: [
                 "CompositeOperations", "CompositeOperationsFoundation", "PropertyTesting",
-                "PropertyTestingSupport", "TestSupport",
+                "PropertyTestingSupport", "CompositeOperationsTestSupport",
             ],
             swiftSettings: settings
         ),
         .testTarget(
             name: "CommandsTests",
             dependencies: [
-                "ActionTesting", "Basics", "Commands", "CompositeOperations", "PropertyTesting",
-                "PropertyTestingSupport", "Scheduling", "TestSupport",
+                "ActionTesting", "CompositeOperationsBasics", "Commands", "CompositeOperations", "PropertyTesting",
+                "PropertyTestingSupport", "Scheduling", "CompositeOperationsTestSupport",
             ],
             swiftSettings: settings
         ),
         .testTarget(
             name: "CommandJournalTests",
             dependencies: [
-                "CommandJournal", "Commands", "PropertyTesting", "PropertyTestingSupport",
+                "CommandJournal", "Commands", "CompositeOperationsTestSupport", "PropertyTesting",
+                "PropertyTestingSupport",
                 .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["Journal"])),
             ],
             swiftSettings: settings
@@ -170,19 +171,19 @@ let package = Package(
         ),
         .testTarget(
             name: "TransactionsTests",
-            dependencies: ["PropertyTesting", "PropertyTestingSupport", "TestSupport", "Transactions"],
+            dependencies: ["PropertyTesting", "PropertyTestingSupport", "CompositeOperationsTestSupport", "Transactions"],
             swiftSettings: settings
         ),
         // As programs are that were written for the first version of its interface.
         .testTarget(
-            name: "TransactionsCompatibilityTests", dependencies: ["TestSupport", "Transactions"],
+            name: "TransactionsCompatibilityTests", dependencies: ["CompositeOperationsTestSupport", "Transactions"],
             swiftSettings: [.swiftLanguageMode(.v5)]
         ),
         .testTarget(
             name: "ActionsTests",
             dependencies: [
                 "ActionTesting", "Actions", "Commands", "CompositeOperations", "PropertyTesting",
-                "PropertyTestingSupport", "Scheduling", "TestSupport",
+                "PropertyTestingSupport", "Scheduling", "CompositeOperationsTestSupport",
             ],
             swiftSettings: settings
         ),

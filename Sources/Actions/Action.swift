@@ -1,6 +1,6 @@
 // Action.swift - the owner's side of an action: what it does, when it may, and what becomes of it.
 
-import Basics
+import CompositeOperationsBasics
 public import Commands
 public import Scheduling
 

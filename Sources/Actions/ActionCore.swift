@@ -1,7 +1,7 @@
 // ActionCore.swift - what an action, its facades, its bindings and its executions share, whatever its types are: the gate,
 // the mailboxes, and who is told.
 
-import Basics
+import CompositeOperationsBasics
 import Commands
 
 class ActionCore: @unchecked Sendable {

@@ -1,6 +1,6 @@
 // ActionGroup.swift - several actions behind one gate.
 
-import Basics
+import CompositeOperationsBasics
 
 /// Actions of which only so many run at once; each of them runs once at a time.
 ///

@@ -1,6 +1,6 @@
 // Binding.swift - a control, menu entry, key or command line that triggers an action and shows its state.
 
-import Basics
+import CompositeOperationsBasics
 import Commands
 
 /// What a control must offer.

@@ -1,6 +1,6 @@
 // Execution.swift - one trigger, what became of it, and what its work is given.
 
-import Basics
+import CompositeOperationsBasics
 import CompositeOperations
 import Synchronization
 

@@ -6,7 +6,7 @@
 //       sees that nothing is left, so whoever appends after that begins anew: nothing stays.
 //   I3  no lock is held while something is delivered, or released.
 
-import Basics
+import CompositeOperationsBasics
 import CompositeOperations
 import Commands
 import Scheduling

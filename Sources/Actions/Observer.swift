@@ -1,6 +1,6 @@
 // Observer.swift - somebody who is told, until that is cancelled.
 
-import Basics
+import CompositeOperationsBasics
 import Commands
 import Synchronization
 

@@ -8,7 +8,7 @@
 //   I4  what is given a slot that it has waited for begins as an item of the mailbox in place, appended with the slot: so
 //       those that wait begin in their order, and what observers have to say afterwards does not hold them up.
 
-import Basics
+import CompositeOperationsBasics
 import Commands
 import CompositeOperations
 

@@ -1,6 +1,6 @@
 // ValidatedValue.swift - a live value that takes valid proposals only.
 
-import Basics
+import CompositeOperationsBasics
 import CompositeOperations
 import Commands
 

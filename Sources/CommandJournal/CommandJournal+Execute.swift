@@ -1,6 +1,6 @@
 // CommandJournal+Execute.swift - one command, and several, all or nothing.
 
-internal import Basics
+internal import CompositeOperationsBasics
 public import Commands
 internal import CompositeOperations
 internal import Foundation

@@ -1,6 +1,6 @@
 // CommandTypes.swift - which types of commands a journal knows, and what commands look like in it.
 
-internal import Basics
+internal import CompositeOperationsBasics
 internal import Commands
 internal import Foundation
 

@@ -1,6 +1,6 @@
 // CommandHandle.swift - one run, as those see it who wait for its end: the outcome, latched.
 
-internal import Basics
+internal import CompositeOperationsBasics
 internal import CompositeOperations
 internal import Scheduling
 

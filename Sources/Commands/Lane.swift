@@ -11,7 +11,7 @@
 // A run that ends before its turn stays in the queue as a husk, without its command, until its turn; husks never outnumber
 // the rest by more than a constant.
 
-internal import Basics
+internal import CompositeOperationsBasics
 internal import CompositeOperations
 internal import Scheduling
 

@@ -1,6 +1,6 @@
 // LaneInvoker.swift - the invokers: one at a time, some at a time, in batches. What they share is a lane.
 
-internal import Basics
+internal import CompositeOperationsBasics
 public import Scheduling
 
 /// What all invokers of this module have. Not to be made by itself.

@@ -1,6 +1,6 @@
 // TransactionBody.swift - what a run does, and what it keeps to take that back. One for each way to make a command.
 
-internal import Basics
+internal import CompositeOperationsBasics
 
 /// The work of a transaction command, or of a plain command that an invoker was given.
 ///

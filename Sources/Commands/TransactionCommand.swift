@@ -1,6 +1,6 @@
 // TransactionCommand.swift - a command that names its run, ends it with one notification, and can take it back.
 
-internal import Basics
+internal import CompositeOperationsBasics
 
 /// A command whose run has a name from the beginning, ends with exactly one notification, and can be undone.
 ///

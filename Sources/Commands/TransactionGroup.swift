@@ -1,6 +1,6 @@
 // TransactionGroup.swift - several runs with one name: it ends when all have.
 
-internal import Basics
+internal import CompositeOperationsBasics
 internal import CompositeOperations
 
 /// Several runs, whose ends are told as one.

@@ -1,6 +1,6 @@
 // UndoStack.swift - a history of changes that can be undone and redone.
 
-internal import Basics
+internal import CompositeOperationsBasics
 
 /// A history of changes: what was done can be undone, and what was undone can be redone.
 ///

@@ -1,6 +1,6 @@
 // UndoStep.swift - a step of an undo stack, and the changes that it is made of.
 
-internal import Basics
+internal import CompositeOperationsBasics
 
 /// What is undone and redone as one.
 final class UndoStep {

@@ -18,7 +18,7 @@
 //   I6  because of the lock no two accesses to a field overlap. So the run-time check of exclusivity, which was a third
 //       of a cascade's step, is left out: `@exclusivity(unchecked)`. ThreadSanitizer looks after the rest.
 
-internal import Basics
+internal import CompositeOperationsBasics
 internal import Scheduling
 internal import Synchronization
 

@@ -14,7 +14,7 @@
 //   I4  who is taken out while it waits is ended in the same step, under both locks: so nothing that happens to it
 //       brings it back, and what a limit lets in has room at once.
 
-internal import Basics
+internal import CompositeOperationsBasics
 internal import Synchronization
 
 /// Decides when operations may run: so many at a time, in an order; where they run is its target's business.

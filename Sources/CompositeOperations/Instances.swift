@@ -1,6 +1,6 @@
-// Instances.swift - what is counted of this module in debug builds, for its tests; see Basics.
+// Instances.swift - what is counted of this module in debug builds, for its tests; see CompositeOperationsBasics.
 
-internal import Basics
+internal import CompositeOperationsBasics
 
 extension InstanceCount {
     static let operations = InstanceCount("operations")

@@ -1,4 +1,4 @@
-import Basics
+import CompositeOperationsBasics
 
 /// Thrown by a generator that cannot make a value of its choices: the case does not count.
 public struct Discarded: Error {

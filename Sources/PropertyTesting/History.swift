@@ -4,7 +4,7 @@
 //   P1  the time of a return (release) -> the time of a call (acquire): when one call returned before another
 //       was called, by the times, then it happened before the other.
 
-import Basics
+import CompositeOperationsBasics
 import Synchronization
 
 /// Records what some threads ask of an object at the same time, and what it answers, as the ``Call``s that

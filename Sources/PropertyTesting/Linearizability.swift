@@ -1,4 +1,4 @@
-import Basics
+import CompositeOperationsBasics
 
 /// One completed call of a recorded history: what was asked, what was answered, and when, by one clock for
 /// all threads.

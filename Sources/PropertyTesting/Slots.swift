@@ -1,4 +1,4 @@
-import Basics
+import CompositeOperationsBasics
 
 /// Plain memory that threads share on purpose: only ordering which the tested code provides protects it.
 ///

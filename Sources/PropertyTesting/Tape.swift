@@ -1,4 +1,4 @@
-import Basics
+import CompositeOperationsBasics
 
 /// The choices that a generator made, as bounded numbers: everything that is random about a value.
 ///

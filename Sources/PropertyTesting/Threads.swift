@@ -1,4 +1,4 @@
-import Basics
+import CompositeOperationsBasics
 package import Glibc
 
 private final class ThreadBody: Sendable {

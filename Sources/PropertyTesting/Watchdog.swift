@@ -3,7 +3,7 @@
 // A scope that is watched has a thread of its own, which sleeps at a gate until the scope ends or its time is
 // over. The scopes form a tree, so that the report of one can name what was going on inside it.
 
-import Basics
+import CompositeOperationsBasics
 import Glibc
 
 /// Ends the process when something takes too long, and says on standard error what it was.

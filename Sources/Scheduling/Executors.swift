@@ -1,4 +1,4 @@
-internal import Basics
+internal import CompositeOperationsBasics
 internal import CScheduler
 
 // A job is one word, and so is its executor: an operation carries both without an allocation. Jobs are run

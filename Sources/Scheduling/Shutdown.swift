@@ -1,4 +1,4 @@
-internal import Basics
+internal import CompositeOperationsBasics
 internal import CScheduler
 
 extension Scheduler {

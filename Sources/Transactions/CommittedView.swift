@@ -7,7 +7,7 @@
 //   P3  a reader's count down (release) -> the writer's look at the count: what was read was read before it is
 //       overwritten.
 
-import Basics
+import CompositeOperationsBasics
 import Synchronization
 
 /// A value computed from a tree after each commit, for readers in any isolation.

@@ -1,6 +1,6 @@
 // What a transaction would have to take back: values that were overwritten, and places that members had.
 
-import Basics
+import CompositeOperationsBasics
 
 struct Log {
     /// Where a member was before a change.

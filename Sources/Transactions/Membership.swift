@@ -1,6 +1,6 @@
 // Members that leave their tree, move within it, or to another one.
 
-import Basics
+import CompositeOperationsBasics
 
 extension TransactionContext {
     /// Whether the member has left its tree for good.

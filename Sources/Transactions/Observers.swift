@@ -1,6 +1,6 @@
 // Who is told of a tree's commits and rollbacks.
 
-import Basics
+import CompositeOperationsBasics
 
 /// Ends what it stands for when it goes, or is cancelled.
 public final class TransactionSubscription {

@@ -4,7 +4,7 @@
 //   I5  a member's hooks are called only through `beginMember` and `end`, which see to it that each comes once.
 //   I6  nothing here is read or written but by who opened the gates of all trees of the run.
 
-import Basics
+import CompositeOperationsBasics
 
 final class Run {
     private(set) var transaction = Transaction.any

@@ -2,7 +2,7 @@
 //
 //   I8  savepoints end in the reverse order of their setting.
 
-import Basics
+import CompositeOperationsBasics
 
 extension Run {
     struct SavepointMark {

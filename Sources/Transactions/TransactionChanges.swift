@@ -1,6 +1,6 @@
 // What a commit changed, for those who are told of it, and for those who want to undo it.
 
-import Basics
+import CompositeOperationsBasics
 
 /// What a commit changed of a tree: logged state, and which members there are.
 public struct TransactionChanges {

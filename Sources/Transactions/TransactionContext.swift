@@ -1,6 +1,6 @@
 // A member's place in its tree, and the calls that act on the tree.
 
-import Basics
+import CompositeOperationsBasics
 
 /// Ties an object into a tree of members.
 ///

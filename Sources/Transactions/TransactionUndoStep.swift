@@ -1,6 +1,6 @@
 // A commit that can be taken back, and made again.
 
-import Basics
+import CompositeOperationsBasics
 
 /// Takes back what a commit did, and does it again: each a transaction of its own, with validation.
 ///

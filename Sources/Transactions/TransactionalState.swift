@@ -2,7 +2,7 @@
 //
 //   I7  what was saved of a value is a chain, the oldest last; it is empty while no transaction has written it.
 
-import Basics
+import CompositeOperationsBasics
 
 /// What happens when logged state is assigned outside of a transaction.
 public enum OutsideWrite: Hashable, Sendable {

@@ -3,7 +3,7 @@
 //   I3  the gate's word is 0, or names the transaction and who opened it; who moves it from 0 alone may begin.
 //   P1  opening it acquires what closing it released: what the last transaction left behind is visible to the next.
 
-import Basics
+import CompositeOperationsBasics
 import Glibc
 import Synchronization
 

@@ -4,7 +4,7 @@
 //        who is first in all of its lines and finds the gates free begins.
 //   I11  who leaves a line while the gate is free wakes who is first then: a wake-up is never lost with who got it.
 
-import Basics
+import CompositeOperationsBasics
 import Synchronization
 
 /// How long a task waits for a tree to be free.

@@ -4,7 +4,7 @@ import Actions
 import Commands
 import PropertyTesting
 import PropertyTestingSupport
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 
 private enum Step: Sendable, CustomStringConvertible {

@@ -5,7 +5,7 @@ import Actions
 import Commands
 import PropertyTesting
 import PropertyTestingSupport
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 
 /// A view's code: it can be written without a word about what the action results in.

@@ -7,7 +7,7 @@ import Actions
 import Commands
 import PropertyTesting
 import PropertyTestingSupport
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 
 /// What the work of a trigger does: it sleeps, or not, and tells so, as often as there are naps; then it ends.

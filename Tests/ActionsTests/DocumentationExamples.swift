@@ -6,7 +6,7 @@ import ActionTesting
 import Actions
 import PropertyTesting
 import PropertyTestingSupport
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 
 /// Stands for a network.

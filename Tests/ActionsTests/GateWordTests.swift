@@ -3,7 +3,7 @@
 import Actions
 import PropertyTesting
 import PropertyTestingSupport
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 
 private enum Event: Sendable {

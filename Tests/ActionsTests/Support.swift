@@ -6,7 +6,7 @@ import Glibc
 import PropertyTesting
 import PropertyTestingSupport
 import Synchronization
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 
 struct TestError: Error, Equatable {
@@ -14,7 +14,7 @@ struct TestError: Error, Equatable {
 }
 
 /// What was told, in order.
-typealias Log = TestSupport.Log<String>
+typealias Log = CompositeOperationsTestSupport.Log<String>
 
 /// Work that has begun, and ends when it is told to.
 final class Works: Sendable {

@@ -5,6 +5,7 @@ import Foundation
 import Glibc
 import PropertyTesting
 import PropertyTestingSupport
+import CompositeOperationsTestSupport
 import Testing
 
 /// The program, which is beside the tests.
@@ -65,7 +66,7 @@ final class JournalCrash: Sendable {
     }
 }
 
-@Suite(.inTurn, .watched(testLimit))
+@Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct CrashTests {
     @Test
     func

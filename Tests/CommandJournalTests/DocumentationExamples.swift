@@ -5,6 +5,7 @@ import CommandJournal
 import Commands
 import PropertyTesting
 import PropertyTestingSupport
+import CompositeOperationsTestSupport
 import Testing
 
 /// A receiver that looks at keys.
@@ -55,7 +56,7 @@ private struct Withdraw: JournaledCommand {
     }
 }
 
-@Suite(.inTurn, .watched(testLimit))
+@Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct DocumentationExamples {
     @Test func `CommandJournal: a journal, an invoker, a replay`() async throws {
         let folder = try Folder()

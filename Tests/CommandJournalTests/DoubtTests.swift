@@ -5,9 +5,10 @@ import Commands
 import Foundation
 import PropertyTesting
 import PropertyTestingSupport
+import CompositeOperationsTestSupport
 import Testing
 
-@Suite(.inTurn, .watched(testLimit))
+@Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct DoubtTests {
     private func works(_ receiver: Receiver, keys: [Bool]) -> [Work] {
         keys.enumerated().map { index, hasKey in

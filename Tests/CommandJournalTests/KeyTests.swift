@@ -4,9 +4,10 @@ import CommandJournal
 import Commands
 import PropertyTesting
 import PropertyTestingSupport
+import CompositeOperationsTestSupport
 import Testing
 
-@Suite(.inTurn, .watched(testLimit))
+@Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct KeyTests {
     @Test func `J6: with an equal payload a key gives the recorded output, and nothing runs`() async throws {
         let store = MemoryStore()

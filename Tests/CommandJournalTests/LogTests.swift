@@ -4,9 +4,10 @@ import CommandJournal
 import Foundation
 import PropertyTesting
 import PropertyTestingSupport
+import CompositeOperationsTestSupport
 import Testing
 
-@Suite(.inTurn, .watched(testLimit))
+@Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct LogTests {
     /// What may happen to a member, as a language: b(egun), d(one), f(ailed), u(ndoing), v: undone, x: the undo failed. It is
     /// begun once. It is done, or fails, once; also in the middle of an undo that lacks the proof. It is undone once, at the end.

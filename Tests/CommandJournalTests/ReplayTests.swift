@@ -4,9 +4,10 @@ import CommandJournal
 import Commands
 import PropertyTesting
 import PropertyTestingSupport
+import CompositeOperationsTestSupport
 import Testing
 
-@Suite(.inTurn, .watched(testLimit))
+@Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct ReplayTests {
     private func filled(_ receiver: Receiver, count: Int) async throws -> MemoryStore {
         let store = MemoryStore()

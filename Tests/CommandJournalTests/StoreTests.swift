@@ -6,9 +6,10 @@ import Foundation
 import GRDB
 import PropertyTesting
 import PropertyTestingSupport
+import CompositeOperationsTestSupport
 import Testing
 
-@Suite(.inTurn, .watched(testLimit))
+@Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct StoreTests {
     /// A journal of some records, closed.
     private func filled(_ path: String, _ receiver: Receiver, runs: Int = 2) async throws {

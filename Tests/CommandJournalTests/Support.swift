@@ -2,17 +2,12 @@
 
 import CommandJournal
 import Commands
+import CompositeOperationsTestSupport
 import Foundation
 import PropertyTesting
 import PropertyTestingSupport
 import Synchronization
 import Testing
-
-/// How long a test may take: many times of what it takes on a busy machine.
-let testLimit: Duration = .seconds(240)
-
-/// Repetitions shrink and grow with `STRESS_SCALE` of the environment.
-let stressScale = ProcessInfo.processInfo.environment["STRESS_SCALE"].flatMap { Double($0) } ?? 1
 
 struct TestError: Error, Equatable {
     var number = 0
@@ -271,36 +266,6 @@ final class Folder: Sendable {
     deinit { try? FileManager.default.removeItem(atPath: path) }
 
     func file(_ name: String = "a.journal") -> String { "\(path)/\(name)" }
-}
-
-/// What one side hands to the other, which waits for it.
-final class Mail<Letter: Sendable>: Sendable {
-    private struct State {
-        var letters: [Letter] = []
-        var waiting: [CheckedContinuation<Letter, Never>] = []
-    }
-
-    private let state = Locked(State())
-
-    func send(_ letter: Letter) {
-        let waiting = state.withLock { state -> CheckedContinuation<Letter, Never>? in
-            if !state.waiting.isEmpty { return state.waiting.removeFirst() }
-            state.letters.append(letter)
-            return nil
-        }
-        waiting?.resume(returning: letter)
-    }
-
-    func next() async -> Letter {
-        await withCheckedContinuation { continuation in
-            let letter = state.withLock { state -> Letter? in
-                if !state.letters.isEmpty { return state.letters.removeFirst() }
-                state.waiting.append(continuation)
-                return nil
-            }
-            if let letter { continuation.resume(returning: letter) }
-        }
-    }
 }
 
 /// The error that `body` throws.

@@ -7,9 +7,10 @@ import Foundation
 import GRDB
 import PropertyTesting
 import PropertyTestingSupport
+import CompositeOperationsTestSupport
 import Testing
 
-@Suite(.inTurn, .watched(testLimit))
+@Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct TruncationTests {
     /// Something that is executed.
     struct Job: Sendable {

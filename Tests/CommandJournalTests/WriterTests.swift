@@ -5,9 +5,10 @@ import Commands
 import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
+import CompositeOperationsTestSupport
 import Testing
 
-@Suite(.inTurn, .watched(testLimit))
+@Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct WriterTests {
     @Test func `J1: a command begins when that is durable, and who executed it is told when its end is`()
         async throws

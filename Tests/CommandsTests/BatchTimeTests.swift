@@ -5,7 +5,7 @@ import ActionTesting
 import Commands
 import PropertyTesting
 import PropertyTestingSupport
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 
 private enum Step: Sendable, CustomStringConvertible {

@@ -4,7 +4,7 @@
 import Commands
 import PropertyTesting
 import PropertyTestingSupport
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 
 private func fetch(_ name: String) async throws -> String { "text of \(name)" }

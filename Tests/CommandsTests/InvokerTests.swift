@@ -5,7 +5,7 @@ import CompositeOperations
 import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing)

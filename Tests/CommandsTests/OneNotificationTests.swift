@@ -1,12 +1,12 @@
 // One command, one token, one notification: whoever runs it, cancels it, or lets it go.
 
-import Basics
+import CompositeOperationsBasics
 import Commands
 import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing)

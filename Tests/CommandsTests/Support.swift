@@ -6,7 +6,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
 import Synchronization
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 
 struct TestError: Error, Equatable {
@@ -15,36 +15,6 @@ struct TestError: Error, Equatable {
 
 /// An error with an identity.
 final class ErrorObject: Error {}
-
-/// What one side hands to the other, which waits for it, even if it is cancelled.
-final class Mail<Letter: Sendable>: Sendable {
-    private struct State {
-        var letters: [Letter] = []
-        var waiting: [CheckedContinuation<Letter, Never>] = []
-    }
-
-    private let state = Locked(State())
-
-    func send(_ letter: Letter) {
-        let waiting = state.withLock { state -> CheckedContinuation<Letter, Never>? in
-            if !state.waiting.isEmpty { return state.waiting.removeFirst() }
-            state.letters.append(letter)
-            return nil
-        }
-        waiting?.resume(returning: letter)
-    }
-
-    func next() async -> Letter {
-        await withCheckedContinuation { continuation in
-            let letter = state.withLock { state -> Letter? in
-                if !state.letters.isEmpty { return state.letters.removeFirst() }
-                state.waiting.append(continuation)
-                return nil
-            }
-            if let letter { continuation.resume(returning: letter) }
-        }
-    }
-}
 
 /// Remembers what it is told; and tells, each time, that it was.
 final class Listener: TransactionCommandDelegate {

@@ -3,7 +3,7 @@ import CompositeOperationsFoundation
 import Foundation
 import PropertyTesting
 import PropertyTestingSupport
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 
 /// An operation of ours in a queue of Foundation's.

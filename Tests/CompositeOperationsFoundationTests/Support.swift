@@ -5,13 +5,13 @@ import Foundation
 import PropertyTesting
 import PropertyTestingSupport
 import Synchronization
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 
 func scaled(_ count: Int) -> Int { max(1, Int(Double(count) * stressScale)) }
 
 /// What happened, in words.
-typealias Log = TestSupport.Log<String>
+typealias Log = CompositeOperationsTestSupport.Log<String>
 
 struct TestError: Error {}
 

@@ -4,7 +4,7 @@ import CompositeOperations
 import Dispatch
 import Glibc
 import PropertyTesting
-import TestSupport
+import CompositeOperationsTestSupport
 
 /// Runs `body` on `count` threads that start together. No thread of a task is blocked meanwhile.
 func atOnce<Answer: Sendable>(_ count: Int, _ body: @escaping @Sendable (Int) -> Answer) async -> [Answer] {

@@ -3,7 +3,7 @@
 import CompositeOperations
 import PropertyTesting
 import PropertyTestingSupport
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 
 /// Unlike the macro, for calls that change what they are called on.

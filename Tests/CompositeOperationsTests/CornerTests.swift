@@ -8,7 +8,7 @@ import Glibc
 import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 
 /// Calls something when it goes: in an object of a user's, where that may be done, no lock of ours is held.

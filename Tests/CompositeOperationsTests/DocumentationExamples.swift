@@ -7,7 +7,7 @@ import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 
 // MARK: What the examples use

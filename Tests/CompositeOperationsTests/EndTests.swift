@@ -6,7 +6,7 @@ import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
 import Synchronization
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct EndTests {

@@ -8,7 +8,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
 import Synchronization
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct HandlerTests {

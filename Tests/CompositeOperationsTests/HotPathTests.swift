@@ -6,7 +6,7 @@ import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 
 /// Does something when it goes: captured by a block, at the release of what the block captured.

@@ -5,7 +5,7 @@ import CompositeOperations
 import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 
 /// Looks at an operation when it goes: where that may be done, no lock of ours is held.

@@ -5,7 +5,7 @@ import ActionTesting
 import CompositeOperations
 import PropertyTesting
 import PropertyTestingSupport
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 
 /// Which label may follow which, by the table of the states. A closed gate lies over four of them: so it may come

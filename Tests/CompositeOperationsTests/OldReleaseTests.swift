@@ -3,7 +3,7 @@
 import CompositeOperations
 import PropertyTesting
 import PropertyTestingSupport
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 
 /// What `finish` of an operation is that has none.

@@ -5,7 +5,7 @@ import Dispatch
 import Glibc
 import PropertyTesting
 import PropertyTestingSupport
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct OutcomeRegressions {

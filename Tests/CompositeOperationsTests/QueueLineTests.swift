@@ -4,7 +4,7 @@
 import CompositeOperations
 import PropertyTesting
 import PropertyTestingSupport
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 
 /// A queue whose turns come when a test says so.

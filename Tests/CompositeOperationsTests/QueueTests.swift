@@ -5,7 +5,7 @@ import CompositeOperations
 import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct QueueTests {

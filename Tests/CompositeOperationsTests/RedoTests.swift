@@ -5,7 +5,7 @@ import ActionTesting
 import CompositeOperations
 import PropertyTesting
 import PropertyTestingSupport
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 
 /// Which steps fail how often before they finish.

@@ -4,7 +4,7 @@ import ActionTesting
 import CompositeOperations
 import PropertyTesting
 import PropertyTestingSupport
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct ResolverRegressions {

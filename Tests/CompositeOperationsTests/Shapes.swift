@@ -4,7 +4,7 @@ import CompositeOperations
 import Dispatch
 import PropertyTesting
 import Synchronization
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 
 /// How the block of a leaf ends.

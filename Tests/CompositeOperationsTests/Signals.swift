@@ -1,28 +1,11 @@
-// What the tests of stale calls, gates, queues, redos and stacks share: letters from blocks to tests, races, and
-// threads whose stack is small.
+// What the tests of stale calls, gates, queues, redos and stacks share: races, and threads whose stack is
+// small.
 
 import CompositeOperations
 import Dispatch
 import Glibc
 import PropertyTesting
-import TestSupport
-
-/// What a block hands to the test, which waits for it.
-final class Mail<Letter: Sendable>: Sendable {
-    private let stream: AsyncStream<Letter>
-    private let continuation: AsyncStream<Letter>.Continuation
-
-    init() { (stream, continuation) = AsyncStream.makeStream() }
-
-    func send(_ letter: Letter) { continuation.yield(letter) }
-
-    /// The next letter, in the order in which they were sent.
-    func next() async -> Letter {
-        var iterator = stream.makeAsyncIterator()
-        guard let letter = await iterator.next() else { fatalError("the test was cancelled while it waited") }
-        return letter
-    }
-}
+import CompositeOperationsTestSupport
 
 /// As `concurrently`, for tests that are asynchronous.
 func race<Answer: Sendable>(_ count: Int, _ body: @escaping @Sendable (Int) -> Answer) async -> [Answer] {

@@ -7,7 +7,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
 import Synchronization
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 
 /// A debug build is five to ten times slower, and does a fifth of it; the release build does all of it.

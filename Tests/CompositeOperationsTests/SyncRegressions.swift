@@ -7,7 +7,7 @@ import Glibc
 import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct SyncRegressions {

@@ -2,7 +2,7 @@
 // carries it out, TreeModel.swift says what has to come of it.
 
 import PropertyTesting
-import TestSupport
+import CompositeOperationsTestSupport
 
 /// Trees, what is done to them from outside, and in which order a single thread takes their work.
 struct TreePlan: Sendable {

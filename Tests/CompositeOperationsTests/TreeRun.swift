@@ -7,7 +7,7 @@ import CompositeOperations
 import Dispatch
 import PropertyTesting
 import Synchronization
-import TestSupport
+import CompositeOperationsTestSupport
 
 /// What trees run on.
 protocol TreeEnvironment: Sendable {

@@ -5,7 +5,7 @@ import Dispatch
 import Glibc
 import PropertyTesting
 import PropertyTestingSupport
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 
 /// Targets of all kinds, which all trees share.

@@ -8,7 +8,7 @@ import ActionTesting
 import CompositeOperations
 import PropertyTesting
 import PropertyTestingSupport
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 
 /// Keeps what it is given until the driver takes it.

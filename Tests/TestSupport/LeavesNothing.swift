@@ -3,7 +3,7 @@
 // It is counted for the whole process, so this is looked at only where one test runs at a time: in a debug build, by
 // `Scripts/census`, which sets CENSUS to the file that is to hold the names of the tests that were looked at.
 
-import Basics
+import CompositeOperationsBasics
 import Glibc
 import PropertyTesting
 package import Testing

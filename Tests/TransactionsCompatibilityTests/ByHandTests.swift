@@ -1,6 +1,6 @@
 // Transactions that are begun and ended by hand, by programs in the language mode of Swift 5.
 
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 import Transactions
 

@@ -1,6 +1,6 @@
 // The closures, each by both of its names.
 
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 import Transactions
 

@@ -2,7 +2,7 @@
 // here. To change one is to change the other.
 
 import PropertyTestingSupport
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 import Transactions
 

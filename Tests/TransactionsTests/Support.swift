@@ -2,7 +2,7 @@
 
 import Glibc
 import Transactions
-import TestSupport
+import CompositeOperationsTestSupport
 
 func scaled(_ count: Int) -> Int { max(1, Int(Double(count) * min(1, stressScale))) }
 

@@ -2,7 +2,7 @@
 
 import PropertyTesting
 import PropertyTestingSupport
-import TestSupport
+import CompositeOperationsTestSupport
 import Testing
 
 @testable import Transactions

@@ -1,0 +1,35 @@
+// Mail.swift - what a block hands to the test that waits for it.
+
+import PropertyTesting
+
+/// What one side hands to the other, which waits for it, even if it is cancelled: letters, in the order in which they were sent.
+package final class Mail<Letter: Sendable>: Sendable {
+    private struct State {
+        var letters: [Letter] = []
+        var waiting: [CheckedContinuation<Letter, Never>] = []
+    }
+
+    private let state = Locked(State())
+
+    package init() {}
+
+    package func send(_ letter: Letter) {
+        let waiting = state.withLock { state -> CheckedContinuation<Letter, Never>? in
+            if !state.waiting.isEmpty { return state.waiting.removeFirst() }
+            state.letters.append(letter)
+            return nil
+        }
+        waiting?.resume(returning: letter)
+    }
+
+    package func next() async -> Letter {
+        await withCheckedContinuation { continuation in
+            let letter = state.withLock { state -> Letter? in
+                if !state.letters.isEmpty { return state.letters.removeFirst() }
+                state.waiting.append(continuation)
+                return nil
+            }
+            if let letter { continuation.resume(returning: letter) }
+        }
+    }
+}

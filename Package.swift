@@ -73,7 +73,8 @@ let package = Package(
             swiftSettings: settings
         ),
         .target(
-            name: "Commands", dependencies: ["CompositeOperationsBasics", "CompositeOperations", "Scheduling"],
+            name: "Commands",
+            dependencies: ["CompositeOperationsBasics", "CompositeOperations", "Scheduling"],
             exclude: ["DESIGN.md"], swiftSettings: settings
         ),
         .target(
@@ -85,7 +86,8 @@ let package = Package(
             exclude: ["DESIGN.md"], swiftSettings: settings
         ),
         .target(
-            name: "Actions", dependencies: ["CompositeOperationsBasics", "Commands", "CompositeOperations", "Scheduling"],
+            name: "Actions",
+            dependencies: ["CompositeOperationsBasics", "Commands", "CompositeOperations", "Scheduling"],
             exclude: ["DESIGN.md"], swiftSettings: settings
         ),
         // For the tests of those who use actions.
@@ -93,14 +95,16 @@ let package = Package(
             name: "ActionTesting", dependencies: ["Actions", "CompositeOperations"], swiftSettings: settings),
 
         .target(
-            name: "Transactions", dependencies: ["CompositeOperationsBasics"], exclude: ["DESIGN.md"], swiftSettings: settings),
+            name: "Transactions", dependencies: ["CompositeOperationsBasics"], exclude: ["DESIGN.md"],
+            swiftSettings: settings),
 
         // Only the launcher: what it launches is the package in Benchmarks, with dependencies of its own, so that who depends
         // on this package fetches nothing else.
         .executableTarget(name: "benchmarks", path: "Benchmarks/Launcher", swiftSettings: settings),
 
         // Verification: for our tests, and for those of users.
-        .target(name: "PropertyTesting", dependencies: ["CompositeOperationsBasics"], swiftSettings: settings),
+        .target(
+            name: "PropertyTesting", dependencies: ["CompositeOperationsBasics"], swiftSettings: settings),
         .target(name: "PropertyTestingSupport", dependencies: ["PropertyTesting"], swiftSettings: settings),
         .testTarget(
             name: "PropertyTestingTests", dependencies: ["PropertyTesting", "PropertyTestingSupport"],
@@ -108,7 +112,8 @@ let package = Package(
         ),
         // What the test targets below share.
         .target(
-            name: "CompositeOperationsTestSupport", dependencies: ["CompositeOperationsBasics", "PropertyTesting"], path: "Tests/TestSupport",
+            name: "CompositeOperationsTestSupport",
+            dependencies: ["CompositeOperationsBasics", "PropertyTesting"], path: "Tests/TestSupport",
             swiftSettings: settings
         ),
         .target(name: "Explorer", cSettings: warnings),
@@ -148,7 +153,8 @@ let package = Package(
         .testTarget(
             name: "CommandsTests",
             dependencies: [
-                "ActionTesting", "CompositeOperationsBasics", "Commands", "CompositeOperations", "PropertyTesting",
+                "ActionTesting", "CompositeOperationsBasics", "Commands", "CompositeOperations",
+                "PropertyTesting",
                 "PropertyTestingSupport", "Scheduling", "CompositeOperationsTestSupport",
             ],
             swiftSettings: settings
@@ -171,12 +177,15 @@ let package = Package(
         ),
         .testTarget(
             name: "TransactionsTests",
-            dependencies: ["PropertyTesting", "PropertyTestingSupport", "CompositeOperationsTestSupport", "Transactions"],
+            dependencies: [
+                "PropertyTesting", "PropertyTestingSupport", "CompositeOperationsTestSupport", "Transactions",
+            ],
             swiftSettings: settings
         ),
         // As programs are that were written for the first version of its interface.
         .testTarget(
-            name: "TransactionsCompatibilityTests", dependencies: ["CompositeOperationsTestSupport", "Transactions"],
+            name: "TransactionsCompatibilityTests",
+            dependencies: ["CompositeOperationsTestSupport", "Transactions"],
             swiftSettings: [.swiftLanguageMode(.v5)]
         ),
         .testTarget(

@@ -1,7 +1,7 @@
 // Execution.swift - one trigger, what became of it, and what its work is given.
 
-import CompositeOperationsBasics
 import CompositeOperations
+import CompositeOperationsBasics
 import Synchronization
 
 /// One attempt to run an action.

@@ -6,9 +6,9 @@
 //       sees that nothing is left, so whoever appends after that begins anew: nothing stays.
 //   I3  no lock is held while something is delivered, or released.
 
-import CompositeOperationsBasics
-import CompositeOperations
 import Commands
+import CompositeOperations
+import CompositeOperationsBasics
 import Scheduling
 
 /// Notifications that wait for their delivery, first in, first out.

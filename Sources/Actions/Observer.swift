@@ -1,7 +1,7 @@
 // Observer.swift - somebody who is told, until that is cancelled.
 
-import CompositeOperationsBasics
 import Commands
+import CompositeOperationsBasics
 import Synchronization
 
 /// Is told in its mailbox; not any more once it is cancelled.

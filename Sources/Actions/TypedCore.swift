@@ -8,9 +8,9 @@
 //   I4  what is given a slot that it has waited for begins as an item of the mailbox in place, appended with the slot: so
 //       those that wait begin in their order, and what observers have to say afterwards does not hold them up.
 
-import CompositeOperationsBasics
 import Commands
 import CompositeOperations
+import CompositeOperationsBasics
 
 /// What a view can reach of an action: it does not know what the work results in.
 class InputCore<Input: Sendable>: ActionCore, @unchecked Sendable {

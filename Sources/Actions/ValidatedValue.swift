@@ -1,8 +1,8 @@
 // ValidatedValue.swift - a live value that takes valid proposals only.
 
-import CompositeOperationsBasics
-import CompositeOperations
 import Commands
+import CompositeOperations
+import CompositeOperationsBasics
 
 /// What a validation says of a proposal.
 public enum Verdict<Value: Sendable>: Sendable {

@@ -1,8 +1,8 @@
 // CommandJournal+Execute.swift - one command, and several, all or nothing.
 
-internal import CompositeOperationsBasics
 public import Commands
 internal import CompositeOperations
+internal import CompositeOperationsBasics
 internal import Foundation
 
 extension CommandJournal {

@@ -1,6 +1,7 @@
 // CommandJournal.swift - the face: opening and closing.
 
 internal import CompositeOperations
+internal import CompositeOperationsBasics
 internal import Dispatch
 internal import Foundation
 
@@ -30,6 +31,7 @@ public final class CommandJournal: Sendable {
     let types: CommandTypes
     let writer: JournalWriter
     let live: LiveRuns
+    private let instance = Instance(.journals)
 
     /// Opens a journal that is kept by `store`, which belongs to it from now on.
     package init(

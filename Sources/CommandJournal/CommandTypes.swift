@@ -1,7 +1,7 @@
 // CommandTypes.swift - which types of commands a journal knows, and what commands look like in it.
 
-internal import CompositeOperationsBasics
 internal import Commands
+internal import CompositeOperationsBasics
 internal import Foundation
 
 /// A command as it is written down.

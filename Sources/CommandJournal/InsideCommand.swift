@@ -3,6 +3,7 @@
 // A recovery that begins the outer one again would find the inner one open, and its key in doubt, and count the outer one as
 // failed; and with the same key it would wait for itself. So it is refused from the first.
 
+internal import CompositeOperationsBasics
 internal import Synchronization
 
 /// A mark on the task of a command.
@@ -15,6 +16,7 @@ final class InsideCommand: Sendable {
     private let journal: JournalWriter
     private let task: Int?
     private let isOver = Atomic(false)
+    private let instance = Instance(.marks)
 
     private init(_ journal: JournalWriter) {
         self.journal = journal

@@ -13,6 +13,7 @@
 //       not be waited for.
 
 internal import CompositeOperations
+internal import CompositeOperationsBasics
 package import Dispatch
 internal import Foundation
 
@@ -31,6 +32,7 @@ package final class JournalWriter: Sendable {
     private let store: any JournalStore
     private let state: Guarded<State>
     private let queue: DispatchQueue
+    private let instance = Instance(.writers)
 
     /// `log` is what `store` holds.
     package init(_ store: any JournalStore, _ log: JournalLog, _ queue: DispatchQueue) {

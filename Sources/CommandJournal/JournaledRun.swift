@@ -2,6 +2,7 @@
 
 internal import Commands
 internal import CompositeOperations
+internal import CompositeOperationsBasics
 internal import Foundation
 
 /// A run of one command, or of several, that is going on.
@@ -16,6 +17,7 @@ final class JournaledRun: Sendable {
     let number: Int64
     private let writer: JournalWriter
     private let state: Guarded<State>
+    private let instance = Instance(.journaledRuns)
 
     /// One that an earlier process began.
     init(_ run: JournalRun, _ writer: JournalWriter) {

@@ -6,6 +6,7 @@
 //   I2  runs and a replay exclude each other, and two recoveries.
 
 internal import CompositeOperations
+internal import CompositeOperationsBasics
 
 /// The end of a run, for those who wait with the same key.
 final class RunEnd: Sendable {
@@ -16,6 +17,7 @@ final class RunEnd: Sendable {
     }
 
     private let state = Guarded(State())
+    private let instance = Instance(.runEnds)
 
     /// Returns then, or when the task is cancelled.
     func wait() async {

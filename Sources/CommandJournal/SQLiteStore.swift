@@ -2,6 +2,7 @@
 
 #if Journal
 
+    internal import CompositeOperationsBasics
     internal import Foundation
     internal import GRDB
 
@@ -13,6 +14,7 @@
         package static let application = 0x434F_6A6C
 
         private let database: DatabaseQueue
+        private let instance = Instance(.stores)
 
         /// Opens a journal, or makes one where there is no file, or an empty one.
         ///

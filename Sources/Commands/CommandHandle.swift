@@ -1,7 +1,7 @@
 // CommandHandle.swift - one run, as those see it who wait for its end: the outcome, latched.
 
-internal import CompositeOperationsBasics
 internal import CompositeOperations
+internal import CompositeOperationsBasics
 internal import Scheduling
 
 /// One run of a command: its name, and its outcome, which is written once and can be read for ever.

@@ -4,8 +4,8 @@
 //   I1  a lane has one queue of notices for each place; an entry in `queues` means that one job drains it, or will.
 //   I2  notices of a place run one at a time, in the order in which their runs ended.
 
-internal import CompositeOperationsBasics
 public import CompositeOperations
+internal import CompositeOperationsBasics
 
 /// Where a notice is delivered.
 public enum Delivery: Sendable {

@@ -1,5 +1,5 @@
-internal import CompositeOperationsBasics
 internal import CScheduler
+internal import CompositeOperationsBasics
 
 // A job is one word, and so is its executor: an operation carries both without an allocation. Jobs are run
 // also when they are cancelled or refused by a shutdown, because a task that is never run to its end never

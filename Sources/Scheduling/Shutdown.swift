@@ -1,5 +1,5 @@
-internal import CompositeOperationsBasics
 internal import CScheduler
+internal import CompositeOperationsBasics
 
 extension Scheduler {
     /// What a shutdown does with operations that have not started.

@@ -3,9 +3,9 @@
 import ActionTesting
 import Actions
 import Commands
+import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 /// A view's code: it can be written without a word about what the action results in.

@@ -5,9 +5,9 @@
 import ActionTesting
 import Actions
 import Commands
+import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 /// What the work of a trigger does: it sleeps, or not, and tells so, as often as there are naps; then it ends.

@@ -2,9 +2,9 @@
 
 import Actions
 import Commands
+import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 @MainActor private final class Control: Binding {

@@ -4,9 +4,9 @@
 
 import ActionTesting
 import Actions
+import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 /// Stands for a network.

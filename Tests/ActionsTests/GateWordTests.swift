@@ -1,9 +1,9 @@
 // GateWordTests.swift - the gates as pure machines: random events against a model that knows numbers only.
 
 import Actions
+import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 private enum Event: Sendable {

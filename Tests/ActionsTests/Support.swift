@@ -2,11 +2,11 @@
 
 import Actions
 import Commands
+import CompositeOperationsTestSupport
 import Glibc
 import PropertyTesting
 import PropertyTestingSupport
 import Synchronization
-import CompositeOperationsTestSupport
 import Testing
 
 struct TestError: Error, Equatable {

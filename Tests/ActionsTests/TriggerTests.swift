@@ -2,10 +2,10 @@
 
 import Actions
 import Commands
+import CompositeOperationsTestSupport
 import Glibc
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct TriggerTests {

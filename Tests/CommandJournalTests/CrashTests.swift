@@ -1,11 +1,11 @@
 // Real crashes: a program that works with a journal is killed, in its commands, its undos, its recovery and its replays, and
 // what is left has to agree each time. Scripts/journal-crashes kills it more often.
 
+import CompositeOperationsTestSupport
 import Foundation
 import Glibc
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 /// The program, which is beside the tests.

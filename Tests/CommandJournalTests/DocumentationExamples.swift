@@ -3,9 +3,9 @@
 
 import CommandJournal
 import Commands
+import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 /// A receiver that looks at keys.

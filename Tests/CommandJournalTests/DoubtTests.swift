@@ -2,10 +2,10 @@
 
 import CommandJournal
 import Commands
+import CompositeOperationsTestSupport
 import Foundation
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing)

@@ -1,10 +1,10 @@
 // The pure part: what records may follow which, and how it is found that one is not as it was written.
 
 import CommandJournal
+import CompositeOperationsTestSupport
 import Foundation
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing)

@@ -2,11 +2,11 @@
 
 import CommandJournal
 import Commands
+import CompositeOperationsTestSupport
 import Foundation
 import GRDB
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing)

@@ -1,9 +1,9 @@
 // Several commands, all or nothing: against a pure model, and case by case.
 
 import Commands
+import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing)

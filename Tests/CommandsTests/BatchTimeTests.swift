@@ -3,9 +3,9 @@
 
 import ActionTesting
 import Commands
+import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 private enum Step: Sendable, CustomStringConvertible {

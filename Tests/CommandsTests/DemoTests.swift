@@ -1,9 +1,9 @@
 // The demonstration of Examples/commands, whose source is a part of this target by a symbolic link.
 
 import Commands
+import CompositeOperationsTestSupport
 import Foundation
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing)

@@ -2,9 +2,9 @@
 // Scripts/documentation looks for every block of Swift in an article here.
 
 import Commands
+import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 private func fetch(_ name: String) async throws -> String { "text of \(name)" }

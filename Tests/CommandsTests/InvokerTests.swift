@@ -2,10 +2,10 @@
 
 import Commands
 import CompositeOperations
+import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
-import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing)

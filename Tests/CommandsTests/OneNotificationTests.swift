@@ -1,12 +1,12 @@
 // One command, one token, one notification: whoever runs it, cancels it, or lets it go.
 
-import CompositeOperationsBasics
 import Commands
+import CompositeOperationsBasics
+import CompositeOperationsTestSupport
 import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
-import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing)

@@ -1,12 +1,12 @@
 // What the tests of this module share: delegates that remember, letters from commands to tests.
 
 import Commands
+import CompositeOperationsTestSupport
 import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
 import Synchronization
-import CompositeOperationsTestSupport
 import Testing
 
 struct TestError: Error, Equatable {

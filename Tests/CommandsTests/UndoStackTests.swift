@@ -1,9 +1,9 @@
 // The undo stack: against a pure model, and case by case.
 
 import Commands
+import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing)
@@ -592,11 +592,11 @@ struct UndoStackTests {
         let other = Count()
         let stack = UndoStack()
         try await stack.group("both") {
-            try await stack.perform(Append(number: 1, receiver: receiver), target: one)
-            try await stack.perform(Append(number: 2, receiver: receiver), target: other)
+            _ = try await stack.perform(Append(number: 1, receiver: receiver), target: one)
+            _ = try await stack.perform(Append(number: 2, receiver: receiver), target: other)
         }
         try await stack.group("one") {
-            try await stack.perform(
+            _ = try await stack.perform(
                 Append(number: 3, receiver: receiver, undoability: .noEffect), target: one)
             stack.removeAll(target: other)  // when the group has ended
         }

@@ -2,10 +2,10 @@
 
 import CompositeOperations
 import CompositeOperationsFoundation
+import CompositeOperationsTestSupport
 import Foundation
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct DocumentationExamples {

@@ -1,9 +1,9 @@
 import CompositeOperations
 import CompositeOperationsFoundation
+import CompositeOperationsTestSupport
 import Foundation
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 /// An operation of Foundation's as one of ours.

@@ -1,9 +1,9 @@
 import CompositeOperations
 import CompositeOperationsFoundation
+import CompositeOperationsTestSupport
 import Foundation
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 /// An operation of ours in a queue of Foundation's.

@@ -1,11 +1,11 @@
 // What the tests of this module share.
 
 import CompositeOperations
+import CompositeOperationsTestSupport
 import Foundation
 import PropertyTesting
 import PropertyTestingSupport
 import Synchronization
-import CompositeOperationsTestSupport
 import Testing
 
 func scaled(_ count: Int) -> Int { max(1, Int(Double(count) * stressScale)) }

@@ -1,10 +1,10 @@
 // What the regression tests share: threads that race, threads that may block, ways to end.
 
 import CompositeOperations
+import CompositeOperationsTestSupport
 import Dispatch
 import Glibc
 import PropertyTesting
-import CompositeOperationsTestSupport
 
 /// Runs `body` on `count` threads that start together. No thread of a task is blocked meanwhile.
 func atOnce<Answer: Sendable>(_ count: Int, _ body: @escaping @Sendable (Int) -> Answer) async -> [Answer] {

@@ -1,10 +1,10 @@
 // Cascades: order, what a step sees of those before it, and empty composites: G17, G19.
 
 import CompositeOperations
+import CompositeOperationsTestSupport
 import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct CascadeTests {

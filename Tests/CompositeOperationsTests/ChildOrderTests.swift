@@ -1,9 +1,9 @@
 // ChildOrderTests - which child is next: random registrations, ends and new attempts, against a plain list.
 
 import CompositeOperations
+import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 /// Unlike the macro, for calls that change what they are called on.

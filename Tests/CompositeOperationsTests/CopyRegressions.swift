@@ -1,11 +1,11 @@
 // R55: copies.
 
 import CompositeOperations
+import CompositeOperationsTestSupport
 import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
-import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct CopyRegressions {

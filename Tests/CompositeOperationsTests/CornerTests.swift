@@ -3,12 +3,12 @@
 
 import ActionTesting
 import CompositeOperations
+import CompositeOperationsTestSupport
 import Dispatch
 import Glibc
 import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
-import CompositeOperationsTestSupport
 import Testing
 
 /// Calls something when it goes: in an object of a user's, where that may be done, no lock of ours is held.

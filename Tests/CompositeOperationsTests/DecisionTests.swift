@@ -1,10 +1,10 @@
 // What a composite decides when a child did not finish, and who is asked when: G3, G4, G13.
 
 import CompositeOperations
+import CompositeOperationsTestSupport
 import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct DecisionTests {

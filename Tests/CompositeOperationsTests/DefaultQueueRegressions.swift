@@ -1,12 +1,12 @@
 // R45: the default queue. What is set for the whole process is tried in a process of its own.
 
 import CompositeOperations
+import CompositeOperationsTestSupport
 import Dispatch
 import Glibc
 import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
-import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct DefaultQueueRegressions {

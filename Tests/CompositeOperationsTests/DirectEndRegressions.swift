@@ -1,9 +1,9 @@
 // R1, R2, R11, R28, R29, R30 of the specification: ends that come from where nobody looked.
 
 import CompositeOperations
+import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct DirectEndRegressions {

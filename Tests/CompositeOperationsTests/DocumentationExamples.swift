@@ -3,11 +3,11 @@
 // of the article and `end of the example` is that block. To change one is to change the other.
 
 import CompositeOperations
+import CompositeOperationsTestSupport
 import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
-import CompositeOperationsTestSupport
 import Testing
 
 // MARK: What the examples use

@@ -1,9 +1,9 @@
 // R26, R27 of the specification: what is left of attempts and epochs that are over.
 
 import CompositeOperations
+import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct EpochRegressions {

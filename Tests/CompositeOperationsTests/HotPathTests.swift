@@ -2,11 +2,11 @@
 // step with a value that is one object, a place of fixed layout for values.
 
 import CompositeOperations
+import CompositeOperationsTestSupport
 import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
-import CompositeOperationsTestSupport
 import Testing
 
 /// Does something when it goes: captured by a block, at the release of what the block captured.

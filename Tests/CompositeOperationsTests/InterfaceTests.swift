@@ -2,13 +2,13 @@
 
 import ActionTesting
 import CompositeOperations
+import CompositeOperationsTestSupport
 import Dispatch
 import Glibc
 import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
 import Synchronization
-import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct InterfaceTests {

@@ -1,11 +1,11 @@
 // MainQueueTests - waits on the main thread: what is served meanwhile, who wakes them, and what a pump does.
 
 import CompositeOperations
+import CompositeOperationsTestSupport
 import Dispatch
 import Glibc
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct MainQueueTests {

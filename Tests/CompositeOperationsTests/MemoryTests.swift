@@ -2,10 +2,10 @@
 
 import ActionTesting
 import CompositeOperations
+import CompositeOperationsTestSupport
 import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 /// Looks at an operation when it goes: where that may be done, no lock of ours is held.

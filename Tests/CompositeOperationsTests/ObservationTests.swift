@@ -3,9 +3,9 @@
 
 import ActionTesting
 import CompositeOperations
+import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 /// Which label may follow which, by the table of the states. A closed gate lies over four of them: so it may come

@@ -1,9 +1,9 @@
 // OldReleaseTests - what the release of 2013 did, and this one does not: one test for each (G40).
 
 import CompositeOperations
+import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 /// What `finish` of an operation is that has none.

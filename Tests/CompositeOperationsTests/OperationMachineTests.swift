@@ -4,9 +4,9 @@
 // the table refuses changes nothing; one that it accepts leads where the table says.
 
 import CompositeOperations
+import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 /// Unlike the macro, for calls that change what they are called on.

@@ -1,11 +1,11 @@
 // R47, R52, R54, R56, R57, R60: ends that were lost, doubled or mixed up.
 
 import CompositeOperations
+import CompositeOperationsTestSupport
 import Dispatch
 import Glibc
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct OutcomeRegressions {

@@ -2,9 +2,9 @@
 // target that is driven by hand.
 
 import CompositeOperations
+import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 /// A queue whose turns come when a test says so.

@@ -1,9 +1,9 @@
 // R3 ... R10 of the specification: operations in admission queues.
 
 import CompositeOperations
+import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct QueueRegressions {

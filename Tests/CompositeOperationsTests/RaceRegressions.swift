@@ -1,11 +1,11 @@
 // R33 to R38, R50, R51, R58: two threads at once, and handlers that look around.
 
 import CompositeOperations
+import CompositeOperationsTestSupport
 import Dispatch
 import Glibc
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct RaceRegressions {

@@ -3,9 +3,9 @@
 
 import ActionTesting
 import CompositeOperations
+import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 /// Which steps fail how often before they finish.

@@ -2,9 +2,9 @@
 
 import ActionTesting
 import CompositeOperations
+import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct ResolverRegressions {

@@ -1,10 +1,10 @@
 // Random trees of operations, and what each operation of such a tree is seen to do.
 
 import CompositeOperations
+import CompositeOperationsTestSupport
 import Dispatch
 import PropertyTesting
 import Synchronization
-import CompositeOperationsTestSupport
 import Testing
 
 /// How the block of a leaf ends.

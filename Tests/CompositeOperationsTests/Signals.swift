@@ -2,10 +2,10 @@
 // small.
 
 import CompositeOperations
+import CompositeOperationsTestSupport
 import Dispatch
 import Glibc
 import PropertyTesting
-import CompositeOperationsTestSupport
 
 /// As `concurrently`, for tests that are asynchronous.
 func race<Answer: Sendable>(_ count: Int, _ body: @escaping @Sendable (Int) -> Answer) async -> [Answer] {

@@ -2,9 +2,9 @@
 // threads whose stack is small.
 
 import CompositeOperations
+import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 #if DEBUG

@@ -1,10 +1,10 @@
 // A block starts at most once for each attempt, whoever starts, resumes, awakes and admits: G20.
 
 import CompositeOperations
+import CompositeOperationsTestSupport
 import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct StartTests {

@@ -1,13 +1,13 @@
 // What the tests of this module share, beside what those of all do: sizes, and questions to outcomes.
 
 import CompositeOperations
+import CompositeOperationsTestSupport
 import Dispatch
 import Glibc
 import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
 import Synchronization
-import CompositeOperationsTestSupport
 import Testing
 
 /// A debug build is five to ten times slower, and does a fifth of it; the release build does all of it.

@@ -1,9 +1,9 @@
 // R12 ... R19 of the specification: gates.
 
 import CompositeOperations
+import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct SuspendRegressions {

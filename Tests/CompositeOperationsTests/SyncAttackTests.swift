@@ -1,12 +1,12 @@
 // Sync waits as somebody would try to break them: two threads, copies, workers, queues, limits of time.
 
 import CompositeOperations
+import CompositeOperationsTestSupport
 import Dispatch
 import Glibc
 import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
-import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct SyncAttackTests {

@@ -1,10 +1,10 @@
 // Transactional operations: complete after their block and all children, and then what these wrote is visible: G18.
 
 import CompositeOperations
+import CompositeOperationsTestSupport
 import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct TransactionTests {

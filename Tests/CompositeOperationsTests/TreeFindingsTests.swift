@@ -1,10 +1,10 @@
 // TreeFindingsTests.swift - what random trees have found, each as small as it can be said.
 
 import CompositeOperations
+import CompositeOperationsTestSupport
 import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct TreeFindingsTests {

@@ -1,8 +1,8 @@
 // TreePlan.swift - what a random tree of operations is to do: a value, made of the choices of a tape. TreeRun.swift
 // carries it out, TreeModel.swift says what has to come of it.
 
-import PropertyTesting
 import CompositeOperationsTestSupport
+import PropertyTesting
 
 /// Trees, what is done to them from outside, and in which order a single thread takes their work.
 struct TreePlan: Sendable {

@@ -4,10 +4,10 @@
 // before it ends something. So of two recorded times the order is that of the program.
 
 import CompositeOperations
+import CompositeOperationsTestSupport
 import Dispatch
 import PropertyTesting
 import Synchronization
-import CompositeOperationsTestSupport
 
 /// What trees run on.
 protocol TreeEnvironment: Sendable {

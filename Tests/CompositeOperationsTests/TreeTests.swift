@@ -1,11 +1,11 @@
 // TreeTests.swift - random trees on the built-in scheduler, with commands from threads that race.
 
 import CompositeOperations
+import CompositeOperationsTestSupport
 import Dispatch
 import Glibc
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 /// Targets of all kinds, which all trees share.

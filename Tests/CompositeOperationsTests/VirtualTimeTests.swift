@@ -6,9 +6,9 @@
 
 import ActionTesting
 import CompositeOperations
+import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 /// Keeps what it is given until the driver takes it.

@@ -1,8 +1,8 @@
 // Transactions across suspensions, and those who wait for them: row 37, X7, Q13, Q16.
 
+import CompositeOperationsTestSupport
 import Glibc
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 @testable import Transactions

@@ -1,7 +1,7 @@
 // Begin, commit, rollback and closures: rows 1 to 16 of the table of edge cases.
 
-import PropertyTestingSupport
 import CompositeOperationsTestSupport
+import PropertyTestingSupport
 import Testing
 import Transactions
 

@@ -1,8 +1,8 @@
 // The examples of the articles in Transactions.docc: Scripts/documentation looks for every block of Swift in an article
 // here. To change one is to change the other.
 
-import PropertyTestingSupport
 import CompositeOperationsTestSupport
+import PropertyTestingSupport
 import Testing
 import Transactions
 

@@ -1,8 +1,8 @@
 // Whatever hooks do, each member has each of its hooks once: Q3, Q4, Q10 and Q11 on random trees.
 
+import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 @testable import Transactions

@@ -1,7 +1,7 @@
 // Trees of classes that belong to an actor, with isolated conformances: X15.
 
-import PropertyTestingSupport
 import CompositeOperationsTestSupport
+import PropertyTestingSupport
 import Testing
 import Transactions
 

@@ -1,8 +1,8 @@
 // Members that come, go and move: rows 17 to 26, 30 to 35 of the table of edge cases.
 
+import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 @testable import Transactions

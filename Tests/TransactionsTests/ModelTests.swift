@@ -1,8 +1,8 @@
 // Random trees and programs, each done by a tree of members and by the reference model: Q1 to Q6 and Q8.
 
+import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 @testable import Transactions

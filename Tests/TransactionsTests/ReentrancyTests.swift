@@ -1,7 +1,7 @@
 // Calls from inside of hooks: rows 27 to 30 of the table of edge cases.
 
-import PropertyTestingSupport
 import CompositeOperationsTestSupport
+import PropertyTestingSupport
 import Testing
 import Transactions
 

@@ -1,8 +1,8 @@
 // A million members, deep or wide, on a stack of 8 MiB, in linear time: row 31, Q12.
 
+import CompositeOperationsTestSupport
 import Glibc
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 @testable import Transactions

@@ -1,8 +1,8 @@
 // Logged state, savepoints and what validation says: rows 9 and 10, X6, X8, X12, X13.
 
+import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 @testable import Transactions

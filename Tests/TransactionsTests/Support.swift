@@ -1,8 +1,8 @@
 // Members that tell what their hooks are called for, and do what a test gives them to do.
 
+import CompositeOperationsTestSupport
 import Glibc
 import Transactions
-import CompositeOperationsTestSupport
 
 func scaled(_ count: Int) -> Int { max(1, Int(Double(count) * min(1, stressScale))) }
 

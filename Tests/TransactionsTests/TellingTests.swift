@@ -1,8 +1,8 @@
 // Who is told, views, undo steps and joint transactions: rows 38, X14 to X19.
 
+import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 @testable import Transactions

@@ -1,8 +1,8 @@
 // Steps that move members, in any order: X19.
 
+import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
-import CompositeOperationsTestSupport
 import Testing
 
 @testable import Transactions

@@ -1,0 +1,12 @@
+// Instances.swift - what is counted of this module in debug builds, for its tests; see CompositeOperationsBasics.
+
+internal import CompositeOperationsBasics
+
+extension InstanceCount {
+    static let journals = InstanceCount("journals")
+    static let journaledRuns = InstanceCount("journaled runs")
+    static let runEnds = InstanceCount("ends of runs")
+    static let marks = InstanceCount("marks of tasks")
+    static let stores = InstanceCount("journal stores")
+    static let writers = InstanceCount("journal writers")
+}

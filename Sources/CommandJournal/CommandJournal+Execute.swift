@@ -23,12 +23,14 @@ extension CommandJournal {
     ) async throws -> C.Output {
         let written = try types.write(command)
         return try await running(written.key.map { [$0] } ?? []) {
-            if let key = written.key, let recorded = try await self.recorded(written, key) {
-                return (try self.answer(recorded, C.self, key), nil)
+            guard let key = written.key, let recorded = try await self.recorded(written, key) else {
+                return nil
             }
+            return Known(run: recorded.run) { try self.answer(recorded, C.self, key) }
+        } begin: {
             let run = try JournaledRun(.one, key: nil, [written], self.writer)
             let member = JournaledMember(command: command, index: 0, run: run, past: .waiting)
-            return try await (self.finish(run, of: TransactionCommand(member), context), run)
+            return try await self.finish(run, of: TransactionCommand(member), context)
         }
     }
 
@@ -49,10 +51,10 @@ extension CommandJournal {
         let written = try members.map { try types.write($0) }
         let keys = written.compactMap(\.key) + (key.map { [$0] } ?? [])
         demand(Set(keys).count == keys.count, "CommandJournal: a run holds one key twice")
-        try await running(keys) {
-            if let key, let recorded = try await self.recordedRun(written, key) {
-                return (try self.answer(recorded, key), nil)
-            }
+        try await running(keys) { () -> Known<Void>? in
+            guard let key, let recorded = try await self.recordedRun(written, key) else { return nil }
+            return Known(run: recorded.run) { try self.answer(recorded, key) }
+        } begin: {
             for member in written {
                 guard let key = member.key, try await self.recorded(member, key) != nil else { continue }
                 throw JournalError.keyTaken(key)
@@ -68,7 +70,7 @@ extension CommandJournal {
             inner.mapError = { $0 }  // what is thrown is looked at first
             do {
                 let transaction = TransactionCommand(commands: wrapped, options: inner)
-                return try await (self.finish(run, of: transaction, context), run)
+                return try await self.finish(run, of: transaction, context)
             } catch let error as JournalError {
                 throw error
             } catch let left as LeftOpen {
@@ -77,19 +79,33 @@ extension CommandJournal {
         }
     }
 
-    /// Calls `body` while nobody else works on these keys.
-    ///
-    /// - Parameter body: gives a run that may be open, too.
+    /// What is recorded of a call.
+    private struct Known<Value> {
+        let run: JournalRun
+        let answer: () throws -> Value
+    }
+
+    /// Begins what nobody knows yet, while nobody else works on these keys.
     private func running<Value>(
-        _ keys: [String], _ body: () async throws -> (Value, JournaledRun?)
+        _ keys: [String], known: () async throws -> Known<Value>?, begin: () async throws -> Value
     ) async throws -> Value {
         if InsideCommand.isInside(writer) { throw JournalError.reentrant }
-        let end = try await live.begin(keys)
-        var open: JournalRun?
-        defer { live.end(end, keys, left: open) }
-        do { return try await body().0 } catch let left as LeftOpen {
-            open = left.run
-            throw left.error
+        while true {
+            switch try live.begin(keys) {
+            case .begun(let end):
+                var open: JournalRun?
+                defer { live.end(end, keys, left: open) }
+                if let known = try await known() { return try known.answer() }
+                do { return try await begin() } catch let left as LeftOpen {
+                    open = left.run
+                    throw left.error
+                }
+            case .taken(let other):
+                await other.wait()
+                try Task.checkCancellation()
+                // What has ended is known for good: all who waited for it may read that at once.
+                if let known = try await known(), known.run.outcome != nil { return try known.answer() }
+            }
         }
     }
 

@@ -63,6 +63,9 @@ final class LiveRuns: Sendable {
         /// Of earlier processes; and of this one, those that could not be ended.
         var unfinished: [Int64: JournalRun]
         var needsRecovery: Bool
+
+        /// Why nothing can begin, if so.
+        var objection: JournalError? { isReplaying ? .busy : needsRecovery ? .needsRecovery : nil }
     }
 
     private let state: Guarded<State>
@@ -71,25 +74,27 @@ final class LiveRuns: Sendable {
         state = Guarded(State(unfinished: unfinished, needsRecovery: !unfinished.isEmpty))
     }
 
-    /// Begins a run with keys that nobody else works on; waits until that is so. `end(_:_:)` is owed.
-    func begin(_ keys: [String]) async throws -> RunEnd {
-        while true {
-            let answer = state.withLock { state -> Result<(RunEnd, isMine: Bool), JournalError> in
-                if state.isReplaying { return .failure(.busy) }
-                if state.needsRecovery { return .failure(.needsRecovery) }
-                if let other = keys.compactMap({ key in state.keys[key] }).first {
-                    return .success((other, false))
-                }
-                let mine = RunEnd()
-                for key in keys { state.keys[key] = mine }
-                state.count += 1
-                return .success((mine, true))
+    /// The answer to who would begin a run.
+    enum Beginning {
+        /// Its keys are reserved; `end(_:_:left:)` is owed.
+        case begun(RunEnd)
+        /// One of its keys is another run's, up to that one's end.
+        case taken(RunEnd)
+    }
+
+    /// Begins a run, if nobody else works on its keys.
+    func begin(_ keys: [String]) throws -> Beginning {
+        let answer = state.withLock { state -> Result<Beginning, JournalError> in
+            if let objection = state.objection { return .failure(objection) }
+            if let other = keys.compactMap({ key in state.keys[key] }).first {
+                return .success(.taken(other))
             }
-            let (end, isMine) = try answer.get()
-            if isMine { return end }
-            await end.wait()
-            try Task.checkCancellation()
+            let mine = RunEnd()
+            for key in keys { state.keys[key] = mine }
+            state.count += 1
+            return .success(.begun(mine))
         }
+        return try answer.get()
     }
 
     /// - Parameter left: the run, when it could not be ended.
@@ -105,8 +110,8 @@ final class LiveRuns: Sendable {
     /// `endReplay()` is owed.
     func beginReplay() throws {
         let answer = state.withLock { state -> Result<Void, JournalError> in
-            if state.isReplaying || state.isRecovering || state.count > 0 { return .failure(.busy) }
-            if state.needsRecovery { return .failure(.needsRecovery) }
+            if state.isRecovering || state.count > 0 { return .failure(.busy) }
+            if let objection = state.objection { return .failure(objection) }
             state.isReplaying = true
             return .success(())
         }

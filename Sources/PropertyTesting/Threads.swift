@@ -8,12 +8,27 @@ private final class ThreadBody: Sendable {
 
 /// Starts a kernel thread, which the caller joins.
 ///
-/// - Parameter who: the function that needs it, for the sentence that says that there can be no thread.
-package func startThread(for who: StaticString, _ body: @escaping @Sendable () -> Void) -> pthread_t {
+/// - Parameters:
+///   - who: the function that needs it, for the sentence that says that there can be no thread.
+///   - stackSize: in bytes; nil: what is usual.
+package func startThread(
+    for who: StaticString, stackSize: Int? = nil, _ body: @escaping @Sendable () -> Void
+) -> pthread_t {
+    // In memory of its own: whether the type has an initializer in Swift depends on what else is imported.
+    let attributes = UnsafeMutablePointer<pthread_attr_t>.allocate(capacity: 1)
+    pthread_attr_init(attributes)
+    defer {
+        pthread_attr_destroy(attributes)
+        attributes.deallocate()
+    }
+    if let stackSize {
+        demand(
+            pthread_attr_setstacksize(attributes, stackSize) == 0, "\(who): no stack has \(stackSize) bytes")
+    }
     var thread = pthread_t()
     let context = Unmanaged.passRetained(ThreadBody(body))
     let error = pthread_create(
-        &thread, nil,
+        &thread, attributes,
         { context in
             Unmanaged<ThreadBody>.fromOpaque(context!).takeRetainedValue().run()
             return nil

@@ -122,6 +122,91 @@ struct KeyTests {
         #expect(runs.withLock { $0 } == 1)
     }
 
+    @Test func `J6: many that wait for one key cost a few jobs each`() async throws {
+        let journal = try await journal(MemoryStore())
+        let (begun, goes) = (Mail<Void>(), Mail<Void>())
+        let call = Call(key: "once") { _ in
+            begun.send(())
+            await goes.next()
+        }
+        defer { call.forget() }
+        let first = Task { try await journal.execute(call) }
+        await begun.next()
+        let count = 400
+        let held = HeldExecutor()
+        let left = Locked(count)
+        for _ in 0..<count {
+            Task(executorPreference: held) {
+                _ = try await journal.execute(call)
+                left.withLock { $0 -= 1 }
+            }
+        }
+        var jobs = 0
+        while left.withLock({ $0 }) > 0 {
+            await held.arrivals.next()
+            held.runNext()
+            jobs += 1
+            if jobs == count { goes.send(()) }  // they wait now
+        }
+        _ = try await first.value
+        #expect(jobs <= 4 * count)
+    }
+
+    @Test func `J6: who waited for a key does not take one that another has begun meanwhile for in doubt`()
+        async throws
+    {
+        let (looking, goesOn) = (Mail<String>(), Gate())
+        let (looksOfKnown, looksOfRun) = (Count(), Count())
+        let store = MemoryStore(beforeLook: { key in
+            if key == "known", looksOfKnown.add() == 2 {
+                looking.send(key)
+                goesOn.wait()
+            }
+            if key == "run", looksOfRun.add() == 3 { looking.send(key) }
+        })
+        let journal = try await journal(store)
+        let known = Call(key: "known")
+        defer { known.forget() }
+        _ = try await journal.execute(known)
+        let (begun, goes) = (Mail<Void>(), Mail<Void>())
+        let runs = Locked(0)
+        let member = Call(key: "member") { _ in
+            runs.withLock { $0 += 1 }
+            begun.send(())
+            await goes.next()
+        }
+        defer { member.forget() }
+        // It has the member's key while it looks up the other one, and is refused then.
+        let first = Task { try await journal.execute(allOrNothing: [member, known]) }
+        #expect(await looking.next() == "known")
+        let slow = HeldExecutor()
+        let isOver = Locked(false)
+        let second = Task(executorPreference: slow) {
+            defer { isOver.withLock { $0 = true } }
+            try await journal.execute(allOrNothing: [member], key: "run")
+        }
+        await slow.arrivals.next()
+        slow.runNext()  // it waits for the first one
+        let third = Task.immediate { try await journal.execute(allOrNothing: [member], key: "run") }
+        goesOn.open()
+        guard case JournalError.keyTaken("known")? = await thrown({ try await first.value }) else {
+            Issue.record("the first run was not refused")
+            return
+        }
+        await begun.next()
+        await slow.arrivals.next()
+        slow.runNext()
+        #expect(await looking.next() == "run")  // it reads of a run that goes on
+        goes.send(())
+        while !isOver.withLock({ $0 }) {
+            await slow.arrivals.next()
+            slow.runNext()
+        }
+        try await second.value
+        try await third.value
+        #expect(runs.withLock { $0 } == 1)
+    }
+
     @Test func `J6: who waits for a key can be cancelled, and has begun nothing`() async throws {
         let store = MemoryStore()
         let journal = try await journal(store)

@@ -19,13 +19,17 @@ final class MemoryStore: JournalStore {
     private let sizes = Locked<[Int]>([])
     /// Called before each commit, on the journal's queue.
     let beforeCommit: @Sendable ([JournalRecord]) throws -> Void
+    /// Called before a key is looked up, on the journal's queue.
+    let beforeLook: @Sendable (String) -> Void
 
     init(
         _ records: [JournalRecord] = [],
-        beforeCommit: @escaping @Sendable ([JournalRecord]) throws -> Void = { _ in }
+        beforeCommit: @escaping @Sendable ([JournalRecord]) throws -> Void = { _ in },
+        beforeLook: @escaping @Sendable (String) -> Void = { _ in }
     ) {
         storage = Locked(records)
         self.beforeCommit = beforeCommit
+        self.beforeLook = beforeLook
     }
 
     var records: [JournalRecord] { storage.withLock { $0 } }
@@ -39,7 +43,8 @@ final class MemoryStore: JournalStore {
     func records(ofRun run: Int64) -> [JournalRecord] { records.filter { $0.run == run } }
 
     func place(ofKey key: String) -> KeyPlace? {
-        records.first { $0.key == key }.map { KeyPlace(run: $0.run, member: $0.member) }
+        beforeLook(key)
+        return records.first { $0.key == key }.map { KeyPlace(run: $0.run, member: $0.member) }
     }
 
     func replayable(after sequence: Int64, limit: Int) -> [ReplayedRecord] {
@@ -266,6 +271,24 @@ final class Folder: Sendable {
     deinit { try? FileManager.default.removeItem(atPath: path) }
 
     func file(_ name: String = "a.journal") -> String { "\(path)/\(name)" }
+}
+
+/// Runs jobs when it is told to, on the thread that tells it.
+final class HeldExecutor: TaskExecutor {
+    private let jobs = Locked<[UnownedJob]>([])
+    /// Something has come.
+    let arrivals = Mail<Void>()
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        jobs.withLock { $0.append(job) }
+        arrivals.send(())
+    }
+
+    func runNext() {
+        let job = jobs.withLock { $0.removeFirst() }
+        job.runSynchronously(on: asUnownedTaskExecutor())
+    }
 }
 
 /// The error that `body` throws.

@@ -202,24 +202,6 @@ struct WriterTests {
         for each in executors { _ = try await each.value }
     }
 
-    /// Runs jobs when it is told to, on the thread that tells it.
-    final class HeldExecutor: TaskExecutor {
-        private let jobs = Locked<[UnownedJob]>([])
-        /// Something has come.
-        let arrivals = Mail<Void>()
-
-        func enqueue(_ job: consuming ExecutorJob) {
-            let job = UnownedJob(job)
-            jobs.withLock { $0.append(job) }
-            arrivals.send(())
-        }
-
-        func runNext() {
-            let job = jobs.withLock { $0.removeFirst() }
-            job.runSynchronously(on: asUnownedTaskExecutor())
-        }
-    }
-
     @Test func `J1: who waits for a commit while the journal is closed is told so`() async throws {
         let (inCommit, goes) = (Mail<Void>(), Gate())
         let store = MemoryStore { records in

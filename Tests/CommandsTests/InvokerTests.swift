@@ -236,6 +236,18 @@ struct InvokerTests {
         #expect(invoker.statistics.rejected == 1)
     }
 
+    /// Keeps one worker busy until the gate is opened.
+    private func occupied(_ scheduler: Scheduler) async throws -> Gate {
+        let begun = Mail<Void>()
+        let gate = Gate()
+        try scheduler.submit {
+            begun.send(())
+            gate.wait()
+        }
+        await begun.next()
+        return gate
+    }
+
     @Test func `a scheduler that is shut down refuses for its invoker`() async throws {
         let scheduler = try Scheduler(.init(workers: 1))
         try await scheduler.shutdown(.drain)
@@ -245,13 +257,7 @@ struct InvokerTests {
 
     @Test func `a scheduler that gives up what waits refuses it for its invoker`() async throws {
         let scheduler = try Scheduler(.init(workers: 1))
-        let begun = Mail<Void>()
-        let gate = Gate()
-        try scheduler.submit {
-            begun.send(())
-            gate.wait()
-        }
-        await begun.next()
+        let gate = try await occupied(scheduler)
         let invoker = SerialInvoker(on: scheduler)
         let listener = Listener()
         let handles = (0..<3).map { _ in
@@ -269,13 +275,7 @@ struct InvokerTests {
 
     @Test func `a scheduler that is full for a while loses nothing of its invoker`() async throws {
         let scheduler = try Scheduler(.init(workers: 1, capacity: 1, whenFull: .reject))
-        let begun = Mail<Void>()
-        let gate = Gate()
-        try scheduler.submit {
-            begun.send(())
-            gate.wait()
-        }
-        await begun.next()
+        let gate = try await occupied(scheduler)
         while (try? scheduler.submit {}) != nil {}
         let invoker = SerialInvoker(on: scheduler)
         let handle = invoker.submit(Immediate { _ in })

@@ -52,7 +52,7 @@ private final class TellingTarget: ExecutionTarget {
 /// Runs blocks and tasks when a test says so; does something when it is given a task.
 private final class TaskTarget: ExecutionTarget, TaskExecutor {
     private let turns = HoldingTarget()
-    private let tasks = SteppedExecutor()
+    private let tasks = StepExecutor()
     private let hook: @Sendable () -> Void
     init(whenGivenTask hook: @escaping @Sendable () -> Void) { self.hook = hook }
     var isCurrent: Bool { false }
@@ -62,7 +62,7 @@ private final class TaskTarget: ExecutionTarget, TaskExecutor {
         hook()
     }
     func runTurns() { turns.letGo() }
-    func runTasks() { tasks.step() }
+    func runTasks() { tasks.runAll() }
 }
 
 private struct WeakChild {

@@ -230,7 +230,7 @@ private func check(_ seen: [Transition], of operation: AnyOperation) {
     @Test func `whoever reads transitions in a task that is cancelled reads no further, asleep or not`() async
     {
         let one = COOperation<Void>()
-        let executor = SteppedExecutor()
+        let executor = StepExecutor()
         let ends = Count()
         let isCancelledBefore = Task(executorPreference: executor) {
             var transitions = one.transitions.makeAsyncIterator()
@@ -243,13 +243,13 @@ private func check(_ seen: [Transition], of operation: AnyOperation) {
             #expect(await transitions.next()?.to == .ready)
             if await transitions.next() == nil { ends.add() }
         }
-        executor.step()
+        executor.runAll()
         #expect(ends.value == 1)
         isCancelledAsleep.cancel()
-        executor.step()
+        executor.runAll()
         #expect(ends.value == 2)
         one.cancel()
-        executor.step()
+        executor.runAll()
         await isCancelledBefore.value
         await isCancelledAsleep.value
     }

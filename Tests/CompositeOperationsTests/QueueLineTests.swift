@@ -1,6 +1,7 @@
 // QueueLineTests - who goes first in a queue, who comes back to which place, and who is taken out: step by step, on a
 // target that is driven by hand.
 
+import ActionTesting
 import CompositeOperations
 import CompositeOperationsTestSupport
 import PropertyTesting
@@ -410,14 +411,14 @@ private struct Bench {
 
     @Test func `who waits for an idle queue is told once, also when it comes to life again`() async {
         let bench = Bench()
-        let executor = SteppedExecutor()
+        let executor = StepExecutor()
         bench.add("first")
         let idle = Task(executorPreference: executor) { await bench.queue.idle() }
-        executor.step()  // it waits now
+        executor.runAll()  // it waits now
         bench.runAll()
         bench.add("second")
         bench.runAll()
-        executor.step()
+        executor.runAll()
         await idle.value
         #expect(bench.log.entries == ["first", "second"])
         await bench.queue.idle()

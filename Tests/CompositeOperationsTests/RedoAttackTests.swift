@@ -5,7 +5,6 @@ import ActionTesting
 import CompositeOperations
 import CompositeOperationsTestSupport
 import Dispatch
-import Glibc
 import PropertyTesting
 import PropertyTestingSupport
 import Testing
@@ -726,31 +725,6 @@ private func waitElsewhere(_ gate: Gate) async {
 private func racing(_ count: Int, _ body: @escaping @Sendable (Int) -> Bool) async -> [Bool] {
     await withCheckedContinuation { continuation in
         elsewhere.async { continuation.resume(returning: concurrently(count, body)) }
-    }
-}
-
-/// Calls `body` on a thread with a stack of 512 KiB.
-private func onSmallStack(_ body: @escaping @Sendable () -> Bool) async -> Bool {
-    final class Call: Sendable {
-        let body: @Sendable () -> Void
-        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-    }
-    return await withCheckedContinuation { continuation in
-        let attributes = UnsafeMutablePointer<pthread_attr_t>.allocate(capacity: 1)
-        defer { attributes.deallocate() }
-        pthread_attr_init(attributes)
-        pthread_attr_setstacksize(attributes, 512 << 10)
-        pthread_attr_setdetachstate(attributes, Int32(PTHREAD_CREATE_DETACHED))
-        let call = Unmanaged.passRetained(Call { continuation.resume(returning: body()) })
-        var thread = pthread_t()
-        let result = pthread_create(
-            &thread, attributes,
-            { argument in
-                Unmanaged<Call>.fromOpaque(argument!).takeRetainedValue().body()
-                return nil
-            }, call.toOpaque())
-        precondition(result == 0)
-        pthread_attr_destroy(attributes)
     }
 }
 

@@ -1,5 +1,4 @@
-// What the tests of stale calls, gates, queues, redos and stacks share: races, and threads whose stack is
-// small.
+// What the tests of stale calls, gates, queues, redos and stacks share: races, and a target whose stack is small.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -11,41 +10,6 @@ import PropertyTesting
 func race<Answer: Sendable>(_ count: Int, _ body: @escaping @Sendable (Int) -> Answer) async -> [Answer] {
     await withCheckedContinuation { continuation in
         elsewhere.async { continuation.resume(returning: concurrently(count, body)) }
-    }
-}
-
-/// What the stacks of the specification's tests have.
-let smallStack = 512 << 10
-
-private final class Body: Sendable {
-    let run: @Sendable () -> Void
-    init(_ run: @escaping @Sendable () -> Void) { self.run = run }
-}
-
-private func startSmallThread(_ body: @escaping @Sendable () -> Void) -> pthread_t {
-    let attributes = UnsafeMutablePointer<pthread_attr_t>.allocate(capacity: 1)
-    pthread_attr_init(attributes)
-    defer {
-        pthread_attr_destroy(attributes)
-        attributes.deallocate()
-    }
-    guard pthread_attr_setstacksize(attributes, smallStack) == 0 else { fatalError("no stack of this size") }
-    var thread = pthread_t()
-    let code = pthread_create(
-        &thread, attributes,
-        { argument in
-            Unmanaged<Body>.fromOpaque(argument!).takeRetainedValue().run()
-            return nil
-        }, Unmanaged.passRetained(Body(body)).toOpaque())
-    guard code == 0 else { fatalError("no thread: \(code)") }
-    return thread
-}
-
-/// Calls `body` on a thread of its own, with a small stack.
-func onSmallStack<Answer: Sendable>(_ body: @escaping @Sendable () -> Answer) async -> Answer {
-    await withCheckedContinuation { continuation in
-        let thread = startSmallThread { continuation.resume(returning: body()) }
-        pthread_detach(thread)
     }
 }
 
@@ -114,21 +78,4 @@ func withSmallTarget(_ body: (SmallTarget) async throws -> Void) async rethrows 
     let target = SmallTarget()
     defer { target.stop() }
     try await COQueues.withDefaultQueue(target) { try await body(target) }
-}
-
-/// Runs the jobs of tasks when a test says so: up to where they wait.
-final class SteppedExecutor: TaskExecutor {
-    private let jobs = Locked<[UnownedJob]>([])
-
-    func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        jobs.withLock { $0.append(job) }
-    }
-
-    /// Runs what there is, and what that brings, on the calling thread.
-    func step() {
-        while let job = jobs.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) {
-            job.runSynchronously(on: asUnownedTaskExecutor())
-        }
-    }
 }

@@ -15,40 +15,20 @@ import Testing
         init(below parent: Small) { context = TransactionContext.createNode(owner: self, parent: parent) }
     }
 
-    /// Runs on a thread with a stack of a known size.
-    private func onSmallStack(_ body: @escaping @Sendable () -> Void) {
-        final class Box { let body: () -> Void; init(_ body: @escaping () -> Void) { self.body = body } }
-        var attributes = pthread_attr_t()
-        pthread_attr_init(&attributes)
-        // Of 8 MiB that are allowed, one sixteenth.
-        pthread_attr_setstacksize(&attributes, 512 << 10)
-        var thread = pthread_t()
-        let argument = Unmanaged.passRetained(Box(body)).toOpaque()
-        let error = pthread_create(
-            &thread, &attributes,
-            { argument in
-                Unmanaged<Box>.fromOpaque(argument!).takeRetainedValue().body()
-                return nil
-            }, argument)
-        #expect(error == 0)
-        pthread_join(thread, nil)
-        pthread_attr_destroy(&attributes)
-    }
-
     enum Shape: CaseIterable {
         case deep, wide, comb
     }
 
     /// Builds, goes through each phase, moves, leaves, and is taken apart.
     @Test(arguments: Shape.allCases)
-    func `Q12: a million members work, on a small stack`(shape: Shape) {
+    func `Q12: a million members work, on a small stack`(shape: Shape) async {
         // In debug builds a tenth: on so small a stack, no recursion would get through that either.
         #if DEBUG
             let count = isSanitized ? 50_000 : 100_000
         #else
             let count = isSanitized ? 50_000 : 1_000_000
         #endif
-        onSmallStack { Self.run(shape, count) }
+        await onSmallStack { Self.run(shape, count) }
     }
 
     private static func run(_ shape: Shape, _ count: Int) {

@@ -1,0 +1,19 @@
+// SmallStack.swift - threads on which no recursion gets far.
+
+package import Glibc
+import PropertyTesting
+
+/// What the stacks of the specification's tests have, in bytes: of the 8 MiB that threads have, one sixteenth.
+package let smallStack = 512 << 10
+
+/// Starts a thread with a small stack, which the caller joins or detaches.
+package func startSmallThread(_ body: @escaping @Sendable () -> Void) -> pthread_t {
+    startThread(for: "startSmallThread", stackSize: smallStack, body)
+}
+
+/// Calls `body` on a thread of its own, with a small stack.
+package func onSmallStack<Answer: Sendable>(_ body: @escaping @Sendable () -> Answer) async -> Answer {
+    await withCheckedContinuation { continuation in
+        pthread_detach(startSmallThread { continuation.resume(returning: body()) })
+    }
+}

@@ -203,11 +203,13 @@ struct WriterTests {
     }
 
     @Test func `J1: who waits for a commit while the journal is closed is told so`() async throws {
-        let (inCommit, goes) = (Mail<Void>(), Gate())
+        let (isAwaited, inCommit, goes) = (Gate(), Mail<Void>(), Gate())
         let store = MemoryStore { records in
             if records[0].sequence == 2 {
                 inCommit.send(())
                 goes.wait()
+            } else {
+                isAwaited.wait()
             }
         }
         let writer = JournalWriter(store, JournalLog(), DispatchQueue(label: "journal"))
@@ -216,6 +218,7 @@ struct WriterTests {
         let closing = Task(executorPreference: held) { await writer.close() }
         await held.arrivals.next()
         held.runNext()  // it waits for what was added
+        isAwaited.open()
         await held.arrivals.next()  // which is durable
         try writer.add([JournalRecord(.begun)])
         let second = Task.immediate { try await writer.commit() }

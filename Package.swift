@@ -63,7 +63,7 @@ let package = Package(
         ),
         .target(
             name: "CompositeOperations",
-            dependencies: ["CompositeOperationsBasics", "Scheduling"],
+            dependencies: ["CScheduler", "CompositeOperationsBasics", "Scheduling"],
             exclude: ["DESIGN.md"],
             swiftSettings: settings
         ),

@@ -86,6 +86,7 @@ let libraryWorkloads: [Workload] = [
             N does not matter.
             """,
         unit: "ns/op", metric: .throughput, subject: .libraries,
+        sizes: .divisors(of: Workload.transactionsOfAllThreads),
         quick: [1, 4, 16], smoke: [2], thorough: [1, 2, 4, 8, 16],
         expectedChecksum: { Workload.checksumOfModels(threads: $0) },
         operations: { _ in Workload.transactionsOfAllThreads }),

@@ -18,6 +18,37 @@ public struct Workload: Sendable {
         case libraries
     }
 
+    /// Which sizes it takes.
+    public enum Sizes: Sendable {
+        case all
+        case divisors(of: Int)
+        case powers(of: Int)
+        case upTo(Int)
+
+        /// Whether `size`, which is at least 1, is one of them.
+        public func contain(_ size: Int) -> Bool {
+            switch self {
+            case .all: return true
+            case .divisors(let number): return number % size == 0
+            case .powers(let base):
+                var rest = size
+                while rest % base == 0 { rest /= base }
+                return rest == 1
+            case .upTo(let last): return size <= last
+            }
+        }
+
+        /// In words.
+        public var name: String {
+            switch self {
+            case .all: "all sizes"
+            case .divisors(let number): "divisors of \(number)"
+            case .powers(let base): "powers of \(base)"
+            case .upTo(let last): "sizes up to \(last)"
+            }
+        }
+    }
+
     /// The identifier, "W1".
     public let id: String
     /// A few words.
@@ -30,6 +61,8 @@ public struct Workload: Sendable {
     public let metric: Metric
     /// What the work is.
     public let subject: Subject
+    /// Which sizes it takes.
+    public let sizes: Sizes
     /// The sizes of a run of minutes.
     public let quick: [Int]
     /// The sizes of a run of seconds, which only checks the results.
@@ -45,7 +78,7 @@ public struct Workload: Sendable {
 
     init(
         id: String, title: String, sentence: String, unit: String, metric: Metric,
-        subject: Subject = .operations, quick: [Int], smoke: [Int], thorough: [Int],
+        subject: Subject = .operations, sizes: Sizes = .all, quick: [Int], smoke: [Int], thorough: [Int],
         expectedChecksum: @escaping @Sendable (Int) -> UInt64,
         operations: @escaping @Sendable (Int) -> Int = { $0 },
         leastSeconds: @escaping @Sendable (Int) -> Double = { _ in 0 }
@@ -56,6 +89,7 @@ public struct Workload: Sendable {
         self.unit = unit
         self.metric = metric
         self.subject = subject
+        self.sizes = sizes
         self.quick = quick
         self.smoke = smoke
         self.thorough = thorough

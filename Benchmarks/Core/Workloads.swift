@@ -18,6 +18,7 @@ private let operationWorkloads: [Workload] = [
         id: "W2", title: "Submit from many threads",
         sentence: "P outside threads submit 50,000 operations in all; ideally P does not matter.",
         unit: "ns/op", metric: .throughput,
+        sizes: .divisors(of: Workload.submissionsOfAllThreads),
         quick: [1, 4, 16], smoke: [2], thorough: [1, 2, 4, 8, 16],
         expectedChecksum: { _ in Workload.sumOfMarks(Workload.submissionsOfAllThreads) },
         operations: { _ in Workload.submissionsOfAllThreads }),
@@ -75,6 +76,7 @@ private let operationWorkloads: [Workload] = [
         sentence:
             "The Fibonacci number of N, two branches per call and no cut-off: nothing but overhead, by branch.",
         unit: "ns/op", metric: .throughput,
+        sizes: .upTo(40),  // a third of a billion branches
         quick: [15, 20, 24], smoke: [10], thorough: [15, 18, 21, 24],
         expectedChecksum: Workload.fibonacci,
         operations: Workload.spawnsOfFibonacci),
@@ -83,6 +85,7 @@ private let operationWorkloads: [Workload] = [
         sentence:
             "A tree of groups, ten branches each, down to N leaves; the sum of their numbers comes up; by leaf.",
         unit: "ns/op", metric: .throughput,
+        sizes: .powers(of: 10),
         quick: [1_000, 10_000, 100_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000, 1_000_000],
         expectedChecksum: { UInt64($0) * UInt64($0 - 1) / 2 }),
     Workload(

@@ -67,6 +67,10 @@ public struct Plan: Sendable {
         workloads = all.filter { workload in
             filter?.contains(where: workload.belongs) ?? (workload.id != "W0")  // W0 is a control
         }
+        for workload in workloads {
+            guard let size = sizes?.first(where: { !workload.sizes.contain($0) }) else { continue }
+            throw BenchmarkError("\(workload.id) takes \(workload.sizes.name), not \(size).")
+        }
         self.sizes = sizes
         // Everything is compared with ours, so it always takes part.
         peers = ["ours"]

@@ -131,4 +131,19 @@ import Testing
         #expect(usual.sizes(of: usual.workloads[0]) == usual.workloads[0].quick)
         #expect(throws: BenchmarkError("A size must be at least 1, not 0.")) { try plan(sizes: [10, 0]) }
     }
+
+    @Test func `a size that a workload cannot have is refused, and named`() throws {
+        for (workload, size, sentence) in [
+            ("W2", 3, "W2 takes divisors of 50000, not 3."),
+            ("W9", 1_000_000, "W9 takes sizes up to 40, not 1000000."),
+            ("W10", 300_000, "W10 takes powers of 10, not 300000."),
+        ] {
+            #expect(throws: BenchmarkError(sentence)) {
+                try plan(filter: [workload, "W5"], sizes: [1, size])
+            }
+        }
+        for workload in BenchmarkCore.workloads {
+            #expect((workload.quick + workload.smoke + workload.thorough).allSatisfy(workload.sizes.contain))
+        }
+    }
 }

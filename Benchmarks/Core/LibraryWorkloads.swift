@@ -9,6 +9,7 @@ let libraryWorkloads: [Workload] = [
             are declared, done and taken back within the time.
             """,
         unit: "ns/op", metric: .throughput, subject: .libraries,
+        sizes: .from(2),
         quick: [10, 1_000], smoke: [1_000], thorough: [10, 100, 1_000, 10_000, 100_000],
         expectedChecksum: { Workload.checksumOfRollbacks("W16-last", steps: $0) },
         operations: { Workload.rollbacks(of: $0) * Workload.failingStep("W16-last", of: $0) }),
@@ -16,6 +17,7 @@ let libraryWorkloads: [Workload] = [
         id: "W16-half", title: "Rollback, middle step",
         sentence: "The step in the middle of N fails: half of them never run, the others are taken back.",
         unit: "ns/op", metric: .throughput, subject: .libraries,
+        sizes: .from(2),
         quick: [1_000], smoke: [1_000], thorough: [10, 100, 1_000, 10_000, 100_000],
         expectedChecksum: { Workload.checksumOfRollbacks("W16-half", steps: $0) },
         operations: { Workload.rollbacks(of: $0) * Workload.failingStep("W16-half", of: $0) }),
@@ -58,6 +60,7 @@ let libraryWorkloads: [Workload] = [
         id: "W22-commit", title: "Model, commit",
         sentence: "A transaction changes N of 1,000 keys of a model, and is kept; by transaction.",
         unit: "ns/op", metric: .throughput, subject: .libraries,
+        sizes: .range(1...Workload.keysOfModel),
         quick: [1, 10, 100], smoke: [100], thorough: [1, 10, 100, 1_000],
         expectedChecksum: { Workload.checksumOfModel("W22-commit", keys: $0) },
         operations: Workload.transactions),
@@ -66,6 +69,7 @@ let libraryWorkloads: [Workload] = [
         sentence:
             "A transaction changes N of 1,000 keys of a model, throws, and is taken back; by transaction.",
         unit: "ns/op", metric: .throughput, subject: .libraries,
+        sizes: .range(1...Workload.keysOfModel),
         quick: [1, 10, 100], smoke: [100], thorough: [1, 10, 100, 1_000],
         expectedChecksum: { Workload.checksumOfModel("W22-rollback", keys: $0) },
         operations: Workload.transactions),
@@ -97,6 +101,7 @@ let libraryWorkloads: [Workload] = [
             can, and see those of one transaction.
             """,
         unit: "ns/op", metric: .throughput, subject: .libraries,
+        sizes: .threads,
         quick: [1, 4], smoke: [1], thorough: [1, 2, 4, 8],
         expectedChecksum: { _ in Workload.checksumOfTransfers() },
         operations: { _ in Workload.transactionsWithReaders }),
@@ -104,6 +109,7 @@ let libraryWorkloads: [Workload] = [
         id: "W23-open", title: "Action, open",
         sentence: "Each of N threads calls an action of its own that may run, 4,000 calls in all.",
         unit: "ns/op", metric: .throughput, subject: .libraries,
+        sizes: .threads,
         quick: [1, 4, 16], smoke: [4], thorough: [1, 2, 4, 8, 16],
         expectedChecksum: { _ in Workload.sumOfMarks(Workload.callsOfAllThreads) },
         operations: { _ in Workload.callsOfAllThreads }),
@@ -112,6 +118,7 @@ let libraryWorkloads: [Workload] = [
         sentence:
             "N threads call one action that may not run, 4,000 calls in all, each of which is refused.",
         unit: "ns/op", metric: .throughput, subject: .libraries,
+        sizes: .threads,
         quick: [1, 4, 16], smoke: [4], thorough: [1, 2, 4, 8, 16],
         expectedChecksum: { _ in Workload.sumOfMarks(Workload.callsOfAllThreads) },
         operations: { _ in Workload.callsOfAllThreads }),
@@ -122,6 +129,7 @@ let libraryWorkloads: [Workload] = [
             writes memory that nothing else protects, and gives its processor away once in 64 calls.
             """,
         unit: "ns/op", metric: .throughput, subject: .libraries,
+        sizes: .threads,
         quick: [1, 4, 16], smoke: [4], thorough: [1, 2, 4, 8, 16],
         expectedChecksum: { _ in Workload.sumOfMarks(Workload.callsOfAllThreads) },
         operations: { _ in Workload.callsOfAllThreads }),

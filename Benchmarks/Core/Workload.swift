@@ -20,31 +20,35 @@ public struct Workload: Sendable {
 
     /// Which sizes it takes.
     public enum Sizes: Sendable {
-        case all
+        case from(Int)
+        case range(ClosedRange<Int>)
         case divisors(of: Int)
+        /// From the first one on.
         case powers(of: Int)
-        case upTo(Int)
+
+        /// Each is a thread's.
+        static let threads = range(1...1_000)
 
         /// Whether `size`, which is at least 1, is one of them.
         public func contain(_ size: Int) -> Bool {
             switch self {
-            case .all: return true
+            case .from(let first): return size >= first
+            case .range(let range): return range.contains(size)
             case .divisors(let number): return number % size == 0
             case .powers(let base):
                 var rest = size
                 while rest % base == 0 { rest /= base }
-                return rest == 1
-            case .upTo(let last): return size <= last
+                return rest == 1 && size > 1
             }
         }
 
         /// In words.
         public var name: String {
             switch self {
-            case .all: "all sizes"
+            case .from(let first): "sizes of at least \(first)"
+            case .range(let range): "sizes from \(range.lowerBound) to \(range.upperBound)"
             case .divisors(let number): "divisors of \(number)"
-            case .powers(let base): "powers of \(base)"
-            case .upTo(let last): "sizes up to \(last)"
+            case .powers(let base): "powers of \(base), from \(base) on"
             }
         }
     }
@@ -78,7 +82,7 @@ public struct Workload: Sendable {
 
     init(
         id: String, title: String, sentence: String, unit: String, metric: Metric,
-        subject: Subject = .operations, sizes: Sizes = .all, quick: [Int], smoke: [Int], thorough: [Int],
+        subject: Subject = .operations, sizes: Sizes = .from(1), quick: [Int], smoke: [Int], thorough: [Int],
         expectedChecksum: @escaping @Sendable (Int) -> UInt64,
         operations: @escaping @Sendable (Int) -> Int = { $0 },
         leastSeconds: @escaping @Sendable (Int) -> Double = { _ in 0 }

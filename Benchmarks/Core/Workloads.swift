@@ -18,7 +18,7 @@ private let operationWorkloads: [Workload] = [
         id: "W2", title: "Submit from many threads",
         sentence: "P outside threads submit 50,000 operations in all; ideally P does not matter.",
         unit: "ns/op", metric: .throughput,
-        sizes: .divisors(of: Workload.submissionsOfAllThreads),
+        sizes: .threads,
         quick: [1, 4, 16], smoke: [2], thorough: [1, 2, 4, 8, 16],
         expectedChecksum: { _ in Workload.sumOfMarks(Workload.submissionsOfAllThreads) },
         operations: { _ in Workload.submissionsOfAllThreads }),
@@ -76,7 +76,7 @@ private let operationWorkloads: [Workload] = [
         sentence:
             "The Fibonacci number of N, two branches per call and no cut-off: nothing but overhead, by branch.",
         unit: "ns/op", metric: .throughput,
-        sizes: .upTo(40),  // a third of a billion branches
+        sizes: .range(2...40),  // a third of a billion branches
         quick: [15, 20, 24], smoke: [10], thorough: [15, 18, 21, 24],
         expectedChecksum: Workload.fibonacci,
         operations: Workload.spawnsOfFibonacci),
@@ -120,6 +120,7 @@ private let operationWorkloads: [Workload] = [
             A group of N is cancelled when 1 % have begun, and none of these has ended: the time until all have ended. None may begin any more.
             """,
         unit: "ns/op", metric: .throughput,
+        sizes: .from(100),
         quick: [10_000, 100_000], smoke: [10_000], thorough: [10_000, 100_000, 1_000_000],
         expectedChecksum: { Workload.sumOfMarks(Workload.started("W14-1", of: $0)) }),
     Workload(
@@ -128,6 +129,7 @@ private let operationWorkloads: [Workload] = [
             A group of N is cancelled when 50 % have begun, and none of these has ended: the time until all have ended. None may begin any more.
             """,
         unit: "ns/op", metric: .throughput,
+        sizes: .from(2),
         quick: [10_000, 100_000], smoke: [10_000], thorough: [10_000, 100_000, 1_000_000],
         expectedChecksum: { Workload.sumOfMarks(Workload.started("W14-50", of: $0)) }),
     Workload(

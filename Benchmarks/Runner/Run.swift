@@ -31,7 +31,11 @@ struct Run: ParsableCommand {
     @Option(help: "The longest that one sample may take, in seconds; by the depth of the run without it.")
     var limit: Double?
 
-    @Option(help: "The sizes of every workload, separated by commas; by the depth of the run without it.")
+    @Option(
+        help: """
+            The sizes of every workload, separated by commas; by the depth of the run without it. Not every workload takes \
+            every size: choose some by a filter.
+            """)
     var sizes: String?
 
     @Option(help: "Where the raw values go.")

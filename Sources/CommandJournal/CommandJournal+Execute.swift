@@ -17,7 +17,7 @@ extension CommandJournal {
     ///   ``JournalError/keyConflict(_:)``, if its key is known; an `EncodingError`, when the command cannot be written down, and
     ///   has not begun, or when what it returned cannot, and was taken back; ``JournalError/storage(_:)``, when nobody knows;
     ///   ``JournalError/reentrant``, ``JournalError/needsRecovery``, ``JournalError/busy`` and ``JournalError/closed``; a
-    ///   `CancellationError`, when it is cancelled while it waits for another call with its key: then it has not begun.
+    ///   `CancellationError`, when it is cancelled before it has begun.
     public func execute<C: JournaledCommand>(
         _ command: C, _ context: CommandContext = CommandContext()
     ) async throws -> C.Output {
@@ -96,6 +96,7 @@ extension CommandJournal {
                 var open: JournalRun?
                 defer { live.end(end, keys, left: open) }
                 if let known = try await known() { return try known.answer() }
+                try Task.checkCancellation()  // from here on it has begun
                 do { return try await begin() } catch let left as LeftOpen {
                     open = left.run
                     throw left.error
@@ -103,8 +104,8 @@ extension CommandJournal {
             case .taken(let other):
                 await other.wait()
                 try Task.checkCancellation()
-                // What has ended is known for good: all who waited for it may read that at once.
-                if let known = try await known(), known.run.outcome != nil { return try known.answer() }
+                // What nobody works on any more stays as it is: all who waited for it may read that at once.
+                if let known = try await known(), live.isOver(known.run) { return try known.answer() }
             }
         }
     }

@@ -1,8 +1,8 @@
 // LiveRuns.swift - what goes on in a journal now: which keys are being worked on, whether it is being replayed or recovered.
 //
 // Invariants:
-//   I1  a key is reserved by one run at a time, from before it is looked up until its run's end is durable. So two runs never
-//       write the same key.
+//   I1  a key is reserved by one run at a time, from before that looks it up until its end is durable. So two runs never write
+//       the same key. Who only wants to know what is recorded needs no key.
 //   I2  runs and a replay exclude each other, and two recoveries.
 
 internal import CompositeOperations
@@ -105,6 +105,11 @@ final class LiveRuns: Sendable {
             if let left { state.unfinished[left.number] = left }
         }
         end.announce()
+    }
+
+    /// Whether nobody works on a run any more that is recorded: it has ended, or was left open.
+    func isOver(_ run: JournalRun) -> Bool {
+        run.outcome != nil || state.withLock { $0.unfinished[run.number] != nil }
     }
 
     /// `endReplay()` is owed.

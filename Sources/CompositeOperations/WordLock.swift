@@ -51,7 +51,8 @@ package struct WordLock: ~Copyable, Sendable {
     private func lockContended(_ key: UnsafeRawPointer) {
         // Sections are shorter than a sleep. Between two looks there are some, of the holder's, who has the cache line to
         // himself meanwhile: with a look at every moment, two workers in one group took 1.3 times as long, and 1.4 times the
-        // processor's time. It gives up after some ten microseconds: the holder may need this processor.
+        // processor's time. It gives up after 2 to 30 microseconds, as the processor makes them: the holder may need
+        // this one.
         for _ in 0..<Self.looks {
             csched_relax(Self.pauses)
             if word.load(ordering: .relaxed) == 0,

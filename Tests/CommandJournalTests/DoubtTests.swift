@@ -234,16 +234,36 @@ struct DoubtTests {
         defer { receiver.forget() }
         let store = MemoryStore()
         let journal = try await CommandJournal(types + [Unwritable.self, Stubborn.self]) { store }
+        let isDone = Mail<Void>()
         // The first gives what cannot be written down; the second is done after it, its undo fails, and that stops the rest.
         let options = TransactionOptions(
             order: .parallel(limit: 2), compensation: .stopOnFailure, mapError: { _ in Mapped() },
-            observer: { if case .finished(member: 0) = $0 { Stubborn.goes.send(()) } })
+            observer: { if case .finished(member: 0) = $0 { isDone.send(()) } })
         let first = Unwritable(receiver: receiver.id, waits: true)
-        let error = await thrown {
+        let run = Task {
             try await journal.execute(
                 allOrNothing: [first, Stubborn(), Call()], key: "open", options: options)
         }
-        #expect(error is Mapped)
+        await isDone.next()
+        // They wait for its end, and are told what it left, all at once.
+        let count = 100
+        let (held, inDoubt, left) = (HeldExecutor(), Count(), Locked(count))
+        for _ in 0..<count {
+            Task(executorPreference: held) {
+                let error = await thrown { _ = try await journal.execute(first) }
+                if case JournalError.keyInDoubt("unwritable")? = error { inDoubt.add() }
+                left.withLock { $0 -= 1 }
+            }
+        }
+        var jobs = 0
+        while left.withLock({ $0 }) > 0 {
+            await held.arrivals.next()
+            held.runNext()
+            jobs += 1
+            if jobs == count { Stubborn.goes.send(()) }
+        }
+        #expect(inDoubt.value == count && jobs <= 4 * count)
+        #expect(await thrown { try await run.value } is Mapped)
         #expect(receiver.live.count == 1 && store.records.last?.tag == "undoFailed 1")
         guard
             case JournalError.keyInDoubt("unwritable")? = await thrown({

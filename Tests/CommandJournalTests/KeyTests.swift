@@ -135,10 +135,10 @@ struct KeyTests {
         let count = 400
         let held = HeldExecutor()
         let left = Locked(count)
-        for _ in 0..<count {
+        let calls = (0..<count).map { _ in
             Task(executorPreference: held) {
-                _ = try await journal.execute(call)
-                left.withLock { $0 -= 1 }
+                defer { left.withLock { $0 -= 1 } }
+                return try await journal.execute(call)
             }
         }
         var jobs = 0
@@ -149,6 +149,7 @@ struct KeyTests {
             if jobs == count { goes.send(()) }  // they wait now
         }
         _ = try await first.value
+        for each in calls { _ = try await each.value }
         #expect(jobs <= 4 * count)
     }
 
@@ -235,6 +236,26 @@ struct KeyTests {
         _ = try await (first.value, third.value)
     }
 
+    @Test func `J6: who is cancelled before the beginning has not used up the key`() async throws {
+        let (looking, goesOn) = (Mail<Void>(), Gate())
+        let looks = Count()
+        let store = MemoryStore(beforeLook: { _ in
+            guard looks.add() == 1 else { return }
+            looking.send(())
+            goesOn.wait()
+        })
+        let journal = try await journal(store)
+        let call = Call(key: "once")
+        defer { call.forget() }
+        let first = Task { try await journal.execute(call) }
+        await looking.next()
+        first.cancel()
+        goesOn.open()
+        #expect(await thrown { _ = try await first.value } is CancellationError)
+        #expect(store.records.isEmpty)
+        _ = try await journal.execute(call)
+    }
+
     @Test func `J6: a command cannot execute another one in itself; a task that it starts can`() async throws
     {
         let receiver = Receiver()
@@ -242,13 +263,19 @@ struct KeyTests {
         let journal = try await journal(MemoryStore())
         let errors = Locked<[any Error]>([])
         let inner = Call(key: "key")
+        let hasBegun = Mail<Bool>()
         // With the key of the outer one it would wait for itself.
         let outer = Call(key: "key") { _ in
             for key in ["key", "another"] {
                 let error = await thrown { _ = try await journal.execute(Call(key: key)) }
                 if let error { errors.withLock { $0.append(error) } }
             }
-            _ = try await Task { try await journal.execute(Call()) }.value
+            Task {
+                do { _ = try await journal.execute(Call { _ in hasBegun.send(true) }) } catch {
+                    hasBegun.send(false)
+                }
+            }
+            #expect(await hasBegun.next())
         }
         defer { outer.forget() }
         _ = try await journal.execute(outer)

@@ -51,6 +51,7 @@ private final class VirtualClock: Clock, Sendable {
         var last = 0
         var sleepers: [(id: Int, deadline: Instant, continuation: CheckedContinuation<Void, any Error>)] = []
         var cancelled: Set<Int> = []
+        var awoken = 0
     }
 
     private let state = Locked(State())
@@ -58,6 +59,8 @@ private final class VirtualClock: Clock, Sendable {
     var now: Instant { state.withLock { $0.now } }
     var minimumResolution: Duration { .nanoseconds(1) }
     var sleepers: Int { state.withLock { $0.sleepers.count } }
+    /// How many have gone on after a sleep.
+    var awoken: Int { state.withLock { $0.awoken } }
 
     func sleep(until deadline: Instant, tolerance: Duration?) async throws {
         let id = state.withLock { state in
@@ -83,10 +86,13 @@ private final class VirtualClock: Clock, Sendable {
             }
             sleeper?.resume(throwing: CancellationError())
         }
+        state.withLock { $0.awoken += 1 }
     }
 
     /// Wakes the one whose deadline is the first.
-    func wakeNext() {
+    ///
+    /// - Returns: false: nobody sleeps.
+    func wakeNext() -> Bool {
         let next = state.withLock { state in
             guard
                 let index = state.sleepers.indices.min(by: {
@@ -98,6 +104,7 @@ private final class VirtualClock: Clock, Sendable {
             return next.continuation
         }
         next?.resume()
+        return next != nil
     }
 }
 
@@ -120,7 +127,7 @@ private struct VirtualEnvironment: TreeEnvironment {
 private let patience: Duration = testLimit * 0.5
 
 /// Between a change that is seen and what follows from it, on that thread.
-private let grace: Duration = .milliseconds(100)
+private let grace: Duration = .seconds(2)
 
 /// More than any plan needs.
 private let mostSteps = 20_000
@@ -186,8 +193,10 @@ private func pass(_ run: TreeRun, _ clock: VirtualClock, _ target: VirtualTarget
         guard await eventually(within: patience, { clock.sleepers > 0 }) else { return false }
         // A timer begins to sleep, and one that was disarmed stops, a moment later.
         _ = await eventually(within: grace) { clock.sleepers == run.timers }
-        let before = run.progress
-        clock.wakeNext()
+        let (before, awoken) = (run.progress, clock.awoken)
+        guard clock.wakeNext() else { continue }
+        // However busy the machine is: nobody else is woken before.
+        guard await eventually(within: patience, { clock.awoken > awoken }) else { return false }
         // One that was disarmed does nothing.
         guard await eventually(within: grace, { !target.isEmpty || run.progress != before }) else { continue }
         // As a rule there is a turn, or a handler, a moment later: so the order is that of the tape.

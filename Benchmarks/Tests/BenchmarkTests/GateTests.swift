@@ -134,12 +134,13 @@ import Testing
 
     @Test func `a size that a workload cannot have is refused, and named`() throws {
         for (workload, size, sentence) in [
-            ("W2", 3, "W2 takes divisors of 50000, not 3."),
-            ("W9", 1_000_000, "W9 takes sizes up to 40, not 1000000."),
-            ("W10", 300_000, "W10 takes powers of 10, not 300000."),
+            ("W14-1", 10, "W14-1 takes sizes of at least 100, not 10."),
+            ("W9", 1_000_000, "W9 takes sizes from 2 to 40, not 1000000."),
+            ("W10", 300_000, "W10 takes powers of 10, from 10 on, not 300000."),
+            ("W22-threads", 3, "W22-threads takes divisors of 1600, not 3."),
         ] {
             #expect(throws: BenchmarkError(sentence)) {
-                try plan(filter: [workload, "W5"], sizes: [1, size])
+                try plan(filter: ["W5", workload], sizes: [size])
             }
         }
         for workload in BenchmarkCore.workloads {

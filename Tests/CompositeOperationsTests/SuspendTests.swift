@@ -411,6 +411,7 @@ import Testing
             #expect(one.resume())
             try await withEventualRelease(of: target) { _ = try await one.value }
             #expect(first.value == 1 && second.value == 1)
+            await queue.idle()
             #expect(queue.operationCount == 0)
         }
     }

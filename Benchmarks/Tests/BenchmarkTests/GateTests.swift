@@ -125,8 +125,8 @@ import Testing
     }
 
     @Test func `sizes replace those of the depth`() throws {
-        let chosen = try plan(filter: ["W5", "W14"], sizes: [7, 8])
-        #expect(chosen.workloads.allSatisfy { chosen.sizes(of: $0) == [7, 8] })
+        let chosen = try plan(filter: ["W5", "W14"], sizes: [700, 800])
+        #expect(chosen.workloads.allSatisfy { chosen.sizes(of: $0) == [700, 800] })
         let usual = try plan(filter: ["W5"])
         #expect(usual.sizes(of: usual.workloads[0]) == usual.workloads[0].quick)
         #expect(throws: BenchmarkError("A size must be at least 1, not 0.")) { try plan(sizes: [10, 0]) }

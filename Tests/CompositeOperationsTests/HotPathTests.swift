@@ -75,7 +75,7 @@ private struct Nothing: Sendable, Equatable {}
         let answers = Log<Bool>()
         let done = Gate()
         let cascade = farewell { _, _ in
-            answers.add(begun.wait(seconds: 100))  // the other worker may have much to do
+            answers.add(begun.wait(atMost: testLimit * 0.75))  // the other worker may have much to do
             done.open()
         } second: {
             begun.signal()
@@ -326,5 +326,7 @@ private struct Nothing: Sendable, Equatable {}
 private final class Signal: Sendable {
     private let semaphore = DispatchSemaphore(value: 0)
     func signal() { semaphore.signal() }
-    func wait(seconds: Int) -> Bool { semaphore.wait(timeout: .now() + .seconds(seconds)) == .success }
+    func wait(atMost limit: Duration) -> Bool {
+        semaphore.wait(timeout: .now() + .seconds(Int(limit.components.seconds))) == .success
+    }
 }

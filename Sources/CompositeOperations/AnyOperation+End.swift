@@ -82,7 +82,7 @@ extension AnyOperation {
     /// What it had going for this attempt ends with it. Under the lock.
     @inline(__always)
     final func decided(_ effects: inout Effects) {
-        if isAdmitted { effects.add(.reconcile(self)) }
+        if isAdmitted { effects.reconcile(self) }
         if let extras { extras.decided(self, &effects) }
     }
 
@@ -161,7 +161,7 @@ extension AnyOperation {
         machine.settle()
         parent = nil
         if machine.openAtEnd(), let domain { domain._withUnsafeGuaranteedRef { $0.closedGates -= 1 } }
-        if isAdmitted { effects.add(.reconcile(self)) }
+        if isAdmitted { effects.reconcile(self) }
         if let extras { extras.settled(self, &effects) } else { tellOfUnobservedFailure(&effects) }
         keepsBlock = extras?.options?.keepsBlock == true
         composition?.giveUp(keepingHandler: keepsBlock, &effects)

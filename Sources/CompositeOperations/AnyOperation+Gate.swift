@@ -73,7 +73,7 @@ extension AnyOperation {
 
     /// Tells queue, waiters and observers. Under the lock.
     private final func gateHasMoved(_ effects: inout Effects) {
-        if isAdmitted { effects.add(.reconcile(self)) }
+        if isAdmitted { effects.reconcile(self) }
         if let extras {
             extras.gateHasMoved(self, &effects)
             observe(&effects)

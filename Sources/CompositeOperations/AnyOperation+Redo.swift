@@ -67,7 +67,7 @@ extension AnyOperation {
         if pause > .zero {
             arm(.pause(machine.attempt), after: pause, clock: clock ?? ContinuousClock(), &effects)
         }
-        if isAdmitted { effects.add(.reconcile(self)) }
+        if isAdmitted { effects.reconcile(self) }
         if extras != nil { observe(&effects) }
         letGo(freed, &effects)
         return true

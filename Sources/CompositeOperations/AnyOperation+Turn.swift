@@ -60,7 +60,7 @@ extension AnyOperation {
     @inline(__always)
     final func becameDue(_ effects: inout Effects) {
         if isAdmitted {
-            effects.add(.reconcile(self))
+            effects.reconcile(self)
         } else if isDue {
             machine.post()
             effects.start(self)
@@ -123,7 +123,7 @@ extension AnyOperation {
                 }
                 observe(&effects)
             }
-        case .waits: if isAdmitted { effects.add(.reconcile(self)) }
+        case .waits: if isAdmitted { effects.reconcile(self) }
         case .isVoid: break
         }
         let number = machine.attempt
@@ -152,31 +152,24 @@ extension AnyOperation {
         }
     }
 
-    /// What a block's return says of its attempt.
-    enum Return {
-        /// Nothing: it ends by a call.
-        case open
-        case threw(any Error)
-    }
-
-    /// A block has returned, or an asynchronous one ended.
+    /// A block has returned, which says nothing of its attempt: that ends by a call.
     @inline(__always)
-    final func returned(_ number: Int32, _ how: Return) {
+    final func returned() { change { effects in left(&effects) } }
+
+    /// A block has thrown. Not inlined: its room on the stack is made at run time.
+    @inline(never)
+    final func threw(_ error: any Error, _ number: Int32) {
         change { effects in
-            switch how {
-            case .open: break
-            case .threw(let error):
-                if error is CancellationError {
-                    let kind: CancelReason.Kind =
-                        extras?.isTaskCancelled == true ? .taskCancelled : .threwCancellation
-                    end(
-                        .cancelled, .cancelled(CancelReason(kind, underlying: error)), number: number,
-                        &effects)
-                } else if let reason = error as? CancelReason {
-                    end(.cancelled, .cancelled(reason), number: number, &effects)
-                } else {
-                    fail(error, number: number, &effects)
-                }
+            if error is CancellationError {
+                let kind: CancelReason.Kind =
+                    extras?.isTaskCancelled == true ? .taskCancelled : .threwCancellation
+                end(
+                    .cancelled, .cancelled(CancelReason(kind, underlying: error)), number: number,
+                    &effects)
+            } else if let reason = error as? CancelReason {
+                end(.cancelled, .cancelled(reason), number: number, &effects)
+            } else {
+                fail(error, number: number, &effects)
             }
             left(&effects)
         }
@@ -214,7 +207,7 @@ extension AnyOperation {
     @inline(__always)
     final func left(_ effects: inout Effects) {
         machine.leave()
-        if isAdmitted { effects.add(.reconcile(self)) }
+        if isAdmitted { effects.reconcile(self) }
         letGo(1, &effects)
     }
 }

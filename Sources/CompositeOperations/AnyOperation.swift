@@ -67,7 +67,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         var reason: CancelReason? { if case .cancelled(let reason) = outcome { reason } else { nil } }
     }
 
-    // There are many: in this order a leaf has 128 bytes with its value and its block.
+    // There are many: in this order a leaf has 112 bytes with its value and its block.
 
     private let ownLock = WordLock()
     @exclusivity(unchecked) private final var marks = Marks()
@@ -84,6 +84,8 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     private let number = Atomic<UInt64>(0)
 
     @exclusivity(unchecked) final var machine = OperationMachine()
+    /// What a leaf's block is; in the byte that the machine leaves. As the block (I3).
+    @exclusivity(unchecked) final var blockKind: BlockKind
     /// The composite around it, until it is settled (I2).
     final var parent: AnyOperation? {
         @inline(__always) get { parentReference?.takeUnretainedValue() }
@@ -110,6 +112,13 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
                 storage.storeObject(newValue)
             }
         }
+    }
+
+    /// What the block of a leaf is.
+    enum BlockKind: UInt8 {
+        case none, token, lent, value, async
+        /// A value's, that is given the value of an earlier step.
+        case step
     }
 
     /// In one byte: there are many operations.
@@ -209,6 +218,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         on target: (any ExecutionTarget)?, options: OperationOptions?, composition: Composition?,
         within composite: AnyOperation?, admission queue: COOperationQueue? = nil
     ) {
+        blockKind = .none
         let inherited = composite == nil ? queue : composite?.admission
         let scope = COQueues.scoped
         let given = target ?? (inherited == nil ? scope?.target ?? COQueues.unscoped : nil)
@@ -238,7 +248,8 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     /// A child to which its place has nothing to add: no target, options, queue or scope.
     ///
     /// - Precondition: `composite.givesItsPlace` is false.
-    init(plainChildOf composite: __shared AnyOperation) {
+    init(_ blockKind: BlockKind, plainChildOf composite: __shared AnyOperation) {
+        self.blockKind = blockKind
         let bits = composite.domainBits.load(ordering: .acquiring)
         _ = Self.domain(bits)?.retain()
         domainBits = Atomic(bits)
@@ -360,6 +371,8 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     /// Releases the block. See I3.
     @usableFromInline
     func releaseBlock() {}
+    /// A step that takes a value: gives up the step whose value that is. Nobody else refers to it.
+    func takeEarlierStep() -> AnyOperation? { nil }
     /// A composite: makes the value of what the children gave. Under the lock.
     ///
     /// - Returns: whether everything that it is made of is there.

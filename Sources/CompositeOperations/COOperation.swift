@@ -21,6 +21,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
     /// A block that ends by a call. A throw is ``Attempt/fail(_:)``; a `CancellationError` is ``Attempt/cancel(_:)``.
     public typealias Block = @Sendable (Attempt) throws -> Void
 
+    /// A block, on its way into an operation or out of it.
     @usableFromInline
     enum Body {
         case none
@@ -31,7 +32,12 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         case async(@Sendable () async throws -> Success)
     }
 
-    @exclusivity(unchecked) final var body: Body
+    /// The block; `blockKind` says of which type.
+    @exclusivity(unchecked) final var block = AnyClosure()
+
+    private struct TokenBlock { let call: Block }
+    private struct ValueBlock { let call: @Sendable () throws -> Success }
+    private struct AsyncBlock { let call: @Sendable () async throws -> Success }
 
     @usableFromInline
     init(
@@ -39,15 +45,22 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         within composite: AnyOperation? = nil,
         admission queue: COOperationQueue? = nil
     ) {
-        self.body = body
         super.init(on: target, options: options, composition: nil, within: composite, admission: queue)
+        put(body)
     }
 
-    /// A child to which its place has nothing to add: see `AnyOperation.init(plainChildOf:)`.
+    /// A child to which its place has nothing to add: see `AnyOperation.init(_:plainChildOf:)`.
     @usableFromInline
-    init(_ body: consuming Body, plainChildOf composite: __shared AnyOperation) {
-        self.body = body
-        super.init(plainChildOf: composite)
+    convenience init(_ body: consuming Body, plainChildOf composite: __shared AnyOperation) {
+        let (kind, block) = Self.parts(body)
+        self.init(kind, block, plainChildOf: composite)
+    }
+
+    /// As ``init(_:plainChildOf:)``.
+    @inline(__always)
+    init(_ kind: BlockKind, _ block: consuming AnyClosure, plainChildOf composite: __shared AnyOperation) {
+        self.block = consume block
+        super.init(kind, plainChildOf: composite)
     }
 
     /// A child.
@@ -80,15 +93,43 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
     }
 
     @usableFromInline
-    override var hasBlock: Bool { if case .none = body { false } else { true } }
+    override final var hasBlock: Bool { blockKind != .none }
     override final var kindName: String { self is COSyncOperation<Success> ? "sync operation" : "operation" }
 
-    private final var isLent: Bool { if case .lent = body { true } else { false } }
+    // MARK: Block
+
+    /// Under the lock, or where nobody else may look at it (I3).
+    private final func put(_ body: consuming Body) { (blockKind, block) = Self.parts(body) }
+
+    @inline(__always)
+    private static func parts(_ body: consuming Body) -> (BlockKind, AnyClosure) {
+        switch body {
+        case .none: (.none, AnyClosure())
+        case .token(let call): (.token, AnyClosure(TokenBlock(call: call)))
+        case .lent(let call): (.lent, AnyClosure(TokenBlock(call: call)))
+        case .value(let call): (.value, AnyClosure(ValueBlock(call: call)))
+        case .async(let call): (.async, AnyClosure(AsyncBlock(call: call)))
+        }
+    }
+
+    /// The block, but a step's own.
+    final var body: Body {
+        get {
+            switch blockKind {
+            case .none, .step: .none
+            case .token: .token(block.typed(TokenBlock.self).call)
+            case .lent: .lent(block.typed(TokenBlock.self).call)
+            case .value: .value(block.typed(ValueBlock.self).call)
+            case .async: .async(block.typed(AsyncBlock.self).call)
+            }
+        }
+        set { put(newValue) }
+    }
 
     @usableFromInline
     override func releaseBlock() {
-        if keepsBlock, !isLent { return }
-        body = .none
+        if keepsBlock, blockKind != .lent { return }
+        put(.none)
     }
 
     /// The block. Set it while the operation is ready; then `start()`. A change later than that is refused.
@@ -115,7 +156,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
     override final func makeCopy() -> AnyOperation {
         let body = look { () -> Body in
             if machine.isTerminal, extras?.options?.keepsBlock != true { return .none }
-            return isLent ? .none : bodyForCopy
+            return blockKind == .lent ? .none : bodyForCopy
         }
         let copy = makeBlank(body)
         copyExtras(to: copy)
@@ -145,22 +186,22 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
     @usableFromInline
     override func execute(_ number: Int32) {
         // Read without the lock: a block is out.
-        switch body {
-        case .none: returned(number, .open)
-        case .token(let block), .lent(let block):
+        switch blockKind {
+        case .none, .step: returned()
+        case .token, .lent:
             do {
-                try block(Attempt(operation: self, generation: number))
-                returned(number, .open)
+                try block.typed(TokenBlock.self).call(Attempt(operation: self, generation: number))
+                returned()
             } catch {
-                returned(number, .threw(error))
+                threw(error, number)
             }
-        case .value(let block):
+        case .value:
             do {
-                finishByReturn(try block(), number)
+                finishByReturn(try block.typed(ValueBlock.self).call(), number)
             } catch {
-                returned(number, .threw(error))
+                threw(error, number)
             }
-        case .async(let block): executeAsync(number, block)
+        case .async: executeAsync(number, block.typed(AsyncBlock.self).call)
         }
     }
 
@@ -190,11 +231,11 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
             do {
                 self.finishByReturn(try await block(), number)
             } catch {
-                self.returned(number, .threw(error))
+                self.threw(error, number)
             }
         }
         let isOver = look {
-            if machine.out == 0 { return false }  // it has returned already
+            if !machine.isOut { return false }  // it has returned already
             // What ended the attempt saw no task; and what is out may be the next attempt, with a task of its own.
             if machine.isDecided || machine.attempt != number { return true }
             let extras = ensureExtras()

@@ -470,17 +470,17 @@ extension AnyOperation {
     }
 
     private final func need(_ keepsSlot: Bool) -> COOperationQueue.Need {
-        if machine.isDecided { return machine.out > 0 ? .slot : .over }
+        if machine.isDecided { return machine.isOut ? .slot : .over }
         switch machine.phase {
         case .ready: return .over
         case .queued:
             if machine.isPosted { return .slot }
             return isDue ? .turn : .laterTurn
         case .executing:
-            if machine.out > 0 { return .slot }
+            if machine.isOut { return .slot }
             if isComposite { return .nothing }
             return keepsSlot || gateIsOpen ? .slot : .nothing
-        default: return machine.out > 0 ? .slot : .nothing
+        default: return machine.isOut ? .slot : .nothing
         }
     }
 

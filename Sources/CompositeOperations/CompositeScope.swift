@@ -195,7 +195,7 @@ extension CascadeScope {
     @inlinable
     public func operation<Input, V: Sendable>(
         using step: OperationHandle<Input>, on target: (any ExecutionTarget)? = nil,
-        options: OperationOptions = .standard, _ body: @escaping @Sendable (Input) throws -> V
+        options: OperationOptions = .standard, _ body: consuming @escaping @Sendable (Input) throws -> V
     ) -> COOperation<V> {
         let child =
             target == nil && options.isStandard && !control.givesItsPlace

@@ -81,7 +81,8 @@ final class Composition: Domain, @unchecked Sendable {
     /// Starts those whose turn it is.
     func startChildren(_ effects: inout Effects) {
         while let next = order.next(of: children.count, isFinished: { children[$0].isFinishedForGood }) {
-            children[next].startAsChild(&effects)
+            // The array holds it, or who took the array away, until the lock has been let go.
+            Unmanaged.passUnretained(children[next])._withUnsafeGuaranteedRef { $0.startAsChild(&effects) }
         }
     }
 

@@ -46,6 +46,11 @@ struct Effects: ~Copyable {
         if settled == nil { settled = operation } else { ensureRest().settled.append(operation) }
     }
 
+    /// A queue may have to look at the operation.
+    @inline(never)
+    mutating func reconcile(_ operation: AnyOperation) { add(.reconcile(operation)) }
+
+    // Where an effect is made, room for it is made at run time: so not in what is called for each operation.
     @inline(never)
     mutating func add(_ effect: Effect) { ensureRest().others.append(effect) }
 

@@ -5,7 +5,9 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
     // Unchecked: as in `AnyOperation`.
 
     @inline(__always)
-    override init(plainChildOf composite: __shared AnyOperation) { super.init(plainChildOf: composite) }
+    override init(_ blockKind: BlockKind, plainChildOf composite: __shared AnyOperation) {
+        super.init(blockKind, plainChildOf: composite)
+    }
 
     @inline(__always)
     override init(

@@ -24,15 +24,15 @@ package struct OperationMachine: Sendable {
         case finished, failed, cancelled
     }
 
+    // In this order it has 15 bytes: the next one is its owner's.
+
+    package private(set) var attempt: Int32 = 0
+    package private(set) var runs: Int32 = 0
+    package private(set) var pending: Int32 = 0
     package private(set) var phase = Phase.ready
     /// How it ends; means something when it is decided.
     package private(set) var end = End.finished
     private var flags = Flags()
-    /// Blocks that are out: begun, and not returned. One, or none: an attempt begins when the one before has left.
-    package private(set) var out: UInt8 = 0
-    package private(set) var attempt: Int32 = 0
-    package private(set) var runs: Int32 = 0
-    package private(set) var pending: Int32 = 0
 
     /// In one byte: there are many operations.
     private struct Flags: OptionSet {
@@ -43,6 +43,7 @@ package struct OperationMachine: Sendable {
         static let isAwakening = Flags(rawValue: 8)
         static let isHeldBack = Flags(rawValue: 16)
         static let isLive = Flags(rawValue: 32)
+        static let isOut = Flags(rawValue: 64)
     }
 
     private subscript(flag: Flags) -> Bool {
@@ -78,6 +79,11 @@ package struct OperationMachine: Sendable {
     package private(set) var isLive: Bool {
         get { self[.isLive] }
         set { self[.isLive] = newValue }
+    }
+    /// A block is out: begun, and not returned. There is one at most: an attempt begins when the one before has left.
+    package private(set) var isOut: Bool {
+        get { self[.isOut] }
+        set { self[.isOut] = newValue }
     }
 
     package var isDecided: Bool { phase >= .ending }
@@ -125,7 +131,7 @@ package struct OperationMachine: Sendable {
         phase = .executing
         isLive = true
         runs += 1
-        out += 1
+        isOut = true
         pending += 2
         return .begins
     }
@@ -140,8 +146,8 @@ package struct OperationMachine: Sendable {
     /// A block has returned. The caller lowers `pending`.
     @inline(__always)
     package mutating func leave() {
-        precondition(out > 0)
-        out -= 1
+        precondition(isOut)
+        isOut = false
     }
 
     /// The block has returned, and that finishes the attempt: ``decide(_:number:)``, ``leave()``, ``letGo(_:)`` for both,
@@ -151,13 +157,13 @@ package struct OperationMachine: Sendable {
     @inline(__always)
     package mutating func leaveFinished(number: Int32) -> Bool {
         // Two: the attempt, and this block.
-        guard phase == .executing, attempt == number, pending == 2, isLive, out == 1, !isGateClosed else {
+        guard phase == .executing, attempt == number, pending == 2, isLive, isOut, !isGateClosed else {
             return false
         }
         phase = .finished
         end = .finished
         isLive = false
-        out = 0
+        isOut = false
         pending = 0
         return true
     }

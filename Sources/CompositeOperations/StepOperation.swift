@@ -4,19 +4,20 @@
 /// A leaf of a cascade whose block takes the value of an earlier step.
 @usableFromInline
 final class StepOperation<Input: Sendable, Success: Sendable>: COOperation<Success>, @unchecked Sendable {
-    // Unchecked: as in `AnyOperation`; what is below is a block of I3.
+    // Unchecked: as in `AnyOperation`; what is below goes with the block (I3).
 
-    @exclusivity(unchecked) private var step: OperationHandle<Input>?
-    @exclusivity(unchecked) private var block: (@Sendable (Input) throws -> Success)?
+    /// Set, with a reference, as long as the block is of the kind `step`.
+    @exclusivity(unchecked) private var step: Unmanaged<OperationHandle<Input>>?
+
+    private struct StepBlock { let call: @Sendable (Input) throws -> Success }
 
     @usableFromInline
     init(
-        plainChildOf composite: __shared AnyOperation, using step: OperationHandle<Input>,
-        _ block: @escaping @Sendable (Input) throws -> Success
+        plainChildOf composite: __shared AnyOperation, using step: __shared OperationHandle<Input>,
+        _ block: consuming @escaping @Sendable (Input) throws -> Success
     ) {
-        self.step = step
-        self.block = block
-        super.init(.none, plainChildOf: composite)
+        self.step = .passRetained(step)
+        super.init(.step, AnyClosure(StepBlock(call: block)), plainChildOf: composite)
     }
 
     @usableFromInline
@@ -24,44 +25,69 @@ final class StepOperation<Input: Sendable, Success: Sendable>: COOperation<Succe
         within composite: AnyOperation, using step: OperationHandle<Input>, on target: (any ExecutionTarget)?,
         options: OperationOptions, _ block: @escaping @Sendable (Input) throws -> Success
     ) {
-        self.step = step
-        self.block = block
+        self.step = .passRetained(step)
         super.init(body: .none, on: target, options: options, within: composite, admission: nil)
+        (blockKind, self.block) = (.step, AnyClosure(StepBlock(call: block)))
     }
 
-    @usableFromInline
-    override var hasBlock: Bool { block != nil || super.hasBlock }
+    /// A copy, whose block takes the value by itself.
+    private init(copyWith body: Body) {
+        step = nil
+        super.init(body: body, on: nil, options: nil)
+    }
 
-    @usableFromInline
-    override func releaseBlock() {
-        super.releaseBlock()
-        if keepsBlock { return }
-        block = nil
+    /// Only one that keeps its block has a step then. A chain of these that nobody else refers to goes without recursion.
+    deinit {
+        guard let step else { return }
+        var earlier: AnyOperation? = step.takeRetainedValue()
+        while earlier != nil, isKnownUniquelyReferenced(&earlier) { earlier = earlier?.takeEarlierStep() }
+    }
+
+    override func takeEarlierStep() -> AnyOperation? {
+        defer { step = nil }
+        return step?.takeRetainedValue()
+    }
+
+    @inline(__always)
+    private func dropStep() {
+        step?.release()
         step = nil
     }
 
     @usableFromInline
+    override func releaseBlock() {
+        super.releaseBlock()
+        if !keepsBlock { dropStep() }
+    }
+
+    @usableFromInline
     override func takeBlock() -> [Any] {
-        defer {
-            block = nil
-            step = nil
-        }
-        return super.takeBlock() + [block as Any, step as Any]
+        let block = block
+        defer { dropStep() }
+        return super.takeBlock() + [block, step?.takeUnretainedValue() as Any]
     }
 
     @usableFromInline
     override func execute(_ number: Int32) {
-        guard let block, let step else { return super.execute(number) }
+        guard blockKind == .step, let step else { return super.execute(number) }
         do {
-            finishByReturn(try block(step.finishedValue), number)
+            let input = step._withUnsafeGuaranteedRef { $0.finishedValue }
+            finishByReturn(try block.typed(StepBlock.self).call(input), number)
         } catch {
-            returned(number, .threw(error))
+            threw(error, number)
         }
     }
 
     @usableFromInline
     override var bodyForCopy: Body {
-        guard let block, let step else { return super.bodyForCopy }
-        return .value({ try block(step.finishedValue) })
+        guard blockKind == .step, let step = step?.takeUnretainedValue() else { return super.bodyForCopy }
+        let call = block.typed(StepBlock.self).call
+        return .value({ try call(step.finishedValue) })
+    }
+
+    override func makeBlank(_ body: Body) -> COOperation<Success> {
+        let copy = StepOperation(copyWith: body)
+        copyPlace(to: copy)
+        return copy
     }
 }

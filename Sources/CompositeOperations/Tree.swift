@@ -12,7 +12,7 @@ extension AnyOperation {
             while let (depth, operation) = walk.popLast() {
                 var text = "\(operation.label), attempt \(operation.machine.attempt)"
                 let machine = operation.machine
-                if machine.phase == .executing, machine.isLive, machine.out == 0, !operation.isComposite {
+                if machine.phase == .executing, machine.isLive, !machine.isOut, !operation.isComposite {
                     text += ", its block has returned without an end"
                 }
                 lines.append((depth, operation, text))

@@ -30,7 +30,7 @@ struct ValueStorage: ~Copyable {
     mutating func store<Value>(_ value: Value) {
         if Self.isInline(Value.self) {
             withUnsafeMutableBytes(of: &words) { bytes in
-                _ = bytes.baseAddress!.initializeMemory(as: Value.self, to: value)
+                bytes.baseAddress!.bindMemory(to: Value.self, capacity: 1).initialize(to: value)
             }
         } else {
             storeObject(Box(value))

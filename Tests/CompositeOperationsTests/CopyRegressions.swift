@@ -170,6 +170,20 @@ import Testing
         copies.removeAll()  // whose blocks add to it
     }
 
+    @Test func `R55: a copy of a step that takes a value does with the same value what the step does`() async throws {
+        let copies = Log<COOperation<Int>>()
+        let cascade = cascadeOperation { cascade in
+            let first = cascade.operation { 20 }
+            let kept = OperationOptions(keepsBlock: true)
+            let second = cascade.operation(using: first, options: kept) { value in value + 1 }
+            copies.add(second.copy())
+            cascade.operation { copies.add(second.copy()) }
+        }
+        #expect(await cascade.outcome.isFinished)
+        for copy in copies.entries { #expect(try await copy.run() == 21) }
+        #expect(copies.entries.count == 2)
+    }
+
     @Test func `R55: without its block kept, a copy made after the end has none, and says so`() async throws {
         let one = operation { 1 }
         #expect(try await one.value == 1)

@@ -123,6 +123,67 @@ private struct Gone {
         #expect(await eventually { gone.left == 0 })
     }
 
+    @Test func `a block that is kept goes with its operation, whatever its form`() async throws {
+        let kept = OperationOptions(keepsBlock: true)
+        for form in 0..<4 {
+            let released = Count()
+            let last = Locked<AnyOperation?>(nil)
+            func make() -> AnyOperation {
+                let token = Token(released)
+                switch form {
+                case 0:
+                    return operation(options: kept) { [token] (attempt: COOperation<Void>.Attempt) in
+                        withExtendedLifetime(token) { _ = attempt.finish() }
+                    }
+                case 1: return operation(options: kept) { [token] in withExtendedLifetime(token) {} }
+                case 2:
+                    return operation(options: kept) { [token] in
+                        await Task.yield()
+                        withExtendedLifetime(token) {}
+                    }
+                default:
+                    return cascadeOperation { cascade in
+                        let first = cascade.operation { 1 }
+                        let second = cascade.operation(using: first, options: kept) { [token] _ in
+                            withExtendedLifetime(token) {}
+                        }
+                        last.withLock { $0 = second }
+                    }
+                }
+            }
+            do {
+                let one = make()
+                #expect(await eventually { one.isFinished }, "\(form)")
+                last.withLock { if $0 == nil { $0 = one } }
+            }
+            #expect(released.value == 0, "\(form)")
+            last.withLock { $0 = nil }
+            #expect(await eventually { released.value == 1 }, "\(form)")
+        }
+    }
+
+    @Test func `a long chain of steps that keep their blocks is released on a small stack`() async {
+        let steps = scaled(100_000)
+        let released = Count()
+        let last = Locked<AnyOperation?>(nil)
+        let cascade = cascadeOperation { cascade in
+            var step = cascade.operation { 0 }
+            for _ in 0..<steps {
+                let token = Token(released)
+                step = cascade.operation(using: step, options: OperationOptions(keepsBlock: true)) {
+                    [token] value in withExtendedLifetime(token) { value + 1 }
+                }
+            }
+            last.withLock { $0 = step }
+        }
+        #expect(await cascade.outcome.isFinished)
+        // Nobody but this test holds the chain then.
+        #expect(await eventually { last.withLock { isKnownUniquelyReferenced(&$0) } })
+        #expect(released.value == 0)
+        await onSmallStack { last.withLock { $0 = nil } }
+        #expect(released.value == steps)
+    }
+
     @Test func `what was never started vanishes with its last reference, and tells nobody`() async throws {
         let (gone, released, told) = (Gone(), Count(), Count())
         func make() {

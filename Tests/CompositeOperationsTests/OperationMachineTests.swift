@@ -71,8 +71,8 @@ private let events: Generator<Event> = {
 private struct Sight: Equatable {
     var phase: Phase
     var end: Machine.End
-    var isGateClosed, isPosted, isPaused, isAwakening, isHeldBack, isLive: Bool
-    var out, attempt, runs, pending: Int32
+    var isGateClosed, isPosted, isPaused, isAwakening, isHeldBack, isLive, isOut: Bool
+    var attempt, runs, pending: Int32
 
     init(_ machine: Machine) {
         phase = machine.phase
@@ -83,7 +83,7 @@ private struct Sight: Equatable {
         isAwakening = machine.isAwakening
         isHeldBack = machine.isHeldBack
         isLive = machine.isLive
-        out = Int32(machine.out)
+        isOut = machine.isOut
         attempt = machine.attempt
         runs = machine.runs
         pending = machine.pending
@@ -155,7 +155,7 @@ private struct Trial {
         // I3
         #expect(machine.pending == (isLive ? 1 : 0) + out + children)
         #expect(machine.pending >= 0)
-        #expect(machine.isLive == isLive && Int32(machine.out) == out)
+        #expect(machine.isLive == isLive && machine.isOut == (out == 1))
         #expect(machine.isQuiescent == (machine.pending == 0))
         // I4
         #expect(machine.runs == begun)

@@ -170,7 +170,7 @@ import Testing
         copies.removeAll()  // whose blocks add to it
     }
 
-    @Test func `R55: a copy of a step that takes a value does with the same value what the step does`() async throws {
+    @Test func `R55: a copy of a step that takes a value does the same with that value`() async throws {
         let copies = Log<COOperation<Int>>()
         let cascade = cascadeOperation { cascade in
             let first = cascade.operation { 20 }

@@ -6,6 +6,7 @@
 import CompositeOperations
 import CompositeOperationsTestSupport
 import Dispatch
+import Glibc
 import PropertyTesting
 import Synchronization
 
@@ -89,6 +90,7 @@ final class TreeRun: Sendable {
     private struct Known {
         var handle: AnyOperation?
         weak var weakHandle: AnyOperation?
+        var isMade = false
         /// Reads its result.
         var ending: (@Sendable () -> ModelEnding?)?
     }
@@ -163,7 +165,7 @@ final class TreeRun: Sendable {
     private func made<Value>(_ operation: Int, _ handle: OperationHandle<Value>) {
         let isWatched = state.withLock { state in
             state.known[operation] = Known(
-                handle: handle, weakHandle: handle, ending: { handle.result.map(Self.ending) })
+                handle: handle, weakHandle: handle, isMade: true, ending: { handle.result.map(Self.ending) })
             return state.record.operations[operation].node.isWatched
         }
         guard isWatched else { return }
@@ -269,9 +271,11 @@ final class TreeRun: Sendable {
             fallback: plan.fallback == .none ? nil : fallback)
     }
 
-    /// Also when the handles have been dropped.
+    /// Also when the handles have been dropped. A child may fail before the call that registers it has returned: then it
+    /// waits for that.
     private func attempt(_ operation: Int) -> Int {
-        state.withLock { $0.known[operation].weakHandle }?.attempt ?? 0
+        while !state.withLock({ $0.known[operation].isMade }) { sched_yield() }
+        return state.withLock { $0.known[operation].weakHandle }?.attempt ?? 0
     }
 
     private func fallBack(_ fallback: TreePlan.Fallback, _ operation: Int, _ handle: AnyOperation) {
@@ -286,8 +290,9 @@ final class TreeRun: Sendable {
         state.withLock { $0.pauses.append((operation, attempt)) }
     }
 
-    /// How many timers go on, as far as the labels tell: or some more, of operations that wait for what is around them.
-    var timers: Int {
+    /// How many timers of each kind go on, as far as the labels tell: or some more, of operations that wait for what is
+    /// around them.
+    var timers: (pauses: Int, timeouts: Int) {
         let (pauses, timed) = state.withLock { state in
             (
                 state.pauses.map { (state.known[$0.operation].weakHandle, $0.attempt) },
@@ -297,13 +302,14 @@ final class TreeRun: Sendable {
         }
         let paused = pauses.count { handle, attempt in handle?.state == .delayed && handle?.attempt == attempt
         }
-        return paused
-            + timed.compactMap { $0?.state }.count { $0 != .ready && $0 != .ending && !$0.isTerminal }
+        return (
+            paused, timed.compactMap { $0?.state }.count { $0 != .ready && $0 != .ending && !$0.isTerminal }
+        )
     }
 
     /// Something waits for time to pass.
     var waitsForTime: Bool {
-        timers > 0
+        timers != (0, 0)
             || state.withLock { state in state.known.compactMap(\.weakHandle) }.contains {
                 $0.state == .delayed
             }

@@ -46,10 +46,17 @@ private final class VirtualTarget: ExecutionTarget, TaskExecutor {
 private final class VirtualClock: Clock, Sendable {
     typealias Instant = ManualClock.Instant
 
+    private struct Sleeper {
+        let id: Int
+        let deadline: Instant
+        let isPause: Bool
+        let continuation: CheckedContinuation<Void, any Error>
+    }
+
     private struct State {
         var now = Instant(offset: .zero)
         var last = 0
-        var sleepers: [(id: Int, deadline: Instant, continuation: CheckedContinuation<Void, any Error>)] = []
+        var sleepers: [Sleeper] = []
         var cancelled: Set<Int> = []
         var awoken = 0
     }
@@ -58,7 +65,14 @@ private final class VirtualClock: Clock, Sendable {
 
     var now: Instant { state.withLock { $0.now } }
     var minimumResolution: Duration { .nanoseconds(1) }
-    var sleepers: Int { state.withLock { $0.sleepers.count } }
+    /// How many sleep, for a pause and for a timeout. By kinds: one of the other kind that was disarmed, and has not gone
+    /// yet, is not taken for one that has not come.
+    var sleepers: (pauses: Int, timeouts: Int) {
+        state.withLock { state in
+            let pauses = state.sleepers.count(where: \.isPause)
+            return (pauses, state.sleepers.count - pauses)
+        }
+    }
     /// How many have gone on after a sleep.
     var awoken: Int { state.withLock { $0.awoken } }
 
@@ -71,7 +85,10 @@ private final class VirtualClock: Clock, Sendable {
             try await withCheckedThrowingContinuation { continuation in
                 let isCancelled = state.withLock { state in
                     if state.cancelled.remove(id) != nil { return true }
-                    state.sleepers.append((id, deadline, continuation))
+                    // All timeouts are longer than all pauses.
+                    let isPause = state.now.duration(to: deadline) < .seconds(1_000)
+                    state.sleepers.append(
+                        Sleeper(id: id, deadline: deadline, isPause: isPause, continuation: continuation))
                     return false
                 }
                 if isCancelled { continuation.resume(throwing: CancellationError()) }
@@ -190,7 +207,7 @@ private func run(_ plan: TreePlan) async -> [String] {
 private func pass(_ run: TreeRun, _ clock: VirtualClock, _ target: VirtualTarget) async -> Bool {
     let end = ContinuousClock.now + patience
     while ContinuousClock.now < end {
-        guard await eventually(within: patience, { clock.sleepers > 0 }) else { return false }
+        guard await eventually(within: patience, { clock.sleepers != (0, 0) }) else { return false }
         // A timer begins to sleep, and one that was disarmed stops, a moment later.
         _ = await eventually(within: grace) { clock.sleepers == run.timers }
         let (before, awoken) = (run.progress, clock.awoken)

@@ -273,7 +273,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         if let domain = Self.domain(domainBits.load(ordering: .relaxed)) { domain.release() }
         placeReference?.release()
         badEnd = nil
-        if let extras { extras.breakChains() }
+        if let extras { extras.giveUpDependents() }
     }
 
     // MARK: The lock
@@ -371,8 +371,6 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     /// Releases the block. See I3.
     @usableFromInline
     func releaseBlock() {}
-    /// A step that takes a value: gives up the step whose value that is. Nobody else refers to it.
-    func takeEarlierStep() -> AnyOperation? { nil }
     /// A composite: makes the value of what the children gave. Under the lock.
     ///
     /// - Returns: whether everything that it is made of is there.

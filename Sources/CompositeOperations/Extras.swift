@@ -159,19 +159,14 @@ final class Extras {
         }
     }
 
-    /// The operation goes, and has not ended: it was never started. Those that wait for it wait for it no longer; a chain
-    /// of them that nobody else refers to goes without recursion.
-    func breakChains() {
-        var rest = dependents
-        dependents = []
-        while var next = rest.popLast() {
-            if isKnownUniquelyReferenced(&next), let extras = next.extras {
-                rest += extras.dependents
-                extras.dependents = []
-            } else {
-                next.dependencyHasGone()
-            }
-        }
+    /// The operation goes, and has not ended: it was never started. Those that wait for it wait for it no longer; there may
+    /// be a chain of them.
+    func giveUpDependents() {
+        if dependents.isEmpty { return }
+        let dependents = dependents
+        self.dependents = []
+        for dependent in dependents { dependent.dependencyHasGone() }
+        Releases.release(consume dependents)
     }
 }
 

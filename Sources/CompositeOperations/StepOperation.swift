@@ -36,17 +36,8 @@ final class StepOperation<Input: Sendable, Success: Sendable>: COOperation<Succe
         super.init(body: body, on: nil, options: nil)
     }
 
-    /// Only one that keeps its block has a step then. A chain of these that nobody else refers to goes without recursion.
-    deinit {
-        guard let step else { return }
-        var earlier: AnyOperation? = step.takeRetainedValue()
-        while earlier != nil, isKnownUniquelyReferenced(&earlier) { earlier = earlier?.takeEarlierStep() }
-    }
-
-    override func takeEarlierStep() -> AnyOperation? {
-        defer { step = nil }
-        return step?.takeRetainedValue()
-    }
+    /// Only one that keeps its block has a step then, and there may be a chain of these.
+    deinit { if let step { Releases.release([step.takeRetainedValue()]) } }
 
     @inline(__always)
     private func dropStep() {

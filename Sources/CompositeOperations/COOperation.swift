@@ -63,6 +63,14 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         super.init(kind, plainChildOf: composite)
     }
 
+    /// A block that was kept may hold the operation whose value it takes, and that one a block that was kept.
+    deinit {
+        if blockKind == .none { return }
+        let block = block
+        self.block = AnyClosure()
+        Releases.release([consume block])
+    }
+
     /// A child.
     @inlinable
     @inline(__always)
@@ -128,7 +136,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
 
     @usableFromInline
     override func releaseBlock() {
-        if keepsBlock, blockKind != .lent { return }
+        if keepsBlock { return }
         put(.none)
     }
 

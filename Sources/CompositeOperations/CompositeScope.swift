@@ -212,7 +212,7 @@ extension CascadeScope {
         using step: OperationHandle<Input>, on target: (any ExecutionTarget)? = nil,
         options: OperationOptions = .standard, _ body: @escaping @Sendable (Input) async throws -> V
     ) -> COOperation<V> {
-        registerStep(using: step, .async({ try await body(step.finishedValue) }), target, options)
+        registerStep(using: step, .async({ try await body(step.valueForStep()) }), target, options)
     }
 
     /// Registers a step that is given its attempt and the value of an earlier step, and ends by a call.
@@ -223,7 +223,7 @@ extension CascadeScope {
         options: OperationOptions = .standard,
         _ block: @escaping @Sendable (COOperation<V>.Attempt, Input) throws -> Void
     ) -> COOperation<V> {
-        registerStep(using: step, .token({ try block($0, step.finishedValue) }), target, options)
+        registerStep(using: step, .token({ try block($0, step.valueForStep()) }), target, options)
     }
 
     @inlinable
@@ -245,6 +245,15 @@ extension OperationHandle {
     final var finishedValue: Success {
         if !hasValue { fatalError("a step was started before the one whose value it needs") }
         return storedValue
+    }
+
+    /// As ``finishedValue``, also for a copy of a step, which anybody may start: it fails where the earlier step has not
+    /// finished.
+    @usableFromInline
+    final func valueForStep() throws -> Success {
+        let value = look { hasValue && isFinishedForGood ? storedValue : nil }
+        guard let value else { throw RegistrationError.notAnEarlierStep }
+        return value
     }
 }
 

@@ -163,10 +163,10 @@ final class Extras {
     /// be a chain of them.
     func giveUpDependents() {
         if dependents.isEmpty { return }
-        let dependents = dependents
-        self.dependents = []
         for dependent in dependents { dependent.dependencyHasGone() }
-        Releases.release(consume dependents)
+        let held = dependents.map { $0 as Any }
+        dependents = []
+        Releases.release(consume held)
     }
 }
 

@@ -153,7 +153,7 @@ public enum RegistrationError: Error, Hashable, Sendable {
     case hasParent
     /// The operation has nothing to run.
     case hasNoBlock
-    /// `using:` names no earlier step of the same cascade.
+    /// `using:` names no earlier step of the same cascade, or, in a copy of a step, one that has not finished.
     case notAnEarlierStep
 }
 

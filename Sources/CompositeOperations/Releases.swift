@@ -9,8 +9,8 @@ internal import Glibc
 enum Releases {
     /// Of one thread, while it releases.
     private final class Waiting {
-        var objects: [AnyOperation]
-        init(_ objects: consuming [AnyOperation]) { self.objects = objects }
+        var held: [Any]
+        init(_ held: consuming [Any]) { self.held = held }
     }
 
     private static let key: pthread_key_t = {
@@ -19,16 +19,16 @@ enum Releases {
         return key
     }()
 
-    /// Releases objects, on this thread: now, or, when this is called by an object that goes because of another such call, as
-    /// soon as that has gone.
-    static func release(_ objects: consuming [AnyOperation]) {
+    /// Releases operations and blocks, on this thread: now, or, when this is called by an operation that goes because of
+    /// another such call, as soon as that has gone.
+    static func release(_ held: consuming [Any]) {
         if let outer = pthread_getspecific(key) {
-            Unmanaged<Waiting>.fromOpaque(outer).takeUnretainedValue().objects += objects
+            Unmanaged<Waiting>.fromOpaque(outer).takeUnretainedValue().held += held
             return
         }
-        let waiting = Waiting(consume objects)
+        let waiting = Waiting(consume held)
         pthread_setspecific(key, Unmanaged.passUnretained(waiting).toOpaque())
-        while waiting.objects.popLast() != nil {}
+        while waiting.held.popLast() != nil {}
         pthread_setspecific(key, nil)
     }
 }

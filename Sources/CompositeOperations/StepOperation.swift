@@ -73,7 +73,7 @@ final class StepOperation<Input: Sendable, Success: Sendable>: COOperation<Succe
     override var bodyForCopy: Body {
         guard blockKind == .step, let step = step?.takeUnretainedValue() else { return super.bodyForCopy }
         let call = block.typed(StepBlock.self).call
-        return .value({ try call(step.finishedValue) })
+        return .value({ try call(step.valueForStep()) })
     }
 
     override func makeBlank(_ body: Body) -> COOperation<Success> {

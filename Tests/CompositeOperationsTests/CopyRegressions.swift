@@ -184,6 +184,25 @@ import Testing
         #expect(copies.entries.count == 2)
     }
 
+    @Test func `R55: a copy of a step fails where the step whose value it takes has not finished`() async {
+        let copies = Log<COOperation<Int>>()
+        let cascade = cascadeOperation { cascade in
+            let first = cascade.operation { 20 }
+            copies.add(cascade.operation(using: first) { value in value + 1 }.copy())
+            copies.add(cascade.operation(using: first) { value async in value + 1 }.copy())
+            copies.add(
+                cascade.operation(using: first, returning: Int.self) { attempt, value in
+                    attempt.finish(value + 1)
+                }.copy())
+            cascade.cancel()
+        }
+        #expect(await cascade.outcome.isCancelled)
+        for copy in copies.entries {
+            await #expect(throws: RegistrationError.notAnEarlierStep) { try await copy.run() }
+        }
+        #expect(copies.entries.count == 3)
+    }
+
     @Test func `R55: without its block kept, a copy made after the end has none, and says so`() async throws {
         let one = operation { 1 }
         #expect(try await one.value == 1)

@@ -162,16 +162,30 @@ private struct Gone {
         }
     }
 
-    @Test func `a long chain of steps that keep their blocks is released on a small stack`() async {
+    @Test(arguments: 0..<4)
+    func `a long chain of steps that keep their blocks is released on a small stack`(form: Int) async {
         let steps = scaled(100_000)
         let released = Count()
         let last = Locked<AnyOperation?>(nil)
         let cascade = cascadeOperation { cascade in
             var step = cascade.operation { 0 }
-            for _ in 0..<steps {
+            let kept = OperationOptions(keepsBlock: true)
+            for index in 0..<steps {
                 let token = Token(released)
-                step = cascade.operation(using: step, options: OperationOptions(keepsBlock: true)) {
-                    [token] value in withExtendedLifetime(token) { value + 1 }
+                switch form == 3 ? index % 3 : form {
+                case 0:
+                    step = cascade.operation(using: step, options: kept) { [token] value in
+                        withExtendedLifetime(token) { value + 1 }
+                    }
+                case 1:
+                    step = cascade.operation(using: step, options: kept) { [token] value async in
+                        withExtendedLifetime(token) { value + 1 }
+                    }
+                default:
+                    step = cascade.operation(using: step, returning: Int.self, options: kept) {
+                        [token] attempt, value in
+                        withExtendedLifetime(token) { _ = attempt.finish(value + 1) }
+                    }
                 }
             }
             last.withLock { $0 = step }

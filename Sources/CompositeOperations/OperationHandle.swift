@@ -118,7 +118,10 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
     /// A new operation with the same block, handlers and options: ready, attempt 0.
     ///
     /// An operation that has ended has given its block up, unless ``OperationOptions/keepsBlock`` is set: its copy has
-    /// none.
+    /// none. That of a step which takes the value of an earlier one takes the same value, and fails with
+    /// ``RegistrationError/notAnEarlierStep`` where that step has not finished.
+    ///
+    /// - Complexity: O(1).
     public final func copy() -> Self { unsafeDowncast(makeCopy(), to: Self.self) }
 
     /// What a copy takes over from the extras.

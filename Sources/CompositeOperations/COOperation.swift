@@ -46,7 +46,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         admission queue: COOperationQueue? = nil
     ) {
         super.init(on: target, options: options, composition: nil, within: composite, admission: queue)
-        put(body)
+        self.body = body
     }
 
     /// A child to which its place has nothing to add: see `AnyOperation.init(_:plainChildOf:)`.
@@ -106,9 +106,6 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
 
     // MARK: Block
 
-    /// Under the lock, or where nobody else may look at it (I3).
-    private final func put(_ body: consuming Body) { (blockKind, block) = Self.parts(body) }
-
     @inline(__always)
     private static func parts(_ body: consuming Body) -> (BlockKind, AnyClosure) {
         switch body {
@@ -120,7 +117,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         }
     }
 
-    /// The block, but a step's own.
+    /// The block, but a step's own. Under the lock, or where nobody else may look at it (I3).
     final var body: Body {
         get {
             switch blockKind {
@@ -131,13 +128,13 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
             case .async: .async(block.typed(AsyncBlock.self).call)
             }
         }
-        set { put(newValue) }
+        set { (blockKind, block) = Self.parts(newValue) }
     }
 
     @usableFromInline
     override func releaseBlock() {
         if keepsBlock { return }
-        put(.none)
+        body = .none
     }
 
     /// The block. Set it while the operation is ready; then `start()`. A change later than that is refused.

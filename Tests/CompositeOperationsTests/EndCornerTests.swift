@@ -1,0 +1,114 @@
+// EndCornerTests - corners that no other test looked into: who is told of an end. Each was found by a defect
+// that the others let pass (Tests/Mutants/swift-by-hand.txt).
+
+import CompositeOperations
+import CompositeOperationsTestSupport
+import Dispatch
+import Glibc
+import PropertyTesting
+import PropertyTestingSupport
+import Testing
+
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct EndCornerTests {
+    // MARK: Ends
+
+    @Test func `without a failure closure, the cancellation closure is told of a failure`() async {
+        let told = Log<String>()
+        let one = COOperation<Void>()
+        one.run({ $0.fail(TestError()) }, completion: { told.add("completion") }) { told.add("cancellation") }
+        #expect(await one.outcome.isFailed)
+        #expect(await eventually { told.entries == ["cancellation"] })
+    }
+
+    @Test func `a handler is told of a composite whose value cannot be made`() async {
+        let told = Count()
+        let stranger = COOperation<Int> { $0.finish(1) }
+        let cascade = COCascade<Int>()
+        cascade.run({ _ in .value(of: stranger) }, cancellation: { _ in told.add() })
+        #expect(await cascade.outcome.error as? RegistrationError == .notAnEarlierStep)
+        #expect(await eventually { told.value == 1 })
+    }
+
+    @Test func `a failure that nobody looks at is told once, of the outermost`() async {
+        await #expect(processExitsWith: .success) {
+            let told = Log<COQueues.Diagnostic>()
+            COQueues.onDiagnostic { told.add($0) }
+            let cascade = cascadeOperation { cascade in
+                cascade.cascadeOperation { inner in
+                    inner.operation { () throws -> Void in throw TestError() }
+                }
+            }
+            try #require(await eventually { cascade.isEnded && !told.entries.isEmpty })
+            // What was to be told before that has been told: it was said in the same step.
+            try #require(told.entries.count == 1)
+            try #require(told.entries[0].operation == cascade.id)
+        }
+    }
+
+    @Test func `tasks that begin to wait as the end comes hear of it`() async {
+        let all = (0..<scaled(10_000)).map { _ in COOperation<Int>() }
+        let waits = Count()
+        // It follows the one that waits, closely: on a thread of its own, or it would hold one of those that run tasks.
+        async let isOver = onSmallStack {
+            for (index, one) in all.enumerated() {
+                while waits.value <= index { sched_yield() }
+                one.finish(index)
+            }
+            return true
+        }
+        for (index, one) in all.enumerated() {
+            waits.add()
+            for _ in 0..<index % 100 { _ = waits.value }  // now nearer to it, now farther
+            #expect(await one.outcome.isFinished)
+        }
+        #expect(await isOver)
+    }
+
+    @Test func `readers that begin to wait as a transition comes see it`() async {
+        for _ in 0..<scaled(5_000) {
+            let one = COOperation<Int>()
+            var transitions = one.transitions.makeAsyncIterator()
+            let ends = Task { one.finish(1) }
+            var last: OperationState?
+            while let transition = await transitions.next() { last = transition.to }
+            #expect(last == .finished)
+            _ = await ends.value
+        }
+    }
+
+    @Test func `a handler whose target runs its work several times is called once`() async {
+        for _ in 0..<scaled(100) {
+            let calls = Count()
+            let one = COOperation<Void>()
+            let target = RepeatingTarget(3)
+            one.onOutcome(on: target) { _ in calls.add() }
+            one.finish()
+            await withCheckedContinuation { done in one.onOutcome(on: target) { _ in done.resume() } }
+            #expect(calls.value == 1)
+        }
+    }
+
+    @Test func `a block that is out is not called forgotten`() async {
+        let (begun, left) = (Mail<Void>(), Gate())
+        let one = operation(on: elsewhere) { (_: COOperation<Void>.Attempt) in
+            begun.send(())
+            left.wait()
+        }
+        await begun.next()
+        #expect(!one.hasLeftOpen)
+        left.open()
+        #expect(await eventually { one.hasLeftOpen })
+        one.finish()
+    }
+
+    // MARK: Names
+
+    @Test func `threads that ask at once for the identity of an operation are told the same`() async {
+        for _ in 0..<scaled(100) {
+            // Side by side through many of them, they meet at some.
+            let all = (0..<1_000).map { _ in COOperation<Void>() }
+            let answers = await race(2) { _ in all.map(\.id) }
+            #expect(answers[0] == answers[1])
+        }
+    }
+}

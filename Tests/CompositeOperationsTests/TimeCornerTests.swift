@@ -1,0 +1,189 @@
+// TimeCornerTests - corners that no other test looked into: timers, and the attempts that they belong to. Each
+// was found by a defect that the others let pass (Tests/Mutants/swift-by-hand.txt).
+
+import ActionTesting
+import CompositeOperations
+import CompositeOperationsTestSupport
+import Dispatch
+import PropertyTesting
+import PropertyTestingSupport
+import Scheduling
+import Testing
+
+/// Runs blocks and tasks when a test says so; does something when it is given a task.
+private final class TaskTarget: ExecutionTarget, TaskExecutor {
+    private let turns = HoldingTarget()
+    private let tasks = StepExecutor()
+    private let hook: @Sendable () -> Void
+    init(whenGivenTask hook: @escaping @Sendable () -> Void) { self.hook = hook }
+    var isCurrent: Bool { false }
+    func submit(_ work: COQueues.Work) { turns.submit(work) }
+    func enqueue(_ job: consuming ExecutorJob) {
+        tasks.enqueue(job)
+        hook()
+    }
+    func runTurns() { turns.letGo() }
+    func runTasks() { tasks.runAll() }
+}
+
+/// A clock that stands still, and whose sleepers do not hear of a cancel.
+private final class StubbornClock: Clock, Sendable {
+    private let base = ManualClock()
+    private let waiting = Locked<[CheckedContinuation<Void, Never>]>([])
+    var now: ManualClock.Instant { base.now }
+    var minimumResolution: Duration { .nanoseconds(1) }
+    var sleepers: Int { waiting.withLock { $0.count } }
+
+    func sleep(until deadline: ManualClock.Instant, tolerance: Duration?) async throws {
+        await withCheckedContinuation { continuation in waiting.withLock { $0.append(continuation) } }
+    }
+
+    /// Wakes the one that has slept for the longest time, and gives it time to tell of it.
+    func wakeFirst() async {
+        waiting.withLock { $0.removeFirst() }.resume()
+        for _ in 0..<1_000 { await Task.yield() }
+    }
+}
+
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct TimeCornerTests {
+    @Test func `an attempt that is given up takes its time and its task along`() async {
+        let clock = ManualClock()
+        let (begun, left) = (Mail<Void>(), Gate())
+        let options = OperationOptions(attemptTimeout: .seconds(5), clock: clock)
+        let leaf = operation(on: elsewhere, options: options) { (attempt: COOperation<Void>.Attempt) in
+            if attempt.number > 1 {
+                attempt.finish()
+                return
+            }
+            begun.send(())
+            left.wait()
+        }
+        await begun.next()
+        #expect(await eventually { clock.sleepers == 1 })
+        #expect(leaf.rerun())
+        #expect(await eventually { clock.sleepers == 0 }, "the new attempt waits for the old block")
+        left.open()
+        #expect(await leaf.outcome.isFinished)
+
+        let (runs, cancelled) = (Count(), Mail<Void>())
+        let task = operation { () async -> Void in
+            if runs.add() > 1 { return }
+            begun.send(())
+            try? await Task.sleep(for: .seconds(3_600))
+            cancelled.send(())
+        }
+        await begun.next()
+        #expect(await eventually { task.rerun() })
+        await cancelled.next()
+        #expect(await task.outcome.isFinished)
+        #expect(runs.value == 2)
+    }
+
+    @Test func `a task that is made as its attempt ends is cancelled before it begins`() async {
+        let made = Locked<COOperation<Void>?>(nil)
+        let isCancelled = Log<Bool>()
+        let target = TaskTarget { made.withLock { $0 }?.cancel() }
+        let one = operation(on: target) { () async -> Void in isCancelled.add(Task.isCancelled) }
+        made.withLock { $0 = one }
+        target.runTurns()
+        #expect(one.isCancelled && !one.isEnded)
+        target.runTasks()
+        #expect(isCancelled.entries == [true])
+        #expect(await one.outcome.reason?.kind == .requested)
+        made.withLock { $0 = nil }
+    }
+
+    @Test func `the time of a composite stops with its end`() async {
+        let clock = ManualClock()
+        let options = OperationOptions(timeout: .seconds(5), clock: clock)
+        let tokens = Mail<COOperation<Void>.Attempt>()
+        let completes = cascadeOperation(options: options) { $0.operation { tokens.send($0) } }
+        let fails = cascadeOperation(options: options) { $0.operation { tokens.send($0) } }
+        let (one, other) = (await tokens.next(), await tokens.next())
+        #expect(await eventually { clock.sleepers == 2 })
+        one.finish()
+        other.fail(TestError())
+        _ = await (completes.outcome, fails.outcome)
+        #expect(await eventually { clock.sleepers == 0 })
+    }
+
+    @Test func `a timer is not left behind by an operation that ends as it begins`() async {
+        let clock = ManualClock()
+        let options = OperationOptions(timeout: .seconds(5), clock: clock)
+        for _ in 0..<scaled(50) {
+            // Close together, so that the workers are awake and end what is just being started.
+            let all = (0..<100).map { _ in operation(options: options) { $0.finish() } }
+            for one in all { _ = await one.outcome }
+        }
+        #expect(await eventually { clock.sleepers == 0 })
+    }
+
+    @Test func `the time of an attempt that is over does not end the next one`() async {
+        let clock = StubbornClock()
+        let tokens = Mail<COOperation<Void>.Attempt>()
+        let one = operation(options: OperationOptions(attemptTimeout: .seconds(5), clock: clock)) {
+            tokens.send($0)
+        }
+        let first = await tokens.next()
+        #expect(await eventually { clock.sleepers == 1 })
+        #expect(first.rerun())
+        _ = await tokens.next()
+        #expect(await eventually { clock.sleepers == 2 })
+        await clock.wakeFirst()
+        #expect(one.attempt == 2 && one.state == .executing)
+        await clock.wakeFirst()
+        #expect(await one.outcome.reason?.kind == .timedOut)
+    }
+
+    @Test func `the time of an attempt about which a decision is open is not told of`() async {
+        let clock = StubbornClock()
+        let holds = Mail<DecisionHold?>()
+        let options = OperationOptions(attemptTimeout: .seconds(5), clock: clock)
+        let cascade = cascadeOperation(options: options) { cascade in
+            cascade.operation { () throws -> Void in throw TestError() }
+        } cancellation: {
+            holds.send($0.deferDecision())
+        }
+        var hold = await holds.next()
+        #expect(await eventually { clock.sleepers == 1 })
+        await clock.wakeFirst()
+        #expect(cascade.causes.count == 1 && cascade.state == .deciding)
+        withExtendedLifetime(hold) {}
+        hold = nil
+        #expect(await cascade.outcome.isFailed)
+    }
+
+    @Test func `a handler is told that the time is over while a block below is still out`() async {
+        let clock = ManualClock()
+        let (begun, left, told) = (Mail<Void>(), Gate(), Mail<Bool>())
+        let options = OperationOptions(timeout: .seconds(5), clock: clock)
+        let cascade = cascadeOperation(options: options) { cascade in
+            cascade.operation(on: elsewhere) { () -> Void in
+                begun.send(())
+                left.wait()
+            }
+        } cancellation: {
+            told.send($0.isEnded)
+        }
+        await begun.next()
+        #expect(await eventually { clock.sleepers == 1 })
+        clock.advance(by: .seconds(5))
+        #expect(await told.next() == false)
+        left.open()
+        #expect(await cascade.outcome.reason?.kind == .timedOut)
+    }
+
+    @Test func `a pause that begins beyond its limit is cut to that`() async {
+        let clock = ManualClock()
+        let resolver = COOperationResolver(
+            maxAttempts: 2,
+            backoff: .exponential(first: .seconds(10), factor: 2, limit: .seconds(1), jitter: 0), clock: clock
+        )
+        let one = operation(options: OperationOptions(resolver: resolver)) { attempt in
+            if attempt.number == 1 { attempt.fail(TestError()) } else { attempt.finish() }
+        }
+        #expect(await eventually { clock.sleepers == 1 })
+        clock.advance(by: .seconds(1))
+        #expect(await one.outcome.isFinished)
+    }
+}

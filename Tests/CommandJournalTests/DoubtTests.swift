@@ -232,7 +232,8 @@ struct DoubtTests {
         struct Mapped: Error {}
         let receiver = Receiver(watchesOrder: false)
         defer { receiver.forget() }
-        let store = MemoryStore()
+        let crowd = Crowd()
+        let store = MemoryStore(beforeLook: { _ in crowd.look() })
         let journal = try await CommandJournal(types + [Unwritable.self, Stubborn.self]) { store }
         let isDone = Mail<Void>()
         // The first gives what cannot be written down; the second is done after it, its undo fails, and that stops the rest.
@@ -246,21 +247,12 @@ struct DoubtTests {
         }
         await isDone.next()
         // They wait for its end, and are told what it left, all at once.
-        let count = 100
-        let (held, inDoubt, left) = (HeldExecutor(), Count(), Locked(count))
-        for _ in 0..<count {
-            Task(executorPreference: held) {
-                let error = await thrown { _ = try await journal.execute(first) }
-                if case JournalError.keyInDoubt("unwritable")? = error { inDoubt.add() }
-                left.withLock { $0 -= 1 }
-            }
-        }
-        var jobs = 0
-        while left.withLock({ $0 }) > 0 {
-            await held.arrivals.next()
-            held.runNext()
-            jobs += 1
-            if jobs == count { Stubborn.goes.send(()) }
+        let (count, inDoubt) = (100, Count())
+        let jobs = await crowd.run(count) {
+            let error = await thrown { _ = try await journal.execute(first) }
+            if case JournalError.keyInDoubt("unwritable")? = error { inDoubt.add() }
+        } allWait: {
+            Stubborn.goes.send(())
         }
         #expect(inDoubt.value == count && jobs <= 4 * count)
         #expect(await thrown { try await run.value } is Mapped)

@@ -123,7 +123,8 @@ struct KeyTests {
     }
 
     @Test func `J6: many that wait for one key cost a few jobs each`() async throws {
-        let journal = try await journal(MemoryStore())
+        let crowd = Crowd()
+        let journal = try await journal(MemoryStore(beforeLook: { _ in crowd.look() }))
         let (begun, goes) = (Mail<Void>(), Mail<Void>())
         let call = Call(key: "once") { _ in
             begun.send(())
@@ -132,25 +133,14 @@ struct KeyTests {
         defer { call.forget() }
         let first = Task { try await journal.execute(call) }
         await begun.next()
-        let count = 400
-        let held = HeldExecutor()
-        let left = Locked(count)
-        let calls = (0..<count).map { _ in
-            Task(executorPreference: held) {
-                defer { left.withLock { $0 -= 1 } }
-                return try await journal.execute(call)
-            }
+        let (count, told) = (400, Count())
+        let jobs = await crowd.run(count) {
+            if await thrown({ try await journal.execute(call) }) == nil { told.add() }
+        } allWait: {
+            goes.send(())
         }
-        var jobs = 0
-        while left.withLock({ $0 }) > 0 {
-            await held.arrivals.next()
-            held.runNext()
-            jobs += 1
-            if jobs == count { goes.send(()) }  // they wait now
-        }
-        _ = try await first.value
-        for each in calls { _ = try await each.value }
-        #expect(jobs <= 4 * count)
+        try await first.value
+        #expect(told.value == count && jobs <= 4 * count)
     }
 
     @Test func `J6: who waited for a key does not take one that another has begun meanwhile for in doubt`()

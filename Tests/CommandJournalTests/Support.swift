@@ -3,6 +3,7 @@
 import CommandJournal
 import Commands
 import CompositeOperationsTestSupport
+import Dispatch
 import Foundation
 import PropertyTesting
 import PropertyTestingSupport
@@ -285,9 +286,53 @@ final class HeldExecutor: TaskExecutor {
         arrivals.send(())
     }
 
-    func runNext() {
-        let job = jobs.withLock { $0.removeFirst() }
+    /// - Returns: whether there was one.
+    @discardableResult
+    func runNext() -> Bool {
+        guard let job = jobs.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) else { return false }
         job.runSynchronously(on: asUnownedTaskExecutor())
+        return true
+    }
+}
+
+/// Calls that run in turn. A key is looked up only when none of them can go on: whoever looks one up lets all others pass.
+final class Crowd: Sendable {
+    private let held = HeldExecutor()
+    private let isThere = Locked(false)
+    private let mayLook = DispatchSemaphore(value: 0)
+
+    /// For a store, before it looks up a key.
+    func look() {
+        guard isThere.withLock({ $0 }) else { return }
+        held.arrivals.send(())
+        mayLook.wait()
+    }
+
+    /// - Parameter allWait: called when each of them has come to its first wait.
+    /// - Returns: how many jobs it took until all had returned.
+    func run(
+        _ count: Int, _ body: @escaping @Sendable () async -> Void, allWait: () -> Void
+    ) async -> Int {
+        isThere.withLock { $0 = true }
+        defer { isThere.withLock { $0 = false } }
+        let left = Locked(count)
+        for _ in 0..<count {
+            Task(executorPreference: held) {
+                await body()
+                left.withLock { $0 -= 1 }
+            }
+        }
+        var jobs = 0
+        while left.withLock({ $0 }) > 0 {
+            await held.arrivals.next()
+            guard held.runNext() else {  // so it was a look that came
+                mayLook.signal()
+                continue
+            }
+            jobs += 1
+            if jobs == count { allWait() }
+        }
+        return jobs
     }
 }
 

@@ -111,7 +111,11 @@ import Testing
                 // In step, so that they meet at some.
                 all.enumerated().map { index, operation in
                     arrived.add()
-                    while arrived.value < 2 * (index + 1) { sched_yield() }
+                    var looks = 0
+                    while arrived.value < 2 * (index + 1) {
+                        looks += 1
+                        if looks > 10_000 { sched_yield() }
+                    }
                     return operation.id
                 }
             }

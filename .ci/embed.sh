@@ -23,7 +23,7 @@ readme_block() {
 write_example() {
     mkdir -p "$1/Sources/example" "$1/Sources/readme" "$1/Sources/operations" "$1/Sources/actions"
     cat >"$1/Package.swift" <<END
-// swift-tools-version: 6.2
+// swift-tools-version: 6.3
 import PackageDescription
 
 let package = Package(

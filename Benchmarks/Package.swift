@@ -1,4 +1,4 @@
-// swift-tools-version: 6.2
+// swift-tools-version: 6.3
 
 // The measuring program behind `swift run benchmarks`. A package of its own: its dependencies are nobody else's.
 

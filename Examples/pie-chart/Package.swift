@@ -1,4 +1,4 @@
-// swift-tools-version: 6.2
+// swift-tools-version: 6.3
 
 // A chart whose parts change together or not at all, as two programs that print the same.
 

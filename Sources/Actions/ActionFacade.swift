@@ -2,7 +2,8 @@
 
 public import Commands
 
-/// What a view is given of an action. It says nothing about results, policy or limit, and cannot cancel.
+/// What a view is given of an action. It gives no results, and changes neither policy nor limit; what it cancels, when it unbinds
+/// and is asked to, is what it has triggered itself.
 public struct ActionFacade<Input: Sendable>: Sendable {
     let core: InputCore<Input>
 

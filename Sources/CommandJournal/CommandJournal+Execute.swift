@@ -13,8 +13,9 @@ extension CommandJournal {
     ///
     /// - Parameter context: of the run around it, if any.
     /// - Returns: its output, when that is durable.
-    /// - Throws: what the command throws, when that is durable; ``JournalError/recorded(key:_:text:)`` and
-    ///   ``JournalError/keyConflict(_:)``, if its key is known; an `EncodingError`, when the command cannot be written down, and
+    /// - Throws: what the command throws, when that is durable; ``JournalError/recorded(key:_:text:)``,
+    ///   ``JournalError/keyConflict(_:)``, ``JournalError/keyInDoubt(_:)`` and ``JournalError/undecodable(type:sequence:_:)``, if
+    ///   its key is known; ``JournalError/unknownType(_:sequence:)``; an `EncodingError`, when the command cannot be written down, and
     ///   has not begun, or when what it returned cannot, and was taken back; ``JournalError/storage(_:)``, when nobody knows;
     ///   ``JournalError/reentrant``, ``JournalError/needsRecovery``, ``JournalError/busy`` and ``JournalError/closed``; a
     ///   `CancellationError`, when it is cancelled before it has begun.

@@ -68,7 +68,8 @@ extension CommandJournal {
     ///   - compensation: what happens when an undo throws.
     ///   - deciding: is asked about each command in doubt that has no key, in their order. A run begins again when
     ///     nothing in it is left.
-    /// - Throws: ``JournalError/unknownType(_:sequence:)`` and ``JournalError/undecodable(type:sequence:_:)``: nothing was done;
+    /// - Throws: ``JournalError/unknownType(_:sequence:)`` and ``JournalError/undecodable(type:sequence:_:)`` for a command: nothing
+    ///   was done; the latter for an output or a proof, too: runs before that one have ended, and it stays as it is;
     ///   ``JournalError/busy``; ``JournalError/closed``; ``JournalError/storage(_:)``; a `CancellationError`, between runs. What a
     ///   command throws does not end it, and is in the report.
     public func recover(

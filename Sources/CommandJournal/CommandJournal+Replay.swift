@@ -18,8 +18,10 @@ extension CommandJournal {
     /// What remains in doubt is not run. While it runs, nothing else can be executed.
     ///
     /// - Parameter skipsUnknownTypes: whether records of types that the journal was not given are left out.
-    /// - Throws: ``JournalError/unknownType(_:sequence:)``: what came before it was run; ``JournalError/replay(type:sequence:_:)``,
-    ///   when a command throws; ``JournalError/busy``, while anything runs; a `CancellationError`, between commands.
+    /// - Throws: ``JournalError/unknownType(_:sequence:)`` and ``JournalError/undecodable(type:sequence:_:)``: what came before it
+    ///   was run; ``JournalError/replay(type:sequence:_:)``, when a command throws; ``JournalError/busy``, while anything runs;
+    ///   ``JournalError/needsRecovery``; ``JournalError/closed`` and ``JournalError/storage(_:)``; a `CancellationError`, between
+    ///   commands.
     /// - Complexity: O(records), some hundreds of commands in memory at a time.
     public func replay(skipsUnknownTypes: Bool = false) async throws -> ReplayReport {
         try live.beginReplay()

@@ -97,6 +97,7 @@ extension CommandJournal {
         /// - Throws: ``JournalError/inUse(path:)``, ``JournalError/notAJournal(path:)``, ``JournalError/cannotOpen(path:_:)``,
         ///   ``JournalError/schemaVersion(found:expected:)``, ``JournalError/corrupt(sequence:reason:)``: the file was not
         ///   changed; or ``JournalError/storage(_:)``.
+        /// - Precondition: no two types have one ``JournaledCommand/journalName``.
         /// - Complexity: O(records) time, O(runs that have not ended) memory.
         public convenience init(path: String, types: [any JournaledCommand.Type]) async throws {
             try await self.init(types) { try SQLiteStore(path: path) }

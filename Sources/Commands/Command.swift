@@ -53,6 +53,7 @@ extension SynchronousCommand {
 
 /// A command whose work can be taken back by whoever holds the *proof* that it was done.
 public protocol UndoableCommand<Output>: Command {
+    /// What the work gives.
     associatedtype Output
     /// The proof: what ``undo(_:_:)`` needs to know of the execution that it takes back.
     associatedtype Undo: Sendable

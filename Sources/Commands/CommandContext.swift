@@ -7,7 +7,7 @@ internal import Synchronization
 public struct CommandContext: Sendable {
     /// The run that it is part of; nil outside of any.
     public internal(set) var transaction: CommandTransaction?
-    /// When its time is over; nil: never.
+    /// When its time is over; nil: never, or on a clock of its own (``Command/timeout(_:clock:)``).
     public internal(set) var deadline: ContinuousClock.Instant?
     /// Which attempt this is, from 1; see ``Command/retry(_:)``.
     public internal(set) var attempt = 1
@@ -43,8 +43,8 @@ public struct CommandContext: Sendable {
 
     /// Says what is to be taken back should this `perform` throw: last first, before the commands that ran before it.
     ///
-    /// Inside a ``TransactionCommand`` alone, as its ``TransactionOptions/compensation`` says; elsewhere, nobody takes anything
-    /// back.
+    /// Inside a ``TransactionCommand``, as its ``TransactionOptions/compensation`` says, and in a step of an ``UndoStack``;
+    /// elsewhere, nobody takes anything back.
     public func onFailure(_ undoPart: @escaping @Sendable (CommandContext) async throws -> Void) {
         parts?.add(undoPart)
     }

@@ -90,6 +90,7 @@ public final class SerialInvoker: LaneInvoker, @unchecked Sendable {
     /// - Parameters:
     ///   - capacity: how many it accepts that have no outcome; nil: any number. Beyond, commands are refused.
     ///   - scheduler: whose workers run the commands.
+    /// - Precondition: `capacity` is greater than 0.
     public init(capacity: Int? = nil, on scheduler: Scheduler = .shared) {
         super.init(Lane(limit: 1, capacity: capacity, on: scheduler))
     }
@@ -103,7 +104,7 @@ public final class ConcurrentInvoker: LaneInvoker, @unchecked Sendable {
     ///   - limit: how many run at a time.
     ///   - capacity: how many it accepts that have no outcome; nil: any number. Beyond, commands are refused.
     ///   - scheduler: whose workers run the commands.
-    /// - Precondition: `limit` is greater than 0.
+    /// - Precondition: `limit` and `capacity` are greater than 0.
     public init(limit: Int, capacity: Int? = nil, on scheduler: Scheduler = .shared) {
         super.init(Lane(limit: limit, capacity: capacity, on: scheduler))
     }
@@ -127,7 +128,7 @@ public final class BatchInvoker: LaneInvoker, @unchecked Sendable {
     ///   - capacity: how many it accepts that have no outcome; nil: any number. Beyond, commands are refused.
     ///   - scheduler: whose workers run the commands.
     ///   - clock: the clock of `maxDelay`.
-    /// - Precondition: `size` is greater than 0.
+    /// - Precondition: `size` and `capacity` are greater than 0, and so is the limit of a parallel `order`.
     public init(
         size: Int = 5, maxDelay: Duration? = nil, maxCost: Int? = nil,
         cost: (@Sendable (any Command) -> Int)? = nil, order: TransactionOptions.Order = .sequential,

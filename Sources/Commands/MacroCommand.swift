@@ -17,6 +17,7 @@ public struct MacroCommand: UndoableCommand {
     /// - Parameters:
     ///   - order: how they run.
     ///   - compensation: what happens when an undo fails.
+    /// - Precondition: the limit of a parallel `order` is greater than 0.
     public init(
         _ members: [any UndoableCommand], order: TransactionOptions.Order = .sequential,
         compensation: TransactionOptions.Compensation = .continueOnFailure

@@ -72,6 +72,7 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
     ///
     /// A failing run throws ``TransactionFailure``.
     ///
+    /// - Precondition: the limit of a parallel ``TransactionOptions/order`` is greater than 0.
     /// - Complexity: a run takes O(commands) time.
     public convenience init(
         commands: [any UndoableCommand], delegate: (any TransactionCommandDelegate)? = nil,
@@ -98,7 +99,8 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
 
     /// The same command, with a token of its own.
     ///
-    /// - Throws: ``CommandUsageError/busy`` or ``CommandUsageError/alreadyExecuted``, unless this one has failed.
+    /// - Throws: unless this one has failed: ``CommandUsageError/busy``, ``CommandUsageError/notExecuted``,
+    ///   ``CommandUsageError/alreadyExecuted`` or ``CommandUsageError/broken``.
     public func again(delegate: (any TransactionCommandDelegate)? = nil) throws -> TransactionCommand {
         switch state {
         case .failed: break

@@ -17,7 +17,7 @@ internal import CompositeOperationsBasics
 public final class UndoStack {
     /// What becomes of a stack with a step that could not be undone.
     public enum FailedUndo: Hashable, Sendable {
-        /// It is broken: all calls throw ``CommandUsageError/broken`` until ``UndoStack/removeAll()``.
+        /// It is broken: what would run or undo something throws ``CommandUsageError/broken`` until ``UndoStack/removeAll()``.
         case breaks
         /// It is emptied.
         case clears
@@ -52,7 +52,7 @@ public final class UndoStack {
     /// Whether a step could not be undone; see ``FailedUndo/breaks``.
     public private(set) var isBroken = false
 
-    /// Called after each change of what can be read here.
+    /// Called after each change of what can be read here, but not as ``isBusy`` becomes true.
     public var onChange: (() -> Void)?
 
     /// Creates an empty stack, which is clean.
@@ -89,7 +89,7 @@ public final class UndoStack {
     public var index: Int { history.index }
     /// How many steps there are, done and undone.
     public var count: Int { history.count }
-    /// Whether things are as they were at the last ``markClean()``. Not after an undo that failed.
+    /// Whether things are as they were at the last ``markClean()``. Not after an undo that failed, until things are marked again.
     public var isClean: Bool { history.index == history.cleanIndex }
     /// Where things are as at the last ``markClean()``; nil when there is no way back there.
     public var cleanIndex: Int? { history.cleanIndex }
@@ -107,7 +107,8 @@ public final class UndoStack {
     ///   - target: see ``removeAll(target:)``.
     ///   - mergeKey: a step with an equal one, the last of which was done within the merge window, takes this one in.
     ///   - recording: whether it becomes a step.
-    /// - Throws: what the command throws; ``CommandUsageError``; a `CancellationError` when it was cancelled before its turn.
+    /// - Throws: what the command throws, or a ``TransactionFailure`` where parts of it were taken back; ``CommandUsageError``; a
+    ///   `CancellationError` when it was cancelled before its turn.
     public nonisolated(nonsending) func perform<C: UndoableCommand>(
         _ command: C, name: String? = nil, target: AnyObject? = nil, mergeKey: AnyHashable? = nil,
         recording: Recording = .step

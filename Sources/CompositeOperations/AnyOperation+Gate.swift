@@ -6,7 +6,7 @@ extension AnyOperation {
     /// Blocks that run go on; their tokens see it, and they may end.
     ///
     /// - Returns: false, and nothing was done, when its gate is closed already, or its outcome is decided.
-    /// - Complexity: O(1), and O(descendants) where queues or observers have to be told.
+    /// - Complexity: O(registered descendants).
     @discardableResult
     public final func suspend() -> Bool { suspend(number: nil) }
 

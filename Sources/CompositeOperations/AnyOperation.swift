@@ -46,8 +46,9 @@ class Domain: Place, @unchecked Sendable {
 
 /// Any operation: one piece of work with a handle. The face of it that does not know the type of the value.
 ///
-/// All members may be used from any thread, also inside blocks and handlers, and none runs code of yours before
-/// it returns.
+/// All members may be used from any thread, also inside blocks and handlers, and none runs blocks or handlers of
+/// yours before it returns, but those that wait for an end, and `start()` of a ``COSyncOperation``. A target of your own, and
+/// whoever listens to ``COQueues/onDiagnostic(_:)``, is called by whoever gives cause to, under no lock.
 ///
 /// - SeeAlso: ``COOperation``, ``COSyncOperation``, ``COCascadeOperation``, ``COTransactionalOperation``.
 public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConvertible {

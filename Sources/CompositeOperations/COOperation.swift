@@ -18,7 +18,8 @@ internal import Scheduling
 ///
 /// - SeeAlso: seed 004, COOperation.
 public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecked Sendable {
-    /// A block that ends by a call. A throw is ``Attempt/fail(_:)``; a `CancellationError` is ``Attempt/cancel(_:)``.
+    /// A block that ends by a call. A throw is ``Attempt/fail(_:)``; that of a `CancellationError`
+    /// or a ``CancelReason`` is ``Attempt/cancel(_:)``.
     public typealias Block = @Sendable (Attempt) throws -> Void
 
     /// A block, on its way into an operation or out of it.

@@ -59,7 +59,9 @@ public final class COOperationQueue: ExecutionTarget {
     ///   - runningLimit: how many hold a slot at most; nil: any number.
     ///   - pendingLimit: how many wait at most, children not counted; nil: any number, or, in the order
     ///     ``Order/aggressiveLIFO``, as many as run.
+    ///   - slots: what a suspended operation does with its slot.
     ///   - target: where they run; nil: the default queue in force here, now.
+    /// - Precondition: `runningLimit` is at least 1, `pendingLimit` at least 0; also when they are set later.
     public init(
         _ order: Order = .fifo, runningLimit: Int? = nil, pendingLimit: Int? = nil,
         slots: SlotPolicy = .releaseWhileSuspended, on target: (any ExecutionTarget)? = nil
@@ -373,7 +375,7 @@ public final class COOperationQueue: ExecutionTarget {
     ///
     /// - Returns: false, and nothing was done, when it is not ready, has no block, is a child, belongs to another
     ///   queue, or when the queue is full, in an order that displaces nothing.
-    /// - Complexity: O(1).
+    /// - Complexity: O(1); where one is displaced (``Order/aggressiveLIFO``), O(those that were added before it, and run).
     @discardableResult
     public func add(_ operation: AnyOperation) -> Bool {
         let hasRoom = state.withLock { state in

@@ -132,9 +132,10 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
     /// From the decision handler: a new attempt that keeps the children that have finished, and does every other one
     /// again. On a composite that was not started, as `start()`.
     ///
-    /// When the block had not registered all children yet, as `rerun()`.
+    /// When the block could not register all children, because the attempt was over, as `rerun()`.
     ///
-    /// - Returns: false, and nothing was done, unless a decision is open.
+    /// - Returns: false, and nothing was done, unless a decision is open; also when the block threw, or a resolver has no
+    ///   attempt left.
     @discardableResult
     public final func awake() -> Bool {
         if look({ machine.phase == .ready }) { return start() }
@@ -215,8 +216,8 @@ public final class COCascadeOperation<Success: Sendable>: CompositeOperation<Suc
     override var kindName: String { "cascade" }
 
     override func makeCopy() -> AnyOperation {
-        let copy = COCascadeOperation(
-            registration: nil, on: admission ?? target ?? Scheduler.shared, options: nil)
+        let copy = COCascadeOperation(registration: nil, on: nil, options: nil)
+        copyPlace(to: copy)
         copyComposite(to: copy)
         return copy
     }

@@ -12,8 +12,8 @@ public protocol ExecutionTarget: AnyObject, Sendable {
     /// Work that is released without having been run ends its operation as cancelled, ``CancelReason/Kind/shutDown``.
     func submit(_ work: COQueues.Work)
 
-    /// Whether the calling code is this target's, and the target runs one piece of work at a time; false when that is
-    /// not known.
+    /// Whether the calling code is this target's, so that a sync operation aimed at it runs in place; false when that is not
+    /// known, and for a target that is no place, such as a pool.
     var isCurrent: Bool { get }
 
     /// Sends the turn of an operation. Not for users: the default submits a piece of work.
@@ -69,7 +69,7 @@ extension SerialLane: ExecutionTarget {
     /// Enqueues a piece of work; when it is refused, the work is released.
     public func submit(_ work: COQueues.Work) { try? submit { work.run() } }
 
-    /// Sends the turn without an allocation.
+    /// Sends the turn without a closure.
     public func _send(_ operation: AnyOperation) {
         do { try submit(job: operation, turnOfOperation) } catch { operation.turnIsRefused() }
     }

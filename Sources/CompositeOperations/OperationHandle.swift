@@ -115,7 +115,8 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
         waitForEnd(timeout: timeout) ? endedOutcome : nil
     }
 
-    /// A new operation with the same block, handlers and options: ready, attempt 0.
+    /// A new operation with the same block, options and closures for its end: ready, attempt 0. Who asked the first one with
+    /// ``onOutcome(on:_:)`` asks for that one alone.
     ///
     /// An operation that has ended has given its block up, unless ``OperationOptions/keepsBlock`` is set: its copy has
     /// none. That of a step which takes the value of an earlier one takes the same value, and fails with

@@ -163,7 +163,7 @@ public struct COOperationResolver: Sendable {
     /// Creates a resolver.
     ///
     /// - Parameter retryIf: whether a cause is worth another attempt; called like a handler.
-    /// - Precondition: `maxAttempts` is greater than 0.
+    /// - Precondition: `maxAttempts` is greater than 0; an exponential backoff has a factor of at least 1, and a jitter from 0 to 1.
     @_disfavoredOverload
     public init(
         maxAttempts: Int = 10, backoff: Backoff = .none, redo: Redo = .awake,
@@ -185,7 +185,7 @@ public struct COOperationResolver: Sendable {
     ///   - retryIf: whether a cause is worth another attempt; called like a handler.
     ///   - fallback: called once, like a handler, when no attempt is left, or none is wanted. It may cancel, finish or
     ///     fail the operation; if it does not, the operation ends by what caused the decision.
-    /// - Precondition: `maxAttempts` is greater than 0.
+    /// - Precondition: `maxAttempts` is greater than 0; an exponential backoff has a factor of at least 1, and a jitter from 0 to 1.
     public init(
         maxAttempts: Int = 10, backoff: Backoff = .none, redo: Redo = .awake,
         clock: any Clock<Duration> = ContinuousClock(), retryIf: (@Sendable (Cause) -> Bool)? = nil,

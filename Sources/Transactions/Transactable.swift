@@ -59,6 +59,10 @@ extension Transactable {
     ///
     /// When `body` or validation throws, all is taken back, and that very error is thrown. A closure that joined does
     /// nothing of this: what it changed stays if an outer body catches its error. See ``transaction(nesting:_:)``.
+    ///
+    /// - Throws: what `body` or validation throws; ``TransactionError/anotherTransactionIsActive``, where one is active that it
+    ///   cannot join; ``TransactionFault/detached``, ``TransactionFault/reentrant(_:)``, ``TransactionFault/rolledBackInsideBody``
+    ///   and ``TransactionFault/validationDoesNotSettle``.
     @discardableResult public func transaction<Result>(_ body: () throws -> Result) throws -> Result {
         try transactionContext.perform(.join, body)
     }

@@ -136,6 +136,14 @@ import Testing
         try await aimed.copy().run()
         #expect(behind.submitted.value == 2)
 
+        // That of a cascade is its own, too, though a queue has admitted the first one. The child runs where the queue says.
+        let steps = CountingTarget(to: elsewhere)
+        let cascade = COCascadeOperation(on: steps, options: Self.keeping) { $0.operation {} }
+        #expect(queue.add(cascade))
+        try await cascade.value
+        try await cascade.copy().run()
+        #expect(steps.submitted.value == 2)
+
         let scoped = CountingTarget(to: elsewhere)
         let inScope = COQueues.withDefaultQueue(scoped) { COOperation<Void> { $0.finish() } }
         try await inScope.copy().run()
@@ -151,6 +159,16 @@ import Testing
         #expect(queue.add(copy))
         try await copy.value
         #expect(behind.submitted.value == 1)
+
+        // A composite and its child.
+        let cascade = COCascadeOperation { $0.operation {} }.copy()
+        #expect(queue.add(cascade))
+        try await cascade.value
+        #expect(behind.submitted.value == 3)
+        let group = COTransactionalOperation { $0.operation {} }.copy()
+        #expect(queue.add(group))
+        try await group.value
+        #expect(behind.submitted.value == 5)
     }
 
     @Test func `R55: a copy of a child is no child, and may become one`() async throws {

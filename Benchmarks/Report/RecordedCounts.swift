@@ -19,7 +19,7 @@ enum RecordedCounts {
         "W16-last": (1_000, 3.05), "W16-half": (1_000, 3.1), "W21-execute": (1_000, 7.02),
         "W21-undo": (1_000, 16.02), "W21-redo": (1_000, 29.02), "W21-now": (1_000, 4.34),
         "W22-commit": (100, 157.3), "W22-rollback": (100, 158.3), "W22-members": (1_000, 3.26),
-        "W23-open": (4, 4.05), "W23-closed": (4, 2.05),
+        "W23-open": (4, 1.07), "W23-closed": (4, 1.03),
     ]
 
     /// The size at which the bytes were recorded: what grows by doubling is more or less full at another one.

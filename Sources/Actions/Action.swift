@@ -13,10 +13,20 @@ public import Scheduling
 ///
 /// Source: seed 002; the name is the one that it proposes.
 public final class Action<Input: Sendable, Output: Sendable>: Sendable {
-    let core: TypedCore<Input, Output>
+    private let inlet: Inlet<Input>
+    private var core: ActionCore { inlet.core }
     private let instance = Instance(.actions)
 
-    private init(_ core: TypedCore<Input, Output>) { self.core = core }
+    private init<Value>(
+        _ name: String, policy: ActionPolicy, limit: Int, group: ActionGroup?,
+        describe: @escaping @Sendable (any Error) -> String, _ definition: Definition<Input, Value, Output>
+    ) {
+        inlet = Inlet(
+            ActionCore(
+                name, when: definition.precondition, policy: policy, limit: limit, group: group,
+                describe: describe),
+            definition)
+    }
 
     /// Creates an action.
     ///
@@ -38,10 +48,8 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
         work: @escaping @Sendable (Input, Value, ExecutionContext<Output>) async throws -> Output
     ) {
         self.init(
-            TypedCore(
-                name, precondition: precondition, policy: policy, limit: limit, group: group,
-                executor: executor, describe: describe
-            ) { value in .task { input, context in try await work(input, value, context) } })
+            name, policy: policy, limit: limit, group: group, describe: describe,
+            Definition(when: precondition, .task(work, on: executor)))
     }
 
     /// Creates an action that may always run: see ``init(_:when:policy:limit:group:on:describe:work:)``.
@@ -52,10 +60,8 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
         work: @escaping @Sendable (Input) async throws -> Output
     ) {
         self.init(
-            TypedCore(
-                name, precondition: .always, policy: policy, limit: limit, group: group, executor: executor,
-                describe: describe
-            ) { _ in .task { input, _ in try await work(input) } })
+            name, policy: policy, limit: limit, group: group, describe: describe,
+            Definition(when: .always, .task({ input, _, _ in try await work(input) }, on: executor)))
     }
 
     /// Creates an action whose work runs inside the trigger, after what was told before: see
@@ -69,10 +75,8 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
         inline work: @escaping @Sendable (Input, Value) throws -> Output
     ) {
         self.init(
-            TypedCore(
-                name, precondition: precondition, policy: policy, limit: limit, group: group,
-                executor: Scheduler.shared, describe: describe
-            ) { value in .inline { input in try work(input, value) } })
+            name, policy: policy, limit: limit, group: group, describe: describe,
+            Definition(when: precondition, .inline(work)))
     }
 
     /// Names it.
@@ -103,19 +107,21 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
     /// - Returns: what becomes of it. What is refused has its outcome when the call returns; ``Execution/outcome`` comes behind
     ///   the event all the same, which another thread, or a notification that calls this, may have to tell first.
     /// - Complexity: O(1), and what its observers in place take.
-    @discardableResult public func trigger(_ input: Input) -> Execution<Output> { core.trigger(input) }
+    @discardableResult public func trigger(_ input: Input) -> Execution<Output> {
+        Execution(trigger: inlet.fire(input))
+    }
 
     /// Triggers with each element, until the sequence ends or the subscription does. Results and errors are observed as
     /// events.
     public func triggers<S: AsyncSequence & Sendable>(from inputs: S) -> Subscription
     where S.Element == Input {
-        let core = core
+        let inlet = inlet
         let task = Task {
             do {
                 for try await input in inputs {
                     // A sequence may have elements left for who is cancelled.
                     if Task.isCancelled { return }
-                    _ = core.trigger(input)
+                    _ = inlet.fire(input)
                 }
             } catch {
                 // The sequence has ended; what it threw is nothing that this action did.
@@ -155,7 +161,8 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
     /// are read.
     public var events: AsyncStream<ActionEvent<Output>> {
         AsyncStream { continuation in
-            let subscription = core.observeEvents(on: .inline, onEnd: { continuation.finish() }) { event in
+            let subscription = core.observeEvents(on: .inline, onEnd: { continuation.finish() }) {
+                (event: ActionEvent<Output>) in
                 continuation.yield(event)
             }
             continuation.onTermination = { _ in subscription.cancel() }
@@ -163,7 +170,7 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
     }
 
     /// The view's side.
-    public var facade: ActionFacade<Input> { ActionFacade(core: core) }
+    public var facade: ActionFacade<Input> { ActionFacade(inlet: inlet) }
 }
 
 extension Action where Input == Void {

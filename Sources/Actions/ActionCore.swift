@@ -1,10 +1,10 @@
 // ActionCore.swift - what an action, its facades, its bindings and its executions share, whatever its types are: the gate,
-// the mailboxes, and who is told.
+// the mailboxes, and who is told. Its triggers are in ActionCore+Triggers.swift.
 
 import Commands
 import CompositeOperationsBasics
 
-class ActionCore: @unchecked Sendable {
+final class ActionCore: @unchecked Sendable {
     // Unchecked: the variables are used under the gate's lock alone.
 
     let id: ActionID
@@ -12,24 +12,31 @@ class ActionCore: @unchecked Sendable {
     let gate: Gate
     let describe: @Sendable (any Error) -> String
     /// Its place in the group's word; nil: the gate is its own.
-    private(set) final var index: Int?
+    private(set) var index: Int?
 
     /// In place: also starts the work, so that this comes after what was told before, and never inside a notification.
     let inline: Mailbox
     /// At other places; kept by their observers and while they deliver, so that a place is let go of with the last of them.
-    private final var others: [WeakMailbox] = []
-    private final var snapshotObservers: [Observer<ActionSnapshot>] = []
-    private final var failureObservers: [Observer<ActionFailure>] = []
-    private final var rejectionObservers: [Observer<DisabledReason>] = []
+    private var others: [WeakMailbox] = []
+    private var eventObservers: [Observer<ActionEvent<any Sendable>>] = []
+    private var snapshotObservers: [Observer<ActionSnapshot>] = []
+    private var failureObservers: [Observer<ActionFailure>] = []
+    private var rejectionObservers: [Observer<DisabledReason>] = []
+
+    var line = Line()
+    var running: [ExecutionID: Trigger] = [:]
+
+    /// Whether the precondition holds now.
+    private let holds: @Sendable () -> Bool
 
     private let flips: Flips
     private let instance = Instance(.cores)
 
     private struct WeakMailbox { weak var mailbox: Mailbox? }
 
-    init(
-        _ name: String, policy: ActionPolicy, limit: Int, group: ActionGroup?,
-        describe: @escaping @Sendable (any Error) -> String
+    init<Value>(
+        _ name: String, when precondition: Precondition<Value>, policy: ActionPolicy, limit: Int,
+        group: ActionGroup?, describe: @escaping @Sendable (any Error) -> String
     ) {
         let id = ActionID(name)
         Self.check(policy, limit, isGrouped: group != nil)
@@ -38,6 +45,7 @@ class ActionCore: @unchecked Sendable {
         self.policy = policy
         self.describe = describe
         self.flips = flips
+        holds = { precondition.read() != nil }
         gate = group?.gate ?? Gate(bits: GateWord(isEnabled: false, limit: limit).bits)
         inline = Mailbox(.inline, flips: flips)
         let place = gate.add(self, most: group == nil ? 1 : GroupWord.mostActions)
@@ -45,6 +53,8 @@ class ActionCore: @unchecked Sendable {
             demand(place != nil, "ActionGroup: it has at most \(GroupWord.mostActions) actions")
             index = place
         }
+        precondition.follow(self)
+        follow()
     }
 
     private static func check(_ policy: ActionPolicy, _ limit: Int, isGrouped: Bool) {
@@ -71,32 +81,29 @@ class ActionCore: @unchecked Sendable {
     deinit {
         // Nobody can tell anything any more. Each of the mailboxes has its own order: the end comes last.
         for observer in snapshotObservers { observer.mailbox.append { observer.end() } }
-        endEvents()
+        for observer in eventObservers { observer.mailbox.append { observer.end() } }
         inline.deliver()
         for other in others { other.mailbox?.deliver() }
     }
 
-    /// Appends the end of the streams of events.
-    func endEvents() {}
-
     // MARK: Snapshots
 
-    final var snapshot: ActionSnapshot { snapshot(gate.bits) }
+    var snapshot: ActionSnapshot { snapshot(gate.bits) }
 
-    private final func snapshot(_ bits: UInt64) -> ActionSnapshot {
+    private func snapshot(_ bits: UInt64) -> ActionSnapshot {
         if let index { return GroupWord(bits: bits).snapshot(index) }
         return GateWord(bits: bits).snapshot(policy)
     }
 
     /// Under the gate's lock.
-    final func append(bits: UInt64) {
+    func append(bits: UInt64) {
         guard !snapshotObservers.isEmpty else { return }
         let snapshot = snapshot(bits)
         for observer in snapshotObservers { observer.mailbox.append { observer.tell(snapshot) } }
     }
 
     /// Under no lock.
-    final func deliver() {
+    func deliver() {
         // The one in place is always there, and mostly the only one.
         inline.deliver()
         let others = gate.withLock { _ in self.others.map(\.mailbox) }
@@ -105,7 +112,7 @@ class ActionCore: @unchecked Sendable {
 
     // MARK: Transitions that both kinds of gate have
 
-    final func admit(_ bits: inout UInt64) -> Admission {
+    func admit(_ bits: inout UInt64) -> Admission {
         let admission: Admission
         if let index {
             var word = GroupWord(bits: bits)
@@ -121,7 +128,7 @@ class ActionCore: @unchecked Sendable {
     }
 
     /// - Returns: whether the slot passes to the first that waits.
-    final func end(_ bits: inout UInt64) -> Bool {
+    func end(_ bits: inout UInt64) -> Bool {
         if let index {
             var word = GroupWord(bits: bits)
             word.end(index)
@@ -133,7 +140,7 @@ class ActionCore: @unchecked Sendable {
         return word.end()
     }
 
-    private final func setEnabled(_ isEnabled: Bool, _ bits: inout UInt64) -> Bool {
+    private func setEnabled(_ isEnabled: Bool, _ bits: inout UInt64) -> Bool {
         if let index {
             var word = GroupWord(bits: bits)
             defer { bits = word.bits }
@@ -146,7 +153,7 @@ class ActionCore: @unchecked Sendable {
 
     /// Publishes what the precondition says, until both agree: whoever publishes reads again afterwards, so that of two who
     /// do it at once the one that is late finds out.
-    final func follow(_ holds: () -> Bool) {
+    func follow() {
         var isEnabled = holds()
         while true {
             let hasChanged = gate.transition(of: self) {
@@ -165,7 +172,7 @@ class ActionCore: @unchecked Sendable {
     // MARK: Observers
 
     /// - Parameter existing: those of `others` that are still there. Under the gate's lock.
-    private final func mailbox(for delivery: Delivery, _ existing: [Mailbox]) -> Mailbox {
+    private func mailbox(for delivery: Delivery, _ existing: [Mailbox]) -> Mailbox {
         if delivery.place == .inline { return inline }
         if let mailbox = existing.first(where: { $0.delivery.place == delivery.place }) { return mailbox }
         let mailbox = Mailbox(delivery, flips: flips)
@@ -176,51 +183,63 @@ class ActionCore: @unchecked Sendable {
     /// Adds an observer to one of the lists.
     ///
     /// - Parameter first: what it is told at once. Under the gate's lock.
-    final func observe<Core: ActionCore, Value: Sendable>(
-        _ list: ReferenceWritableKeyPath<Core, [Observer<Value>]>, of core: Core, on delivery: Delivery,
+    private func observe<Value: Sendable>(
+        _ list: ReferenceWritableKeyPath<ActionCore, [Observer<Value>]>, on delivery: Delivery,
         onEnd: @escaping @Sendable () -> Void = {}, first: (UInt64) -> Value? = { _ in nil },
         _ body: @escaping @Sendable (Value) -> Void
     ) -> Subscription {
         let (observer, existing) = gate.withLock { bits in
             let existing = others.compactMap(\.mailbox)
             let observer = Observer(mailbox(for: delivery, existing), onEnd: onEnd, body)
-            core[keyPath: list].append(observer)
+            self[keyPath: list].append(observer)
             if let value = first(bits) { observer.mailbox.append { observer.tell(value) } }
             return (observer, existing)
         }
         withExtendedLifetime(existing) {}  // each may be the last reference: released under no lock
         observer.mailbox.deliver()
         nonisolated(unsafe) let list = list  // a key path without captures
-        return Subscription { [weak core] in
+        return Subscription { [weak self] in
             observer.cancel()
-            guard let core else { return }
-            let removed = core.gate.withLock { _ in
-                core[keyPath: list].firstIndex { $0 === observer }.map { core[keyPath: list].remove(at: $0) }
+            guard let self else { return }
+            let removed = gate.withLock { _ in
+                self[keyPath: list].firstIndex { $0 === observer }.map { self[keyPath: list].remove(at: $0) }
             }
             withExtendedLifetime(removed) {}  // released under no lock
         }
     }
 
-    final func observeSnapshots(on delivery: Delivery, _ body: @escaping @Sendable (ActionSnapshot) -> Void)
+    func observeSnapshots(on delivery: Delivery, _ body: @escaping @Sendable (ActionSnapshot) -> Void)
         -> Subscription
     {
-        observe(\.snapshotObservers, of: self, on: delivery, first: { snapshot($0) }, body)
+        observe(\.snapshotObservers, on: delivery, first: { snapshot($0) }, body)
     }
 
-    final func observeFailures(on delivery: Delivery, _ body: @escaping @Sendable (ActionFailure) -> Void)
+    func observeFailures(on delivery: Delivery, _ body: @escaping @Sendable (ActionFailure) -> Void)
         -> Subscription
     {
-        observe(\.failureObservers, of: self, on: delivery, body)
+        observe(\.failureObservers, on: delivery, body)
     }
 
-    final func observeRejections(on delivery: Delivery, _ body: @escaping @Sendable (DisabledReason) -> Void)
+    func observeRejections(on delivery: Delivery, _ body: @escaping @Sendable (DisabledReason) -> Void)
         -> Subscription
     {
-        observe(\.rejectionObservers, of: self, on: delivery, body)
+        observe(\.rejectionObservers, on: delivery, body)
+    }
+
+    func observeEvents<Output>(
+        on delivery: Delivery, onEnd: @escaping @Sendable () -> Void = {},
+        _ body: @escaping @Sendable (ActionEvent<Output>) -> Void
+    ) -> Subscription {
+        observe(\.eventObservers, on: delivery, onEnd: onEnd) { body($0.typed()) }
     }
 
     /// Under the gate's lock.
-    final func appendFailure(_ execution: ExecutionID, _ error: any Error) {
+    func append(_ event: ActionEvent<any Sendable>) {
+        for observer in eventObservers { observer.mailbox.append { observer.tell(event) } }
+    }
+
+    /// Under the gate's lock.
+    func appendFailure(_ execution: ExecutionID, _ error: any Error) {
         guard !failureObservers.isEmpty else { return }
         let describe = describe
         for observer in failureObservers {
@@ -231,7 +250,7 @@ class ActionCore: @unchecked Sendable {
     }
 
     /// Under the gate's lock.
-    final func appendRejection(_ reason: DisabledReason) {
+    func appendRejection(_ reason: DisabledReason) {
         for observer in rejectionObservers { observer.mailbox.append { observer.tell(reason) } }
     }
 }

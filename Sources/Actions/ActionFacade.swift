@@ -5,7 +5,8 @@ public import Commands
 /// What a view is given of an action. It gives no results, and changes neither policy nor limit; what it cancels, when it unbinds
 /// and is asked to, is what it has triggered itself.
 public struct ActionFacade<Input: Sendable>: Sendable {
-    let core: InputCore<Input>
+    let inlet: Inlet<Input>
+    private var core: ActionCore { inlet.core }
 
     /// The state now.
     public var snapshot: ActionSnapshot { core.snapshot }
@@ -15,7 +16,7 @@ public struct ActionFacade<Input: Sendable>: Sendable {
     public var isExecuting: Bool { snapshot.isExecuting }
 
     /// Runs the action, if it may.
-    public func trigger(_ input: Input) { _ = core.fire(input) }
+    public func trigger(_ input: Input) { _ = inlet.fire(input) }
 
     /// Calls `body` with the snapshot now, and then with each later one, in order; on the main actor at once, when the
     /// calling code is there.
@@ -49,14 +50,14 @@ public struct ActionFacade<Input: Sendable>: Sendable {
         to control: Control, options: BindingOptions = .init(),
         input: @escaping @MainActor (Control.Input) -> Input
     ) -> ActionBinding {
-        ActionBinding(control, core, options, input)
+        ActionBinding(control, inlet, options, input)
     }
 
     /// Ties a control to the action: see ``bind(to:options:input:)``.
     @MainActor public func bind<Control: Binding>(to control: Control, options: BindingOptions = .init())
         -> ActionBinding where Control.Input == Input
     {
-        ActionBinding(control, core, options) { $0 }
+        ActionBinding(control, inlet, options) { $0 }
     }
 }
 

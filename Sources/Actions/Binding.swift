@@ -55,13 +55,13 @@ public struct BindingOptions: Sendable {
 
     private let control: ObjectIdentifier
     private var subscriptions: [Subscription] = []
-    private var executions: [any Cancellable] = []
+    private var triggers: [Trigger] = []
     /// Takes the control out; nil: it was.
     private var release: (@MainActor () -> Void)?
     private let instance = Instance(.bindings)
 
     init<Control: Binding, Input: Sendable>(
-        _ control: Control, _ core: InputCore<Input>, _ options: BindingOptions,
+        _ control: Control, _ inlet: Inlet<Input>, _ options: BindingOptions,
         _ input: @escaping @MainActor (Control.Input) -> Input
     ) {
         self.control = ObjectIdentifier(control)
@@ -75,12 +75,13 @@ public struct BindingOptions: Sendable {
             if let isEnabled = options.enabledAfterUnbind { control?.setEnabled(isEnabled) }
         }
         control.onTrigger = { [weak self] given in
-            let execution = core.fire(input(given))
+            let trigger = inlet.fire(input(given))
             guard options.cancelsOnUnbind else { return }
             // Whoever was told of it may have ended the binding.
-            if let self, self.release != nil { self.keep(execution) } else { execution.cancel() }
+            if let self, self.release != nil { self.keep(trigger) } else { trigger.cancel() }
         }
         // At once, also where the first notification has to wait for others.
+        let core = inlet.core
         let snapshot = core.snapshot
         control.setEnabled(snapshot.isEnabled)
         control.setExecuting(snapshot.isExecuting)
@@ -104,9 +105,9 @@ public struct BindingOptions: Sendable {
 
     isolated deinit { unbind() }
 
-    private func keep(_ execution: any Cancellable) {
-        executions.removeAll(where: \.isOver)
-        executions.append(execution)
+    private func keep(_ trigger: Trigger) {
+        triggers.removeAll { $0.end != nil }
+        triggers.append(trigger)
     }
 
     /// Ends the binding: the control triggers nothing, and is told nothing any more. Once; later it does nothing.
@@ -119,8 +120,8 @@ public struct BindingOptions: Sendable {
             Self.current[control] = nil
             release()
         }
-        let executions = executions
-        self.executions = []
-        for execution in executions { execution.cancel() }
+        let triggers = triggers
+        self.triggers = []
+        for trigger in triggers { trigger.cancel() }
     }
 }

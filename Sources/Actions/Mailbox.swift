@@ -11,21 +11,29 @@ import CompositeOperations
 import CompositeOperationsBasics
 import Scheduling
 
+/// What is delivered. Of up to three words it takes no memory of its own.
+protocol MailboxItem: Sendable {
+    func deliver()
+}
+
 /// Notifications that wait for their delivery, first in, first out.
 final class Mailbox: Sendable {
-    /// A struct: the elements of an array are generic, and a closure that goes into one, or comes out, is wrapped in another.
-    private struct Item: Sendable {
-        static let nothing = Item(deliver: {})
-        let deliver: @Sendable () -> Void
+    private struct Notification: MailboxItem {
+        let body: @Sendable () -> Void
+        func deliver() { body() }
+    }
+
+    private struct Nothing: MailboxItem {
+        func deliver() {}
     }
 
     private struct State {
-        var items: [Item] = []
+        var items: [any MailboxItem] = []
         var taken = 0
         var isDraining = false
 
         /// - Returns: nil, and it is drained, when nothing is left.
-        mutating func next() -> Item? {
+        mutating func next() -> (any MailboxItem)? {
             if taken == items.count {
                 let isLarge = items.capacity > 64
                 items.removeAll(keepingCapacity: !isLarge)
@@ -35,7 +43,7 @@ final class Mailbox: Sendable {
             }
             defer { taken += 1 }
             let item = items[taken]
-            items[taken] = .nothing
+            items[taken] = Nothing()
             if taken >= 1_000 && taken * 2 > items.count {
                 items.removeFirst(taken)
                 taken = 0
@@ -56,9 +64,10 @@ final class Mailbox: Sendable {
     }
 
     /// Appends; delivers nothing. May be called under a lock.
-    func append(_ item: @escaping @Sendable () -> Void) {
-        state.withLock { $0.items.append(Item(deliver: item)) }
-    }
+    func append(_ item: some MailboxItem) { state.withLock { $0.items.append(item) } }
+
+    /// Appends; delivers nothing. May be called under a lock.
+    func append(_ body: @escaping @Sendable () -> Void) { append(Notification(body: body)) }
 
     /// Delivers what is there: at once, where the calling code is in the right place and nobody is about to deliver, else
     /// soon. Under no lock.

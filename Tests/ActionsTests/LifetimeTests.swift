@@ -92,6 +92,30 @@ import Testing
         #expect(await eventually { count.value == 0 })
     }
 
+    @Test func `who waits keeps no value, and who keeps an execution keeps neither input nor value`() async {
+        let inputs = LiveCount("inputs"), values = LiveCount("values"), works = Works()
+        let source = LiveValue(Witness(values))
+        let action = Action<Witness, Int>(
+            when: Precondition(source, where: { _ in true }), policy: .queue(1)
+        ) { _, _, _ in try await works.run(1) }
+        let first = action.trigger(Witness(inputs))
+        await works.begun(1)
+        source.set(Witness(values))
+        let second = action.trigger(Witness(inputs))
+        source.set(Witness(values))
+        #expect(values.value == 2)  // that of the work, and the newest
+        let third = action.trigger(Witness(inputs))
+        #expect(await third.outcome.text == "rejected queueFull")
+        #expect(inputs.value == 2)
+        second.cancel()
+        #expect(await second.outcome.text == "cancelled")
+        #expect(inputs.value == 1)
+        works.end(1, .success(1))
+        #expect(await first.outcome.text == "completed 1")
+        #expect(await eventually { inputs.value == 0 && values.value == 1 })  // as soon as the task is gone
+        withExtendedLifetime((first, second, third, source)) {}
+    }
+
     @Test func `a subscription does not keep its action`() {
         weak var weakAction: Action<Int, Int>?
         var subscriptions: [Subscription] = []

@@ -65,6 +65,29 @@ import Testing
         events.cancel()
     }
 
+    @Test func `an end is known at once, and comes to those who wait behind what is told of it`() async {
+        let log = Log(), works = Works(), isTold = Gate(), goOn = Gate()
+        let action = Action<Int, Int>("work") { try await works.run($0) }
+        let events = action.observeEvents { event in
+            if case .value = event {
+                isTold.open()
+                goOn.wait()
+            }
+            log.add(event.text)
+        }
+        let execution = action.trigger(1)
+        await works.begun(1)
+        works.end(1, .success(7))
+        await offThread { isTold.wait() }
+        #expect(execution.outcomeIfFinished?.text == "completed 7")
+        let waiter = Task.immediate { log.add("outcome: \(await execution.outcome.text)") }
+        #expect(log.entries == ["started"])
+        goOn.open()
+        await waiter.value
+        #expect(log.entries == ["started", "value 7", "completed", "outcome: completed 7"])
+        events.cancel()
+    }
+
     @Test func `A23: no older state is told after a newer one`() {
         let log = Log()
         let action = Action<Int, Int>("work", when: .always, inline: { input, _ in input })

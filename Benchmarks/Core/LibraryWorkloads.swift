@@ -50,6 +50,16 @@ let libraryWorkloads: [Workload] = [
         expectedChecksum: { Workload.checksumOfHistories("W21-now", changes: $0) },
         operations: { 3 * $0 * Workload.histories(of: $0) }),
     Workload(
+        id: "W21-invoker", title: "Commands in order",
+        sentence: """
+            N commands that never await are submitted one by one to what runs them one at a time, in their order, until \
+            the last has run.
+            """,
+        unit: "ns/op", metric: .throughput, subject: .libraries,
+        quick: [100, 1_000], smoke: [1_000], thorough: [100, 1_000, 10_000, 100_000],
+        expectedChecksum: { Workload.checksumOfHistories("W21-invoker", changes: $0) },
+        operations: { $0 * Workload.histories(of: $0) }),
+    Workload(
         id: "W21-memory", title: "History, memory",
         sentence:
             "The live bytes of each of N entries of a history of changes that may await, and what stays.",
@@ -176,7 +186,7 @@ extension Workload {
         var trace: UInt64 = 0
         for _ in 0..<histories {
             trace = done(all, after: trace)
-            if workload != "W21-execute" { trace = takenBack(all, after: trace) }
+            if workload != "W21-execute" && workload != "W21-invoker" { trace = takenBack(all, after: trace) }
             if workload == "W21-redo" || workload == "W21-now" { trace = done(all, after: trace) }
         }
         // What is done at the end is in the model.

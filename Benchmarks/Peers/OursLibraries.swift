@@ -10,6 +10,7 @@ enum OursLibraries {
         case "W16-last", "W16-half": "TransactionCommand(commands:), executed."
         case "W21-execute", "W21-undo", "W21-redo", "W21-memory": "UndoStack: perform, undo, redo."
         case "W21-now": "UndoStack: register, undoNow, redoNow."
+        case "W21-invoker": "SerialInvoker.submit, with a SynchronousCommand; then flush."
         case "W22-commit", "W22-rollback", "W22-threads":
             "One member, with a TransactionalState for each key."
         case "W22-readers": "A member, and a CommittedView of it, which is made anew for each commit."
@@ -25,6 +26,7 @@ enum OursLibraries {
         case "W21-execute", "W21-undo", "W21-redo": histories(StackHistory.self, workload, changes: n)
         case "W21-memory": historyMemory(StackHistory.self, changes: n)
         case "W21-now": try histories(SynchronousStackHistory.self, changes: n)
+        case "W21-invoker": commandsInOrder(InvokerOfCommands.self, count: n)
         case "W22-commit", "W22-rollback": transactions(Sheet.self, workload, keys: n)
         case "W22-members": transactionsOfMembers(Tree.self, members: n)
         case "W22-threads": transactionsOnThreads(Sheet.self, threads: n)
@@ -81,6 +83,23 @@ private final class SynchronousStackHistory: SynchronousHistoryForm {
     func undo() throws { try stack.undoNow() }
 
     func redo() throws { try stack.redoNow() }
+}
+
+private struct LedgerCommand: SynchronousCommand {
+    let number: Int
+    let ledger: Ledger
+
+    func execute(_ context: CommandContext) { ledger.add(number) }
+}
+
+private final class InvokerOfCommands: OrderForm {
+    private let invoker = SerialInvoker()
+
+    func submit(_ number: Int, _ ledger: Ledger) {
+        invoker.submit(LedgerCommand(number: number, ledger: ledger))
+    }
+
+    func flush() async throws { try await invoker.flush() }
 }
 
 // MARK: Transactions

@@ -105,7 +105,8 @@ public struct Gates {
     private var slopes: [String] {
         let linear = [
             "W1", "W3", "W5", "W6", "W6-cascade", "W10", "W14-0", "W14-1", "W14-50", "W16-last", "W16-half",
-            "W21-execute", "W21-undo", "W21-redo", "W21-now", "W22-members",
+            "W21-execute", "W21-undo", "W21-redo", "W21-now", "W21-invoker",
+            "W22-members",
         ]
         return linear.compactMap { workload in
             guard let slope = document.slope(workload, peer: "ours"), slope > 1.1,

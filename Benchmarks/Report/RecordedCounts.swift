@@ -16,8 +16,9 @@ enum RecordedCounts {
     /// Allocations of each operation of the libraries, those of its closures and of what it works on included, and the size
     /// at which they were recorded, by workload.
     static let allocationsOfLibraries: [String: (n: Int, allocations: Double)] = [
-        "W16-last": (1_000, 3.05), "W16-half": (1_000, 3.1), "W21-execute": (1_000, 7.02),
-        "W21-undo": (1_000, 16.02), "W21-redo": (1_000, 29.02), "W21-now": (1_000, 4.34),
+        "W16-last": (1_000, 3.05), "W16-half": (1_000, 3.1), "W21-execute": (1_000, 6.03),
+        "W21-undo": (1_000, 14.02), "W21-redo": (1_000, 26.02), "W21-now": (1_000, 1.67),
+        "W21-invoker": (1_000, 2.2),
         "W22-commit": (100, 157.3), "W22-rollback": (100, 158.3), "W22-members": (1_000, 3.26),
         "W23-open": (4, 1.07), "W23-closed": (4, 1.03),
     ]

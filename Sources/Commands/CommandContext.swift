@@ -14,8 +14,10 @@ public struct CommandContext: Sendable {
     /// Whether the call takes work back.
     public internal(set) var isCompensating = false
 
-    /// The runs around it; nil: none that could be cancelled.
-    var cancellation: CancellationLink?
+    /// Who asks for the run to end; nil: nobody could.
+    private var run: (any Cancellable)?
+    /// Those around it.
+    private var outer: CancellationLink?
     /// On a worker without a task, the task that is found is one of whoever waits below on the stack.
     var looksAtTask = true
     /// nil: nothing is taken back when this one fails.
@@ -30,9 +32,10 @@ public struct CommandContext: Sendable {
     public var isCancelled: Bool {
         if isCompensating { return false }
         if looksAtTask, Task.isCancelled { return true }
-        var link = cancellation
+        if run?.isCancelRequested == true { return true }
+        var link = outer
         while let each = link {
-            if each.isRequested.value { return true }
+            if each.run.isCancelRequested { return true }
             link = each.outer
         }
         return false
@@ -58,30 +61,33 @@ public struct CommandContext: Sendable {
     }
 
     /// The context of a run inside of this one.
-    func within(_ transaction: CommandTransaction, _ isRequested: CancellationFlag) -> CommandContext {
+    ///
+    /// - Parameter inner: nil: nobody asks for that run alone to end.
+    func within(_ transaction: CommandTransaction, _ inner: (any Cancellable)?) -> CommandContext {
         var context = self
         context.transaction = transaction
-        context.cancellation = CancellationLink(isRequested, outer: cancellation)
+        if let inner {
+            context.outer = run.map { CancellationLink($0, outer: outer) }
+            context.run = inner
+        }
         context.attempt = 1
         context.parts = nil
         return context
     }
 }
 
-/// Whether somebody asked for a run to end.
-final class CancellationFlag: Sendable {
-    private let flag = Atomic(false)
-    var value: Bool { flag.load(ordering: .acquiring) }
-    func set() { flag.store(true, ordering: .releasing) }
+/// What somebody may ask to end.
+protocol Cancellable: AnyObject, Sendable {
+    var isCancelRequested: Bool { get }
 }
 
 /// A run, and those around it.
-final class CancellationLink: Sendable {
-    let isRequested: CancellationFlag
+private final class CancellationLink: Sendable {
+    let run: any Cancellable
     let outer: CancellationLink?
 
-    init(_ isRequested: CancellationFlag, outer: CancellationLink?) {
-        self.isRequested = isRequested
+    init(_ run: any Cancellable, outer: CancellationLink?) {
+        self.run = run
         self.outer = outer
     }
 }

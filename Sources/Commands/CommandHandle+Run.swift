@@ -44,7 +44,7 @@ extension CommandHandle {
     ) async -> CommandOutcome<Output> {
         if body.isSynchronous { return performSynchronously(body, context, claim) }
         // Whoever cancels the handle means the run that it names.
-        let inner = context.within(transaction, claim == .first ? isCancelRequested : CancellationFlag())
+        let inner = context.within(transaction, claim == .first ? self : nil)
         // A task of its own, so that `cancel()` reaches the work and not its caller.
         let lane = LaneRun.innermost
         let task = Task { await LaneRun.inTask(of: lane) { await Self.outcome(of: body, inner) } }
@@ -62,8 +62,7 @@ extension CommandHandle {
     func performSynchronously(
         _ body: TransactionBody<Output>, _ context: CommandContext, _ claim: RunClaim
     ) -> CommandOutcome<Output> {
-        let flag = claim == .first ? isCancelRequested : CancellationFlag()
-        let outcome = Self.outcomeNow(of: body, context.within(transaction, flag))
+        let outcome = Self.outcomeNow(of: body, context.within(transaction, claim == .first ? self : nil))
         finish(outcome, claim, body)
         return outcome
     }
@@ -105,7 +104,7 @@ extension CommandHandle {
     /// `cancel()` looks for the task after it has set the flag; this looks at the flag after it has left the task.
     private func adopt(_ task: RunFields<Output>.Execution) {
         locked { fields in if fields.outcome == nil { fields.task = task } }
-        if isCancelRequested.value { task.cancel() }
+        if isCancelRequested { task.cancel() }
     }
 
     private static func outcomeNow(
@@ -225,15 +224,17 @@ extension CommandHandle: LaneMember {
         }
         guard let body else { return false }
         if body.isSynchronous {
-            var context = CommandContext().within(transaction, isCancelRequested)
+            var context = CommandContext().within(transaction, self)
             context.looksAtTask = false
             let outcome = LaneRun.onThread(of: lane) { Self.outcomeNow(of: body, context) }
             end(outcome, from: nil)
         } else {
-            let context = CommandContext().within(transaction, isCancelRequested)
+            let context = CommandContext().within(transaction, self)
             // Detached: a worker that waits below on this stack may be a task's, which has nothing to do with this run.
             let task = Task.detached(executorPreference: lane.scheduler) {
-                let outcome = await LaneRun.inTask(of: [lane]) { await Self.outcome(of: body, context) }
+                let outcome = await LaneRun.inTask(of: LaneRun.Holders(lane)) {
+                    await Self.outcome(of: body, context)
+                }
                 self.end(outcome, from: nil)
                 return outcome
             }

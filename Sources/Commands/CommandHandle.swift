@@ -3,6 +3,7 @@
 internal import CompositeOperations
 internal import CompositeOperationsBasics
 internal import Scheduling
+internal import Synchronization
 
 /// One run of a command: its name, and its outcome, which is written once and can be read for ever.
 ///
@@ -13,7 +14,7 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
     /// The name of the run.
     public let transaction: CommandTransaction
 
-    let isCancelRequested = CancellationFlag()
+    private let cancelFlag = Atomic(false)
     private let lock = WordLock()
     private var fields = RunFields<Output>()
     private let instance = Instance(.runs)
@@ -146,7 +147,7 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
 
     /// As ``cancel()``, but inline notices are the caller's to deliver.
     func latchCancelled() -> [Deliveries] {
-        isCancelRequested.set()
+        cancelFlag.store(true, ordering: .releasing)
         if let owed = latch(.failed(.cancelled), from: .beforeStart) { return owed }
         locked { $0.task }?.cancel()
         return []
@@ -180,4 +181,8 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
                 ? "CommandHandle: a command waits for its own end"
                 : "CommandHandle: it waits inside an invoker for what is queued behind itself")
     }
+}
+
+extension CommandHandle: Cancellable {
+    var isCancelRequested: Bool { cancelFlag.load(ordering: .acquiring) }
 }

@@ -5,25 +5,35 @@ internal import Synchronization
 
 /// A mark on the thread or task of a command: whose turn it has.
 ///
-/// Tasks that a command starts inherit the mark, and may outlive the command: only its own thread or task counts, and those
-/// that this module starts for it and awaits. The mark is void once its turn is over: from then on another thread or task
-/// may have the number of its owner.
+/// Tasks that a command starts inherit the mark of a task, and may outlive the command: only its own task counts, and those
+/// that this module starts for it and awaits. The mark is void once its turn is over: from then on another task may have the
+/// number of its owner.
 final class LaneRun: Sendable {
     typealias Holder = any AnyObject & Sendable
 
-    @TaskLocal private static var current: LaneRun?
+    /// Mostly one, which needs no memory of its own.
+    struct Holders: Sendable {
+        private let first: Holder?
+        private var others: [Holder] = []
 
-    private enum Owner: Sendable {
-        /// And the task that it was running, which a task that inherits the mark is not.
-        case thread(pthread_t, Int?)
-        case task(Int)
+        init(_ first: Holder? = nil) { self.first = first }
+
+        var isEmpty: Bool { first == nil }
+        func contains(_ holder: Holder) -> Bool { first === holder || others.contains { $0 === holder } }
+        func with(_ holder: Holder) -> Holders {
+            var all = Holders(first ?? holder)
+            if first != nil { all.others = others + [holder] }
+            return all
+        }
     }
 
-    private let holders: [Holder]
-    private let owner: Owner
+    @TaskLocal private static var current: LaneRun?
+
+    private let holders: Holders
+    private let owner: Int
     private let isOver = Atomic(false)
 
-    private init(_ holders: [Holder], _ owner: Owner) {
+    private init(_ holders: Holders, _ owner: Int) {
         self.holders = holders
         self.owner = owner
     }
@@ -31,33 +41,38 @@ final class LaneRun: Sendable {
     private static var task: Int? { withUnsafeCurrentTask { $0?.hashValue } }
 
     /// What has given its turn to the calling code.
-    static var innermost: [Holder] {
-        guard let current, !current.isOver.load(ordering: .relaxed) else { return [] }
-        let isMine =
-            switch current.owner {
-            case .thread(let thread, let number): pthread_equal(thread, pthread_self()) != 0 && task == number
-            case .task(let number): task == number
-            }
-        return isMine ? current.holders : []
+    static var innermost: Holders { call.map { Holders($0.holder) } ?? run?.holders ?? Holders() }
+
+    static func isInside(_ holder: Holder) -> Bool {
+        if let call { return call.holder === holder }
+        return run?.holders.contains(holder) ?? false
     }
 
-    static func isInside(_ holder: Holder) -> Bool { innermost.contains { $0 === holder } }
+    /// What never awaits, and the calling code is a part of.
+    private static var call: Call? {
+        guard let call = Call.innermost, call.task == task else { return nil }
+        return call
+    }
+
+    /// What may await, and the calling code is a part of, unless that is a part of a ``call``.
+    private static var run: LaneRun? {
+        guard let current, current.owner == task, !current.isOver.load(ordering: .relaxed) else { return nil }
+        return current
+    }
 
     /// Calls `body`, which never awaits, in a turn of `holder`.
     static func onThread<Value>(of holder: Holder, _ body: () throws -> Value) rethrows -> Value {
-        let run = LaneRun([holder], .thread(pthread_self(), task))
-        defer { run.isOver.store(true, ordering: .relaxed) }
-        return try $current.withValue(run, operation: body)
+        try Call(holder: holder, task: task).around(body)
     }
 
     /// Calls `body`, in the task and the isolation of this call, in turns of all `holders`.
     static func inTask<Value>(
-        of holders: [Holder], isolation: isolated (any Actor)? = #isolation,
+        of holders: Holders, isolation: isolated (any Actor)? = #isolation,
         _ body: nonisolated(nonsending) () async throws -> Value
     ) async rethrows -> Value {
         if holders.isEmpty { return try await body() }
         guard let task else { fatalError("LaneRun: no task") }
-        let run = LaneRun(holders, .task(task))
+        let run = LaneRun(holders, task)
         defer { run.isOver.store(true, ordering: .relaxed) }
         return try await $current.withValue(
             run,
@@ -65,5 +80,32 @@ final class LaneRun: Sendable {
                 _ = isolation  // a closure is isolated to what it captures
                 return try await body()
             }, isolation: isolation)
+    }
+}
+
+/// A mark on the stack of a thread, which a call that never awaits leaves with its end.
+private struct Call {
+    let holder: LaneRun.Holder
+    /// The task that the thread was running, which one that begins inside the call is not.
+    let task: Int?
+
+    private static let key: pthread_key_t = {
+        var key = pthread_key_t()
+        guard pthread_key_create(&key, nil) == 0 else { fatalError("no key is left for values of a thread") }
+        return key
+    }()
+
+    /// That of the calling thread, if there is any.
+    static var innermost: Call? {
+        pthread_getspecific(key)?.assumingMemoryBound(to: Call.self).pointee
+    }
+
+    func around<Value>(_ body: () throws -> Value) rethrows -> Value {
+        let outer = pthread_getspecific(Self.key)
+        defer { pthread_setspecific(Self.key, outer) }
+        return try withUnsafePointer(to: self) { call in
+            pthread_setspecific(Self.key, call)
+            return try body()
+        }
     }
 }

@@ -87,7 +87,7 @@ final class Turnstile: Sendable {
         isolation: isolated (any Actor)? = #isolation,
         _ body: nonisolated(nonsending) () async throws -> Value
     ) async rethrows -> Value {
-        try await LaneRun.inTask(of: LaneRun.innermost + [step], isolation: isolation, body)
+        try await LaneRun.inTask(of: LaneRun.innermost.with(step), isolation: isolation, body)
     }
 
     func inStepNow<Value>(_ body: () throws -> Value) rethrows -> Value {
@@ -98,6 +98,6 @@ final class Turnstile: Sendable {
         isolation: isolated (any Actor)? = #isolation,
         _ body: nonisolated(nonsending) () async throws -> Value
     ) async rethrows -> Value {
-        try await LaneRun.inTask(of: LaneRun.innermost + [group], isolation: isolation, body)
+        try await LaneRun.inTask(of: LaneRun.innermost.with(group), isolation: isolation, body)
     }
 }

@@ -342,6 +342,17 @@ struct InvokerTests {
         #expect(await answer.next() == 6)
     }
 
+    @Test func `a task that begins on a command's stack may wait for what is queued`() async throws {
+        let invoker = SerialInvoker()
+        let first = invoker.submit(
+            Immediate { _ in
+                let handle = invoker.submit(ClosureCommand { 6 })
+                // On the stack of the command, until it awaits; then the command goes on.
+                return Task.immediate { try await handle.value() }
+            })
+        #expect(try await first.value().value == 6)
+    }
+
     @Test func `C18: an invoker undoes nothing`() async throws {
         let receiver = Locked<[Int]>([])
         let invoker = SerialInvoker()

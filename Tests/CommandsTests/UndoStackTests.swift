@@ -347,6 +347,29 @@ struct UndoStackTests {
         stack.removeAll()  // its steps hold it
     }
 
+    @Test @MainActor func `a step in a group in a command is a part of all three`() async {
+        let invoker = SerialInvoker(), answers = Log<CommandUsageError?>()
+        let outcome = await invoker.submit(
+            ClosureCommand { @MainActor in
+                let stack = UndoStack()
+                try await stack.group {
+                    do { try await stack.undo() } catch { answers.add(error as? CommandUsageError) }
+                    try await stack.perform(
+                        UndoableClosure { @MainActor (_: CommandContext) in
+                            do { try await stack.undo() } catch { answers.add(error as? CommandUsageError) }
+                            do { try await invoker.flush() } catch {
+                                answers.add(error as? CommandUsageError)
+                            }
+                        } undo: { _ in
+                        })
+                }
+                stack.removeAll()  // its step refers to it
+            }
+        ).outcome
+        #expect(outcome.isSuccess)
+        #expect(answers.entries == [.busy, .reentrant, .reentrant])
+    }
+
     @Test func `a group is one step, inner groups join, and an inner one that fails takes back its own`()
         async throws
     {

@@ -7,6 +7,7 @@ enum BareForms {
         case "W16-last", "W16-half": "The steps, and those that take them back, in two loops."
         case "W21-execute", "W21-undo", "W21-redo", "W21-now":
             "The changes, and those that take them back: a number is the history."
+        case "W21-invoker": "The work, at once."
         case "W22-commit", "W22-rollback", "W22-members", "W22-threads":
             "An array in a class that is written; where a transaction is taken back, it is written once more."
         case "W23-open", "W23-closed": "A condition, and the work: nothing keeps two from running at once."
@@ -28,6 +29,7 @@ enum BareForms {
         case "W16-last", "W16-half": rollbacks(BareRollback.self, workload, steps: n)
         case "W21-execute", "W21-undo", "W21-redo": histories(BareHistory.self, workload, changes: n)
         case "W21-now": try histories(BareSynchronousHistory.self, changes: n)
+        case "W21-invoker": commandsInOrder(BareOrder.self, count: n)
         case "W23-open", "W23-closed": actionCalls(BareGate.self, workload, threads: n)
         default: try peer.runModel(BareModel.self, workload, n: n)
         }
@@ -91,6 +93,11 @@ private final class BareSynchronousHistory: SynchronousHistoryForm {
         ledger?.add(index)
         index += 1
     }
+}
+
+private final class BareOrder: OrderForm {
+    func submit(_ number: Int, _ ledger: Ledger) { ledger.add(number) }
+    func flush() {}
 }
 
 private final class BareModel: ModelForm {

@@ -1,4 +1,5 @@
 import BenchmarkCore
+import Dispatch
 
 /// Closures that undo, in arrays: what a Swift user writes first.
 final class ClosuresPeer: HandWrittenPeer {
@@ -13,6 +14,8 @@ final class ClosuresPeer: HandWrittenPeer {
             "Two arrays of asynchronous closures. Calls that overlap mix; a cancellation reaches a change that is being undone; no names, no merging, no limit, no clean mark, no failures."
         case "W21-now":
             "Two arrays of closures. Calls from inside a change mix; no names, no limit, no clean mark, no failures."
+        case "W21-invoker":
+            "A closure for each, on a serial dispatch queue. No token, no outcome, no cancellation, no notification, no capacity; none may await."
         default: nil
         }
     }
@@ -23,6 +26,7 @@ final class ClosuresPeer: HandWrittenPeer {
         switch workload {
         case "W16-last", "W16-half": rollbacks(ClosureRollback.self, workload, steps: n)
         case "W21-now": try histories(SynchronousClosureHistory.self, changes: n)
+        case "W21-invoker": commandsInOrder(QueueOfClosures.self, count: n)
         case "W21-memory": historyMemory(ClosureHistory.self, changes: n)
         case "W21-execute", "W21-undo", "W21-redo": histories(ClosureHistory.self, workload, changes: n)
         default: throw Self.unknown(workload)
@@ -99,5 +103,15 @@ private final class SynchronousClosureHistory: SynchronousHistoryForm {
         guard let entry = undone.popLast() else { return }
         try entry.redo()
         done.append(entry)
+    }
+}
+
+private final class QueueOfClosures: OrderForm {
+    private let queue = DispatchQueue(label: "commands")
+
+    func submit(_ number: Int, _ ledger: Ledger) { queue.async { ledger.add(number) } }
+
+    func flush() async {
+        await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
     }
 }

@@ -17,8 +17,8 @@ extension CommandJournal {
     ///   ``JournalError/keyConflict(_:)``, ``JournalError/keyInDoubt(_:)`` and ``JournalError/undecodable(type:sequence:_:)``, if
     ///   its key is known; ``JournalError/unknownType(_:sequence:)``; an `EncodingError`, when the command cannot be written down, and
     ///   has not begun, or when what it returned cannot, and was taken back; ``JournalError/storage(_:)``, when nobody knows;
-    ///   ``JournalError/reentrant``, ``JournalError/needsRecovery``, ``JournalError/busy`` and ``JournalError/closed``; a
-    ///   `CancellationError`, when it is cancelled before it has begun.
+    ///   ``JournalError/reentrant``, ``JournalError/needsRecovery``, ``JournalError/busy``, ``JournalError/closed`` and
+    ///   ``JournalError/unusableKey(_:)``; a `CancellationError`, when it is cancelled before it has begun.
     public func execute<C: JournaledCommand>(
         _ command: C, _ context: CommandContext = CommandContext()
     ) async throws -> C.Output {
@@ -29,6 +29,7 @@ extension CommandJournal {
             }
             return Known(run: recorded.run) { try self.answer(recorded, C.self, key) }
         } begin: {
+            try context.checkCancellation()  // from here on it has begun
             let run = try JournaledRun(.one, key: nil, [written], self.writer)
             let member = JournaledMember(command: command, index: 0, run: run, past: .waiting)
             return try await self.finish(run, of: TransactionCommand(member), context)
@@ -50,6 +51,7 @@ extension CommandJournal {
         options: TransactionOptions = TransactionOptions(), _ context: CommandContext = CommandContext()
     ) async throws {
         let written = try members.map { try types.write($0) }
+        let key = try CommandTypes.checked(key)
         let keys = written.compactMap(\.key) + (key.map { [$0] } ?? [])
         demand(Set(keys).count == keys.count, "CommandJournal: a run holds one key twice")
         try await running(keys) { () -> Known<Void>? in
@@ -60,6 +62,7 @@ extension CommandJournal {
                 guard let key = member.key, try await self.recorded(member, key) != nil else { continue }
                 throw JournalError.keyTaken(key)
             }
+            try context.checkCancellation()  // from here on the run has begun
             let run = try JournaledRun(.allOrNothing, key: key, written, self.writer)
             let wrapped = members.enumerated().map { index, member -> any UndoableCommand in
                 func open<C: JournaledCommand>(_ command: C) -> any UndoableCommand {
@@ -97,7 +100,6 @@ extension CommandJournal {
                 var open: JournalRun?
                 defer { live.end(end, keys, left: open) }
                 if let known = try await known() { return try known.answer() }
-                try Task.checkCancellation()  // from here on it has begun
                 do { return try await begin() } catch let left as LeftOpen {
                     open = left.run
                     throw left.error

@@ -167,15 +167,14 @@ extension CommandJournal {
         return RecoveryReport.Run(number: run.number, outcome: .succeeded, error: nil)
     }
 
-    /// Begins again what is in doubt, one after another: then it is known whether it was done, and with which proof.
+    /// Begins again what is in doubt, or lacks a proof, one after another: then it is known whether it was done, and with which.
     ///
     /// - Returns: what the first one threw that did.
     private func settle(_ run: JournaledRun, _ commands: [any JournaledCommand]) async throws -> (any Error)?
     {
         var failure: (any Error)?
         let members = run.run.members
-        let doubts = members.indices.filter { members[$0].isInDoubt && members[$0].proof == nil }
-        for index in doubts.sorted(by: { members[$0].order < members[$1].order }) {
+        for index in members.indices.filter({ members[$0].needsProof }).sorted(by: { members[$0].order < members[$1].order }) {
             func open<C: UndoableCommand>(_ command: C) async throws {
                 _ = try await TransactionCommand(command).execute(CommandContext())
             }

@@ -42,6 +42,8 @@ struct CommandTypes: Sendable {
     init(_ types: [any JournaledCommand.Type]) {
         var known: [String: any JournaledCommand.Type] = [:]
         for type in types {
+            demand(
+                !type.journalName.contains("\0"), "CommandJournal: the name of \(type) has a zero character")
             let other = known.updateValue(type, forKey: type.journalName)
             demand(
                 other == nil || other == type,
@@ -57,7 +59,14 @@ struct CommandTypes: Sendable {
             throw JournalError.unknownType(C.journalName, sequence: nil)
         }
         return WrittenCommand(
-            type: C.journalName, key: command.idempotencyKey, payload: try Self.encode(command))
+            type: C.journalName, key: try Self.checked(command.idempotencyKey),
+            payload: try Self.encode(command))
+    }
+
+    /// SQLite's strings end at a zero character: what comes behind it would be lost.
+    static func checked(_ key: String?) throws -> String? {
+        if let key, key.contains("\0") { throw JournalError.unusableKey(key) }
+        return key
     }
 
     /// - Parameter sequence: where it is, for errors.

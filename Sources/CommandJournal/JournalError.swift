@@ -16,6 +16,8 @@ public enum JournalError: Error, CustomStringConvertible {
     case unknownType(String, sequence: Int64?)
     /// A record cannot be made a command, an output or a proof again.
     case undecodable(type: String, sequence: Int64, any Error)
+    /// The key has a zero character (U+0000). Nothing was done.
+    case unusableKey(String)
     /// The key names another piece of work already.
     case keyConflict(String)
     /// The key names the same work in another run, so it cannot be a member of this one.
@@ -51,6 +53,7 @@ public enum JournalError: Error, CustomStringConvertible {
         case .unknownType(let name, nil): "The journal was not given the type '\(name)'."
         case .undecodable(let type, let sequence, let error):
             "Record \(sequence), of the type '\(type)', cannot be decoded: \(error)."
+        case .unusableKey(let key): "The key \(key.debugDescription) has a zero character."
         case .keyConflict(let key): "The key '\(key)' names another piece of work."
         case .keyTaken(let key): "The key '\(key)' is that of another run."
         case .keyInDoubt(let key): "Whether the work with the key '\(key)' was done is in doubt."

@@ -49,6 +49,9 @@ package struct JournalMember: Equatable, Sendable {
 
     /// Its undo threw, and without a key and a proof that cannot be tried again.
     package var stays: Bool { phase == .undoFailed && key == nil && proof == nil }
+
+    /// To be taken back, it would have to be begun again.
+    package var needsProof: Bool { proof == nil && !stays && (isInDoubt || phase == .undoFailed) }
 }
 
 /// What is known of a run.

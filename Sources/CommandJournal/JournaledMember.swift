@@ -19,7 +19,7 @@ struct JournaledMember<C: JournaledCommand>: UndoableCommand {
     /// What the journal says of it.
     enum Past: Sendable {
         case waiting
-        /// In doubt, and may be begun again.
+        /// In doubt, or lacks a proof, and may be begun again.
         case begun
         case done(Performed<C.Output, C.Undo>)
         /// Its undo threw, and it has no key: so it is not tried again.
@@ -36,6 +36,9 @@ struct JournaledMember<C: JournaledCommand>: UndoableCommand {
     func perform(_ context: CommandContext) async throws -> Performed<C.Output, C.Undo> {
         switch past {
         case .done(let performed), .notUndone(let performed, _): return performed
+        case .begun where run.run.members[index].phase == .undoFailed:
+            try run.add(.undoing, member: index)
+            try await run.commit()  // its undo is what this is begun for again
         case .begun: break
         case .waiting:
             if let error = run.unrecorded { throw error }

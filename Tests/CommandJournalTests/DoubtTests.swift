@@ -392,6 +392,32 @@ struct DoubtTests {
         #expect(report.inDoubt.map(\.member) == [0])
     }
 
+    @Test func `J3: what could not be taken back, and lacks a proof, is begun again for it, with a key`()
+        async throws
+    {
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        for fails in [false, true] {
+            let works = [Plan(fails: fails), Plan()].enumerated().map { number, plan in
+                Work(receiver: receiver.id, run: 1, number: number, plan: plan)
+            }
+            let open = try await records(
+                works,
+                works.indices.flatMap { [(.begun, $0), (.undoing, $0), (.undoFailed, $0)] })
+            receiver.state.withLock { $0 = Receiver.State() }
+            let done = works.filter { !$0.plan.fails }
+            for work in done { _ = receiver.perform(work.id, work.idempotencyKey) }
+            let store = MemoryStore(open)
+            let report = try await journal(store).recover()
+            #expect(report.runs.map(\.outcome) == [.rolledBack] && report.inDoubt.isEmpty)
+            #expect(receiver.live.isEmpty && receiver.complaints == [])
+            // Each is being undone again, before it is begun again; one that fails does not keep the other one so.
+            let tags = store.records.dropFirst(open.count).map(\.tag)
+            let settled = ["undoing 0", fails ? "failed 0" : "done 0", "undoing 1", "done 1"]
+            #expect(Array(tags.prefix(4)) == settled)
+        }
+    }
+
     @Test func `J5: of several in doubt, those that fail do not keep the others so`() async throws {
         let receiver = Receiver()
         defer { receiver.forget() }

@@ -246,6 +246,41 @@ struct KeyTests {
         _ = try await journal.execute(call)
     }
 
+    @Test func `J6: a run that is cancelled before the beginning has not used up its keys`() async throws {
+        let (looking, goesOn) = (Mail<Void>(), Gate())
+        let looks = Count()
+        let store = MemoryStore(beforeLook: { _ in
+            guard looks.add() == 3 else { return }  // for the run, for the first member, for the second
+            looking.send(())
+            goesOn.wait()
+        })
+        let journal = try await journal(store)
+        let members = [Call(key: "one"), Call(key: "two")]
+        defer { for member in members { member.forget() } }
+        let first = Task { try await journal.execute(allOrNothing: members, key: "both") }
+        await looking.next()
+        first.cancel()
+        goesOn.open()
+        #expect(await thrown { try await first.value } is CancellationError)
+        #expect(store.records.isEmpty)
+        try await journal.execute(allOrNothing: members, key: "both")
+    }
+
+    @Test func `J6: a key that the file could not keep is refused, and named`() async throws {
+        let store = MemoryStore()
+        let journal = try await journal(store)
+        let call = Call(key: "a\0b")
+        defer { call.forget() }
+        for error in [
+            await thrown { _ = try await journal.execute(call) },
+            await thrown { try await journal.execute(allOrNothing: [call]) },
+            await thrown { try await journal.execute(allOrNothing: [], key: "a\0b") },
+        ] {
+            #expect(error.map { "\($0)" } == #"The key "a\0b" has a zero character."#)
+        }
+        #expect(store.records.isEmpty)
+    }
+
     @Test func `J6: a command cannot execute another one in itself; a task that it starts can`() async throws
     {
         let receiver = Receiver()

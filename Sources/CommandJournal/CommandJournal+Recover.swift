@@ -174,7 +174,9 @@ extension CommandJournal {
     {
         var failure: (any Error)?
         let members = run.run.members
-        for index in members.indices.filter({ members[$0].needsProof }).sorted(by: { members[$0].order < members[$1].order }) {
+        for index in members.indices.filter({ members[$0].needsProof }).sorted(by: {
+            members[$0].order < members[$1].order
+        }) {
             func open<C: UndoableCommand>(_ command: C) async throws {
                 _ = try await TransactionCommand(command).execute(CommandContext())
             }

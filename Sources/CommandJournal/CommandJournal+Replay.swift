@@ -15,7 +15,7 @@ extension CommandJournal {
     /// Runs what was done and not undone once more, in the order in which it was done: for receivers that forget. Nothing of it
     /// is written down.
     ///
-    /// What remains in doubt is not run. While it runs, nothing else can be executed.
+    /// What is irreversible was not undone, although its run was taken back. What remains in doubt is not run. While it runs, nothing else can be executed.
     ///
     /// - Parameter skipsUnknownTypes: whether records of types that the journal was not given are left out.
     /// - Throws: ``JournalError/unknownType(_:sequence:)`` and ``JournalError/undecodable(type:sequence:_:)``: what came before it
@@ -35,11 +35,13 @@ extension CommandJournal {
                 try Task.checkCancellation()
                 last = record.sequence
                 let written = WrittenCommand(record.command)
-                if skipsUnknownTypes, !types.knows(written.type) {
+                if !types.knows(written.type), record.isUndone { continue }
+                if !types.knows(written.type), skipsUnknownTypes {
                     report.skipped.append(record.sequence)
                     continue
                 }
                 let command = try types.read(written, at: record.sequence)
+                if record.isUndone, !command.undoability.isIrreversible { continue }
                 do { try await perform(command) } catch {
                     throw JournalError.replay(type: written.type, sequence: record.sequence, error)
                 }

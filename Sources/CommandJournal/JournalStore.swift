@@ -12,16 +12,19 @@ package struct KeyPlace: Hashable, Sendable {
     }
 }
 
-/// A command that was done and not undone.
+/// A command that was done.
 package struct ReplayedRecord: Sendable {
     /// Of `done`.
     package let sequence: Int64
     /// Of `accepted`, which holds the command.
     package let command: JournalRecord
+    /// Whether it was undone; of one that is irreversible, whether that was acknowledged.
+    package let isUndone: Bool
 
-    package init(sequence: Int64, command: JournalRecord) {
+    package init(sequence: Int64, command: JournalRecord, isUndone: Bool) {
         self.sequence = sequence
         self.command = command
+        self.isUndone = isUndone
     }
 }
 
@@ -32,7 +35,7 @@ package protocol JournalStore: AnyObject, Sendable {
     /// In order.
     func records(ofRun run: Int64) throws -> [JournalRecord]
     func place(ofKey key: String) throws -> KeyPlace?
-    /// Those that were done and not undone, in the order in which they were done.
+    /// Those that were done, and are not being undone, in the order in which they were done.
     func replayable(after sequence: Int64, limit: Int) throws -> [ReplayedRecord]
 
     /// Adds records: all, or, when it throws, none that anybody can rely on. When it returns, they survive the end of the

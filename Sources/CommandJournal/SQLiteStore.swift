@@ -123,13 +123,13 @@
 
         package func replayable(after sequence: Int64, limit: Int) throws -> [ReplayedRecord] {
             let sql = """
-                SELECT command.*, done.sequence AS doneSequence
+                SELECT command.*, done.sequence AS doneSequence, EXISTS (
+                    SELECT 1 FROM record AS undone
+                    WHERE undone.run = done.run AND undone.member = done.member AND undone.phase = :undone
+                ) AS isUndone
                 FROM record AS done JOIN record AS command
                     ON command.run = done.run AND command.member = done.member AND command.phase = :accepted
                 WHERE done.phase = :done AND done.sequence > :after
-                    AND NOT EXISTS (
-                        SELECT 1 FROM record AS undone
-                        WHERE undone.run = done.run AND undone.member = done.member AND undone.phase = :undone)
                     AND (
                         SELECT last.phase FROM record AS last
                         WHERE last.run = done.run AND last.member = done.member
@@ -145,7 +145,10 @@
                         "undone": JournalRecord.Phase.undone.rawValue,
                         "undoing": JournalRecord.Phase.undoing.rawValue, "after": sequence, "limit": limit,
                     ]
-                ).map { ReplayedRecord(sequence: $0["doneSequence"], command: Self.record($0)) }
+                ).map {
+                    ReplayedRecord(
+                        sequence: $0["doneSequence"], command: Self.record($0), isUndone: $0["isUndone"])
+                }
             }
         }
 

@@ -97,7 +97,7 @@ public enum Undoability: Hashable, Sendable {
     /// It cannot be taken back; why. Its `undo` is called all the same, as an acknowledgement.
     case irreversible(String)
 
-    var isIrreversible: Bool { if case .irreversible = self { true } else { false } }
+    package var isIrreversible: Bool { if case .irreversible = self { true } else { false } }
 }
 
 /// That work was done: its output, and the proof that taking it back needs.

@@ -47,9 +47,19 @@ public struct CommandContext: Sendable {
     /// Says what is to be taken back should this `perform` throw: last first, before the commands that ran before it.
     ///
     /// Inside a ``TransactionCommand``, as its ``TransactionOptions/compensation`` says, and in a step of an ``UndoStack``;
-    /// elsewhere, nobody takes anything back.
+    /// elsewhere, and in a ``SynchronousCommand`` that is run by itself, nobody takes anything back.
     public func onFailure(_ undoPart: @escaping @Sendable (CommandContext) async throws -> Void) {
         parts?.add(undoPart)
+    }
+
+    /// Says that a run inside of this one left something, as its failure says.
+    func noteLeftovers(of error: any Error) {
+        guard let failure = error as? TransactionFailure else { return }
+        switch failure.rollback {
+        case .complete: break
+        case .completeExceptIrreversible: onFailure { _ in throw LeftIrreversible() }
+        case .incomplete: onFailure { _ in throw FailedBefore(error: failure) }
+        }
     }
 
     /// The context of what takes this run's work back: cancellation and deadline do not reach it.

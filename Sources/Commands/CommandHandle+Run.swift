@@ -47,7 +47,9 @@ extension CommandHandle {
         let inner = context.within(transaction, claim == .first ? self : nil)
         // A task of its own, so that `cancel()` reaches the work and not its caller.
         let lane = LaneRun.innermost
-        let task = Task { await LaneRun.inTask(of: lane) { await Self.outcome(of: body, inner) } }
+        let task = Task {
+            await LaneRun.inTask(of: lane) { await Self.outcome(of: body, inner, in: context) }
+        }
         if claim == .first { adopt(task) }
         let outcome = await withTaskCancellationHandler {
             await task.value
@@ -115,11 +117,14 @@ extension CommandHandle {
         }
     }
 
+    /// - Parameter outer: of the run around this one: is told what stays of this one, where its error does not say so.
     private static func outcome(
-        of body: TransactionBody<Output>, _ context: CommandContext
+        of body: TransactionBody<Output>, _ context: CommandContext, in outer: CommandContext
     ) async -> CommandOutcome<Output> {
         do { return .succeeded(try await body.run(context)) } catch {
-            return .failed(body.failure(of: error))
+            let failure = body.failure(of: error)
+            if !(failure.error is TransactionFailure) { outer.noteLeftovers(of: error) }
+            return .failed(failure)
         }
     }
 
@@ -151,6 +156,7 @@ extension CommandHandle {
             if fields.delegate != nil || !fields.observers.isEmpty {
                 after.isTelling = true
                 after.deliveries = fields.lane?.deliveries ?? Deliveries()
+                after.notified = fields.delegate.map { Guarded($0) }
             }
             defer { fields = after }
             return fields
@@ -168,11 +174,12 @@ extension CommandHandle {
     /// - Returns: whose inline notices the caller has to deliver.
     private func tell(_ outcome: CommandOutcome<Output>, _ taken: RunFields<Output>) -> [Deliveries] {
         if taken.delegate == nil && taken.observers.isEmpty { return [] }
-        guard let deliveries = locked({ $0.deliveries }) else { fatalError("CommandHandle: nowhere to tell") }
+        let (ways, notified) = locked { ($0.deliveries, $0.notified) }
+        guard let deliveries = ways else { fatalError("CommandHandle: nowhere to tell") }
         var isInline = false
-        if let delegate = taken.delegate {
+        if let delivery = taken.delegate?.delivery, let notified {
             isInline = deliveries.add(
-                { [transaction] in delegate.tell(transaction, outcome.failure) }, to: delegate.delivery)
+                { [transaction] in notified.take()?.tell(transaction, outcome.failure) }, to: delivery)
         }
         var next = taken.observers.all
         while true {
@@ -233,7 +240,7 @@ extension CommandHandle: LaneMember {
             // Detached: a worker that waits below on this stack may be a task's, which has nothing to do with this run.
             let task = Task.detached(executorPreference: lane.scheduler) {
                 let outcome = await LaneRun.inTask(of: LaneRun.Holders(lane)) {
-                    await Self.outcome(of: body, context)
+                    await Self.outcome(of: body, context, in: CommandContext())
                 }
                 self.end(outcome, from: nil)
                 return outcome

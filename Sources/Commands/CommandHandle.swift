@@ -142,24 +142,27 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
         return Subscription { ticket.end() }
     }
 
-    /// Cancels the run: one that has not started ends at once, and never will; one that runs is asked to end.
+    /// Cancels the run: one that has not started ends at once, and never will; one that runs is asked to end. That of a
+    /// ``TransactionGroup`` cancels the runs in it, and ends when they have.
     public func cancel() { latchCancelled().deliverInline() }
 
     /// As ``cancel()``, but inline notices are the caller's to deliver.
     func latchCancelled() -> [Deliveries] {
         cancelFlag.store(true, ordering: .releasing)
+        if let cancelMembers = locked({ $0.cancelMembers }) { return cancelMembers() }
         if let owed = latch(.failed(.cancelled), from: .beforeStart) { return owed }
         locked { $0.task }?.cancel()
         return []
     }
 
-    /// The delegate will not be told, and is let go.
+    /// The delegate will not be told, and is let go; also when the run has ended, and its notice is on its way.
     public func detach() {
-        let delegate = locked { fields in
+        let (delegate, notified) = locked { fields in
             defer { fields.delegate = nil }
-            return fields.delegate
+            return (fields.delegate, fields.notified)
         }
-        withExtendedLifetime(delegate) {}
+        let other = notified?.take()
+        withExtendedLifetime((delegate, other)) {}
     }
 
     private var latchedOutcome: CommandOutcome<Output> {
@@ -168,14 +171,13 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
     }
 
     private func demandNoDeadlock() {
-        let (lane, isBehind, isRunning) = locked { fields in
+        let (lane, isWaiting, isRunning) = locked { fields in
             (fields.lane, fields.state == .accepted, fields.state == .executing && fields.holdsSlot)
         }
         // Where one runs at a time, what runs is the code that calls.
-        guard let lane, isBehind && lane.isSerial || isRunning && lane.limit == 1, LaneRun.isInside(lane)
-        else {
-            return
-        }
+        guard let lane, LaneRun.isInside(lane),
+            isWaiting && lane.isBehindWhatRuns(self) || isRunning && lane.limit == 1
+        else { return }
         fatalError(
             isRunning
                 ? "CommandHandle: a command waits for its own end"

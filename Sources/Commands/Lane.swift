@@ -102,8 +102,11 @@ final class Lane: Sendable {
         self.batching = batching
     }
 
-    /// Whether a command that waits for one behind it waits for itself.
-    var isSerial: Bool { limit == 1 || batching != nil }
+    /// Whether a member that has not started does not, before what runs now has ended: of a batch that runs several at a time,
+    /// the others may.
+    func isBehindWhatRuns(_ member: any LaneMember) -> Bool {
+        limit == 1 || state.withLock { $0.live[ObjectIdentifier(member)]?.isGathering == true }
+    }
 
     var count: Int { state.withLock { $0.live.count } }
     var statistics: InvokerStatistics { state.withLock { $0.statistics } }

@@ -18,6 +18,10 @@ struct RunFields<Output: Sendable> {
     var state = CommandState.ready
     var outcome: CommandOutcome<Output>?
     var delegate: DelegateReference?
+    /// The delegate of a run that has ended, until it has been told; its notice is on its way.
+    var notified: Guarded<DelegateReference?>?
+    /// Of a group: cancels what is in it.
+    var cancelMembers: (@Sendable () -> [Deliveries])?
     var waiters = Registrations<RunWaiter>()
     var observers = Registrations<RunObserver<Output>>()
     /// Those who were told first are being told: who comes now is told after them.

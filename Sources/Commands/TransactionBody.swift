@@ -45,7 +45,10 @@ final class PlainBody<Output: Sendable>: TransactionBody<Output>, @unchecked Sen
     override func runSynchronously(_ context: CommandContext) throws -> Output {
         try command._executeSynchronously(context)
     }
-    override func run(_ context: CommandContext) async throws -> Output { try await command.execute(context) }
+    override func run(_ context: CommandContext) async throws -> Output {
+        try await takingBackParts(context, options.compensation) { [command] in try await command.execute($0)
+        }
+    }
     override func renewed() -> TransactionBody<Output> { PlainBody(renew(command), options) }
 }
 

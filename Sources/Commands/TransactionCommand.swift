@@ -146,7 +146,7 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
         Performed(try await execute(context))
     }
 
-    /// Takes the run back. The work goes on whoever is cancelled.
+    /// Takes the run back. The work goes on whoever is cancelled. What is irreversible in it stays: ``undoability`` says so.
     ///
     /// - Throws: ``CommandUsageError``, and nothing is changed; else what the command's undo threw, or, of several, a
     ///   ``TransactionFailure``, and the command is ``CommandState/broken``.

@@ -15,10 +15,13 @@ public struct TransactionCommands: TransactionCommandFactory {
     /// Creates a factory.
     public init(options: TransactionOptions = TransactionOptions()) { self.options = options }
 
-    /// Wraps a command.
+    /// Wraps a command; one that can be undone can be undone then, too.
     public func make<C: Command>(_ command: C, delegate: (any TransactionCommandDelegate)?)
         -> TransactionCommand<C.Output>
     {
-        TransactionCommand(command, delegate: delegate, options: options)
+        guard let undoable = command as? any UndoableCommand<C.Output> else {
+            return TransactionCommand(command, delegate: delegate, options: options)
+        }
+        return TransactionCommand(undoable, delegate: delegate, options: options)
     }
 }

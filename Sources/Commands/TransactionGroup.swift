@@ -12,6 +12,8 @@ public final class TransactionGroup: Sendable {
         var outstanding = 1  // until it is sealed
         var isSealed = false
         var failure: CommandFailure?
+        /// Those in it, until all have ended.
+        var runs: [any LaneMember] = []
     }
 
     private final class Members: Sendable {
@@ -21,12 +23,18 @@ public final class TransactionGroup: Sendable {
 
         var isSealed: Bool { state.withLock { $0.isSealed } }
 
-        func add() {
+        init() { handle.locked { $0.cancelMembers = { [weak self] in self?.cancel() ?? [] } } }
+
+        func add(_ run: any LaneMember) {
             state.withLock { state in
                 if state.isSealed { fatalError("TransactionGroup.add: it has been sealed") }
                 state.outstanding += 1
+                state.runs.append(run)
             }
         }
+
+        /// Who adds one looks whether this was asked for before.
+        private func cancel() -> [Deliveries] { state.withLock { $0.runs }.flatMap { $0.latchCancelled() } }
 
         func seal() {
             let isFirst = state.withLock { state in
@@ -38,12 +46,14 @@ public final class TransactionGroup: Sendable {
 
         /// - Returns: whose inline notices the caller has to deliver.
         func ended(_ failure: CommandFailure?) -> [Deliveries] {
-            let outcome = state.withLock { state -> CommandOutcome<Void>? in
+            let (outcome, runs) = state.withLock { state -> (CommandOutcome<Void>?, [any LaneMember]) in
                 if state.failure == nil { state.failure = failure }
                 state.outstanding -= 1
-                if state.outstanding > 0 { return nil }
-                return state.failure.map { .failed($0) } ?? .succeeded(())
+                if state.outstanding > 0 { return (nil, []) }
+                defer { state.runs = [] }
+                return (state.failure.map { .failed($0) } ?? .succeeded(()), state.runs)
             }
+            withExtendedLifetime(runs) {}  // released under no lock
             return outcome.flatMap { handle.latch($0, from: .ready) } ?? []
         }
     }
@@ -62,15 +72,16 @@ public final class TransactionGroup: Sendable {
     /// The token of the whole.
     public var transaction: CommandTransaction { members.handle.transaction }
 
-    /// The whole, to be waited for and observed.
+    /// The whole, to be waited for and observed. To cancel it cancels what is in it, and what is added later; it ends as always.
     public var handle: CommandHandle<Void> { members.handle }
 
     /// Adds a run, which may have ended already.
     ///
     /// - Precondition: the group is not sealed.
     public func add<Output>(_ command: TransactionCommand<Output>) {
-        members.add()
+        members.add(command.handle)
         command.handle.whenEnded { [members] in members.ended($0) }
+        if handle.isCancelRequested { command.handle.cancel() }
     }
 
     /// Nothing more will be added.

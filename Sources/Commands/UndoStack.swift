@@ -46,6 +46,8 @@ public final class UndoStack {
     private let turns = Turnstile()
     /// The actions of the open group.
     private var group: [UndoAction]?
+    /// The mark that was made while that was open.
+    private var groupMark = GroupMark.none
     private var afterTurn: [() -> Void] = []
     private let instance = Instance(.undoStacks)
 
@@ -90,7 +92,14 @@ public final class UndoStack {
     /// How many steps there are, done and undone.
     public var count: Int { history.count }
     /// Whether things are as they were at the last ``markClean()``. Not after an undo that failed, until things are marked again.
-    public var isClean: Bool { history.index == history.cleanIndex }
+    public var isClean: Bool {
+        let changes = group?.count ?? 0
+        switch groupMark {
+        case .none: return changes == 0 && history.index == history.cleanIndex
+        case .after(let count): return changes == count
+        case .lost: return false
+        }
+    }
     /// Where things are as at the last ``markClean()``; nil when there is no way back there.
     public var cleanIndex: Int? { history.cleanIndex }
     /// Whether a call runs.
@@ -241,24 +250,49 @@ public final class UndoStack {
             if case .failure = result, onFailure == .rollBack {
                 let made = actions[before...]
                 actions.removeSubrange(before...)
+                if case .after(let count) = groupMark, count > before { groupMark = .lost }
                 if !isOutermost { group = actions }
                 try await undo(made)
             }
-            if isOutermost, !actions.isEmpty {
-                change {
-                    $0.add(UndoStep(name, nil, now, actions))
-                    $0.endMerging()
-                }
-            }
+            if isOutermost { endGroup(name, actions) }
             return try result.get()
+        }
+    }
+
+    /// The outermost group is over, and what it did is a step.
+    private func endGroup(_ name: String?, _ actions: [UndoAction]) {
+        let mark = groupMark
+        groupMark = .none
+        if mark == .after(0) { history.markClean() }
+        if !actions.isEmpty {
+            change {
+                $0.add(UndoStep(name, nil, now, actions))
+                $0.endMerging()
+            }
+        }
+        switch mark {
+        case .none, .after(0): break
+        case .after(actions.count): history.markClean()
+        case .after, .lost: history.loseCleanMark()
         }
     }
 
     // MARK: Marks
 
     /// Says that things are as they should be: saved, for one.
+    ///
+    /// In the body of a group it marks what is there between two changes: no way leads back there, unless that is where the group
+    /// ends. While something else is under way nobody knows what is there: then there is no mark.
     public func markClean() {
-        history.markClean()
+        if group != nil, turns.isInGroup, !turns.isInStep {
+            groupMark = .after(group!.count)
+        } else if !isBusy {
+            history.markClean()
+        } else if group != nil {
+            groupMark = .lost
+        } else {
+            history.loseCleanMark()
+        }
         onChange?()
     }
 
@@ -376,11 +410,21 @@ public final class UndoStack {
 
     private func undoFailed() {
         history.loseCleanMark()
+        groupMark = group == nil ? .none : .lost
         switch onFailedUndo {
         case .breaks: isBroken = true
         case .clears: change { $0.removeAll() }
         }
     }
+}
+
+/// Whether there was a mark in a group.
+private enum GroupMark: Equatable {
+    case none
+    /// After so many of its changes.
+    case after(Int)
+    /// Where no way leads back.
+    case lost
 }
 
 extension Clock where Duration == Swift.Duration {

@@ -184,4 +184,12 @@ package final class Guarded<Value>: @unchecked Sendable {
         defer { lock.unlock(key) }
         return try body(&value)
     }
+
+    /// Empties it.
+    @inlinable package func take<Wrapped>() -> Wrapped? where Value == Wrapped? {
+        withLock { value in
+            defer { value = nil }
+            return value
+        }
+    }
 }

@@ -53,7 +53,26 @@ struct ReplayTests {
             )
             #expect(
                 one.map(\.sequence) == other.map(\.sequence) && one.map(\.command) == other.map(\.command))
+            #expect(one.map(\.isUndone) == other.map(\.isUndone))
         }
+    }
+
+    @Test func `J9: what was irreversible in a run that was taken back stays, and is replayed`() async throws
+    {
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let store = MemoryStore()
+        let plans = [Plan(kind: .irreversible), Plan(), Plan(fails: true)]
+        let works = plans.enumerated().map { Work(receiver: receiver.id, run: 1, number: $0, plan: $1) }
+        _ = await thrown { try await journal(store).execute(allOrNothing: works) }
+        #expect(receiver.live.map(\.number) == [0])
+        receiver.state.withLock { $0 = Receiver.State() }
+        let report = try await journal(store).replay()
+        #expect(report.count == 1 && receiver.live.map(\.number) == [0])
+        // What was undone needs no type.
+        let other = try await journal(MemoryStore(store.records), [Call.self])
+        let skipping = try await other.replay(skipsUnknownTypes: true)
+        #expect(skipping.count == 0)
     }
 
     @Test func `J8: an unknown type stops a replay, and is named, unless it is skipped`() async throws {

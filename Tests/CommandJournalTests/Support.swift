@@ -53,13 +53,14 @@ final class MemoryStore: JournalStore {
         let last = Dictionary(all.map { (KeyPlace(run: $0.run, member: $0.member), $0.phase) }) { $1 }
         let done = all.filter {
             $0.phase == .done && $0.sequence > sequence
-                && ![.undone, .undoing].contains(last[KeyPlace(run: $0.run, member: $0.member)]!)
+                && last[KeyPlace(run: $0.run, member: $0.member)] != .undoing
         }
         return done.prefix(limit).map { record in
             let command = all.first {
                 $0.phase == .accepted && $0.run == record.run && $0.member == record.member
             }
-            return ReplayedRecord(sequence: record.sequence, command: command!)
+            let isUndone = last[KeyPlace(run: record.run, member: record.member)] == .undone
+            return ReplayedRecord(sequence: record.sequence, command: command!, isUndone: isUndone)
         }
     }
 

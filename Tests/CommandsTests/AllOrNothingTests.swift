@@ -365,7 +365,36 @@ struct AllOrNothingTests {
             }
             #expect(undone == done)
             #expect(failure?.rollback == .complete)
+            // A group is undone after those that came later.
+            let groupOf = groups.indices.flatMap { group in groups[group].map { _ in group } }
+            let order = log.entries.filter { $0.hasPrefix("undo") }.map { groupOf[Int($0.dropFirst(5))! - 1] }
+            #expect(order == order.sorted(by: >))
         }
+    }
+
+    @Test func `S6: what ran at once is taken back in the reverse order of its ends`() async {
+        let log = Log<Int>(), ended = Mail<Int>(), goOn = (0..<3).map { _ in Mail<Void>() }
+        let members = goOn.indices.map { index in
+            UndoableClosure { _ in
+                await goOn[index].next()
+                if index == 2 { throw TestError() }
+            } undo: { _ in
+                log.add(index)
+            }
+        }
+        let command = TransactionCommand(
+            commands: members,
+            options: TransactionOptions(
+                order: .parallel(limit: 3),
+                observer: { if case .finished(let member) = $0 { ended.send(member) } }))
+        let run = Task { try await command.execute() }
+        for index in [1, 0] {
+            goOn[index].send(())
+            #expect(await ended.next() == index)
+        }
+        goOn[2].send(())
+        await #expect(throws: TransactionFailure.self) { try await run.value }
+        #expect(log.entries == [0, 1])
     }
 
     @Test func `a parallel run starts nothing after a failure, and takes back what succeeds all the same`()
@@ -486,6 +515,48 @@ struct AllOrNothingTests {
             log.entries == ["do 1", "do 2", "do 3", "do 4", "undo 3", "undo 2", "undo 1"]
                 + (isLeft ? [] : ["undo 2", "undo 2"]))
         if !isMacro { #expect(run.state == (fails ? .failed : .undone)) }
+    }
+
+    @Test func `S3: what a run inside left is known, though its error is mapped`() async throws {
+        struct Mapped: Error {}
+        let receiver = Locked<[Int]>([])
+        for (isIrreversible, rollback) in [
+            (false, TransactionFailure.Rollback.incomplete), (true, .completeExceptIrreversible),
+        ] {
+            let stays = Append(
+                number: 1, receiver: receiver, failsToUndo: !isIrreversible,
+                undoability: isIrreversible ? .irreversible("gone") : .exact)
+            let inner = TransactionCommand(
+                commands: [stays, Append(number: 2, receiver: receiver, failsToPerform: true)],
+                options: TransactionOptions(mapError: { _ in Mapped() }))
+            let outer = TransactionCommand(commands: [inner])
+            do { try await outer.execute() } catch {
+                let failure = try #require(error as? TransactionFailure)
+                #expect(failure.rollback == rollback && failure.cause is Mapped)
+                let known = failure.compensationFailures.first?.error as? TransactionFailure
+                #expect((known?.rollback == .incomplete) == !isIrreversible)
+            }
+            #expect(outer.state == .failed)
+        }
+    }
+
+    @Test
+    func `C8: what a plain command registered is taken back in a run of its own, and after each attempt`()
+        async
+    {
+        let log = Log<String>()
+        let command = ClosureCommand { context in
+            log.add("attempt \(context.attempt)")
+            context.onFailure { _ in log.add("taken back") }
+            throw TestError()
+        }
+        for run in [
+            TransactionCommand(command), TransactionCommand(command.retry(RetryPolicy(maxAttempts: 2))),
+        ] {
+            await #expect(throws: TestError.self) { try await run.execute() }
+        }
+        #expect(
+            log.entries == ["attempt 1", "taken back", "attempt 1", "taken back", "attempt 2", "taken back"])
     }
 
     @Test func `S4: what a run left that failed, no retry of an undo passes over`() async throws {

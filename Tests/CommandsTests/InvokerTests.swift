@@ -124,6 +124,26 @@ struct InvokerTests {
         }
     }
 
+    @Test @MainActor func `T12: a delegate that is detached while its notice is on its way is not told`()
+        async
+    {
+        let invoker = SerialInvoker()
+        weak var gone: MainListener?
+        let handle = {
+            let listener = MainListener()
+            gone = listener
+            return invoker.submit(TransactionCommand(ClosureCommand {}, delegate: listener))
+        }()
+        // On this thread, which is the one that would tell it.
+        func waitHere() { _ = handle.wait() }
+        waitHere()
+        #expect(gone?.notices == [])
+        handle.detach()
+        #expect(gone == nil)
+        await Task { @MainActor in }.value  // behind the notice
+        #expect(await handle.outcome.isSuccess)
+    }
+
     @Test @MainActor func `K2: a delegate of the main actor is told there, always`() async throws {
         let listener = MainListener()
         let invoker = SerialInvoker()
@@ -312,6 +332,24 @@ struct InvokerTests {
             _ = await invoker.submit(
                 Immediate { _ in _ = invoker.submit(ClosureCommand { 1 }).wait() }
             ).outcome
+        }
+    }
+
+    @Test func `in a batch that runs several at a time one may wait for another`() async throws {
+        for isFirst in [false, true] {
+            let invoker = BatchInvoker(size: 2, order: .parallel(limit: 2))
+            let awaited = TransactionCommand(ClosureCommand { 1 })
+            let waiting = ClosureCommand { try await awaited.handle.value() }
+            if isFirst { invoker.submit(awaited) }
+            let handle = invoker.submit(waiting)
+            if !isFirst { invoker.submit(awaited) }
+            #expect(try await handle.value() == 1)
+        }
+        await #expect(processExitsWith: .failure) {
+            let invoker = BatchInvoker(size: 1, order: .parallel(limit: 2))
+            // A later batch begins when this one has ended.
+            let command = ClosureCommand { try await invoker.submit(ClosureCommand { 1 }).value() }
+            _ = await invoker.submit(command).outcome
         }
     }
 
@@ -622,6 +660,27 @@ struct BatchTests {
         held[3].release()
         try await invoker.flush()
         #expect(invoker.statistics.succeeded == 4)
+    }
+
+    @Test func `C11, S7: so many run of a batch, and the next one begins when all of them have ended`()
+        async throws
+    {
+        let invoker = BatchInvoker(size: 3, order: .parallel(limit: 8))
+        let log = Log<(number: Int, isEnd: Bool)>()
+        for number in 0..<300 {
+            invoker.submit(
+                ClosureCommand {
+                    log.add((number, false))
+                    await Task.yield()
+                    log.add((number, true))
+                })
+        }
+        try await invoker.flush()
+        var ended = 0
+        for entry in log.entries {
+            if entry.isEnd { ended += 1 } else { #expect(ended >= entry.number / 3 * 3) }
+        }
+        #expect(ended == 300)
     }
 
     @Test func `what is cancelled counts for no batch`() async throws {

@@ -141,14 +141,15 @@ struct OneNotificationTests {
     }
 
     @Test func `P3: no token is used twice, however many are made and released`() async {
+        let count = Int(250_000 * min(1, stressScale))
         let made = await race(4) { _ in
             var tokens: Set<CommandTransaction> = []
-            for _ in 0..<25_000 {
+            for _ in 0..<count {
                 tokens.insert(TransactionCommand(Immediate { _ in }).transaction)
             }
             return tokens
         }
-        #expect(made.reduce(Set()) { $0.union($1) }.count == 100_000)
+        #expect(made.reduce(Set()) { $0.union($1) }.count == 4 * count)
     }
 
     @Test func `P4: the delegate is told after the work has ended, the very error that the caller is thrown`()
@@ -415,6 +416,46 @@ struct OneNotificationTests {
         let notices = listener.log.entries
         #expect(notices.map(\.transaction) == [group.transaction])
         #expect(notices.first?.error as? TestError == TestError(number: 2))
+    }
+
+    @Test
+    func `T6: to cancel a group cancels what is in it, and what comes later, and ends it when they have`()
+        async
+    {
+        let listener = Listener(), begun = Mail<Void>(), goOn = Mail<Void>()
+        let group = TransactionGroup(delegate: listener)
+        let first = TransactionCommand(
+            ClosureCommand { context in
+                begun.send(())
+                await goOn.next()
+                try context.checkCancellation()
+            })
+        let second = TransactionCommand(ClosureCommand {}), third = TransactionCommand(ClosureCommand {})
+        group.add(first)
+        group.add(second)
+        let run = Task { try await first.execute() }
+        await begun.next()
+        group.handle.cancel()
+        group.add(third)
+        group.seal()
+        #expect(second.state == .failed && third.state == .failed)
+        #expect(group.handle.outcomeIfFinished == nil && listener.log.entries.isEmpty)
+        goOn.send(())
+        _ = try? await run.value
+        #expect(await group.handle.outcome.failure?.isCancellation == true)
+        #expect(listener.log.entries.count == 1)
+    }
+
+    @Test func `T9: what a factory makes of a command that can be undone can be undone`() async throws {
+        let receiver = Locked<[Int]>([])
+        func make<C: Command>(_ command: C) -> TransactionCommand<C.Output> {
+            TransactionCommands().make(command, delegate: nil)
+        }
+        let command = make(Append(number: 1, receiver: receiver))
+        _ = try await command.execute()
+        #expect(receiver.withLock { $0 } == [1])
+        try await command.undo()
+        #expect(receiver.withLock { $0 } == [])
     }
 
     @Test func `T6: the delegate of a group is told after those of what is in it`() async throws {

@@ -347,6 +347,102 @@ struct UndoStackTests {
         stack.removeAll()  // its steps hold it
     }
 
+    @Test func `in a group a mark is where it was made, and reached only where the group begins or ends`()
+        async throws
+    {
+        let receiver = Locked<[Int]>([])
+        func change(_ number: Int) -> Append { Append(number: number, receiver: receiver) }
+        // After how many of two changes, and whether it is clean then: after the group, its undo, its redo.
+        let ends: [(Int, [Bool])] = [
+            (0, [false, true, false]), (1, [false, false, false]), (2, [true, false, true]),
+        ]
+        for (count, isClean) in ends {
+            let stack = UndoStack()
+            _ = try await stack.perform(change(0))
+            try await stack.group {
+                #expect(!stack.isClean)
+                for number in 1...2 {
+                    if number == count + 1 { stack.markClean() }
+                    #expect(stack.isClean == (number == count + 1))
+                    _ = try await stack.perform(change(number))
+                }
+                if count == 2 { stack.markClean() }
+                #expect(stack.isClean == (count == 2))
+            }
+            var seen = [stack.isClean]
+            try await stack.undo()
+            seen.append(stack.isClean)
+            try await stack.redo()
+            seen.append(stack.isClean)
+            #expect(seen == isClean, "\(count)")
+            #expect((stack.cleanIndex == nil) == (count == 1))
+        }
+    }
+
+    @Test func `a mark of what was rolled back, or of what was under way, is none`() async throws {
+        let receiver = Locked<[Int]>([])
+        let stack = UndoStack()
+        try await stack.group {
+            _ = try await stack.perform(Append(number: 1, receiver: receiver))
+            await #expect(throws: TestError.self) {
+                try await stack.group {
+                    _ = try await stack.perform(Append(number: 2, receiver: receiver))
+                    stack.markClean()
+                    #expect(stack.isClean)
+                    throw TestError()
+                }
+            }
+            #expect(!stack.isClean)
+        }
+        #expect(!stack.isClean && stack.cleanIndex == nil)
+        stack.markClean()
+        await #expect(throws: TestError.self) {
+            try await stack.group {
+                _ = try await stack.perform(Append(number: 3, receiver: receiver))
+                stack.markClean()
+                _ = try await stack.perform(Append(number: 4, receiver: receiver, failsToUndo: true))
+                throw TestError()
+            }
+        }
+        #expect(stack.isBroken && !stack.isClean && stack.cleanIndex == nil)
+        stack.removeAll()
+        stack.markClean()
+        #expect(stack.isClean)
+    }
+
+    @Test @MainActor func `a mark that is made while a command runs is none`() async throws {
+        let stack = UndoStack()
+        let marking = UndoableClosure { @MainActor (_: CommandContext) in
+            stack.markClean()
+        } undo: { @MainActor _ in
+        }
+        try await stack.perform(marking)
+        #expect(!stack.isClean && stack.cleanIndex == nil)
+        stack.markClean()
+        try await stack.group {
+            try await stack.perform(marking)
+            #expect(!stack.isClean)
+        }
+        #expect(!stack.isClean && stack.cleanIndex == nil)
+        stack.removeAll()  // its steps refer to it
+    }
+
+    @Test func `a run whose error is mapped breaks the stack when it could not be taken back whole`() async {
+        struct Mapped: Error {}
+        let receiver = Locked<[Int]>([])
+        let stack = UndoStack()
+        let run = TransactionCommand(
+            commands: [
+                Append(number: 1, receiver: receiver, failsToUndo: true),
+                Append(number: 2, receiver: receiver, failsToPerform: true),
+            ], options: TransactionOptions(mapError: { _ in Mapped() }))
+        do { try await stack.perform(run) } catch {
+            let failure = error as? TransactionFailure
+            #expect(failure?.rollback == .incomplete && failure?.cause is Mapped)
+        }
+        #expect(stack.isBroken && receiver.withLock { $0 } == [1])
+    }
+
     @Test @MainActor func `a step in a group in a command is a part of all three`() async {
         let invoker = SerialInvoker(), answers = Log<CommandUsageError?>()
         let outcome = await invoker.submit(

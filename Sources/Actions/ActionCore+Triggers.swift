@@ -45,6 +45,7 @@ extension ActionCore {
 
     /// Under the gate's lock.
     private func appendStart(_ trigger: Trigger) {
+        flips.reset()
         append(.started(trigger.id))
         inline.append(Start(trigger: trigger))
     }
@@ -63,34 +64,18 @@ extension ActionCore {
 
     /// Under the gate's lock: the first that waits has a slot now. It begins in the mailbox (I4).
     private func appendNext() {
-        guard let next = takeNext() else { return }
+        guard let next = line.popFirst() else { return }
+        running[next.id] = next
         inline.append(Turn(trigger: next))
     }
 
-    /// Under the gate's lock.
-    private func takeNext() -> Trigger? {
-        guard let next = line.popFirst() else { return nil }
-        running[next.id] = next
-        return next
-    }
-
     /// Begins what has waited, unless its precondition does not hold any more: then the slot is the next one's.
-    fileprivate func begin(_ first: Trigger) {
-        var next: Trigger? = first
-        while let trigger = next {
-            if trigger.bind() {
-                gate.withLock { _ in appendStart(trigger) }
-                next = nil
-            } else {
-                next = gate.transition(of: self) {
-                    end(&$0)
-                } then: { handsOver in
-                    running[trigger.id] = nil
-                    appendEnd(trigger, .rejected(.precondition))
-                    return handsOver ? takeNext() : nil
-                }
-            }
+    fileprivate func begin(_ trigger: Trigger) {
+        if trigger.bind() {
+            gate.withLock { _ in appendStart(trigger) }
             deliver()
+        } else {
+            end(trigger, .rejected(.precondition))
         }
     }
 

@@ -29,7 +29,7 @@ final class ActionCore: @unchecked Sendable {
     /// Whether the precondition holds now.
     private let holds: @Sendable () -> Bool
 
-    private let flips: Flips
+    let flips: Flips
     private let instance = Instance(.cores)
 
     private struct WeakMailbox { weak var mailbox: Mailbox? }
@@ -113,18 +113,14 @@ final class ActionCore: @unchecked Sendable {
     // MARK: Transitions that both kinds of gate have
 
     func admit(_ bits: inout UInt64) -> Admission {
-        let admission: Admission
         if let index {
             var word = GroupWord(bits: bits)
-            admission = word.admit(index)
-            bits = word.bits
-        } else {
-            var word = GateWord(bits: bits)
-            admission = word.admit(policy)
-            bits = word.bits
+            defer { bits = word.bits }
+            return word.admit(index)
         }
-        if admission == .start { flips.reset() }
-        return admission
+        var word = GateWord(bits: bits)
+        defer { bits = word.bits }
+        return word.admit(policy)
     }
 
     /// - Returns: whether the slot passes to the first that waits.

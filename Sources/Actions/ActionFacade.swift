@@ -45,7 +45,7 @@ public struct ActionFacade<Input: Sendable>: Sendable {
     /// A binding that the control has is ended. The control is held weakly.
     ///
     /// - Parameter input: what the action is given for what the control gives.
-    /// - Returns: ends the binding, when it is unbound or released.
+    /// - Returns: ends the binding, when it is unbound or released, or when the control goes, or gets another `onTrigger`.
     @MainActor public func bind<Control: Binding>(
         to control: Control, options: BindingOptions = .init(),
         input: @escaping @MainActor (Control.Input) -> Input

@@ -74,7 +74,9 @@ public struct BindingOptions: Sendable {
             control?.onTrigger = nil
             if let isEnabled = options.enabledAfterUnbind { control?.setEnabled(isEnabled) }
         }
+        let tether = Tether(self)
         control.onTrigger = { [weak self] given in
+            withExtendedLifetime(tether) {}
             let trigger = inlet.fire(input(given))
             guard options.cancelsOnUnbind else { return }
             // Whoever was told of it may have ended the binding.
@@ -124,4 +126,11 @@ public struct BindingOptions: Sendable {
         self.triggers = []
         for trigger in triggers { trigger.cancel() }
     }
+}
+
+/// What a control holds of its binding: when the control goes, this does, too.
+@MainActor private final class Tether {
+    private weak let binding: ActionBinding?
+    init(_ binding: ActionBinding) { self.binding = binding }
+    isolated deinit { binding?.unbind() }
 }

@@ -14,12 +14,13 @@ extension Delivery {
         }
     }
 
-    /// Has a piece of work run there, later; on the built-in scheduler, when the target gives it up.
+    /// Has a piece of work run there, later; on the built-in scheduler, when the target gives it up. What the calling task knows
+    /// is not for that.
     func perform(_ work: @escaping @Sendable () -> Void) {
         switch self {
         case .inline: work()
-        case .main: Task { @MainActor in work() }
-        case .isolated(let actor): Task { await Self.run(work, on: actor) }
+        case .main: Task.detached { @MainActor in work() }
+        case .isolated(let actor): Task.detached { await Self.run(work, on: actor) }
         case .target(let target): COQueues.run(on: target, work)
         }
     }

@@ -173,6 +173,51 @@ import Testing
         withExtendedLifetime((binding, second)) {}
     }
 
+    @Test func `R8: a control that goes ends its binding at once, though its token is kept`() async {
+        let works = Works()
+        var action: Action<Int, Int>? = Action("work") { try await works.run($0) }
+        let events = action?.events
+        var options = BindingOptions()
+        options.cancelsOnUnbind = true
+        var control: Control? = Control()
+        let binding = control.flatMap { action?.facade.bind(to: $0, options: options) }
+        let execution = Locked<ExecutionID?>(nil)
+        let started = action?.observeEvents { event in
+            if case .started(let id) = event { execution.withLock { $0 = id } }
+        }
+        control?.press(1)
+        await works.begun(1)
+        control = nil
+        // It was asked to end, and the token keeps nothing: neither the execution nor what that would keep.
+        works.end(1, .failure(CancellationError()))
+        action = nil
+        var seen: [String] = []
+        if let events { for await event in events { seen.append(event.text) } }
+        #expect(seen == ["started", "cancelled"] && execution.withLock { $0 } != nil)
+        withExtendedLifetime((binding, started)) {}
+    }
+
+    @Test func `a control that goes cancels what it has triggered, where its binding says so`() async {
+        let wasCancelled = Mail<Bool>(), begun = Mail<Void>()
+        let action = Action<Int, Void>("work") { _ in
+            await withTaskCancellationHandler {
+                begun.send(())
+                while !Task.isCancelled { await Task.yield() }
+            } onCancel: {
+                wasCancelled.send(true)
+            }
+        }
+        var options = BindingOptions()
+        options.cancelsOnUnbind = true
+        var control: Control? = Control()
+        let binding = control.map { action.facade.bind(to: $0, options: options) }
+        control?.press(1)
+        await begun.next()
+        control = nil
+        #expect(await wasCancelled.next())
+        withExtendedLifetime(binding) {}
+    }
+
     @Test func `a binding that is told so cancels with it what its control has triggered`() async {
         let works = Works()
         let action = Action<Int, Int>("work", policy: .queue(3)) { try await works.run($0) }

@@ -42,6 +42,32 @@ import Testing
         withExtendedLifetime(events) {}
     }
 
+    @Test func `R9: a slot that comes back is for those behind who have one already`() async {
+        let works = Works(), log = Log(), refusesOnce = Locked(false)
+        let source = LiveValue(true)
+        let action = Action<Int, Int>(
+            when: Precondition(
+                source,
+                where: { _ in
+                    !refusesOnce.withLock { refuses in
+                        defer { refuses = false }
+                        return refuses
+                    }
+                }), policy: .queue(9)
+        ) { input, _, _ in try await works.run(input) }
+        let executions = (0..<4).map { action.trigger($0) }
+        let names = Dictionary(uniqueKeysWithValues: executions.enumerated().map { ($1.id, $0) })
+        await works.begun(1)
+        let events = action.observeEvents { event in log.add("\(event.text) \(names[event.id]!)") }
+        refusesOnce.withLock { $0 = true }
+        action.setLimit(3)  // for 1, which is refused, and 2; the slot of the former is for 3
+        #expect(log.entries == ["rejected precondition 1", "started 2", "started 3"])
+        await works.begun(3)
+        for input in [0, 2, 3] { works.end(input, .success(input)) }
+        for execution in executions { _ = await execution.outcome }
+        events.cancel()
+    }
+
     @Test func `R9: switchToLatest cancels the running one, and begins the newest when that has ended`() async
     {
         let works = Works()

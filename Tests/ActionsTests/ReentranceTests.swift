@@ -172,7 +172,9 @@ import Testing
         await restless(changesBefore: 0)
         // The count begins with the loop, and again with an execution.
         await restless(changesBefore: 4_000)
-        settlesNothingButWorks()
+        settlesNothingButWorks(.reject)
+        settlesNothingButWorks(.coalesce)
+        worksFromTheLine()
     }
 
     private func restless(changesBefore: Int) async {
@@ -203,10 +205,11 @@ import Testing
     }
 
     /// A loop in which the work runs now and then is not reported. In the same test: there is one sink.
-    private func settlesNothingButWorks() {
+    private func settlesNothingButWorks(_ policy: ActionPolicy) {
         let reports = Log()
         let flag = LiveValue(false)
-        let action = Action<Void, Void>("busy loop", when: Precondition(flag), inline: { _, _ in })
+        let action = Action<Void, Void>(
+            "busy loop", when: Precondition(flag), policy: policy, inline: { _, _ in })
         COQueues.onDiagnostic { diagnostic in
             if diagnostic.message.contains("busy loop") { reports.add(diagnostic.message) }
         }
@@ -228,6 +231,43 @@ import Testing
         #expect(rounds.withLock { $0 } >= 5_000 && executions.withLock { $0 } >= 9)
         #expect(reports.entries.isEmpty)
         loop.cancel()
+    }
+
+    /// Each execution has waited for the one before.
+    private func worksFromTheLine() {
+        let reports = Log(), flag = LiveValue(true), count = Locked(0)
+        let action = Action<Void, Void>(
+            "busy line", when: Precondition(flag), policy: .coalesce, inline: { _, _ in })
+        COQueues.onDiagnostic { diagnostic in
+            if diagnostic.message.contains("busy line") { reports.add(diagnostic.message) }
+        }
+        defer { COQueues.onDiagnostic(nil) }
+        let loop = action.observeEvents { event in
+            guard case .started = event,
+                count.withLock({ count in
+                    count += 1
+                    return count < 2_000
+                })
+            else { return }
+            flag.set(false)
+            flag.set(true)
+            action.trigger(())
+        }
+        action.trigger(())
+        #expect(count.withLock { $0 } == 2_000 && reports.entries.isEmpty)
+        loop.cancel()
+    }
+
+    @Test func `what is delivered elsewhere knows nothing of the task that made it so`() async {
+        let value = LiveValue(0), seen = Mail<Int>()
+        let places = Elsewhere()
+        for delivery in [Delivery.main, .isolated(places)] {
+            let subscription = value.observe(on: delivery) { _ in seen.send(Elsewhere.mark) }
+            _ = await seen.next()
+            await Task { Elsewhere.$mark.withValue(7) { value.set(1) } }.value
+            #expect(await seen.next() == 0)
+            subscription.cancel()
+        }
     }
 
     @Test func `an observer may end itself and others, and subscribe; it takes effect at once`() {
@@ -297,4 +337,8 @@ import Testing
 
 private actor Keeper {
     var numbers: [Int] = []
+}
+
+private actor Elsewhere {
+    @TaskLocal static var mark = 0
 }

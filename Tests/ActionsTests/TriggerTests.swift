@@ -1,5 +1,6 @@
 // TriggerTests.swift - one execution from its trigger to its end: the gate, the value, the events and the errors.
 
+import ActionTesting
 import Actions
 import Commands
 import CompositeOperationsTestSupport
@@ -67,6 +68,20 @@ import Testing
         _ = try await action(1)
         #expect(log.take() == ["started", "work"])
         withExtendedLifetime(events) {}
+    }
+
+    @Test func `A20: nobody who triggers does the work`() async {
+        let executor = StepExecutor(), log = Log()
+        let action = Action<Int, Int>("work", on: executor) { input in
+            log.add("work")
+            return input
+        }
+        let execution = action.trigger(1)
+        action.facade.trigger(2)  // finds no room
+        #expect(log.entries == [] && action.snapshot.isExecuting)
+        executor.runAll()
+        #expect(await execution.outcome.text == "completed 1")
+        #expect(log.entries == ["work"])
     }
 
     @Test func `A1: the value that was tested is the one that the work gets`() async throws {

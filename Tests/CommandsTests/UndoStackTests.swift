@@ -393,6 +393,8 @@ struct UndoStackTests {
                 }
             }
             #expect(!stack.isClean)
+            _ = try await stack.perform(Append(number: 3, receiver: receiver))
+            #expect(!stack.isClean)
         }
         #expect(!stack.isClean && stack.cleanIndex == nil)
         stack.markClean()

@@ -51,14 +51,22 @@ final class Observers {
         return TransactionSubscription(observer)
     }
 
-    /// In order of registration; what is to be told of a transaction that an observer ends follows after the others have
-    /// been told of this one.
-    func tell(_ event: Event) {
+    /// Has an event told by the next ``deliver()``, or by the one that is under way.
+    func post(_ event: Event) {
         // Nothing is written when there is none: the gate is free, and another may be at it.
-        guard !observers.isEmpty else { return }
-        pending.append(event)
-        guard !isTelling else { return }
+        if !observers.isEmpty { pending.append(event) }
+    }
+
+    /// Whether the caller is to deliver, and nobody else meanwhile.
+    func claim() -> Bool {
+        guard !observers.isEmpty, !pending.isEmpty, !isTelling else { return false }
         isTelling = true
+        return true
+    }
+
+    /// In order of registration; what is to be told of a transaction that an observer ends follows after the others have
+    /// been told of this one. For who has a ``claim()``.
+    func deliver() {
         defer { isTelling = false }
         while !pending.isEmpty {
             // Taken out first: what goes with an event is anyone's, and its `deinit` may end a transaction.

@@ -198,8 +198,8 @@ final class Run {
         do { for value in log.takeValues() { value.keep(transaction) } }
         clear { tree in
             if !tree.views.isEmpty { tree.publish() }
-        } tell: { tree in
-            if !events.isEmpty { tree.observers.tell(.committed(events.removeFirst())) }
+        } post: { tree in
+            if !events.isEmpty { tree.observers.post(.committed(events.removeFirst())) }
         }
     }
 
@@ -217,8 +217,8 @@ final class Run {
         takeBack(to: .start)
         end { $0.onRollback(transaction: transaction) }
         clear { _ in
-        } tell: { tree in
-            tree.observers.tell(.rolledBack(transaction))
+        } post: { tree in
+            tree.observers.post(.rolledBack(transaction))
         }
     }
 
@@ -252,7 +252,7 @@ final class Run {
     }
 
     /// The tree is idle before anyone is told, and all are told before anyone who waits is woken.
-    private func clear(publish: (Tree) -> Void, tell: (Tree) -> Void) {
+    private func clear(publish: (Tree) -> Void, post: (Tree) -> Void) {
         detachDeparted()
         _ = log.takeValues()
         _ = log.takePlaces()
@@ -269,8 +269,17 @@ final class Run {
         }
         forEach { $0.close() }
         forEach(publish)
-        forEach(tell)
+        forEach(post)
+        tell(first, others)
         forEach { $0.line.wakeFirst() }
+    }
+
+    /// All trees are claimed before the first observer is told: what that ends follows, in the others, too.
+    private func tell(_ first: Tree, _ others: [Tree]) {
+        let isFirst = first.observers.claim()
+        let claimed = others.filter { $0.observers.claim() }
+        if isFirst { first.observers.deliver() }
+        for tree in claimed { tree.observers.deliver() }
     }
 
     private func detachDeparted() {

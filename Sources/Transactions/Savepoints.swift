@@ -32,8 +32,8 @@ extension Run {
         if wantSavepoints {
             during(.begin) {
                 func tell(_ context: TransactionContext) {
-                    guard context.visitedIn != mark.scope else { return }
-                    context.visitedIn = mark.scope
+                    guard context.markedIn != mark.scope else { return }
+                    context.markedIn = mark.scope
                     hooks(of: context, since: mark)?.onSavepoint(Savepoint(number: mark.scope))
                 }
                 forEachTree { if let root = $0.root { forEachParentsFirst(from: root, tell) } }
@@ -43,15 +43,19 @@ extension Run {
         return mark
     }
 
-    /// The count says how many members might lack them; it is not told when an owner goes whose context others need.
-    private func lacksSavepoints(_ tree: Tree) -> Bool {
-        var lacks = false
+    private func lacksSavepoints(_ tree: Tree) -> Bool { hasMember(of: tree) { $0.isEmpty } }
+
+    func hasUnlogged(_ tree: Tree) -> Bool { hasMember(of: tree) { !$0.contains(.logged) } }
+
+    /// The counts of a tree say how many there might be; they are not told when an owner goes whose context others need.
+    private func hasMember(of tree: Tree, _ matches: (MemberKind) -> Bool) -> Bool {
+        var hasOne = false
         func look(_ context: TransactionContext) {
-            if context.tree === tree, context.kind.isEmpty, context.owner != nil { lacks = true }
+            if context.tree === tree, matches(context.kind), context.owner != nil { hasOne = true }
         }
         tree.root?.forEachBelow(look)
         limbo.forEachBelow(look)
-        return lacks
+        return hasOne
     }
 
     private var wantSavepoints: Bool {

@@ -13,7 +13,7 @@ public struct TransactionChanges {
     public let changes: [Change]
     /// Members that were registered during the transaction and take part still.
     public let added: [any Transactable]
-    /// Members that left, with those below them.
+    /// Members that left, with those below them, and were there before the transaction.
     public let removed: [any Transactable]
 
     let record: CommitRecord
@@ -55,21 +55,23 @@ final class CommitRecord {
         transaction = run.transaction
         changes = run.log.values.compactMap { $0.change() }
         var isLogged = true
-        run.forEachTree { isLogged = isLogged && $0.unlogged == 0 }
+        run.forEachTree { isLogged = isLogged && ($0.unlogged == 0 || !run.hasUnlogged($0)) }
         self.isLogged = isLogged
 
-        var removed: [TransactionContext] = []
-        run.limbo.forEachBelow { if $0 !== run.limbo, $0.owner != nil { removed.append($0) } }
-        self.removed = removed
-        let gone = Set(removed.map { ObjectIdentifier($0) })
+        var left: [TransactionContext] = []
+        run.limbo.forEachBelow { if $0 !== run.limbo, $0.owner != nil { left.append($0) } }
+        let gone = Set(left.map { ObjectIdentifier($0) })
 
         var added: [TransactionContext] = []
         var placements: [Placement] = []
         var known: Set<ObjectIdentifier> = []
+        var came: Set<ObjectIdentifier> = []
         for (context, place) in run.log.places where known.insert(ObjectIdentifier(context)).inserted {
             let old: TransactionContext?
             switch place {
-            case .joined, .outside: old = nil
+            case .joined, .outside:
+                old = nil
+                came.insert(ObjectIdentifier(context))
             case .below(let parent, _): old = parent
             }
             let isGone = gone.contains(ObjectIdentifier(context))
@@ -82,6 +84,7 @@ final class CommitRecord {
             placements.append((context, old, new, tree))
         }
         self.added = added
+        removed = left.filter { !came.contains(ObjectIdentifier($0)) }
         self.placements = placements
     }
 

@@ -23,8 +23,10 @@ public final class TransactionContext {
     /// The last transaction that came to it, the last savepoint before that, and what it is in that transaction.
     var begunIn: UInt64 = 0
     var begunAfter: UInt64 = 0
-    /// The last pass of validation, or savepoint, that came to it: a walk may meet again who moves.
+    /// The last pass of validation that came to it: a walk may meet again who moves.
     var visitedIn: UInt64 = 0
+    /// The last savepoint whose walk came to it.
+    var markedIn: UInt64 = 0
     var part = Part.ended
     private let instance = Instance(.contexts)
 

@@ -29,7 +29,7 @@ public final class TransactionUndoStep {
 
     private func apply(_ version: PropertyChange.Version) throws {
         guard isUndone == (version == .new),
-            record.changes.allSatisfy({ $0.lastChange == lastTransaction }),
+            record.changes.allSatisfy({ $0.context?.owner == nil || $0.lastChange == lastTransaction }),
             record.placements.allSatisfy(isAsLeft)
         else { throw TransactionFault.outOfOrder }
         guard let trees else {

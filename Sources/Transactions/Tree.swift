@@ -85,9 +85,10 @@ final class Tree {
         gate.store(0, ordering: .releasing)
     }
 
-    /// Whether the code that runs belongs to the transaction that is active.
-    var isMine: Bool {
-        let word = gate.load(ordering: .acquiring)
+    /// Whether the code that runs belongs to the transaction that is active, if any is.
+    var isMine: Bool { isMine(gate.load(ordering: .acquiring)) }
+
+    private func isMine(_ word: UInt64) -> Bool {
         switch Tree.opener(of: word) {
         case .byHand: return true
         case .closure: return thread.load(ordering: .relaxed) == Tree.thisThread
@@ -156,8 +157,10 @@ final class Tree {
 
     /// Whether a closure is a part of what is active.
     func joins() throws -> Bool {
-        guard active != nil else { return false }
-        guard isMine else { throw TransactionError.anotherTransactionIsActive }
+        // Read once: another thread's may end at any time.
+        let word = gate.load(ordering: .acquiring)
+        guard word != 0 else { return false }
+        guard isMine(word) else { throw TransactionError.anotherTransactionIsActive }
         try run.requireChangeable()
         return true
     }

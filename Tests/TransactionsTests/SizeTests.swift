@@ -31,6 +31,26 @@ import Testing
         await onSmallStack { Self.run(shape, count) }
     }
 
+    private final class Counter: TransactableDefaults, LoggedTransactable {
+        @Transacted var number = 0
+        private var context: TransactionContext?
+        var transactionContext: TransactionContext { context! }
+        init() { context = TransactionContext.createRoot(owner: self) }
+    }
+
+    @Test(arguments: [true, false])
+    func `Q12: what very many savepoints have saved goes without recursion`(commits: Bool) async {
+        let count = isSanitized ? 20_000 : 100_000
+        await onSmallStack {
+            let root = Counter()
+            try? root.transaction {
+                for number in 1...count { try root.transaction(nesting: .savepoint) { root.number = number } }
+                if !commits { throw TestError() }
+            }
+            #expect(root.number == (commits ? count : 0))
+        }
+    }
+
     private static func run(_ shape: Shape, _ count: Int) {
         let root = Small()
         let tree = root.transactionContext.tree!

@@ -489,6 +489,20 @@ import Testing
         try root.rollbackTransaction()
     }
 
+    @Test func `X8: so is one that sets a savepoint, too`() throws {
+        let saver = Saver("saver", below: root)
+        saver.onHook = { [unowned root, unowned saver] in
+            guard $0 == .validate else { return }
+            try root.transaction(nesting: .savepoint) {}
+            try saver.transactionContext.move(to: root)
+        }
+        try root.beginTransaction()
+        _ = root.trace.take()
+        #expect(fault { try root.commitTransaction() } == .validationDoesNotSettle)
+        #expect(root.trace.take().filter { $0.hasPrefix("validate") }.count == 32)
+        try root.rollbackTransaction()
+    }
+
     @Test func `X8: validation that does not settle is given up after 16 passes`() throws {
         root.onHook = { [unowned root] in if $0 == .validate { root.number += 1 } }
         try root.beginTransaction()

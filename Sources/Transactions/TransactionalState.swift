@@ -168,7 +168,7 @@ public final class TransactionalState<Value> {
 private final class Saved<Value>: SavedValue {
     let state: TransactionalState<Value>
     let old: Value
-    private(set) var previous: Saved?
+    let previous: Saved?
 
     init(_ state: TransactionalState<Value>, scope: UInt64) {
         self.state = state
@@ -187,8 +187,6 @@ private final class Saved<Value>: SavedValue {
 
     override func keep(_ transaction: Transaction) {
         state.last = nil
-        // All are kept: a chain that goes by itself would go by recursion.
-        previous = nil
         state.lastChange = transaction.number
     }
 

@@ -329,12 +329,12 @@ import Testing
             let root = Keeper()
         }
         let shared = Shared()
-        // What runs outside of any would find none that is active, but in the moment of one of another thread's.
         let outside = concurrently(2) { _ in
             var outside = 0
             for _ in 0..<scaled(30_000) {
                 try? shared.root.transaction {
-                    if !shared.root.transactionIsActive { outside += 1 }
+                    let tree = shared.root.transactionContext.tree!
+                    if tree.active == nil || !tree.isMine { outside += 1 }
                 }
             }
             return outside

@@ -142,6 +142,8 @@ extension AnyOperation {
         let pause = isWanted ? resolver.pause(after: Int(number)) : .zero
         change { effects in
             guard machine.phase == .deciding, machine.attempt == number else { return }
+            // A handler may have used another resolver meanwhile, which had no attempt left: a limit is a limit.
+            if composition?.isExhausted ?? false { return giveUpHold(&effects) }
             composition?.holds -= 1
             let isGoingOn =
                 isWanted ? redo(by: resolver, after: pause, &effects) : exhaust(resolver, &effects)
@@ -171,13 +173,17 @@ extension AnyOperation {
     /// Whoever was asked has not decided: that is a decision, too.
     final func decisionIsOver(_ number: Int32) {
         change { effects in
-            guard machine.phase == .deciding, machine.attempt == number else { return }
-            if let composition {
-                composition.holds -= 1
-                if composition.holds > 0 { return }
-            }
-            decideByCause(&effects)
+            if machine.phase == .deciding, machine.attempt == number { giveUpHold(&effects) }
         }
+    }
+
+    /// One of those that hold the decision open lets go. Under the lock; it decides.
+    private final func giveUpHold(_ effects: inout Effects) {
+        if let composition {
+            composition.holds -= 1
+            if composition.holds > 0 { return }
+        }
+        decideByCause(&effects)
     }
 
     /// The outcome that the causes give. Under the lock.

@@ -12,23 +12,61 @@ extension AnyOperation {
     ///
     /// - Parameters:
     ///   - bringsBlock: `prepare` sets the block.
+    ///   - queue: it is added to that queue, which may refuse it.
     ///   - prepare: called under the lock if it is started: so that of two threads, the one that starts it sets the
     ///     block, too.
-    final func startIfReady(bringsBlock: Bool = false, _ prepare: () -> Void = {}) -> Bool {
-        change { effects in
-            if isChild { return refuse("start() of a child: its composite starts it", &effects) }
-            // The block of one that is not ready is read by its own thread alone (I3).
-            guard machine.phase == .ready else {
-                return refuse("start(), but it has been started, or has ended", &effects)
+    final func startIfReady(
+        bringsBlock: Bool = false, addedTo queue: COOperationQueue? = nil, _ prepare: () -> Void = {}
+    ) -> Bool {
+        guard let queue else {
+            return change { effects in
+                if let refusal = refusalOfStart(bringsBlock) { return refuse(refusal, &effects) }
+                start(&effects, prepare)
+                return true
             }
-            guard bringsBlock || hasBlock else { return refuse("start() without a block", &effects) }
-            guard machine.start() else { return false }
-            prepare()
-            keep()
-            began(&effects)
-            becameDue(&effects)
-            return true
         }
+        return queue.admit(self) { room, effects in
+            look {
+                if let refusal = refusalOfStart(bringsBlock) ?? refusalOfAdmission(by: queue, room) {
+                    return refuse(refusal, &effects)
+                }
+                set(target: hasOwnTarget ? target : queue.target, isOwn: hasOwnTarget, admission: queue)
+                start(&effects, prepare)
+                return true
+            }
+        }
+    }
+
+    /// Under the lock.
+    private final func refusalOfStart(_ bringsBlock: Bool) -> String? {
+        if isChild { return "start() of a child: its composite starts it" }
+        // The block of one that is not ready is read by its own thread alone (I3).
+        guard machine.phase == .ready else { return "start(), but it has been started, or has ended" }
+        return bringsBlock || hasBlock ? nil : "start() without a block"
+    }
+
+    /// Under the queue's lock, and the tree's.
+    private final func refusalOfAdmission(
+        by queue: COOperationQueue, _ room: COOperationQueue.Room
+    ) -> String? {
+        if place?.ticket != nil || (admission != nil && admission !== queue) {
+            return "add() of an operation that belongs to another queue"
+        }
+        return switch room {
+        case .forAll: nil
+        case .forSlot where isUnhindered: nil
+        case .forSlot, .forNobody: "add() to a queue that is full"
+        }
+    }
+
+    /// It is ready. Under the lock.
+    @inline(__always)
+    private final func start(_ effects: inout Effects, _ prepare: () -> Void) {
+        precondition(machine.start())
+        prepare()
+        keep()
+        began(&effects)
+        becameDue(&effects)
     }
 
     /// From now on the runtime holds it (I5). Under the lock.
@@ -49,11 +87,7 @@ extension AnyOperation {
         observe(&effects)
         guard let options = extras.options else { return }
         if let timeout = options.timeout { arm(.whole, after: timeout, clock: options.clock, &effects) }
-        if let deadline = options.deadline {
-            arm(
-                .deadline, after: ContinuousClock.now.duration(to: deadline), clock: ContinuousClock(),
-                &effects)
-        }
+        armDeadline(&effects)
     }
 
     /// It may have become due: if so, its turn is sent, or its queue is asked for one. Under the lock.
@@ -108,6 +142,7 @@ extension AnyOperation {
     @inline(never)
     private final func turn(holding bits: UInt) {
         var effects = Effects()
+        endIfTooLate(&effects)  // its turn may have been quicker than the timer
         let wasQuiescent = machine.isQuiescent
         let turn = machine.turn(gateIsOpen: gateIsOpen && queueIsOpen)
         switch turn {
@@ -127,29 +162,12 @@ extension AnyOperation {
         case .isVoid: break
         }
         let number = machine.attempt
-        let scope = extras?.scope
+        let (scope, callers) = (extras?.scope, extras?.callersSlots)
         unlock(bits)
         effects.perform()
-        if turn == .begins { executeInSlot(number, scope) }
-    }
-
-    @inline(__always)
-    private final func executeInSlot(_ number: Int32, _ scope: COQueues.Scope?) {
-        // Written before the start only, so that it may be read here.
-        if let admission {
-            COQueues.$slot.withValue(admission) { executeInScope(number, scope) }
-        } else {
-            executeInScope(number, scope)
-        }
-    }
-
-    @inline(__always)
-    private final func executeInScope(_ number: Int32, _ scope: COQueues.Scope?) {
-        if let scope {
-            COQueues.$scoped.withValue(scope) { execute(number) }
-        } else {
-            execute(number)
-        }
+        guard turn == .begins else { return }
+        // The admission is written before the start only, so that it may be read here.
+        COQueues.within(scope, admission: admission, callers: callers) { execute(number) }
     }
 
     /// A block has returned, which says nothing of its attempt: that ends by a call.

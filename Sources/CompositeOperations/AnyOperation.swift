@@ -274,7 +274,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         if let domain = Self.domain(domainBits.load(ordering: .relaxed)) { domain.release() }
         placeReference?.release()
         badEnd = nil
-        if let extras { extras.giveUpDependents() }
+        extras?.operationGoes()
     }
 
     // MARK: The lock
@@ -390,6 +390,9 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     @discardableResult
     public func start() -> Bool { startIfReady() }
 
+    /// As ``start()``, in a queue that it is added to.
+    func start(addedTo queue: COOperationQueue) -> Bool { startIfReady(addedTo: queue) }
+
     /// Tells it apart from all others of the process.
     public final var id: OperationID {
         let given = number.load(ordering: .relaxed)
@@ -481,6 +484,10 @@ extension AnyOperation {
     /// Nothing but its turn is missing. Under the lock.
     @inline(__always)
     final var isDue: Bool {
-        machine.isDue(gateIsOpen: gateIsOpen && queueIsOpen) && (extras?.unmetDependencies ?? 0) == 0
+        machine.isDue(gateIsOpen: queueIsOpen) && isUnhindered
     }
+
+    /// Neither a gate nor a dependency holds it. Under the lock.
+    @inline(__always)
+    final var isUnhindered: Bool { gateIsOpen && (extras?.unmetDependencies ?? 0) == 0 }
 }

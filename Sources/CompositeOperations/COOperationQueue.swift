@@ -98,12 +98,16 @@ public final class COOperationQueue: ExecutionTarget {
         /// The operation, except outside: a stale entry of a line keeps nothing alive.
         var operation: AnyOperation?
         var place = Place.outside
+        /// Its place among those that wait; 0: none yet.
         var number: UInt64 = 0
+        /// How many of its blocks had begun when it was given the number.
+        var runs: Int32 = 0
         /// A child: goes first, and is not counted as pending.
         let isChild: Bool
         // The list of all that are not outside.
         var next: Ticket?
         unowned(unsafe) var previous: Ticket?
+        private let instance = Instance(.tickets)
 
         /// Under the operation's lock: what has a ticket becomes nobody's child any more.
         init(isChild: Bool) { self.isChild = isChild }
@@ -153,6 +157,18 @@ public final class COOperationQueue: ExecutionTarget {
             if ticket.waits, !ticket.isChild { pending += 1 }
         }
 
+        /// The last one of all, from now on.
+        mutating func number(_ ticket: Ticket, runs: Int32) {
+            lastNumber += 1
+            ticket.number = lastNumber
+            ticket.runs = runs
+            guard ticket.place != .outside else { return }  // it will be
+            let operation = ticket.operation
+            unlink(ticket)
+            link(ticket)
+            ticket.operation = operation
+        }
+
         mutating func enqueue(_ ticket: Ticket) {
             move(ticket, to: .inLine)
             if ticket.isChild { children.insert(ticket) } else { line.insert(ticket) }
@@ -183,11 +199,14 @@ public final class COOperationQueue: ExecutionTarget {
 
         private var entries: [Entry] = []
         private var head = 0
+        /// With so many entries, those that are not valid any more go.
+        private var most = 32
 
         mutating func insert(_ ticket: Ticket) {
-            if head > 32, head * 2 > entries.count {
-                entries.removeFirst(head)
+            if entries.count >= most {
+                entries = entries[head...].filter(\.isValid)
                 head = 0
+                most = max(32, 2 * entries.count)
             }
             var place = entries.count
             while place > head, entries[place - 1].number > ticket.number { place -= 1 }
@@ -213,10 +232,7 @@ public final class COOperationQueue: ExecutionTarget {
             return nil
         }
 
-        private mutating func clear() {
-            entries = []
-            head = 0
-        }
+        private mutating func clear() { self = Line() }
     }
 
     // MARK: Admission
@@ -270,30 +286,59 @@ public final class COOperationQueue: ExecutionTarget {
         return answer
     }
 
-    private func look(at operation: AnyOperation, _ state: inout State, _ verdict: inout Verdict) {
-        guard let (need, ticket) = operation.need(keepsSlot: slots == .holdWhileSuspended) else { return }
-        if need == .over, ticket.place == .outside { return }
-        ticket.operation = operation
-        adapt(ticket, to: need, &state, &verdict)
+    /// For whom there is room in a queue.
+    enum Room {
+        case forAll
+        /// For who needs nothing but the slot that is free.
+        case forSlot
+        case forNobody
     }
 
-    private func adapt(_ ticket: Ticket, to need: Need, _ state: inout State, _ verdict: inout Verdict) {
+    /// Starts an operation that is added.
+    ///
+    /// - Parameter start: called under the lock; starts it, unless there is no room for it.
+    /// - Returns: as `start`: whether it is started.
+    func admit(_ operation: AnyOperation, _ start: (Room, inout Effects) -> Bool) -> Bool {
+        change { state, verdict in
+            pump(&state, &verdict)  // what is free then is free for this one
+            let room: Room =
+                if order == .aggressiveLIFO || state.pending < state.pendingLimit ?? .max {
+                    .forAll
+                } else {
+                    state.hasFreeSlot && !isSuspended ? .forSlot : .forNobody
+                }
+            guard start(room, &verdict.effects) else { return false }
+            look(at: operation, isInvited: true, &state, &verdict)
+            return true
+        }
+    }
+
+    /// - Parameter isInvited: a newcomer for which there was room, and which is not refused any more.
+    private func look(
+        at operation: AnyOperation, isInvited: Bool = false, _ state: inout State, _ verdict: inout Verdict
+    ) {
+        guard let (need, ticket, runs) = operation.need(of: self, keepsSlot: slots == .holdWhileSuspended)
+        else { return }
+        if need == .over, ticket.place == .outside { return }
+        ticket.operation = operation
+        let (isNew, hasWaited) = (ticket.number == 0, ticket.waits)
+        // One whose turn met a closed gate has the place that it had. Another attempt goes last.
+        if need == .turn || need == .laterTurn, ticket.place == .outside || ticket.runs != runs {
+            state.number(ticket, runs: runs)
+        }
+        adapt(ticket, to: need, &state)
+        guard ticket.waits, !hasWaited, !ticket.isChild else { return }
+        if order == .aggressiveLIFO {
+            displace(&state, &verdict)
+        } else if isNew, !isInvited {
+            refuse(ticket, &state, &verdict)
+        }
+    }
+
+    private func adapt(_ ticket: Ticket, to need: Need, _ state: inout State) {
         switch need {
-        case .turn, .laterTurn:
-            let isNew = ticket.number == 0
-            if isNew {
-                state.lastNumber += 1
-                ticket.number = state.lastNumber
-            } else if !ticket.waits {  // another attempt: it goes last
-                state.lastNumber += 1
-                ticket.number = state.lastNumber
-            }
-            if need == .turn {
-                if ticket.place != .inLine { state.enqueue(ticket) }
-            } else {
-                state.move(ticket, to: .asleep)
-            }
-            if isNew, !ticket.isChild { makeRoom(for: ticket, &state, &verdict) }
+        case .turn: if ticket.place != .inLine { state.enqueue(ticket) }
+        case .laterTurn: state.move(ticket, to: .asleep)
         case .slot:
             // One that is resumed, and whose block has left, takes a slot only if one is free.
             if ticket.place != .running, state.hasFreeSlot { state.move(ticket, to: .running) }
@@ -302,20 +347,21 @@ public final class COOperationQueue: ExecutionTarget {
         }
     }
 
-    /// The newcomer may be one too many.
-    private func makeRoom(for newcomer: Ticket, _ state: inout State, _ verdict: inout Verdict) {
-        guard let limit = state.pendingLimit ?? (order == .aggressiveLIFO ? state.runningLimit : nil) else {
-            return
-        }
+    /// Whoever has come may be one too many: those that have waited longest go.
+    private func displace(_ state: inout State, _ verdict: inout Verdict) {
+        guard let limit = state.pendingLimit ?? state.runningLimit else { return }
         pump(&state, &verdict)
-        if order == .aggressiveLIFO {
-            while state.pending > limit, let oldest = oldestPending(state) {
-                _ = takeOut(oldest, .displaced, &state, &verdict)
-            }
-        } else if state.pending > limit, newcomer.waits {
-            // One that need not wait may find too many that do: the limit was lowered.
-            _ = takeOut(newcomer, .queueFull, &state, &verdict)
+        while state.pending > limit, let oldest = oldestPending(state) {
+            _ = takeOut(oldest, .displaced, &state, &verdict)
         }
+    }
+
+    /// The newcomer may be one too many: then it goes.
+    private func refuse(_ newcomer: Ticket, _ state: inout State, _ verdict: inout Verdict) {
+        guard let limit = state.pendingLimit else { return }
+        pump(&state, &verdict)
+        // One that need not wait may find too many that do: the limit was lowered.
+        if state.pending > limit, newcomer.waits { _ = takeOut(newcomer, .queueFull, &state, &verdict) }
     }
 
     /// Ends one that waits (I4).
@@ -377,13 +423,7 @@ public final class COOperationQueue: ExecutionTarget {
     ///   queue, or when the queue is full, in an order that displaces nothing.
     /// - Complexity: O(1); where one is displaced (``Order/aggressiveLIFO``), O(those that were added before it, and run).
     @discardableResult
-    public func add(_ operation: AnyOperation) -> Bool {
-        let hasRoom = state.withLock { state in
-            guard order != .aggressiveLIFO, let limit = state.pendingLimit else { return true }
-            return state.pending < limit || (state.hasFreeSlot && !isSuspended)
-        }
-        return hasRoom && operation.start(in: self)
-    }
+    public func add(_ operation: AnyOperation) -> Bool { operation.start(addedTo: self) }
 
     /// Lets no operation start that waits in it; operations that run go on, and its target is not touched.
     public func suspend() { state.withLock { _ in suspended.store(true, ordering: .sequentiallyConsistent) } }
@@ -459,15 +499,17 @@ public final class COOperationQueue: ExecutionTarget {
 }
 
 extension AnyOperation {
-    /// What it needs of its queue, and its ticket there; nil: it has not been started, and is in no queue. Under the
-    /// queue's lock.
-    fileprivate final func need(keepsSlot: Bool) -> (COOperationQueue.Need, COOperationQueue.Ticket)? {
+    /// What it needs of its queue, its ticket there, and how many of its blocks have begun; nil: it has not been started,
+    /// or is not the queue's any more. Under the queue's lock.
+    fileprivate final func need(
+        of queue: COOperationQueue, keepsSlot: Bool
+    ) -> (COOperationQueue.Need, COOperationQueue.Ticket, runs: Int32)? {
         look {
-            if machine.phase == .ready, place?.ticket == nil { return nil }
-            let place = ensurePlace()
+            guard let place, place.admission === queue else { return nil }
+            if machine.phase == .ready, place.ticket == nil { return nil }
             let ticket = place.ticket ?? COOperationQueue.Ticket(isChild: isChild)
             place.ticket = ticket
-            return (need(keepsSlot), ticket)
+            return (need(keepsSlot), ticket, machine.runs)
         }
     }
 
@@ -493,18 +535,6 @@ extension AnyOperation {
             machine.post()
             return true
         }
-    }
-
-    /// Starts it, as one of a queue's.
-    fileprivate final func start(in queue: COOperationQueue) -> Bool {
-        let isItsOwn = look {
-            guard machine.phase == .ready, !isChild, hasBlock, place?.ticket == nil,
-                admission == nil || admission === queue
-            else { return false }
-            set(target: hasOwnTarget ? target : queue.target, isOwn: hasOwnTarget, admission: queue)
-            return true
-        }
-        return isItsOwn && start()
     }
 
     /// Cancels it, which waits for its turn. Under the queue's lock.

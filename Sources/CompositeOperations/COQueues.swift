@@ -20,10 +20,6 @@ public enum COQueues {
         }
     }
 
-    @TaskLocal static var scoped: Scope?
-    /// The queue that has given its slot to the block that runs here.
-    @TaskLocal static var slot: COOperationQueue?
-
     /// The one in force here; nil: the built-in scheduler.
     static var inForce: (any ExecutionTarget)? {
         scoped?.target ?? unscoped

@@ -29,14 +29,15 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
         waiter = Waiter(for: queue.map { $0.target ?? Scheduler.shared } ?? target)
         var body = Body.none
         if let block { body = .token(block) }
-        // Aimed at the queue that has given its slot to the caller, it runs within that slot.
-        super.init(
-            body: body, on: waiter, options: options, admission: queue === COQueues.slot ? nil : queue)
+        super.init(body: body, on: waiter, options: options, admission: queue)
     }
+
+    /// The queue that it was aimed at, or added to, when it runs within a slot that its caller holds there already.
+    @exclusivity(unchecked) private var spared: COOperationQueue?
 
     override func makeBlank(_ body: Body) -> COOperation<Success> {
         let copy = COSyncOperation(on: waiter.destination)
-        copy.ensurePlace().admission = look { admission }
+        copy.ensurePlace().admission = look { admission ?? spared }
         copy.body = body
         return copy
     }
@@ -51,6 +52,11 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
     @available(*, noasync)
     override func start(with prepare: () -> Void) -> Bool {
         startAndWait(until: nil, bringsBlock: true, prepare)
+    }
+
+    @available(*, noasync)
+    override func start(addedTo queue: COOperationQueue) -> Bool {
+        startAndWait(until: nil, addedTo: queue)
     }
 
     /// Starts it with a block, and blocks the calling thread until it has ended.
@@ -92,7 +98,8 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
 
     @available(*, noasync)
     final func startAndWait(
-        until deadline: ContinuousClock.Instant?, bringsBlock: Bool = false, _ prepare: () -> Void = {}
+        until deadline: ContinuousClock.Instant?, bringsBlock: Bool = false,
+        addedTo queue: COOperationQueue? = nil, _ prepare: () -> Void = {}
     ) -> Bool {
         if COQueues.hasSink, withUnsafeCurrentTask(body: { $0 != nil }) {
             change { effects in
@@ -101,12 +108,19 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
         }
         let takesTurns = waiter.takesTurns
         // Only whoever starts it says who takes the turns: another thread may be waiting already.
-        let hasStarted = startIfReady(bringsBlock: bringsBlock) {
+        let hasStarted = startIfReady(bringsBlock: bringsBlock, addedTo: queue) {
             prepare()
             let extras = ensureExtras()
             extras.isObserved = true
             extras.waiters.append(waiter)
             waiter.prepare(takingTurns: takesTurns)
+            guard let slots = COQueues.slots else { return }
+            // Its caller keeps these until it has ended.
+            extras.callersSlots = HeldSlots.Outer(slots)
+            if let queue = admission, slots.contain(queue) {
+                spared = queue
+                place?.admission = nil
+            }
         }
         guard hasStarted else { return false }
         if !waiter.serve(until: deadline, for: self) { cancel(CancelReason(.timedOut)) }

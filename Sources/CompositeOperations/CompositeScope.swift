@@ -319,23 +319,27 @@ extension AnyOperation {
             child.enter(domain!)
             return isGateClosed
         }
-        let tooLate = change { effects -> RegistrationError? in
-            if !hadClosedGate { domain!._withUnsafeGuaranteedRef { $0.closedGates -= 1 } }
-            guard let composition else { return .ended }
-            if let refusal = composition.refusal(of: self, epoch: epoch) {
-                child.isChild = false
-                composition.refused(refusal)
-                _ = refuse("a registration: \(refusal)", &effects)
-                return refusal
+        var effects = Effects()
+        let tooLate = Self.joining(child, to: self) {
+            look {
+                guard let composition else { return .ended }
+                if let refusal = composition.refusal(of: self, epoch: epoch) {
+                    composition.refused(refusal)
+                    _ = refuse("a registration: \(refusal)", &effects)
+                    return refusal
+                }
+                // Else it has ended meanwhile, by itself: that is final.
+                guard child.machine.phase == .ready else { return .alreadyStarted }
+                if child.admission == nil, let admission { child.ensurePlace().admission = admission }
+                composition.append(child, to: self, &effects)
+                return nil
             }
-            guard child.machine.phase == .ready else {  // ended meanwhile, by itself: that is final
-                child.isChild = false
-                return .alreadyStarted
-            }
-            if child.admission == nil, let admission { child.ensurePlace().admission = admission }
-            composition.append(child, to: self, &effects)
-            return nil
         }
+        look {
+            if !hadClosedGate { domain!._withUnsafeGuaranteedRef { $0.closedGates -= 1 } }
+            if tooLate != nil { child.isChild = false }
+        }
+        effects.perform()
         if let tooLate { throw tooLate }
     }
 }

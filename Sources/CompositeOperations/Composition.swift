@@ -66,6 +66,7 @@ final class Composition: Domain, @unchecked Sendable {
         child.index = UInt32(children.count)
         children.append(child)
         unfinished += 1
+        if child.extras != nil { child.armDeadline(&effects) }
         if !(isRegistering && isCascade) { startChildren(&effects) }
     }
 
@@ -76,6 +77,14 @@ final class Composition: Domain, @unchecked Sendable {
         guard operation.isOfTheSameTree(as: composite) else { return false }
         let index = Int(operation.index)
         return index < children.count && children[index] === operation
+    }
+
+    /// The last child before a place that has not finished, if children go one after another: the next one waits for it.
+    ///
+    /// - Complexity: O(those that finished before their turn).
+    func unfinished(before place: Int) -> AnyOperation? {
+        guard order.width == 1 else { return nil }
+        return children.prefix(place).last { !$0.isFinishedForGood }
     }
 
     /// Starts those whose turn it is.
@@ -243,7 +252,8 @@ final class Composition: Domain, @unchecked Sendable {
                     child.observe(&effects)
                     continue
                 }
-                child.machine.reawaken(below.isWhole ? .awake : .rerun)
+                child.machine.reawaken(
+                    below.isWhole ? .awake : .rerun, wasTold: below.handledAttempt == child.machine.attempt)
                 child.observe(&effects)
                 if below.isWhole { walk.append(below) } else { below.dropChildren(of: child, &effects) }
             }

@@ -129,10 +129,11 @@ public final class ExecutorTarget: ExecutionTarget {
 
     /// Enqueues a piece of work; when it is refused, the work is released.
     public func submit(_ work: COQueues.Work) {
+        // Detached: the work knows nothing of who submits it.
         switch kind {
-        case .tasks(let executor): Task(executorPreference: executor) { work.run() }
-        case .serial(_, let resident): Task { await Self.run(work, on: resident) }
-        case .actor(let actor): Task { await Self.run(work, on: actor) }
+        case .tasks(let executor): Task.detached(executorPreference: executor) { work.run() }
+        case .serial(_, let resident): Task.detached { await Self.run(work, on: resident) }
+        case .actor(let actor): Task.detached { await Self.run(work, on: actor) }
         }
     }
 

@@ -3,11 +3,13 @@
 
 internal import Synchronization
 
-/// Everything about an operation that is rare. Under the tree's lock, but `scope`, which is written before the start.
+/// Everything about an operation that is rare. Under the tree's lock.
 final class Extras {
     var options: OperationOptions?
     /// The default queue in force where it was created.
     var scope: COQueues.Scope?
+    /// A sync operation: the slots that are held for whoever started it, and waits.
+    var callersSlots: HeldSlots.Outer?
     /// See `AnyOperation.enter`.
     var formerDomains: [Domain] = []
 
@@ -34,8 +36,9 @@ final class Extras {
 
     // Dependencies.
     var unmetDependencies = 0
-    var dependents: [AnyOperation] = []
-    var dependencies: [WeakOperation] = []
+    var dependents = Dependents()
+    /// Until all of them are met.
+    var dependencies: [Dependency] = []
 
     // The attempt.
     var task: (number: Int32, task: Task<Void, Never>)?
@@ -124,8 +127,8 @@ final class Extras {
         awaiters = []
         for waiter in waiters { effects.add(.wake(waiter)) }
         waiters = []
-        for dependent in dependents { effects.add(.dependencyEnded(dependent)) }
-        dependents = []
+        for dependent in dependents.take() { effects.add(.dependencyEnded(dependent)) }
+        endDependencies()
         giveUp(&effects)
     }
 
@@ -139,6 +142,7 @@ final class Extras {
         cancellation = nil
         failure = nil
         scope = nil
+        callersSlots = nil
         options = options?.afterTheEnd
     }
 
@@ -149,6 +153,7 @@ final class Extras {
         let failure: (@Sendable (AnyOperation, any Error) -> Void)?
         let options: OperationOptions?
         let scope: COQueues.Scope?
+        let callersSlots: HeldSlots.Outer?
 
         init(_ extras: Extras) {
             completion = extras.completion
@@ -156,17 +161,20 @@ final class Extras {
             failure = extras.failure
             options = extras.options
             scope = extras.scope
+            callersSlots = extras.callersSlots
         }
     }
 
-    /// The operation goes, and has not ended: it was never started. Those that wait for it wait for it no longer; there may
-    /// be a chain of them.
-    func giveUpDependents() {
-        if dependents.isEmpty { return }
-        for dependent in dependents { dependent.dependencyHasGone() }
-        let held = dependents.map { $0 as Any }
-        dependents = []
-        Releases.release(consume held)
+    /// It waits for nobody any more.
+    private func endDependencies() {
+        for edge in dependencies { edge.end() }
+        dependencies = []
+    }
+
+    /// The operation goes. If it has not ended, it was never started: those that wait for it wait for it no longer.
+    func operationGoes() {
+        endDependencies()
+        for dependent in dependents.take() { dependent.dependencyHasGone() }
     }
 }
 

@@ -5,4 +5,6 @@ internal import CompositeOperationsBasics
 extension InstanceCount {
     static let operations = InstanceCount("operations")
     static let queues = InstanceCount("operation queues")
+    static let tickets = InstanceCount("tickets of queues")
+    static let dependencies = InstanceCount("dependencies")
 }

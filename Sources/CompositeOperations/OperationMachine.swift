@@ -256,9 +256,12 @@ package struct OperationMachine: Sendable {
     }
 
     /// A composite around it, which is not settled, takes its end back. It begins when that one begins.
-    package mutating func reawaken(_ how: Redo) {
+    ///
+    /// - Parameter wasTold: its handler has been told how this attempt ended: so there is another one, though no block of it
+    ///   has begun.
+    package mutating func reawaken(_ how: Redo, wasTold: Bool = false) {
         precondition(phase == .ending && end != .finished)
-        if runs == 0 {
+        if runs == 0, attempt == 0 || !wasTold {
             phase = .ready
         } else {
             phase = .delayed

@@ -76,7 +76,8 @@ public struct OperationOptions: Sendable {
         set { fields.attemptTimeout = newValue }
     }
 
-    /// The operation is cancelled when it has not ended then.
+    /// The operation is cancelled when it has not ended then: a child also while it waits for its composite to begin it. No
+    /// block of it begins after that. One that nobody has started yet ends when it is started.
     public var deadline: ContinuousClock.Instant? {
         get { box?.fields.deadline }
         set { fields.deadline = newValue }

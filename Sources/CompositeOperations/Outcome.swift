@@ -155,6 +155,8 @@ public enum RegistrationError: Error, Hashable, Sendable {
     case hasNoBlock
     /// `using:` names no earlier step of the same cascade, or, in a copy of a step, one that has not finished.
     case notAnEarlierStep
+    /// The operation waits, by its dependencies, for the composite, or an earlier step of it for the operation.
+    case wouldWaitForItself
 }
 
 /// What `resume` does with a block that was running when the operation was suspended.

@@ -29,7 +29,7 @@ final class OperationTimer: @unchecked Sendable {
     /// Both are effects, which may come in either order.
     func arm() {
         if state.withLock({ $0.isDisarmed }) { return }
-        let task = Task { [clock, duration] in
+        let task = Task.detached { [clock, duration] in
             do { try await clock.sleep(for: duration) } catch { return }
             self.fire()
         }
@@ -68,6 +68,28 @@ extension AnyOperation {
         effects.add(.arm(timer))
     }
 
+    /// It is begun, or waits for its composite to begin it. Under the lock.
+    final func armDeadline(_ effects: inout Effects) {
+        guard let extras, let deadline = extras.options?.deadline,
+            !extras.timers.contains(where: { $0.kind == .deadline })
+        else { return }
+        arm(
+            .deadline, after: ContinuousClock.now.duration(to: deadline), clock: ContinuousClock(), &effects)
+    }
+
+    /// Its turn has come. Under the lock.
+    final func endIfTooLate(_ effects: inout Effects) {
+        guard let deadline = extras?.options?.deadline, deadline <= .now else { return }
+        timeIsOver(&effects)
+    }
+
+    /// Under the lock.
+    private final func timeIsOver(_ effects: inout Effects) {
+        guard canEnd(nil) else { return }
+        composition?.postNotice(to: self, &effects)
+        end(.cancelled, .cancelled(CancelReason(.timedOut)), &effects)
+    }
+
     /// An attempt begins. Under the lock.
     final func armAttemptTimeout(_ effects: inout Effects) {
         guard let options = extras?.options, let timeout = options.attemptTimeout else { return }
@@ -75,18 +97,13 @@ extension AnyOperation {
     }
 
     final func timeIsOver(_ kind: OperationTimer.Kind) {
-        let reason = CancelReason(.timedOut)
         switch kind {
         case .pause(let number):
             extrasForget(kind)
             pauseIsOver(number)
-        case .whole, .deadline:
-            change { effects in
-                guard canEnd(nil) else { return }
-                composition?.postNotice(to: self, &effects)
-                end(.cancelled, .cancelled(reason), &effects)
-            }
+        case .whole, .deadline: change { effects in timeIsOver(&effects) }
         case .attempt(let number):
+            let reason = CancelReason(.timedOut)
             let cause = Cause(index: nil, child: nil, outcome: .cancelled(reason))
             change { effects in
                 guard machine.attempt == number, machine.phase == .executing else { return }

@@ -308,6 +308,54 @@ private final class TellingTarget: ExecutionTarget {
         composite.withLock { $0 = nil }
     }
 
+    @Test func `of two resolvers in one handler, the one without an attempt left decides`() async {
+        let (asked, runs, fallbacks) = (Count(), Count(), Count())
+        let asking = COOperationResolver(
+            maxAttempts: 9,
+            retryIf: { _ in
+                asked.add()
+                return true
+            })
+        let cascade = cascadeOperation { cascade in
+            cascade.operation { () throws -> Void in
+                runs.add()
+                throw TestError(number: 3)
+            }
+        } cancellation: { cascade in
+            #expect(cascade.resolve(using: asking))
+            #expect(cascade.resolve(using: COOperationResolver(maxAttempts: 1) { _ in fallbacks.add() }))
+            #expect(!cascade.resolve(using: asking) && !cascade.rerun() && !cascade.awake())
+        }
+        #expect(await cascade.outcome.error as? TestError == TestError(number: 3))
+        #expect(asked.value == 1 && runs.value == 1 && fallbacks.value == 1 && cascade.attempt == 1)
+    }
+
+    @Test func `a handler that was told of an attempt is asked in another one`() async {
+        let queue = COOperationQueue(runningLimit: 1)
+        let holder = operation(on: queue) { _ in }
+        let attempts = Log<Int>()
+        let children = Mail<COCascade<Void>>()
+        let outer = transactionalOperation { group in
+            let child = group.cascadeOperation(on: queue) { _ in
+                throw TestError()
+            } cancellation: {
+                attempts.add($0.attempt)
+            }
+            children.send(child)
+        } cancellation: { outer in
+            if outer.attempt == 1 { outer.awake() }
+        }
+        let child = await children.next()
+        #expect(await eventually { child.state == .queued })
+        #expect(child.cancel())
+        #expect(await eventually { outer.attempt == 2 && child.state == .queued })
+        #expect(child.numberOfRuns == 0 && child.attempt == 2)
+        holder.finish()
+        #expect(await outer.outcome.isFailed)
+        #expect(attempts.entries == [1, 2])
+        await queue.idle()
+    }
+
     @Test func `a predicate that answers when the next attempt has begun decides nothing`() async {
         let (asked, mayAnswer, target) = (Mail<Void>(), Gate(), TellingTarget())
         let resolver = COOperationResolver(

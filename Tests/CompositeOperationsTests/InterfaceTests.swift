@@ -772,6 +772,24 @@ import Testing
         }
     }
 
+    @Test func `the sink is told why a queue does not take an operation`() async {
+        await #expect(processExitsWith: .success) {
+            let told = Log<String>()
+            COQueues.onDiagnostic { told.add($0.message) }
+            let (queue, other) = (COOperationQueue(pendingLimit: 0), COOperationQueue())
+            queue.suspend()
+            try #require(!queue.add(COOperation<Void> { _ in }))
+            try #require(!queue.add(COOperation<Void>(on: other) { _ in }))
+            try #require(!queue.add(COOperation<Void>()))
+            try #require(
+                told.entries == [
+                    "refused: add() to a queue that is full",
+                    "refused: add() of an operation that belongs to another queue",
+                    "refused: start() without a block",
+                ])
+        }
+    }
+
     @Test func `the sink is told of what is done and should not be, in other words than of a refusal`() async
     {
         await #expect(processExitsWith: .success) {

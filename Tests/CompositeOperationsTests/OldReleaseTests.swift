@@ -4,6 +4,7 @@ import CompositeOperations
 import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
+import Scheduling
 import Testing
 
 /// What `finish` of an operation is that has none.
@@ -105,12 +106,25 @@ extension AnyOperation {
     }
 
     @Test func `without a default queue operations run on the built-in scheduler`() async throws {
-        // The test changes nothing that others see: unset is what it finds, or sets again what it finds.
-        #expect(CODefaultQueue() === COQueues.defaultQueue)
-        #expect(try await operation { 7 }.value == 7)
-        #expect(await cascadeOperation { $0.operation {} }.outcome.isFinished)
-        let one = operation(returning: Bool.self) { $0.finish(COQueues.defaultQueue === concurrentQueue()) }
-        #expect(try await one.value == (COQueues.defaultQueue === concurrentQueue()))
+        // In a process of its own: where nobody has ever set one, and where it has been taken away again.
+        await #expect(processExitsWith: .success) {
+            func isOnSharedScheduler() async throws -> Bool {
+                let isOn: @Sendable () -> Bool = { Scheduler.current === Scheduler.shared }
+                let cascade = cascadeOperation { cascade in
+                    .value(of: cascade.operation(isOn))
+                }
+                let answers = (try await operation(isOn).value, try await cascade.value)
+                return answers.0 && answers.1
+            }
+            try #require(CODefaultQueue() === Scheduler.shared)
+            try #require(await isOnSharedScheduler())
+            COQueues.setDefaultQueue(elsewhere)
+            try #require(CODefaultQueue() === elsewhere)
+            try #require(await !isOnSharedScheduler())
+            COQueues.setDefaultQueue(nil)
+            try #require(CODefaultQueue() === Scheduler.shared)
+            try #require(await isOnSharedScheduler())
+        }
     }
 
     @Test func `an operation that suspends itself does not keep its slot`() async throws {

@@ -3,6 +3,7 @@
 
 import ActionTesting
 import CompositeOperations
+import CompositeOperationsBasics
 import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
@@ -51,6 +52,25 @@ private struct Bench {
         bench.runAll()
         let all = ["first", "second", "third", "fourth"]
         #expect(bench.log.entries == (order == .fifo ? all : all.reversed()))
+        await bench.queue.idle()
+    }
+
+    @Test(arguments: [COOperationQueue.Order.fifo, .lifo])
+    func `whose turn met a closed gate has the place that it had`(order: COOperationQueue.Order) async {
+        let bench = Bench(order)
+        let first = bench.add("first")
+        bench.add("second")
+        bench.add("third")
+        #expect(bench.target.count == 1, "the turn of the first one is on its way")
+        #expect(first.suspend())
+        bench.target.letGo()
+        #expect(first.resume())
+        #expect(bench.queue.pendingOperations.first === first)
+        bench.runAll()
+        // The slot that it could not use went to another one.
+        #expect(
+            bench.log.entries
+                == (order == .fifo ? ["second", "first", "third"] : ["third", "second", "first"]))
         await bench.queue.idle()
     }
 
@@ -314,6 +334,81 @@ private struct Bench {
         #expect(new.isFinished)
         await bench.queue.idle()
     }
+
+    @Test func `who comes back to a full aggressive queue displaces the oldest`() async {
+        let bench = Bench(.aggressiveLIFO, runningLimit: 2, pendingLimit: 1)
+        let again = operation(on: bench.queue) { attempt in
+            if attempt.number == 2 { attempt.finish() }
+        }
+        let holder = bench.holder()
+        let old = bench.add("old")
+        bench.queue.runningLimit = 1
+        #expect(again.rerun())
+        #expect(bench.queue.pendingOperations.map(\.id) == [again.id])
+        #expect(old.result?.reason?.kind == .displaced && old.numberOfRuns == 0)
+        bench.add("new")
+        #expect(again.result?.reason?.kind == .displaced, "it is the oldest one now")
+        #expect(again.numberOfRuns == 1)
+        holder.finish()
+        bench.runAll()
+        #expect(bench.log.entries == ["new"])
+        await bench.queue.idle()
+    }
+
+    @Test(arguments: [COOperationQueue.Order.fifo, .lifo])
+    func `add refuses who would have to wait where nobody may`(order: COOperationQueue.Order) async {
+        let bench = Bench(order, pendingLimit: 0)
+        let suspended = COOperation<Void> { $0.finish() }
+        #expect(suspended.suspend())
+        let (dependent, first) = (COOperation<Void> { $0.finish() }, COOperation<Void> { $0.finish() })
+        #expect(dependent.addDependency(first))
+        for one in [suspended, dependent] {
+            #expect(!bench.queue.add(one), "a slot is free, but it could not take it")
+            #expect(one.attempt == 0 && !one.isCancelled)
+            #expect(bench.queue.operationCount == 0)
+        }
+        #expect(suspended.resume() && bench.queue.add(suspended))
+        bench.runAll()
+        #expect(first.start())
+        #expect(await first.outcome.isFinished)
+        #expect(await eventually { bench.queue.add(dependent) })
+        bench.runAll()
+        #expect(suspended.isFinished && dependent.isFinished)
+        await bench.queue.idle()
+    }
+
+    @Test func `of two that are added at once to the last place, one has it, and is not refused later`() async {
+        for round in 0..<scaled(3000) {
+            let queue = COOperationQueue(runningLimit: 1, pendingLimit: round % 2)
+            let held = round % 2 == 0 ? nil : operation(on: queue) { _ in }
+            let all = (0..<2).map { _ in COOperation<Void> { _ in } }
+            let answers = await atOnce(2) { queue.add(all[$0]) }
+            #expect(answers.count { $0 } == 1)
+            for (one, isAdded) in zip(all, answers) {
+                #expect(one.state == .ready ? !isAdded : isAdded)
+                #expect(!one.isCancelled)
+                one.cancel()
+            }
+            held?.cancel()
+            await queue.idle()
+        }
+    }
+
+    #if DEBUG
+        @Test func `those that are displaced leave nothing behind, while the queue is full all the time`() async {
+            // In a process of its own, where no other test has queues.
+            await #expect(processExitsWith: .success) {
+                let bench = Bench(.aggressiveLIFO, pendingLimit: 1)
+                let holder = bench.holder()
+                for index in 0..<2000 { bench.add("\(index)") }
+                let tickets = InstanceCount.live["tickets of queues"] ?? 0
+                precondition(tickets < 100, "\(tickets) tickets")
+                holder.finish()
+                bench.runAll()
+                precondition(bench.log.entries == ["1999"])
+            }
+        }
+    #endif
 
     @Test func `children that have gone do not count as pending`() async {
         let bench = Bench(pendingLimit: 1)

@@ -228,26 +228,41 @@ private let steps = isSlow ? million / 20 : million
         return all
     }
 
-    @Test func `a long chain of dependents that nobody starts is released on a small stack`() async throws {
-        let gone = Locked<[() -> Bool]>([])
-        let count = many
+    @Test func `a long chain of dependents that nobody starts is held by nobody`() async throws {
         let first = Locked<COOperation<Void>?>(nil)
-        do {
-            let all = chain(count, released: Count())
+        let gone = await onSmallStack {
+            let all = chain(many, released: Count())
             first.withLock { $0 = all[0] }
-            weak let last = all[count - 1]
-            gone.withLock { $0.append { last == nil } }
+            weak let last = all[many - 1]
+            return { @Sendable in last == nil }
         }
-        #expect(gone.withLock { !$0[0]() }, "the first one holds the chain")
-        await onSmallStack {
-            // The last reference to the first goes here, and with it the chain.
-            let held = first.withLock { first in
-                defer { first = nil }
-                return first
+        #expect(gone(), "also while the one that all of them wait for is there")
+        first.withLock { $0 = nil }
+    }
+
+    @Test func `a long chain of dependents goes on, on a small stack, when nobody can start the first one any more`()
+        async
+    {
+        await withSmallTarget { _ in
+            let ran = Count()
+            let first = Locked<COOperation<Void>?>(nil)
+            let last: COOperation<Void>
+            do {
+                let all = chain(many, released: ran)
+                first.withLock { $0 = all[0] }
+                for one in all.dropFirst() { one.start() }
+                last = all[many - 1]
             }
-            withExtendedLifetime(held) {}
+            await onSmallStack {
+                let held = first.withLock { first in
+                    defer { first = nil }
+                    return first
+                }
+                withExtendedLifetime(held) {}
+            }
+            #expect(await last.outcome.isFinished)
+            #expect(ran.value == many - 1)
         }
-        #expect(gone.withLock { $0[0]() })
     }
 
     @Test func `a long chain of dependents runs, and is released, on a small stack`() async throws {

@@ -175,6 +175,7 @@ import Testing
         { DispatchQueue(label: "serial") },
         { ExecutorTarget(serialQueue() as any SerialExecutor) },
         { COOperationQueue(on: serialQueue()) },
+        { COOperationQueue(runningLimit: 1, on: serialQueue()) },
     ]
 
     @Test(arguments: serialTargets.indices)
@@ -199,16 +200,18 @@ import Testing
         let target = Self.serialTargets[index]()
         let log = Log<Int>()
         let outer = operation(on: target) {
+            let thread = pthread_self()
+            let add: @Sendable (Int) -> Void = { log.add(pthread_self() == thread ? $0 : -$0) }
             syncOperation(on: target) { first in
                 syncOperation(on: target) { second in
                     syncOperation(on: target) { third in
-                        log.add(3)
+                        add(3)
                         third.finish()
                     }
-                    log.add(2)
+                    add(2)
                     second.finish()
                 }
-                log.add(1)
+                add(1)
                 first.finish()
             }
         }

@@ -107,6 +107,52 @@ private final class StubbornClock: Clock, Sendable {
         #expect(await eventually { clock.sleepers == 0 })
     }
 
+    @Test func `no block begins after the deadline, however quick its turn is`() async {
+        let ran = Count()
+        for _ in 0..<scaled(2000) {
+            let late = OperationOptions(deadline: .now)
+            let one = operation(options: late) { ran.add() }
+            let group = transactionalOperation { group in
+                group.operation(options: late) { ran.add() }
+            }
+            #expect(await one.outcome.reason?.kind == .timedOut)
+            #expect(await group.outcome.reason?.kind == .child)
+        }
+        #expect(ran.value == 0)
+    }
+
+    @Test func `the deadline of a composite that is late on its turn is told to its handler, once`() async {
+        let target = HoldingTarget()
+        let told = Count()
+        let deadline = ContinuousClock.now + .milliseconds(1)
+        let cascade = COCascade<Void>(on: target, options: OperationOptions(deadline: deadline))
+        cascade.run({ $0.operation {} }, cancellation: { _ in told.add() })
+        while .now < deadline { await Task.yield() }
+        target.letGo()
+        #expect(await cascade.outcome.reason?.kind == .timedOut)
+        #expect(cascade.numberOfRuns == 0)
+        #expect(await eventually { told.value == 1 })
+    }
+
+    @Test func `a child that waits for its turn is cancelled at its deadline`() async {
+        let late = Mail<AnyOperation>()
+        for isReadyMade in [false, true] {
+            let cascade = cascadeOperation { cascade in
+                let options = OperationOptions(deadline: .now + .milliseconds(2))
+                cascade.operation { _ in }  // which nobody ends
+                if isReadyMade {
+                    late.send(try cascade.add(COOperation<Void>(options: options) { _ in }))
+                } else {
+                    late.send(cascade.operation(options: options) {})
+                }
+            }
+            let child = await late.next()
+            #expect(await eventually { child.isCancelled })
+            #expect(child.numberOfRuns == 0)
+            #expect(await cascade.outcome.reason?.kind == .child)
+        }
+    }
+
     @Test func `a timer is not left behind by an operation that ends as it begins`() async {
         let clock = ManualClock()
         let options = OperationOptions(timeout: .seconds(5), clock: clock)

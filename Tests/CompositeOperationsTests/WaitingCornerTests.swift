@@ -2,6 +2,7 @@
 // was found by a defect that the others let pass (Tests/Mutants/swift-by-hand.txt).
 
 import CompositeOperations
+import CompositeOperationsBasics
 import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
@@ -46,6 +47,137 @@ import Testing
         #expect(last.withLock { $0! }.addDependency(cascade) == false)
         token.finish()
         #expect(await cascade.outcome.isFinished)
+    }
+
+    @Test func `a step does not wait for a later one, nor for what is in it, nor for a later one that is added`()
+        async throws
+    {
+        let tokens = Mail<COOperation<Void>.Attempt>()
+        let (steps, inner) = (Mail<COOperation<Void>>(), COOperation<Void> { $0.finish() })
+        let (ready, late) = (COOperation<Void> { $0.finish() }, COOperation<Void> { $0.finish() })
+        let errors = Log<RegistrationError>()
+        let cascade = cascadeOperation { cascade in
+            cascade.operation { tokens.send($0) }
+            let second = cascade.operation {}
+            let third = cascade.operation {}
+            #expect(!second.addDependency(third))
+            #expect(third.addDependency(second), "which it waits for anyhow")
+            // Ready-made ones, which others wait for already.
+            #expect(second.addDependency(ready) && ready.addDependency(late) && inner.addDependency(third))
+            do throws(RegistrationError) { try cascade.add(late) } catch { errors.add(error) }
+            do throws(RegistrationError) { try cascade.add(ready) } catch { errors.add(error) }
+            try cascade.add(inner)
+            steps.send(second)
+        }
+        let second = await steps.next()
+        #expect(errors.entries == [.wouldWaitForItself, .wouldWaitForItself])
+        await tokens.next().finish()
+        // What was refused is as it was before.
+        #expect(late.start() && ready.start())
+        #expect(await second.outcome.isFinished)
+        #expect(await cascade.outcome.isFinished)
+    }
+
+    @Test func `a step that was finished before its turn does not hide the one before it`() async throws {
+        let tokens = Mail<COOperation<Void>.Attempt>()
+        let answers = Mail<Bool>()
+        let cascade = cascadeOperation { cascade in
+            cascade.operation { tokens.send($0) }
+            let second = cascade.operation {}
+            let third = cascade.operation {}
+            let fourth = cascade.operation {}
+            third.finish()
+            answers.send(second.addDependency(fourth))
+        }
+        #expect(await answers.next() == false)
+        await tokens.next().finish()
+        #expect(await cascade.outcome.isFinished)
+    }
+
+    @Test func `children of a group that run at once may wait for each other, and for later ones`() async {
+        let ready = COOperation<Void> { $0.finish() }
+        let group = transactionalOperation { group in
+            group.suspend()
+            let first = group.operation { $0.finish() }
+            #expect(!first.addDependency(ready), "it has been started")
+            #expect(ready.addDependency(first))
+            try group.add(ready)
+            group.resume()
+        }
+        #expect(await group.outcome.isFinished)
+    }
+
+    @Test func `a child that waits for its composite, or for what is around that, is not taken in`() async {
+        let errors = Log<RegistrationError>()
+        let (ofOuter, ofInner) = (COOperation<Void> { $0.finish() }, COOperation<Void> { $0.finish() })
+        let between = COOperation<Void> { $0.finish() }
+        let inner = COCascade<Void> { cascade in
+            for one in [ofOuter, ofInner] {
+                do throws(RegistrationError) { try cascade.add(one) } catch { errors.add(error) }
+            }
+        }
+        let outer = COTransaction<Void> { group in try group.add(inner) }
+        #expect(ofOuter.addDependency(between) && between.addDependency(outer))
+        #expect(ofInner.addDependency(inner))
+        outer.start()
+        #expect(await outer.outcome.isFinished)
+        #expect(errors.entries == [.wouldWaitForItself, .wouldWaitForItself])
+        for one in [between, ofOuter, ofInner] {
+            #expect(one.start())
+            #expect(await one.outcome.isFinished)
+        }
+    }
+
+    #if DEBUG
+        @Test func `who has ended leaves nothing with whom it waited for`() async {
+            // In a process of its own, where no other test has operations.
+            await #expect(processExitsWith: .success) {
+                let other = COOperation<Void> { $0.finish() }
+                weak var last: COOperation<Void>?
+                for index in 0..<2000 {
+                    let dependent = COOperation<Void> { $0.finish() }
+                    precondition(dependent.addDependency(other))
+                    if index % 2 == 0 {
+                        dependent.start()
+                        dependent.cancel()
+                    }
+                    last = dependent
+                }
+                precondition(last == nil, "also who was not started")
+                let edges = InstanceCount.live["dependencies"] ?? 0
+                precondition(edges < 100, "\(edges) edges")
+                let waiting = COOperation<Void> { $0.finish() }
+                precondition(waiting.addDependency(other))
+                waiting.start()
+                other.start()
+                let outcome = await waiting.outcome
+                precondition(outcome.isFinished)
+            }
+        }
+    #endif
+
+    @Test func `what a search for cycles comes upon is released when it is over`() async {
+        /// Looks for cycles, too, when it goes.
+        final class Looking: Sendable {
+            deinit { _ = COOperation<Void>().addDependency(COOperation<Void>()) }
+        }
+        for _ in 0..<scaled(2000) {
+            let held = Locked<COOperation<Void>?>(nil)
+            let middle = COOperation<Void> { $0.finish() }
+            do {
+                let looking = Looking()
+                let last = COOperation<Void> { _ in withExtendedLifetime(looking) {} }
+                #expect(middle.addDependency(last))
+                held.withLock { $0 = last }
+            }
+            _ = await atOnce(2) { index in
+                if index == 0 {
+                    withExtendedLifetime(held.withLock { $0.take() }) {}
+                } else {
+                    _ = COOperation<Void>().addDependency(middle)
+                }
+            }
+        }
     }
 
     // MARK: Gates

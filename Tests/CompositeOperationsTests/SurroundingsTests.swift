@@ -1,0 +1,195 @@
+// SurroundingsTests - what a block knows of where it runs: slots that its callers hold, and the default queue. What runs
+// on the same stack by chance knows nothing of it.
+
+import CompositeOperations
+import CompositeOperationsTestSupport
+import Dispatch
+import Glibc
+import PropertyTesting
+import PropertyTestingSupport
+import Scheduling
+import Testing
+
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct SurroundingsTests {
+    // MARK: Slots
+
+    /// Where the blocks of a queue may run.
+    private static func targets() -> [(any ExecutionTarget)?] { [nil, elsewhere, serialQueue()] }
+
+    @Test func `made outside and started inside of its queue, a sync operation runs within the slot`()
+        async throws
+    {
+        for target in Self.targets() {
+            let queue = COOperationQueue(runningLimit: 1, on: target)
+            let running = Log<Int>()
+            let sync = COSyncOperation<Void>(on: queue) { attempt in
+                running.add(queue.runningOperations.count)
+                attempt.finish()
+            }
+            let outer = operation(on: queue) { sync.start() }
+            #expect(try await outer.value)
+            await queue.idle()
+            #expect(running.entries == [1] && sync.isFinished)
+        }
+    }
+
+    @Test func `sync operations in each other run within the slot, also through another queue`() async throws {
+        for target in Self.targets() {
+            for isThroughAnother in [false, true] {
+                let queue = COOperationQueue(runningLimit: 1, on: target)
+                let other = isThroughAnother ? COOperationQueue(runningLimit: 1, on: target) : queue
+                let log = Log<[Int]>()
+                let note: @Sendable () -> Void = {
+                    log.add([queue, other].map(\.runningOperations.count))
+                }
+                let outer = operation(on: queue) {
+                    syncOperation(on: other) { first in
+                        note()
+                        syncOperation(on: queue) { second in
+                            note()
+                            syncOperation(on: other) { third in
+                                note()
+                                third.finish()
+                            }
+                            second.finish()
+                        }
+                        first.finish()
+                    }
+                }
+                _ = try await outer.value
+                await queue.idle()
+                await other.idle()
+                #expect(log.entries == [[1, 1], [1, 1], [1, 1]])
+            }
+        }
+    }
+
+    @Test func `a sync operation without a queue passes on the slot of its caller`() async throws {
+        for target in [nil, elsewhere] as [(any ExecutionTarget)?] {
+            let queue = COOperationQueue(runningLimit: 1)
+            let ran = Count()
+            let outer = operation(on: queue) {
+                COSyncOperation<Void>(on: target) { attempt in
+                    syncOperation(on: queue) {
+                        ran.add()
+                        $0.finish()
+                    }
+                    attempt.finish()
+                }.start()
+            }
+            #expect(try await outer.value)
+            await queue.idle()
+            #expect(ran.value == 1)
+        }
+    }
+
+    @Test func `made inside and started elsewhere, it takes a slot of its own, and so does a copy`() async throws
+    {
+        let queue = COOperationQueue(runningLimit: 1)
+        let running = Log<[OperationID]>()
+        let outer = operation(returning: COSyncOperation<Void>.self, on: queue) { attempt in
+            attempt.finish(
+                COSyncOperation<Void>(on: queue) { attempt in
+                    running.add(queue.runningOperations.map(\.id))
+                    attempt.finish()
+                })
+        }
+        let sync = try await outer.value
+        await queue.idle()
+        let copy = sync.copy()
+        #expect(await aside { sync.start() })
+        // One that ran within a slot is admitted again as a copy.
+        let lent = COSyncOperation<Void>(on: queue, options: OperationOptions(keepsBlock: true)) { attempt in
+            running.add(queue.runningOperations.map(\.id))
+            attempt.finish()
+        }
+        let around = operation(on: queue) { lent.start() }
+        #expect(try await around.value)
+        await queue.idle()
+        let again = lent.copy()
+        for one in [copy, again] { #expect(await aside { one.start() }) }
+        await queue.idle()
+        #expect(running.entries == [[sync.id], [around.id], [copy.id], [again.id]])
+    }
+
+    @Test func `added to the queue whose slot the caller holds, it runs within that slot`() async throws {
+        let queue = COOperationQueue(runningLimit: 1, pendingLimit: 1)
+        let running = Log<Int>()
+        let outer = operation(on: queue) {
+            queue.add(
+                COSyncOperation<Void> { attempt in
+                    running.add(queue.operationCount)
+                    attempt.finish()
+                })
+        }
+        #expect(try await outer.value)
+        await queue.idle()
+        #expect(running.entries == [1])
+    }
+
+    @Test func `who is dispatched by a block does not hold its slot`() async throws {
+        let targets: [@Sendable () -> any ExecutionTarget] = [
+            { ExecutorTarget(serialQueue() as any SerialExecutor) }, { ExecutorTarget(Scheduler.shared) },
+            { ExecutorTarget(Somebody()) }, { elsewhere }, { Scheduler.shared },
+        ]
+        for target in targets {
+            let queue = COOperationQueue(runningLimit: 1, on: elsewhere)
+            let (ran, gate) = (Count(), Gate())
+            let (target, syncs) = (target(), Mail<COSyncOperation<Void>>())
+            let outer = operation(on: queue) {
+                operation(on: target) {
+                    let sync = COSyncOperation<Void>(on: queue) {
+                        ran.add()
+                        $0.finish()
+                    }
+                    syncs.send(sync)
+                    sync.start()
+                }
+                gate.wait()
+            }
+            let sync = await syncs.next()
+            #expect(await eventually { sync.isEnded || queue.pendingOperations.map(\.id) == [sync.id] })
+            #expect(ran.value == 0, "the slot is not its own")
+            gate.open()
+            _ = try await outer.value
+            #expect(await sync.outcome.isFinished)
+            await queue.idle()
+        }
+    }
+
+    private actor Somebody {}
+
+    // MARK: The stack of one that waits
+
+    @Test func `what a worker runs while it waits knows nothing of the one that waits`() async throws {
+        let alone = try Scheduler(Scheduler.Configuration(workers: 1))
+        let outside = COQueues.defaultQueue
+        let queue = COOperationQueue(runningLimit: 1, on: alone)
+        let scope = DispatchQueue(label: "scope")
+        let (defaults, waits) = (Log<Bool>(), Log<Bool>())
+        let sync = COSyncOperation<Void>(on: queue) { $0.finish() }
+        let stranger = COOperation<Void>(on: alone) { attempt in
+            defaults.add(COQueues.defaultQueue === outside)
+            // In the slot of the one that waits it would run at once.
+            elsewhere.async {
+                while !sync.isEnded, !queue.pendingOperations.contains(where: { $0 === sync }) { sched_yield() }
+                waits.add(!sync.isEnded)
+                sync.cancel()
+            }
+            sync.start()
+            attempt.finish()
+        }
+        let waiting = COQueues.withDefaultQueue(scope) {
+            operation(on: queue) {
+                #expect(COQueues.defaultQueue === scope)
+                stranger.start()
+                stranger.wait()
+                #expect(COQueues.defaultQueue === scope)
+            }
+        }
+        _ = try await waiting.value
+        #expect(await stranger.outcome.isFinished)
+        #expect(defaults.entries == [true] && waits.entries == [true])
+        await queue.idle()
+    }
+}

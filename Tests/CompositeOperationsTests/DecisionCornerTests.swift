@@ -328,6 +328,16 @@ private final class TellingTarget: ExecutionTarget {
         }
         #expect(await cascade.outcome.error as? TestError == TestError(number: 3))
         #expect(asked.value == 1 && runs.value == 1 && fallbacks.value == 1 && cascade.attempt == 1)
+        // The fallback comes after the question, and while the decision is open.
+        let states = Log<OperationState>()
+        let other = cascadeOperation { cascade in
+            cascade.operation { () throws -> Void in throw TestError() }
+        } cancellation: { cascade in
+            cascade.resolve(using: asking)
+            cascade.resolve(using: COOperationResolver(maxAttempts: 1) { states.add($0.state) })
+        }
+        #expect(await other.outcome.isFailed)
+        #expect(states.entries == [.deciding])
     }
 
     @Test func `a handler that was told of an attempt is asked in another one`() async {

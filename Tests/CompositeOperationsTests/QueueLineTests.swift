@@ -377,7 +377,8 @@ private struct Bench {
         await bench.queue.idle()
     }
 
-    @Test func `of two that are added at once to the last place, one has it, and is not refused later`() async {
+    @Test func `of two that are added at once to the last place, one has it, and is not refused later`() async
+    {
         for round in 0..<scaled(3000) {
             let queue = COOperationQueue(runningLimit: 1, pendingLimit: round % 2)
             let held = round % 2 == 0 ? nil : operation(on: queue) { _ in }
@@ -395,7 +396,9 @@ private struct Bench {
     }
 
     #if DEBUG
-        @Test func `those that are displaced leave nothing behind, while the queue is full all the time`() async {
+        @Test func `those that are displaced leave nothing behind, while the queue is full all the time`()
+            async
+        {
             // In a process of its own, where no other test has queues.
             await #expect(processExitsWith: .success) {
                 let bench = Bench(.aggressiveLIFO, pendingLimit: 1)

@@ -240,7 +240,9 @@ private let steps = isSlow ? million / 20 : million
         first.withLock { $0 = nil }
     }
 
-    @Test func `a long chain of dependents goes on, on a small stack, when nobody can start the first one any more`()
+    @Test
+    func
+        `a long chain of dependents goes on, on a small stack, when nobody can start the first one any more`()
         async
     {
         await withSmallTarget { _ in

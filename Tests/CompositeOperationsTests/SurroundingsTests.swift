@@ -33,7 +33,8 @@ import Testing
         }
     }
 
-    @Test func `sync operations in each other run within the slot, also through another queue`() async throws {
+    @Test func `sync operations in each other run within the slot, also through another queue`() async throws
+    {
         for target in Self.targets() {
             for isThroughAnother in [false, true] {
                 let queue = COOperationQueue(runningLimit: 1, on: target)
@@ -83,7 +84,8 @@ import Testing
         }
     }
 
-    @Test func `made inside and started elsewhere, it takes a slot of its own, and so does a copy`() async throws
+    @Test func `made inside and started elsewhere, it takes a slot of its own, and so does a copy`()
+        async throws
     {
         let queue = COOperationQueue(runningLimit: 1)
         let running = Log<[OperationID]>()
@@ -125,6 +127,32 @@ import Testing
         #expect(try await outer.value)
         await queue.idle()
         #expect(running.entries == [1])
+    }
+
+    @Test func `a queue that looks late at one that runs within a slot leaves it alone`() async throws {
+        let queue = COOperationQueue(runningLimit: 1, on: elsewhere)
+        // Many, so that who asks for them keeps others from looking for a while.
+        let pending = (0..<1000).map { _ in operation(on: queue) {} }
+        for one in pending { one.suspend() }
+        for _ in 0..<scaled(1500) {
+            let over = Locked(false)
+            let sync = COSyncOperation<Void>(on: queue) { $0.finish() }
+            let outer = operation(on: queue) { sync.start() }
+            _ = await atOnce(2) { index in
+                while !over.withLock({ $0 }) {
+                    if index == 0 {
+                        over.withLock { $0 = sync.isEnded }
+                        sync.suspend()
+                        sync.resume()
+                    } else {
+                        _ = queue.pendingOperations
+                    }
+                }
+            }
+            #expect(try await outer.value)
+        }
+        for one in pending { one.cancel() }
+        await queue.idle()
     }
 
     @Test func `who is dispatched by a block does not hold its slot`() async throws {
@@ -172,7 +200,9 @@ import Testing
             defaults.add(COQueues.defaultQueue === outside)
             // In the slot of the one that waits it would run at once.
             elsewhere.async {
-                while !sync.isEnded, !queue.pendingOperations.contains(where: { $0 === sync }) { sched_yield() }
+                while !sync.isEnded, !queue.pendingOperations.contains(where: { $0 === sync }) {
+                    sched_yield()
+                }
                 waits.add(!sync.isEnded)
                 sync.cancel()
             }

@@ -49,7 +49,8 @@ import Testing
         #expect(await cascade.outcome.isFinished)
     }
 
-    @Test func `a step does not wait for a later one, nor for what is in it, nor for a later one that is added`()
+    @Test
+    func `a step does not wait for a later one, nor for what is in it, nor for a later one that is added`()
         async throws
     {
         let tokens = Mail<COOperation<Void>.Attempt>()

@@ -25,16 +25,20 @@ extension AnyOperation {
                 return true
             }
         }
-        return queue.admit(self) { room, effects in
+        var former: (any ExecutionTarget)?  // released under no lock
+        let hasStarted = queue.admit(self) { room, effects in
             look {
                 if let refusal = refusalOfStart(bringsBlock) ?? refusalOfAdmission(by: queue, room) {
                     return refuse(refusal, &effects)
                 }
+                former = target
                 set(target: hasOwnTarget ? target : queue.target, isOwn: hasOwnTarget, admission: queue)
                 start(&effects, prepare)
                 return true
             }
         }
+        withExtendedLifetime(former) {}
+        return hasStarted
     }
 
     /// Under the lock.
@@ -49,7 +53,7 @@ extension AnyOperation {
     private final func refusalOfAdmission(
         by queue: COOperationQueue, _ room: COOperationQueue.Room
     ) -> String? {
-        if place?.ticket != nil || (admission != nil && admission !== queue) {
+        if let admission, admission !== queue {
             return "add() of an operation that belongs to another queue"
         }
         return switch room {
@@ -133,7 +137,8 @@ extension AnyOperation {
         if turn == .begins, wasQuiescent { holdParent() }
         let number = machine.attempt
         unlock(bits)
-        if turn == .begins { execute(number) }
+        guard turn == .begins else { return }
+        if COQueues.areInUse { executeApart(number) } else { execute(number) }
     }
 
     /// As ``turn()``, for any operation.
@@ -162,13 +167,25 @@ extension AnyOperation {
         case .isVoid: break
         }
         let number = machine.attempt
-        let (scope, callers) = (extras?.scope, extras?.callersSlots)
+        let scope = extras?.scope
+        let slots = turn == .begins ? heldSlots : nil
         unlock(bits)
         effects.perform()
-        guard turn == .begins else { return }
-        // The admission is written before the start only, so that it may be read here.
-        COQueues.within(scope, admission: admission, callers: callers) { execute(number) }
+        if turn == .begins { COQueues.within(scope, holding: slots) { execute(number) } }
     }
+
+    /// The slots that are held for its block, which begins; nil: those of the thread. Under the lock.
+    private final var heldSlots: HeldSlots? {
+        let callers = extras?.callersSlots
+        guard let queue = admission, let ticket = place?.ticket else { return callers?.slots }
+        return HeldSlots(
+            queue: queue, ticket: ticket, runs: machine.runs - 1,
+            outer: callers ?? COQueues.slots.map(HeldSlots.Outer.init))
+    }
+
+    /// As `execute`, where there may be a default queue.
+    @inline(never)
+    private final func executeApart(_ number: Int32) { COQueues.within(nil) { execute(number) } }
 
     /// A block has returned, which says nothing of its attempt: that ends by a call.
     @inline(__always)

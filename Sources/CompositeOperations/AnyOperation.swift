@@ -1,8 +1,8 @@
 // AnyOperation.swift - an operation without the type of its value: what it holds, and under which lock.
 //
 // Everything that changes is under one lock for each tree: a root composite and all that is below it. So a
-// cancellation marks all descendants in one step, a round is one step, and no two locks of ours are ever held at
-// once, but a queue's around a tree's. What follows from a change is collected (Effects.swift), and done when the
+// cancellation marks all descendants in one step, a round is one step, and of ours a queue's lock alone, or that
+// of dependencies, is held around a tree's. What follows from a change is collected (Effects.swift), and done when the
 // lock has been let go.
 //
 // Invariants (those of the pure state are in OperationMachine.swift):

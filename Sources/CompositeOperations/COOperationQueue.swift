@@ -286,6 +286,11 @@ public final class COOperationQueue: ExecutionTarget {
         return answer
     }
 
+    /// Whether a slot is held that was given to a ticket's operation after so many blocks of it.
+    func isHeld(_ ticket: Ticket, since runs: Int32) -> Bool {
+        state.withLock { _ in ticket.place == .running && ticket.runs == runs }
+    }
+
     /// For whom there is room in a queue.
     enum Room {
         case forAll
@@ -330,7 +335,7 @@ public final class COOperationQueue: ExecutionTarget {
         guard ticket.waits, !hasWaited, !ticket.isChild else { return }
         if order == .aggressiveLIFO {
             displace(&state, &verdict)
-        } else if isNew, !isInvited {
+        } else if isNew && !isInvited {
             refuse(ticket, &state, &verdict)
         }
     }
@@ -418,6 +423,8 @@ public final class COOperationQueue: ExecutionTarget {
     }
 
     /// Adds an operation that is ready, and starts it.
+    ///
+    /// A sync operation is waited for: the call returns when it has ended.
     ///
     /// - Returns: false, and nothing was done, when it is not ready, has no block, is a child, belongs to another
     ///   queue, or when the queue is full, in an order that displaces nothing.

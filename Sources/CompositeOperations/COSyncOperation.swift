@@ -106,6 +106,11 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
                 tell("a sync operation blocks a thread of a task", &effects)
             }
         }
+        let slots = COQueues.slots
+        // Within a slot that its caller holds, and keeps until this has ended, it needs none.
+        let (given, isFree) = look { (queue ?? admission, admission == nil || admission === queue) }
+        let held = given.flatMap { slots?.contain($0) == true ? $0 : nil }
+        let queue = held != nil && isFree ? nil : queue
         let takesTurns = waiter.takesTurns
         // Only whoever starts it says who takes the turns: another thread may be waiting already.
         let hasStarted = startIfReady(bringsBlock: bringsBlock, addedTo: queue) {
@@ -114,11 +119,9 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
             extras.isObserved = true
             extras.waiters.append(waiter)
             waiter.prepare(takingTurns: takesTurns)
-            guard let slots = COQueues.slots else { return }
-            // Its caller keeps these until it has ended.
-            extras.callersSlots = HeldSlots.Outer(slots)
-            if let queue = admission, slots.contain(queue) {
-                spared = queue
+            extras.callersSlots = slots.map(HeldSlots.Outer.init)
+            if let held, queue == nil {
+                spared = held
                 place?.admission = nil
             }
         }

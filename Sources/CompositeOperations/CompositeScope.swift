@@ -292,26 +292,33 @@ extension AnyOperation {
 
     /// Makes an operation a child that was made for itself.
     final func adopt(_ child: AnyOperation, epoch: Int32) throws(RegistrationError) {
+        guard let refusal = refusalToAdopt(child, epoch: epoch) else { return }
+        change { effects in
+            if let composition, composition.epoch == epoch { composition.refused(refusal) }
+            _ = refuse("a registration: \(refusal)", &effects)
+        }
+        throw refusal
+    }
+
+    /// - Returns: nil: it is a child now.
+    private final func refusalToAdopt(_ child: AnyOperation, epoch: Int32) -> RegistrationError? {
         let refusal = child.look { () -> RegistrationError? in
             if child.isChild { return .hasParent }
-            if child.machine.phase != .ready || child.place?.ticket != nil { return .alreadyStarted }
+            if child.machine.phase != .ready { return .alreadyStarted }
             child.isChild = true
             return nil
         }
-        if let refusal { throw refusal }
+        if let refusal { return refusal }
         // While it is in no tree of ours, its own lock and ours are never held at once.
         let isClosed = look { () -> RegistrationError? in
-            if let composition, let refusal = composition.refusal(of: self, epoch: epoch) {
-                composition.refused(refusal)
-                return refusal
-            }
+            if let refusal = composition?.refusal(of: self, epoch: epoch) { return refusal }
             // Its gate may be closed, and is one of the tree's as soon as it enters: counted before, for that case.
             domain!._withUnsafeGuaranteedRef { $0.closedGates += 1 }
             return nil
         }
         if let isClosed {
             child.look { child.isChild = false }
-            throw isClosed
+            return isClosed
         }
         let hadClosedGate = child.look {
             // Read before: once it has entered, another lock is its own.
@@ -323,11 +330,7 @@ extension AnyOperation {
         let tooLate = Self.joining(child, to: self) {
             look {
                 guard let composition else { return .ended }
-                if let refusal = composition.refusal(of: self, epoch: epoch) {
-                    composition.refused(refusal)
-                    _ = refuse("a registration: \(refusal)", &effects)
-                    return refusal
-                }
+                if let refusal = composition.refusal(of: self, epoch: epoch) { return refusal }
                 // Else it has ended meanwhile, by itself: that is final.
                 guard child.machine.phase == .ready else { return .alreadyStarted }
                 if child.admission == nil, let admission { child.ensurePlace().admission = admission }
@@ -340,6 +343,6 @@ extension AnyOperation {
             if tooLate != nil { child.isChild = false }
         }
         effects.perform()
-        if let tooLate { throw tooLate }
+        return tooLate
     }
 }

@@ -81,7 +81,7 @@ final class Composition: Domain, @unchecked Sendable {
 
     /// The last child before a place that has not finished, if children go one after another: the next one waits for it.
     ///
-    /// - Complexity: O(those that finished before their turn).
+    /// - Complexity: O(the last ones that have finished).
     func unfinished(before place: Int) -> AnyOperation? {
         guard order.width == 1 else { return nil }
         return children.prefix(place).last { !$0.isFinishedForGood }
@@ -247,14 +247,16 @@ final class Composition: Domain, @unchecked Sendable {
                     child.badEnd = nil
                 }
                 child.isFinal = false
-                guard let below = child.composition else {
-                    child.machine.reawaken(.rerun)
-                    child.observe(&effects)
-                    continue
-                }
+                let below = child.composition
                 child.machine.reawaken(
-                    below.isWhole ? .awake : .rerun, wasTold: below.handledAttempt == child.machine.attempt)
-                child.observe(&effects)
+                    below?.isWhole == true ? .awake : .rerun,
+                    wasTold: below?.handledAttempt == child.machine.attempt)
+                if child.extras != nil {
+                    child.armDeadline(&effects)
+                    child.observe(&effects)
+                }
+                guard let below else { continue }
+                below.isExhausted = false
                 if below.isWhole { walk.append(below) } else { below.dropChildren(of: child, &effects) }
             }
         }

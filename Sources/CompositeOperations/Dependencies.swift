@@ -141,15 +141,18 @@ extension AnyOperation {
         }
     }
 
-    /// For whose end it waits, for now. Under the lock.
+    /// For whose end it waits, or may have to. Under the lock.
     private final var awaited: [AnyOperation] {
         if machine.isTerminal { return [] }
         var awaited = extras?.dependencies.compactMap(\.other) ?? []
         if let composition { awaited += composition.children }
-        if machine.phase == .ready, let siblings = parent?.composition,
-            let former = siblings.unfinished(before: Int(index))
-        {
-            awaited.append(former)
+        switch machine.phase {
+        // What a round has ended may be done again.
+        case .ready, .delayed, .ending:
+            if !isDropped, let former = parent?.composition?.unfinished(before: Int(index)) {
+                awaited.append(former)
+            }
+        default: break
         }
         return awaited
     }

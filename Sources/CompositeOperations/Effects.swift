@@ -48,7 +48,9 @@ struct Effects: ~Copyable {
 
     /// A queue may have to look at the operation.
     @inline(never)
-    mutating func reconcile(_ operation: AnyOperation) { add(.reconcile(operation)) }
+    mutating func reconcile(_ operation: AnyOperation) {
+        if let queue = operation.admission { add(.reconcile(operation, queue)) }
+    }
 
     // Where an effect is made, room for it is made at run time: so not in what is called for each operation.
     @inline(never)
@@ -89,7 +91,7 @@ struct Effects: ~Copyable {
 /// The rarer consequences.
 enum Effect {
     /// What a queue knows of the operation may be out of date.
-    case reconcile(AnyOperation)
+    case reconcile(AnyOperation, COOperationQueue)
     /// The operation has notices to deliver.
     case deliver(AnyOperation)
     case wake(Waiter)
@@ -111,7 +113,7 @@ enum Effect {
 
     func perform() {
         switch self {
-        case .reconcile(let operation): operation.admission?.reconcile(operation)
+        case .reconcile(let operation, let queue): queue.reconcile(operation)
         case .deliver(let operation): operation.deliverNotices()
         case .wake(let waiter): waiter.wake()
         case .resume(let continuation): continuation.resume()

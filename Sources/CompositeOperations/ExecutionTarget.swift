@@ -7,7 +7,8 @@ internal import Synchronization
 /// Where blocks run. Adopted by `Scheduler`, `SerialLane`, `DispatchQueue`, ``ExecutorTarget`` and
 /// ``COOperationQueue``; adopt it for a queue of your own.
 public protocol ExecutionTarget: AnyObject, Sendable {
-    /// Enqueues a piece of work. Must not run it before it returns.
+    /// Enqueues a piece of work. Must not run it before it returns. A task that runs it should be detached: the work has
+    /// nothing to do with the task-local values of whoever submits it.
     ///
     /// Work that is released without having been run ends its operation as cancelled, ``CancelReason/Kind/shutDown``.
     func submit(_ work: COQueues.Work)

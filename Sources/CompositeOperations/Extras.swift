@@ -205,7 +205,7 @@ extension AnyOperation {
 
     private final func deliverNotice() {
         let notice = look { extras?.notices.first }
-        notice?.body(self)
+        COQueues.within(nil) { notice?.body(self) }
         let isMore = look {
             guard let extras else { return false }
             extras.notices.removeFirst()

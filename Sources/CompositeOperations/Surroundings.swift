@@ -1,14 +1,19 @@
 // Surroundings.swift - what a block of an operation knows of where it runs: the default queue in force, and the slots
 // that are held for it. Task-local values, bound around the block.
 //
-// A thread that waits may run others' blocks meanwhile, nested on its stack. These know nothing of the one that waits
-// (`apart`).
+// A thread that waits may run others' blocks meanwhile, nested on its stack. The default queue is none of their
+// business: it is bound for each block, to nil too. Slots are: the one that waits cannot go on before they have
+// returned, so who asks for its slot there would wait for ever. A slot that was given back since does not count.
 
-/// The queues that have given their slots to the block that runs here, and to those that wait for it.
-struct HeldSlots: Sendable {
-    /// Of the block itself.
+/// The slots that are held by the block that runs here, and by those that wait for it.
+struct HeldSlots: @unchecked Sendable {
+    // Unchecked: a ticket is looked at by its queue, under the queue's lock.
+
     let queue: COOperationQueue
-    /// Of those that wait for it.
+    let ticket: COOperationQueue.Ticket
+    /// How many blocks of the operation had begun before this one.
+    let runs: Int32
+    /// Of those that wait.
     let outer: Outer?
 
     final class Outer: Sendable {
@@ -16,14 +21,16 @@ struct HeldSlots: Sendable {
         init(_ slots: HeldSlots) { self.slots = slots }
     }
 
-    /// - Complexity: O(sync operations that wait for each other here, in other queues).
+    /// Whether there is one of that queue, and it is still held. Under no lock.
+    ///
+    /// - Complexity: O(blocks that wait for each other here, in queues).
     func contain(_ queue: COOperationQueue) -> Bool {
-        var slots = self
-        while slots.queue !== queue {
-            guard let outer = slots.outer else { return false }
-            slots = outer.slots
+        var next: HeldSlots? = self
+        while let slots = next {
+            if slots.queue === queue, queue.isHeld(slots.ticket, since: slots.runs) { return true }
+            next = slots.outer?.slots
         }
-        return true
+        return false
     }
 }
 
@@ -33,28 +40,14 @@ extension COQueues {
     /// The slots that are held for the block that runs here.
     @TaskLocal static var slots: HeldSlots?
 
-    /// Calls `body` as a block of an operation.
-    ///
-    /// - Parameters:
-    ///   - admission: has given it a slot.
-    ///   - callers: those of whoever waits for the operation.
-    @inline(__always)
-    static func within(
-        _ scope: Scope?, admission: COOperationQueue?, callers: HeldSlots.Outer?, _ body: () -> Void
-    ) {
-        let held = admission.map { HeldSlots(queue: $0, outer: callers) } ?? callers?.slots
-        switch (held, scope) {
-        case (nil, nil): body()
-        case (let held?, nil): $slots.withValue(held, operation: body)
-        case (nil, let scope?): $scoped.withValue(scope, operation: body)
-        case (let held?, let scope?):
-            $slots.withValue(held) { $scoped.withValue(scope, operation: body) }
-        }
+    /// Calls `body` with that default queue for a part of the program, or none, whatever is in force here.
+    static func within<Answer>(_ scope: Scope?, _ body: () -> Answer) -> Answer {
+        scoped === scope ? body() : $scoped.withValue(scope, operation: body)
     }
 
-    /// Calls `body`, which may run others' blocks, with nothing of what is in force here.
-    static func apart<Answer>(_ body: () -> Answer) -> Answer {
-        if slots == nil && scoped == nil { return body() }
-        return $slots.withValue(nil) { $scoped.withValue(nil, operation: body) }
+    /// As ``within(_:_:)``, with slots beside it; nil: those that are in force here.
+    static func within(_ scope: Scope?, holding slots: HeldSlots?, _ body: () -> Void) {
+        guard let slots else { return within(scope, body) }
+        $slots.withValue(slots) { within(scope, body) }
     }
 }

@@ -54,7 +54,7 @@ final class OperationTimer: @unchecked Sendable {
         if clock is ContinuousClock { task.cancel() } else { task.cancelElsewhere() }
     }
 
-    private func fire() { operation?.timeIsOver(kind) }
+    private func fire() { operation?.timeIsOver(self) }
 }
 
 extension AnyOperation {
@@ -96,12 +96,16 @@ extension AnyOperation {
         arm(.attempt(machine.attempt), after: timeout, clock: options.clock, &effects)
     }
 
-    final func timeIsOver(_ kind: OperationTimer.Kind) {
-        switch kind {
+    final func timeIsOver(_ timer: OperationTimer) {
+        switch timer.kind {
         case .pause(let number):
-            extrasForget(kind)
+            extrasForget(timer)
             pauseIsOver(number)
-        case .whole, .deadline: change { effects in timeIsOver(&effects) }
+        case .whole, .deadline:
+            change { effects in
+                // Not one that was disarmed too late, when the operation had been begun again.
+                if extras?.timers.contains(where: { $0 === timer }) == true { timeIsOver(&effects) }
+            }
         case .attempt(let number):
             let reason = CancelReason(.timedOut)
             let cause = Cause(index: nil, child: nil, outcome: .cancelled(reason))
@@ -118,7 +122,7 @@ extension AnyOperation {
         }
     }
 
-    private final func extrasForget(_ kind: OperationTimer.Kind) {
-        look { extras?.timers.removeAll { $0.kind == kind } }
+    private final func extrasForget(_ timer: OperationTimer) {
+        look { extras?.timers.removeAll { $0 === timer } }
     }
 }

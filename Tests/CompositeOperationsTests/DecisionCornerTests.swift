@@ -340,16 +340,36 @@ private final class TellingTarget: ExecutionTarget {
         #expect(states.entries == [.deciding])
     }
 
+    @Test func `what is done again by a composite around it has not used up its resolver`() async {
+        let asked = Log<Int>()
+        let resolver = COOperationResolver(
+            maxAttempts: 9,
+            retryIf: { _ in
+                asked.add(asked.entries.count + 1)
+                return asked.entries.count > 1
+            })
+        let runs = Count()
+        let outer = cascadeOperation { cascade in
+            cascade.cascadeOperation(options: OperationOptions(resolver: resolver)) { inner in
+                inner.operation { if runs.add() < 3 { throw TestError() } }
+            }
+        } cancellation: { outer in
+            if outer.attempt == 1 { outer.awake() }
+        }
+        #expect(await outer.outcome.isFinished, "the second answer counts")
+        #expect(asked.entries == [1, 2] && runs.value == 3 && outer.attempt == 2)
+    }
+
     @Test func `a handler that was told of an attempt is asked in another one`() async {
         let queue = COOperationQueue(runningLimit: 1)
         let holder = operation(on: queue) { _ in }
-        let attempts = Log<Int>()
+        let told = Count()
         let children = Mail<COCascade<Void>>()
         let outer = transactionalOperation { group in
             let child = group.cascadeOperation(on: queue) { _ in
                 throw TestError()
-            } cancellation: {
-                attempts.add($0.attempt)
+            } cancellation: { _ in
+                told.add()
             }
             children.send(child)
         } cancellation: { outer in
@@ -362,7 +382,7 @@ private final class TellingTarget: ExecutionTarget {
         #expect(child.numberOfRuns == 0 && child.attempt == 2)
         holder.finish()
         #expect(await outer.outcome.isFailed)
-        #expect(attempts.entries == [1, 2])
+        #expect(told.value == 2, "once for each attempt")
         await queue.idle()
     }
 

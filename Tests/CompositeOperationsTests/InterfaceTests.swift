@@ -790,6 +790,25 @@ import Testing
         }
     }
 
+    @Test func `the sink is told why a composite does not take in what was made before`() async {
+        await #expect(processExitsWith: .success) {
+            let told = Log<String>()
+            COQueues.onDiagnostic { told.add($0.message) }
+            let (started, waits) = (operation {}, COOperation<Void> { _ in })
+            let cascade = COCascade<Void> { cascade in
+                for one in [started, waits] { _ = try? cascade.add(one) }
+            }
+            waits.addDependency(cascade)
+            cascade.start()
+            let outcome = await cascade.outcome
+            try #require(outcome.isFinished)
+            try #require(
+                told.entries == [
+                    "refused: a registration: alreadyStarted", "refused: a registration: wouldWaitForItself",
+                ])
+        }
+    }
+
     @Test func `the sink is told of what is done and should not be, in other words than of a refusal`() async
     {
         await #expect(processExitsWith: .success) {

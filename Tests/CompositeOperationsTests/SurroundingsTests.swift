@@ -115,7 +115,8 @@ import Testing
     }
 
     @Test func `added to the queue whose slot the caller holds, it runs within that slot`() async throws {
-        let queue = COOperationQueue(runningLimit: 1, pendingLimit: 1)
+        // Nobody may wait there: so it would be refused, if it needed a slot.
+        let queue = COOperationQueue(runningLimit: 1, pendingLimit: 0)
         let running = Log<Int>()
         let outer = operation(on: queue) {
             queue.add(
@@ -189,37 +190,119 @@ import Testing
 
     // MARK: The stack of one that waits
 
-    @Test func `what a worker runs while it waits knows nothing of the one that waits`() async throws {
+    @Test func `what a worker runs while it waits does not know the default queue of the one that waits`()
+        async throws
+    {
         let alone = try Scheduler(Scheduler.Configuration(workers: 1))
-        let outside = COQueues.defaultQueue
-        let queue = COOperationQueue(runningLimit: 1, on: alone)
-        let scope = DispatchQueue(label: "scope")
-        let (defaults, waits) = (Log<Bool>(), Log<Bool>())
-        let sync = COSyncOperation<Void>(on: queue) { $0.finish() }
-        let stranger = COOperation<Void>(on: alone) { attempt in
-            defaults.add(COQueues.defaultQueue === outside)
-            // In the slot of the one that waits it would run at once.
-            elsewhere.async {
-                while !sync.isEnded, !queue.pendingOperations.contains(where: { $0 === sync }) {
-                    sched_yield()
+        let (outside, scope) = (COQueues.defaultQueue, DispatchQueue(label: "scope"))
+        let seen = Log<Bool>()
+        let note: @Sendable () -> Void = { seen.add(COQueues.defaultQueue === outside) }
+        // A plain leaf, one with options, a handler, and work that is no operation's.
+        let strangers: [@Sendable (@escaping @Sendable () -> Void) -> Void] = [
+            { operation(on: alone, $0) },
+            { operation(on: alone, options: OperationOptions(name: "stranger"), $0) },
+            { end in
+                operation(options: OperationOptions(handlerTarget: alone)) {}.onOutcome { _ in end() }
+            },
+            { try? alone.submit($0) },
+        ]
+        for (kind, stranger) in strangers.enumerated() {
+            // It waits for an operation, or, where what comes is one, by the scheduler's own means.
+            for isOurWait in kind < 3 ? [true, false] : [true] {
+                let (done, begins) = (try CompletionCounter(), Gate())
+                done.enter()
+                let other = operation(on: elsewhere) { done.wait() }
+                let waiting = COQueues.withDefaultQueue(scope) {
+                    operation(on: alone) {
+                        begins.wait()
+                        if isOurWait { other.wait() } else { done.wait() }
+                        return COQueues.defaultQueue === scope
+                    }
                 }
-                waits.add(!sync.isEnded)
-                sync.cancel()
+                stranger {
+                    note()
+                    done.leave()
+                }
+                begins.open()
+                #expect(try await waiting.value)
+                _ = try await other.value
             }
-            sync.start()
+        }
+        #expect(seen.entries == Array(repeating: true, count: 7))
+    }
+
+    @Test func `who runs on the stack of one that waits, and asks for its slot, has it`() async throws {
+        let alone = try Scheduler(Scheduler.Configuration(workers: 1))
+        let queue = COOperationQueue(runningLimit: 1, on: alone)
+        let ran = Count()
+        let stranger = COOperation<Void>(on: alone) { attempt in
+            // The one that has the slot is below this on the stack: to wait for it would be for ever.
+            syncOperation(on: queue) {
+                ran.add()
+                $0.finish()
+            }
             attempt.finish()
         }
-        let waiting = COQueues.withDefaultQueue(scope) {
-            operation(on: queue) {
-                #expect(COQueues.defaultQueue === scope)
-                stranger.start()
-                stranger.wait()
-                #expect(COQueues.defaultQueue === scope)
-            }
+        let waiting = operation(on: queue) {
+            stranger.start()
+            stranger.wait()
         }
         _ = try await waiting.value
-        #expect(await stranger.outcome.isFinished)
-        #expect(defaults.entries == [true] && waits.entries == [true])
+        #expect(ran.value == 1)
         await queue.idle()
+    }
+
+    @Test func `a slot that was given back is not held any more`() async throws {
+        let queue = COOperationQueue(runningLimit: 1, on: elsewhere)
+        let (goesOn, syncs) = (Gate(), Mail<COSyncOperation<Void>>())
+        let running = Log<Bool>()
+        let first = operation(on: queue) {
+            // A task has what is in force where it is made, and may outlive that.
+            Task {
+                await elsewhere.waits(for: goesOn)
+                let sync = COSyncOperation<Void>(on: queue) { attempt in
+                    running.add(queue.runningOperations.contains { $0 === attempt.operation })
+                    attempt.finish()
+                }
+                syncs.send(sync)
+                start(sync)
+            }
+        }
+        _ = try await first.value
+        await queue.idle()
+        goesOn.open()
+        let sync = await syncs.next()
+        #expect(await sync.outcome.isFinished)
+        #expect(running.entries == [true], "it has a slot of its own")
+        await queue.idle()
+    }
+
+    /// Where a task may call it.
+    private func start(_ sync: COSyncOperation<Void>) { sync.start() }
+
+    // MARK: Targets
+
+    @Test func `the target that a queue replaces is released under no lock`() async {
+        // In a process of its own: it sets the default queue of all.
+        await #expect(processExitsWith: .success) {
+            /// Asks the queue when it goes.
+            final class Asking: ExecutionTarget {
+                let queue: COOperationQueue
+                let asked: Count
+                init(_ queue: COOperationQueue, _ asked: Count) { (self.queue, self.asked) = (queue, asked) }
+                deinit { asked.add(1 + queue.operationCount) }
+                func submit(_ work: COQueues.Work) { work.run() }
+                var isCurrent: Bool { false }
+            }
+            let (queue, asked) = (COOperationQueue(), Count())
+            COQueues.setDefaultQueue(Asking(queue, asked))
+            let one = COOperation<Void> { $0.finish() }
+            COQueues.setDefaultQueue(nil)
+            try #require(asked.value == 0, "the operation has it")
+            try #require(queue.add(one))
+            try #require(asked.value > 0)
+            let outcome = await one.outcome
+            try #require(outcome.isFinished)
+        }
     }
 }

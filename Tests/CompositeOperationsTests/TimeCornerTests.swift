@@ -153,6 +153,43 @@ private final class StubbornClock: Clock, Sendable {
         }
     }
 
+    @Test func `a child that is to be done again, and waits for its turn, has its deadline again`() async {
+        let late = Mail<AnyOperation>()
+        let cascade = cascadeOperation { cascade in
+            cascade.operation { if $0.number == 1 { $0.cancel() } }  // and then nobody ends it
+            let soon = OperationOptions(deadline: .now + .milliseconds(20))
+            late.send(cascade.operation(options: soon) {})
+        } cancellation: { cascade in
+            if cascade.attempt == 1 { cascade.awake() }
+        }
+        let child = await late.next()
+        // The deadline may come before the first round, under load: then it is the cause of that.
+        #expect(await cascade.outcome.reason?.kind == .child)
+        #expect(child.numberOfRuns == 0)
+    }
+
+    @Test func `a time that was over too late does not end what has been begun again`() async {
+        let clock = StubbornClock()
+        let (attempts, throwers) = (Log<COOperation<Void>.Attempt>(), Count())
+        let outer = transactionalOperation { group in
+            group.operation(options: OperationOptions(timeout: .seconds(5), clock: clock)) {
+                attempts.add($0)
+            }
+            group.operation { () async throws -> Void in
+                _ = await eventually { attempts.entries.count == 1 && clock.sleepers == 1 }
+                if throwers.add() == 1 { throw TestError() }
+            }
+        } cancellation: { outer in
+            if outer.attempt == 1 { outer.awake() }
+        }
+        #expect(await eventually { attempts.entries.count == 2 && clock.sleepers == 2 })
+        await clock.wakeFirst()  // that of the first time, which did not hear of its cancel
+        #expect(attempts.entries[1].finish())
+        #expect(await outer.outcome.isFinished)
+        await clock.wakeFirst()
+        attempts.removeAll()
+    }
+
     @Test func `a timer is not left behind by an operation that ends as it begins`() async {
         let clock = ManualClock()
         let options = OperationOptions(timeout: .seconds(5), clock: clock)

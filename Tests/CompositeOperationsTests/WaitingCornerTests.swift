@@ -95,6 +95,27 @@ import Testing
         #expect(await cascade.outcome.isFinished)
     }
 
+    @Test func `a step that a round has ended, and may be done again, waits for the one before it`() async {
+        let other = COOperation<Void> { $0.finish() }
+        let steps = Locked<[COOperation<Void>]>([])
+        let answers = Log<Bool>()
+        let cascade = cascadeOperation { cascade in
+            cascade.operation { attempt in
+                if attempt.number == 1 { attempt.cancel() } else { attempt.finish() }
+            }
+            let (second, third) = (cascade.operation {}, cascade.operation {})
+            #expect(second.addDependency(other))
+            steps.withLock { $0 = [third] }
+        } cancellation: { cascade in
+            answers.add(other.addDependency(steps.withLock { $0[0] }))
+            cascade.awake()
+        }
+        #expect(await eventually { cascade.attempt == 2 })
+        #expect(answers.entries == [false])
+        #expect(other.start())
+        #expect(await cascade.outcome.isFinished)
+    }
+
     @Test func `children of a group that run at once may wait for each other, and for later ones`() async {
         let ready = COOperation<Void> { $0.finish() }
         let group = transactionalOperation { group in

@@ -17,7 +17,8 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-/// oneTBB is a peer when it is installed.
+/// oneTBB is a peer when it is installed. SwiftPM keeps what a manifest has found out, but for each environment: the
+/// launcher tells it by a variable when this has changed.
 let hasTBB = FileManager.default.fileExists(atPath: "/usr/include/tbb/task_group.h")
 
 let package = Package(
@@ -90,6 +91,7 @@ let package = Package(
             name: "TBBPeer",
             path: "TBBPeer",
             sources: ["src"],
+            cxxSettings: hasTBB ? [.define("HAS_TBB")] : [],
             linkerSettings: hasTBB ? [.linkedLibrary("tbb")] : []
         ),
         .target(

@@ -2,7 +2,7 @@
 
 #include "TBBPeer.h"
 
-#if __has_include(<tbb/task_group.h>)
+#ifdef HAS_TBB
 
 #include <new>
 #include <tbb/flow_graph.h>

@@ -66,7 +66,8 @@ extension AnyOperation {
     /// It is ready. Under the lock.
     @inline(__always)
     private final func start(_ effects: inout Effects, _ prepare: () -> Void) {
-        precondition(machine.start())
+        let hasStarted = machine.start()
+        precondition(hasStarted)
         prepare()
         keep()
         began(&effects)
@@ -138,7 +139,7 @@ extension AnyOperation {
         let number = machine.attempt
         unlock(bits)
         guard turn == .begins else { return }
-        if COQueues.areInUse { executeApart(number) } else { execute(number) }
+        if COQueues.haveSurroundings { executeApart(number) } else { execute(number) }
     }
 
     /// As ``turn()``, for any operation.
@@ -167,25 +168,22 @@ extension AnyOperation {
         case .isVoid: break
         }
         let number = machine.attempt
-        let scope = extras?.scope
-        let slots = turn == .begins ? heldSlots : nil
+        let (scope, callers) = (extras?.scope, extras?.callersSlots ?? [])
+        let slot = turn == .begins ? slotOfBlock : nil
         unlock(bits)
         effects.perform()
-        if turn == .begins { COQueues.within(scope, holding: slots) { execute(number) } }
+        if turn == .begins { COQueues.calling(in: scope, slot: slot, callers: callers) { execute(number) } }
     }
 
-    /// The slots that are held for its block, which begins; nil: those of the thread. Under the lock.
-    private final var heldSlots: HeldSlots? {
-        let callers = extras?.callersSlots
-        guard let queue = admission, let ticket = place?.ticket else { return callers?.slots }
-        return HeldSlots(
-            queue: queue, ticket: ticket, runs: machine.runs - 1,
-            outer: callers ?? COQueues.slots.map(HeldSlots.Outer.init))
+    /// The slot of its block, which begins. Under the lock.
+    private final var slotOfBlock: HeldSlot? {
+        guard let queue = admission, let ticket = place?.ticket else { return nil }
+        return HeldSlot(queue: queue, ticket: ticket, runs: machine.runs - 1)
     }
 
-    /// As `execute`, where there may be a default queue.
+    /// As `execute`, where somebody may wait below this on the stack, of whom it must not know.
     @inline(never)
-    private final func executeApart(_ number: Int32) { COQueues.within(nil) { execute(number) } }
+    private final func executeApart(_ number: Int32) { COQueues.apart { execute(number) } }
 
     /// A block has returned, which says nothing of its attempt: that ends by a call.
     @inline(__always)

@@ -73,6 +73,7 @@ public final class COOperationQueue: ExecutionTarget {
         let target = target ?? COQueues.inForce
         self.target = target?._admission == nil ? target : target?._admission?.target
         state = Guarded(State(runningLimit: runningLimit, pendingLimit: pendingLimit))
+        COQueues.hasSurroundings.store(true, ordering: .relaxed)
     }
 
     private static func check(_ limit: Int?, atLeast least: Int, _ name: String) {

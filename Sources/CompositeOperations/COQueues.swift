@@ -17,6 +17,7 @@ public enum COQueues {
         init(_ target: any ExecutionTarget) {
             self.target = target
             haveBeenUsed.store(true, ordering: .relaxed)
+            hasSurroundings.store(true, ordering: .relaxed)
         }
     }
 
@@ -29,6 +30,10 @@ public enum COQueues {
     /// task-local value would have to be looked for.
     static var areInUse: Bool { haveBeenUsed.load(ordering: .relaxed) }
     private static let haveBeenUsed = Atomic(false)
+
+    /// There has been a queue, or a default queue for a part of the program: blocks may have surroundings.
+    static var haveSurroundings: Bool { hasSurroundings.load(ordering: .relaxed) }
+    static let hasSurroundings = Atomic(false)
 
     static var unscoped: (any ExecutionTarget)? {
         isSet.load(ordering: .acquiring) ? global.withLock { $0 } : nil

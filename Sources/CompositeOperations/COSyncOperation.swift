@@ -106,10 +106,12 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
                 tell("a sync operation blocks a thread of a task", &effects)
             }
         }
-        let slots = COQueues.slots
-        // Within a slot that its caller holds, and keeps until this has ended, it needs none.
+        let slots = COQueues.heldSlots
+        // Within a slot that is held for its caller it needs none.
         let (given, isFree) = look { (queue ?? admission, admission == nil || admission === queue) }
-        let held = given.flatMap { slots?.contain($0) == true ? $0 : nil }
+        let held = given.flatMap { given in
+            slots.contains { $0.queue === given && $0.isHeld } ? given : nil
+        }
         let queue = held != nil && isFree ? nil : queue
         let takesTurns = waiter.takesTurns
         // Only whoever starts it says who takes the turns: another thread may be waiting already.
@@ -119,7 +121,7 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
             extras.isObserved = true
             extras.waiters.append(waiter)
             waiter.prepare(takingTurns: takesTurns)
-            extras.callersSlots = slots.map(HeldSlots.Outer.init)
+            extras.callersSlots = slots
             if let held, queue == nil {
                 spared = held
                 place?.admission = nil

@@ -106,6 +106,8 @@ enum Effect {
     /// A failure that nobody looked at. The text of the error is the user's code.
     case tellOfFailure(AnyOperation, Int, OperationState, any Error)
     case release(AnyObject)
+    /// References to queues, and so to targets of the user's.
+    case giveUpSlots([HeldSlot])
     /// Errors of the user's.
     case giveUp([Cause], AnyOperation.BadEnd?)
     /// Closures of the user's.
@@ -128,7 +130,7 @@ enum Effect {
                 COQueues.Diagnostic(
                     operation: operation.id, attempt: attempt, state: state,
                     message: "failed, and nobody looked: \(error)"))
-        case .release, .giveUp, .forget: break
+        case .release, .giveUpSlots, .giveUp, .forget: break
         }
     }
 }

@@ -8,7 +8,7 @@ internal import Synchronization
 /// ``COOperationQueue``; adopt it for a queue of your own.
 public protocol ExecutionTarget: AnyObject, Sendable {
     /// Enqueues a piece of work. Must not run it before it returns. A task that runs it should be detached: the work has
-    /// nothing to do with the task-local values of whoever submits it.
+    /// nothing to do with task-local values of whoever submits it.
     ///
     /// Work that is released without having been run ends its operation as cancelled, ``CancelReason/Kind/shutDown``.
     func submit(_ work: COQueues.Work)

@@ -9,7 +9,7 @@ final class Extras {
     /// The default queue in force where it was created.
     var scope: COQueues.Scope?
     /// A sync operation: the slots that are held for whoever started it, and waits.
-    var callersSlots: HeldSlots.Outer?
+    var callersSlots: [HeldSlot] = []
     /// See `AnyOperation.enter`.
     var formerDomains: [Domain] = []
 
@@ -136,13 +136,16 @@ final class Extras {
     /// called are in `notices`.
     private func giveUp(_ effects: inout Effects) {
         task = nil
+        if !callersSlots.isEmpty {
+            effects.add(.giveUpSlots(callersSlots))
+            callersSlots = []
+        }
         if options?.keepsBlock == true { return }  // copies are made of it
         effects.add(.release(Leftovers(self)))
         completion = nil
         cancellation = nil
         failure = nil
         scope = nil
-        callersSlots = nil
         options = options?.afterTheEnd
     }
 
@@ -153,7 +156,6 @@ final class Extras {
         let failure: (@Sendable (AnyOperation, any Error) -> Void)?
         let options: OperationOptions?
         let scope: COQueues.Scope?
-        let callersSlots: HeldSlots.Outer?
 
         init(_ extras: Extras) {
             completion = extras.completion
@@ -161,7 +163,6 @@ final class Extras {
             failure = extras.failure
             options = extras.options
             scope = extras.scope
-            callersSlots = extras.callersSlots
         }
     }
 
@@ -205,7 +206,7 @@ extension AnyOperation {
 
     private final func deliverNotice() {
         let notice = look { extras?.notices.first }
-        COQueues.within(nil) { notice?.body(self) }
+        COQueues.apart { notice?.body(self) }
         let isMore = look {
             guard let extras else { return false }
             extras.notices.removeFirst()

@@ -1,53 +1,96 @@
 // Surroundings.swift - what a block of an operation knows of where it runs: the default queue in force, and the slots
-// that are held for it. Task-local values, bound around the block.
+// that are held for it.
 //
-// A thread that waits may run others' blocks meanwhile, nested on its stack. The default queue is none of their
-// business: it is bound for each block, to nil too. Slots are: the one that waits cannot go on before they have
-// returned, so who asks for its slot there would wait for ever. A slot that was given back since does not count.
+// The default queue and the block's own slot are task-local values, so that a task which the block makes has them, too. A
+// thread that waits may run others' blocks meanwhile, nested on its stack: these are none of their business. So both
+// are bound for each block, to nil as well.
+//
+// The slots that are held on a thread's stack are that thread's (`HeldSlot.onThisThread`): by blocks that have not
+// returned, and by the callers of a sync operation, wherever they wait. None of these can go on before what runs above
+// it has returned: who asks for such a slot there would wait for ever.
 
-/// The slots that are held by the block that runs here, and by those that wait for it.
-struct HeldSlots: @unchecked Sendable {
-    // Unchecked: a ticket is looked at by its queue, under the queue's lock.
+internal import Glibc
+
+/// A slot that a queue has given to a block.
+struct HeldSlot: @unchecked Sendable {
+    // Unchecked: the queue looks at the ticket under its lock.
 
     let queue: COOperationQueue
     let ticket: COOperationQueue.Ticket
     /// How many blocks of the operation had begun before this one.
     let runs: Int32
-    /// Of those that wait.
-    let outer: Outer?
 
-    final class Outer: Sendable {
-        let slots: HeldSlots
-        init(_ slots: HeldSlots) { self.slots = slots }
+    /// Whether it has not been given back. Under no lock.
+    var isHeld: Bool { queue.isHeld(ticket, since: runs) }
+
+    // MARK: Of a thread
+
+    /// Of those that have not returned, the innermost last.
+    private final class Stack {
+        var slots: [HeldSlot] = []
     }
 
-    /// Whether there is one of that queue, and it is still held. Under no lock.
-    ///
-    /// - Complexity: O(blocks that wait for each other here, in queues).
-    func contain(_ queue: COOperationQueue) -> Bool {
-        var next: HeldSlots? = self
-        while let slots = next {
-            if slots.queue === queue, queue.isHeld(slots.ticket, since: slots.runs) { return true }
-            next = slots.outer?.slots
+    private static let key: pthread_key_t = {
+        var key = pthread_key_t()
+        let code = pthread_key_create(&key) { stack in
+            if let stack { Unmanaged<Stack>.fromOpaque(stack).release() }
         }
-        return false
+        guard code == 0 else { fatalError("no key is left for values of a thread") }
+        return key
+    }()
+
+    private static var stack: Stack? {
+        pthread_getspecific(key).map { Unmanaged<Stack>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    /// Those that are held on the stack of this thread.
+    static var onThisThread: [HeldSlot] { stack?.slots ?? [] }
+
+    /// Calls `body` with these held on the stack, beside those that are held below it.
+    static func holding(_ slots: [HeldSlot], _ body: () -> Void) {
+        if slots.isEmpty { return body() }
+        let stack = self.stack ?? makeStack()
+        stack.slots += slots
+        body()
+        stack.slots.removeLast(slots.count)
+    }
+
+    private static func makeStack() -> Stack {
+        let made = Stack()
+        pthread_setspecific(key, Unmanaged.passRetained(made).toOpaque())
+        return made
     }
 }
 
 extension COQueues {
     /// The default queue of a part of the program.
     @TaskLocal static var scoped: Scope?
-    /// The slots that are held for the block that runs here.
-    @TaskLocal static var slots: HeldSlots?
+    /// The slot of the block that runs here, or has made the task that does.
+    @TaskLocal static var slot: HeldSlot?
 
-    /// Calls `body` with that default queue for a part of the program, or none, whatever is in force here.
-    static func within<Answer>(_ scope: Scope?, _ body: () -> Answer) -> Answer {
-        scoped === scope ? body() : $scoped.withValue(scope, operation: body)
+    /// Those that are held for who runs here.
+    static var heldSlots: [HeldSlot] { HeldSlot.onThisThread + [slot].compactMap(\.self) }
+
+    /// Calls a block of an operation.
+    ///
+    /// - Parameters:
+    ///   - slot: its own.
+    ///   - callers: those of a sync operation's callers.
+    static func calling(
+        in scope: Scope?, slot: HeldSlot?, callers: [HeldSlot], _ body: () -> Void
+    ) {
+        HeldSlot.holding(callers + [slot].compactMap(\.self)) { within(scope, slot, body) }
     }
 
-    /// As ``within(_:_:)``, with slots beside it; nil: those that are in force here.
-    static func within(_ scope: Scope?, holding slots: HeldSlots?, _ body: () -> Void) {
-        guard let slots else { return within(scope, body) }
-        $slots.withValue(slots) { within(scope, body) }
+    /// Calls `body`, which is no part of what runs here, but for the stack.
+    static func apart<Answer>(_ body: () -> Answer) -> Answer { within(nil, nil, body) }
+
+    private static func within<Answer>(
+        _ scope: Scope?, _ slot: HeldSlot?, _ body: () -> Answer
+    ) -> Answer {
+        if slot == nil && self.slot == nil {
+            return scoped === scope ? body() : $scoped.withValue(scope, operation: body)
+        }
+        return $slot.withValue(slot) { $scoped.withValue(scope, operation: body) }
     }
 }

@@ -112,14 +112,14 @@ final class Waiter: ExecutionTarget {
                 continue
             }
             if servesMainQueue {
-                if COQueues.within(nil, { MainQueue.serve(until: deadline) }) { continue }
+                if COQueues.apart({ MainQueue.serve(until: deadline) }) { continue }
                 return state.withLock { state in
                     state.isArmed = false
                     state.isUnseen = false
                     return state.isOver
                 }
             }
-            guard COQueues.within(nil, { sleep(until: deadline) }) else {
+            guard COQueues.apart({ sleep(until: deadline) }) else {
                 let (isOver, isToLeave) = state.withLock { state in
                     defer { state.isArmed = false }
                     return (state.isOver, state.isArmed)
@@ -131,7 +131,7 @@ final class Waiter: ExecutionTarget {
     }
 
     private func canServeMainQueue(for operation: AnyOperation) -> Bool {
-        switch COQueues.within(nil, { MainQueue.service() }) {
+        switch COQueues.apart({ MainQueue.service() }) {
         case .isNotOurs: return false
         case .isServed: return true
         case .standsStill(let why):

@@ -364,8 +364,8 @@ private final class TellingTarget: ExecutionTarget {
         let queue = COOperationQueue(runningLimit: 1)
         let holder = operation(on: queue) { _ in }
         let told = Count()
-        let children = Mail<COCascade<Void>>()
-        let outer = transactionalOperation { group in
+        let (children, target) = (Mail<COCascade<Void>>(), HoldingTarget())
+        let outer = transactionalOperation(on: target) { group in
             let child = group.cascadeOperation(on: queue) { _ in
                 throw TestError()
             } cancellation: { _ in
@@ -375,6 +375,7 @@ private final class TellingTarget: ExecutionTarget {
         } cancellation: { outer in
             if outer.attempt == 1 { outer.awake() }
         }
+        target.letGo()  // its block has returned: with less it would be run again
         let child = await children.next()
         #expect(await eventually { child.state == .queued })
         #expect(child.cancel())

@@ -252,6 +252,121 @@ import Testing
         await queue.idle()
     }
 
+    @Test func `so has a task whose job runs there, and who is called there from another queue`() async throws
+    {
+        let alone = try Scheduler(Scheduler.Configuration(workers: 1))
+        let queue = COOperationQueue(runningLimit: 1, on: alone)
+        let other = COOperationQueue(runningLimit: 1, on: elsewhere)
+        let ran = Count()
+        let ask: @Sendable () -> Void = {
+            syncOperation(on: queue) {
+                ran.add()
+                $0.finish()
+            }
+        }
+        let strangers: [@Sendable () -> COOperation<Void>] = [
+            { operation(on: alone) { () async in ask() } },
+            {
+                operation(on: other) {
+                    syncOperation(on: alone) {
+                        ask()
+                        $0.finish()
+                    }
+                }
+            },
+        ]
+        for stranger in strangers {
+            let waiting = operation(on: queue) { _ = stranger().wait() }
+            _ = try await waiting.value
+        }
+        #expect(ran.value == 2)
+        await queue.idle()
+        await other.idle()
+    }
+
+    @Test func `a task that is made on the stack of one that waits does not hold its slot`() async throws {
+        let alone = try Scheduler(Scheduler.Configuration(workers: 1))
+        let queue = COOperationQueue(runningLimit: 1, on: alone)
+        let (ran, gate, syncs) = (Count(), Gate(), Mail<COSyncOperation<Void>>())
+        let stranger = COOperation<Void>(on: alone) { attempt in
+            Task {
+                let sync = COSyncOperation<Void>(on: queue) {
+                    ran.add()
+                    $0.finish()
+                }
+                syncs.send(sync)
+                start(sync)
+            }
+            attempt.finish()
+        }
+        let waiting = operation(on: queue) {
+            stranger.start()
+            stranger.wait()
+            gate.wait()
+        }
+        let sync = await syncs.next()
+        #expect(await eventually { sync.isEnded || queue.pendingOperations.map(\.id) == [sync.id] })
+        #expect(ran.value == 0)
+        gate.open()
+        _ = try await waiting.value
+        #expect(await sync.outcome.isFinished)
+        await queue.idle()
+    }
+
+    @Test func `a task of a block that has a slot has it, as long as that is held`() async {
+        let queue = COOperationQueue(runningLimit: 1, on: elsewhere)
+        let ran = Count()
+        // The block returns, and keeps the slot until the task ends its attempt.
+        let outer = operation(on: queue) { attempt in
+            Task {
+                start(
+                    COSyncOperation<Void>(on: queue) {
+                        ran.add()
+                        $0.finish()
+                    })
+                attempt.finish()
+            }
+        }
+        #expect(await outer.outcome.isFinished)
+        #expect(ran.value == 1)
+        await queue.idle()
+    }
+
+    @Test func `a slot of an outer block is not held when that has returned`() async throws {
+        let alone = try Scheduler(Scheduler.Configuration(workers: 1))
+        let queue = COOperationQueue(runningLimit: 1, on: alone)
+        // Its block returns, and it keeps its slot: on the same thread, others are no part of it.
+        let outer = operation(on: queue) { _ in }
+        #expect(await eventually { outer.hasLeftOpen })
+        let syncs = Mail<COSyncOperation<Void>>()
+        let stranger = operation(on: alone) {
+            let sync = COSyncOperation<Void>(on: queue) { $0.finish() }
+            syncs.send(sync)
+            sync.start()
+        }
+        let sync = await syncs.next()
+        #expect(await eventually { sync.isEnded || queue.pendingOperations.map(\.id) == [sync.id] })
+        #expect(!sync.isEnded)
+        outer.finish()
+        #expect(await stranger.outcome.isFinished)
+        await queue.idle()
+    }
+
+    @Test func `the slots of callers are given up with the end, also where the block is kept`() async {
+        weak var queue: COOperationQueue?
+        let lent = COSyncOperation<Void>(on: elsewhere, options: OperationOptions(keepsBlock: true)) {
+            $0.finish()
+        }
+        do {
+            let made = COOperationQueue(runningLimit: 1)
+            queue = made
+            #expect(await operation(on: made) { lent.start() }.outcome.isFinished)
+            await made.idle()
+        }
+        #expect(await eventually { queue == nil })
+        #expect(lent.isFinished)
+    }
+
     @Test func `a slot that was given back is not held any more`() async throws {
         let queue = COOperationQueue(runningLimit: 1, on: elsewhere)
         let (goesOn, syncs) = (Gate(), Mail<COSyncOperation<Void>>())

@@ -107,6 +107,14 @@ private final class StubbornClock: Clock, Sendable {
         #expect(await eventually { clock.sleepers == 0 })
     }
 
+    @Test func `a block that is out is cancelled at its deadline`() async {
+        let tokens = Mail<COOperation<Void>.Attempt>()
+        let one = operation(options: OperationOptions(deadline: .now + .milliseconds(50))) { tokens.send($0) }
+        #expect(await eventually { one.isCancelled })
+        #expect(await one.outcome.reason?.kind == .timedOut)
+        if one.numberOfRuns > 0 { #expect(await tokens.next().isCancelled) }
+    }
+
     @Test func `no block begins after the deadline, however quick its turn is`() async {
         let ran = Count()
         for _ in 0..<scaled(2000) {

@@ -156,14 +156,17 @@ import Testing
             await #expect(processExitsWith: .success) {
                 let other = COOperation<Void> { $0.finish() }
                 weak var last: COOperation<Void>?
+                var ended: [COOperation<Void>] = []
                 for index in 0..<2000 {
                     let dependent = COOperation<Void> { $0.finish() }
                     precondition(dependent.addDependency(other))
                     if index % 2 == 0 {
                         dependent.start()
                         dependent.cancel()
+                        ended.append(dependent)
+                    } else {
+                        last = dependent
                     }
-                    last = dependent
                 }
                 precondition(last == nil, "also who was not started")
                 let edges = InstanceCount.live["dependencies"] ?? 0

@@ -30,7 +30,7 @@ public struct BindingOptions: Sendable {
     public var presentsFailures = false
     /// Whether executions that this control has triggered are cancelled with the binding.
     public var cancelsOnUnbind = false
-    /// What the control is enabled to after the binding; nil: as it was.
+    /// What the control is enabled to after the binding; nil: as it was, and so it stays when it gets another `onTrigger`.
     public var enabledAfterUnbind: Bool?
 
     /// Creates the defaults.
@@ -113,14 +113,17 @@ public struct BindingOptions: Sendable {
     }
 
     /// Ends the binding: the control triggers nothing, and is told nothing any more. Once; later it does nothing.
-    public func unbind() {
+    public func unbind() { end(leavingControl: false) }
+
+    /// - Parameter leavesControl: it is going, or somebody else has given it what to call: nothing of it is touched.
+    fileprivate func end(leavingControl leavesControl: Bool) {
         guard let release else { return }
         self.release = nil
         for subscription in subscriptions { subscription.cancel() }
         subscriptions = []
         if Self.current[control]?.number == number {
             Self.current[control] = nil
-            release()
+            if !leavesControl { release() }
         }
         let triggers = triggers
         self.triggers = []
@@ -128,9 +131,9 @@ public struct BindingOptions: Sendable {
     }
 }
 
-/// What a control holds of its binding: when the control goes, this does, too.
+/// What a control holds of its binding: when the control goes, or gets another closure to call, this goes, too.
 @MainActor private final class Tether {
     private weak let binding: ActionBinding?
     init(_ binding: ActionBinding) { self.binding = binding }
-    isolated deinit { binding?.unbind() }
+    isolated deinit { binding?.end(leavingControl: true) }
 }

@@ -204,7 +204,7 @@ extension JournalOutcome {
             self = .succeeded
             return
         }
-        if run.members.contains(where: { $0.phase == .undoFailed }) {
+        if run.members.contains(where: { $0.phase == .undoFailed }) || run.left == .incomplete {
             self = .incomplete
             return
         }
@@ -213,6 +213,7 @@ extension JournalOutcome {
         switch rollback {
         case .incomplete?: self = .incomplete
         case .completeExceptIrreversible?: self = .rolledBackExceptIrreversible
+        case .complete? where run.left != nil: self = .rolledBackExceptIrreversible
         case .complete? where run.kind == .allOrNothing: self = .rolledBack
         case .complete?, nil: self = wasUndone ? .rolledBack : .failed
         }

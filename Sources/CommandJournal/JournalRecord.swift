@@ -11,7 +11,7 @@ package struct JournalRecord: Hashable, Sendable {
         /// A member's work may have been started.
         case begun = 2
         case done = 3
-        /// It threw, and what it had registered is taken back.
+        /// It threw, and what it had registered is taken back, as far as it says.
         case failed = 4
         /// Taking a member back may have been started.
         case undoing = 5
@@ -30,7 +30,8 @@ package struct JournalRecord: Hashable, Sendable {
     package var member: Int?
     /// A phase, unless the record is corrupt.
     package var code: Int
-    /// Of `accepted`: the type of the command, or the kind of the run; of `ended`: the outcome.
+    /// Of `accepted`: the type of the command, or the kind of the run; of `ended`: the outcome; of `failed`: that of taking back what
+    /// it had registered, if something is left.
     package var type: String?
     /// Of `accepted`.
     package var key: String?

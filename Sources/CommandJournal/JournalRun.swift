@@ -21,6 +21,13 @@ public enum JournalOutcome: String, Hashable, Sendable {
     case incomplete
 }
 
+extension JournalOutcome {
+    /// Of runs of which something is left, the one that left most; nil: of none is.
+    static func worst(_ outcomes: [JournalOutcome]) -> JournalOutcome? {
+        outcomes.contains(.incomplete) ? .incomplete : outcomes.first
+    }
+}
+
 /// A record that cannot come after those before it.
 package struct IllegalRecord: Error, Equatable {
     package let reason: String
@@ -41,6 +48,8 @@ package struct JournalMember: Equatable, Sendable {
     package var proof: Data?
     /// What went wrong.
     package var text: String?
+    /// It threw, and what it had registered could not be taken back whole: what that came to.
+    package var left: JournalOutcome?
     /// Whether its undo was begun: its run is taken back, whatever comes after that.
     package var isGivenUp = false
 
@@ -73,6 +82,9 @@ package struct JournalRun: Equatable, Sendable {
     package init(number: Int64) { self.number = number }
 
     package var hasDoubt: Bool { members.contains(where: \.isInDoubt) }
+
+    /// What taking back came to of those that threw and left something; nil: none did.
+    package var left: JournalOutcome? { .worst(members.compactMap(\.left)) }
 
     /// - Throws: `IllegalRecord`, and nothing has changed.
     package mutating func apply(_ record: JournalRecord) throws {
@@ -134,6 +146,7 @@ extension JournalMember {
         if phase == .failed || phase == .undoFailed {
             text = record.payload.map { String(decoding: $0, as: UTF8.self) }
         }
+        if phase == .failed { left = record.type.flatMap(JournalOutcome.init) }
         self.phase = phase
         last = record.sequence
     }

@@ -46,13 +46,18 @@ struct JournaledMember<C: JournaledCommand>: UndoableCommand {
             try await run.commit()  // P1, of begun
         }
         let cause = Guarded<(any Error)?>(nil)
+        let left = LeftParts()
         // The first to be registered is the last to be called: after what the command registers.
         context.onFailure { _ in
             guard let error = cause.withLock({ $0 }) else { return }
-            try run.add(.failed, member: index, payload: JournaledRun.text(error))
+            try run.add(
+                .failed, member: index, type: left.outcome?.rawValue, payload: JournaledRun.text(error))
+        }
+        let inner = context.mappingParts { [run] part in
+            left.noting { context in try await run.calling { try await part(context) } }
         }
         let performed: Performed<C.Output, C.Undo>
-        do { performed = try await run.calling { try await command.perform(context) } } catch {
+        do { performed = try await run.calling { try await command.perform(inner) } } catch {
             cause.withLock { $0 = error }
             throw error
         }
@@ -81,6 +86,39 @@ struct JournaledMember<C: JournaledCommand>: UndoableCommand {
             throw error
         }
         try run.add(.undone, member: index)
+    }
+}
+
+/// What could not be taken back of a command that threw.
+private final class LeftParts: Sendable {
+    private struct State {
+        var count = 0
+        /// By part. One that threw may be tried again.
+        var left: [Int: JournalOutcome] = [:]
+    }
+
+    private let state = Guarded(State())
+
+    /// The worst of it; nil: all is taken back.
+    var outcome: JournalOutcome? { .worst(state.withLock { $0.left.values.map(\.self) }) }
+
+    /// The same part, which tells when it throws.
+    func noting(
+        _ part: @escaping @Sendable (CommandContext) async throws -> Void
+    ) -> @Sendable (CommandContext) async throws -> Void {
+        let number = state.withLock { state in
+            state.count += 1
+            return state.count
+        }
+        return { [self] context in
+            do { try await part(context) } catch {
+                let outcome: JournalOutcome =
+                    error is LeftIrreversible ? .rolledBackExceptIrreversible : .incomplete
+                state.withLock { $0.left[number] = outcome }
+                throw error
+            }
+            state.withLock { $0.left[number] = nil }
+        }
     }
 }
 

@@ -13,7 +13,7 @@ package enum RecoveryPlan: Equatable, Sendable {
     package init(_ run: JournalRun, _ unfinished: CommandJournal.Unfinished) {
         let phases = run.members.map(\.phase)
         if run.kind == .one, phases == [.failed] {
-            self = .end(.failed)
+            self = .end(run.left ?? .failed)
         } else if run.members.contains(where: { $0.phase == .failed || $0.isGivenUp }) {
             self = .compensate  // that was decided when the first of these was written
         } else if phases.allSatisfy({ $0 == .done }) {

@@ -52,6 +52,14 @@ public struct CommandContext: Sendable {
         parts?.add(undoPart)
     }
 
+    /// This context, where what a command says is to be taken back is what `map` makes of it.
+    package func mappingParts(_ map: @escaping FailureParts.Map) -> CommandContext {
+        guard let parts else { return self }
+        var context = self
+        context.parts = FailureParts(into: parts, map)
+        return context
+    }
+
     /// Says that a run inside of this one left something, as its failure says.
     func noteLeftovers(of error: any Error) {
         guard let failure = error as? TransactionFailure else { return }
@@ -103,16 +111,26 @@ private final class CancellationLink: Sendable {
 }
 
 /// What a failing `perform` left to take back.
-final class FailureParts: Sendable {
-    typealias Part = @Sendable (CommandContext) async throws -> Void
+package final class FailureParts: Sendable {
+    package typealias Part = @Sendable (CommandContext) async throws -> Void
+    /// Makes another one of a part.
+    package typealias Map = @Sendable (@escaping Part) -> Part
 
     /// What happens when one of them fails.
     let policy: TransactionOptions.Compensation
     private let parts = Guarded<[Part]>([])
+    /// They are among others.
+    private let outer: (parts: FailureParts, map: Map)?
 
-    init(_ policy: TransactionOptions.Compensation) { self.policy = policy }
+    init(_ policy: TransactionOptions.Compensation) { (self.policy, outer) = (policy, nil) }
 
-    func add(_ part: @escaping Part) { parts.withLock { $0.append(part) } }
+    fileprivate init(into parts: FailureParts, _ map: @escaping Map) {
+        (policy, outer) = (parts.policy, (parts, map))
+    }
+
+    func add(_ part: @escaping Part) {
+        if let outer { outer.parts.add(outer.map(part)) } else { parts.withLock { $0.append(part) } }
+    }
 
     /// All of them, once; in their order.
     func take() -> [Part] {

@@ -15,7 +15,11 @@ extension Command {
                 inner.attempt = attempt
                 let parts = FailureParts(context.parts?.policy ?? .continueOnFailure)
                 if context.parts != nil { inner.parts = parts }
-                do { return try await renew(self).execute(inner) } catch {
+                do {
+                    let output = try await renew(self).execute(inner)
+                    for part in parts.take() { context.onFailure(part) }  // what comes after it may fail
+                    return output
+                } catch {
                     // Each attempt starts from where the first one did.
                     if let failure = await takeBack(parts, after: error, context) {
                         if failure.leavesIrreversible { context.onFailure { _ in throw LeftIrreversible() } }

@@ -74,7 +74,7 @@ public struct TransactionFailure: Error {
 }
 
 /// What takes a failed command back has taken back all that can be.
-struct LeftIrreversible: Error {}
+package struct LeftIrreversible: Error {}
 
 /// Thrown in place of a part that failed to be taken back already: not to be tried again.
 struct FailedBefore: Error { let error: any Error }

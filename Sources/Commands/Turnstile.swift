@@ -5,6 +5,7 @@
 // `waiting` until that: each call costs O(1), amortised.
 
 internal import CompositeOperations
+internal import CompositeOperationsBasics
 
 /// Lets calls of an undo stack in, one at a time. Sendable, because a call that waits may be cancelled from anywhere.
 final class Turnstile: Sendable {

@@ -91,7 +91,8 @@ public final class UndoStack {
     public var index: Int { history.index }
     /// How many steps there are, done and undone.
     public var count: Int { history.count }
-    /// Whether things are as they were at the last ``markClean()``. Not after an undo that failed, until things are marked again.
+    /// Whether things are as they were at the last ``markClean()``. Not after an undo that failed, or that left what is
+    /// irreversible, until things are marked again.
     public var isClean: Bool {
         let changes = group?.count ?? 0
         switch groupMark {
@@ -155,7 +156,7 @@ public final class UndoStack {
         onChange?()
     }
 
-    /// Undoes a step.
+    /// Undoes a step. What is irreversible in it is told so (``Undoability/irreversible(_:)``), and stays.
     ///
     /// - Returns: false when there is none.
     /// - Throws: what the undo threw, and the stack is broken or empty, see ``FailedUndo``; ``CommandUsageError``; a
@@ -396,6 +397,7 @@ public final class UndoStack {
                 undoFailed()
                 throw error
             }
+            if action.isIrreversible { loseCleanMark() }  // it has only been acknowledged
         }
     }
 
@@ -408,9 +410,13 @@ public final class UndoStack {
         }
     }
 
-    private func undoFailed() {
+    private func loseCleanMark() {
         history.loseCleanMark()
         groupMark = group == nil ? .none : .lost
+    }
+
+    private func undoFailed() {
+        loseCleanMark()
         switch onFailedUndo {
         case .breaks: isBroken = true
         case .clears: change { $0.removeAll() }

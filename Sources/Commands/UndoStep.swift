@@ -35,6 +35,8 @@ class UndoAction {
     }
 
     var isSynchronous: Bool { false }
+    /// To undo it leaves something.
+    var isIrreversible: Bool { false }
     nonisolated(nonsending) func undo() async throws { fatalError("UndoAction: abstract") }
     nonisolated(nonsending) func redo() async throws { fatalError("UndoAction: abstract") }
     func undoNow() throws { fatalError("UndoAction: this one awaits") }
@@ -51,6 +53,8 @@ final class CommandAction<C: UndoableCommand>: UndoAction {
         self.proof = proof
         super.init(target)
     }
+
+    override var isIrreversible: Bool { command.undoability.isIrreversible }
 
     override nonisolated(nonsending) func undo() async throws {
         if command.undoability == .noEffect { return }

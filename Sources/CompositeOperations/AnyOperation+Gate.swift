@@ -37,7 +37,7 @@ extension AnyOperation {
             if mode == .restart {
                 forEachBelow { operation in
                     if !operation.isComposite, operation.machine.phase == .executing {
-                        _ = operation.redo(.rerun, after: .zero, &effects)
+                        _ = operation.redo(.rerun, after: .zero, telling: CancelReason(), &effects)
                     }
                 }
             }

@@ -16,7 +16,9 @@ extension AnyOperation {
             // A leaf decides only while a fallback runs, and a limit is a limit.
             guard isComposite || machine.phase != .deciding,
                 !(composition?.isExhausted ?? false),
-                redo(.rerun, after: pause, clock: extras?.options?.clock, number: number, &effects)
+                redo(
+                    .rerun, after: pause, clock: extras?.options?.clock, number: number,
+                    telling: number == nil ? CancelReason() : nil, &effects)
             else { return refuse("rerun(), but it neither executes nor may decide so", &effects) }
             return true
         }
@@ -46,9 +48,11 @@ extension AnyOperation {
     }
 
     /// A new attempt. Under the lock.
+    ///
+    /// - Parameter reason: why the one before is given up, for who is still at work on it; nil: it was its own doing.
     final func redo(
         _ how: OperationMachine.Redo, after pause: Duration, clock: (any Clock<Duration>)? = nil,
-        number: Int32? = nil, _ effects: inout Effects
+        number: Int32? = nil, telling reason: CancelReason? = nil, _ effects: inout Effects
     ) -> Bool {
         var how = how
         if how == .awake {
@@ -57,7 +61,7 @@ extension AnyOperation {
             if !composition.isWhole { how = .rerun }
         }
         guard let freed = machine.redo(how, paused: pause > .zero, number: number) else { return false }
-        extras?.attemptEnded(self, &effects)
+        extras?.attemptEnded(self, reason, &effects)
         if let composition {
             switch how {
             case .rerun: composition.dropChildren(of: self, &effects)
@@ -133,7 +137,9 @@ extension AnyOperation {
         {
             return true
         }
-        return redo(.rerun, after: pause, clock: resolver.clock, &effects)
+        var reason: CancelReason?
+        if case .cancelled(let why)? = extras?.pendingCause?.outcome { reason = why }  // its time was over
+        return redo(.rerun, after: pause, clock: resolver.clock, telling: reason, &effects)
     }
 
     /// Calls what the user gave to the resolver: as a notice, under no lock.

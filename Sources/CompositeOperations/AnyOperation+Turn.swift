@@ -53,7 +53,7 @@ extension AnyOperation {
     private final func refusalOfAdmission(
         by queue: COOperationQueue, _ room: COOperationQueue.Room
     ) -> String? {
-        if let admission, admission !== queue {
+        if let admission, admission !== queue, hasOwnTarget {
             return "add() of an operation that belongs to another queue"
         }
         return switch room {
@@ -168,7 +168,7 @@ extension AnyOperation {
         case .isVoid: break
         }
         let number = machine.attempt
-        let (scope, callers) = (extras?.scope, extras?.callersSlots ?? [])
+        let (scope, callers) = (extras?.scope, extras?.callersSlots ?? HeldSlots())
         let slot = turn == .begins ? slotOfBlock : nil
         unlock(bits)
         effects.perform()

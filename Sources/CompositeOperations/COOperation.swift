@@ -375,7 +375,8 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
             operation.resolve(using: resolver, number: generation)
         }
 
-        /// Calls `handler`, like a handler of the operation, when the attempt is cancelled; also when it already is.
+        /// Calls `handler`, like a handler of the operation, when the attempt is cancelled; also when it already is. So it is
+        /// when the time of the attempt is over, or somebody else has the operation done again.
         public func onCancel(_ handler: @escaping @Sendable (CancelReason) -> Void) {
             operation.addCancelHandler(generation, handler)
         }
@@ -406,7 +407,7 @@ extension AnyOperation {
             if let reason = badEnd?.reason, machine.isDecided {
                 post(&effects) { _ in handler(reason) }
             } else if !machine.isDecided {
-                ensureExtras().onCancel.append((number, handler))
+                ensureExtras().onCancel.append(handler)
             }
         }
     }

@@ -60,7 +60,8 @@ public final class COOperationQueue: ExecutionTarget {
     ///   - pendingLimit: how many wait at most, children not counted; nil: any number, or, in the order
     ///     ``Order/aggressiveLIFO``, as many as run.
     ///   - slots: what a suspended operation does with its slot.
-    ///   - target: where they run; nil: the default queue in force here, now.
+    ///   - target: where they run; nil: the default queue in force here, now. Of a queue, its target: the limits of that
+    ///     queue are not this one's.
     /// - Precondition: `runningLimit` is at least 1, `pendingLimit` at least 0; also when they are set later.
     public init(
         _ order: Order = .fifo, runningLimit: Int? = nil, pendingLimit: Int? = nil,
@@ -72,7 +73,10 @@ public final class COOperationQueue: ExecutionTarget {
         self.slots = slots
         let target = target ?? COQueues.inForce
         self.target = target?._admission == nil ? target : target?._admission?.target
-        state = Guarded(State(runningLimit: runningLimit, pendingLimit: pendingLimit))
+        state = Guarded(
+            State(
+                runningLimit: runningLimit, pendingLimit: pendingLimit,
+                line: Line(newestFirst: order != .fifo)))
         COQueues.hasSurroundings.store(true, ordering: .relaxed)
     }
 
@@ -103,6 +107,8 @@ public final class COOperationQueue: ExecutionTarget {
         var number: UInt64 = 0
         /// How many of its blocks had begun when it was given the number.
         var runs: Int32 = 0
+        /// A line has an entry of it with that number.
+        var isListed = false
         /// A child: goes first, and is not counted as pending.
         let isChild: Bool
         // The list of all that are not outside.
@@ -125,7 +131,7 @@ public final class COOperationQueue: ExecutionTarget {
         var count = 0
         var first: Ticket?
         unowned(unsafe) var last: Ticket?
-        var line = Line()
+        var line: Line
         var children = Line()
         var idlers: [CheckedContinuation<Void, Never>] = []
 
@@ -162,6 +168,7 @@ public final class COOperationQueue: ExecutionTarget {
         mutating func number(_ ticket: Ticket, runs: Int32) {
             lastNumber += 1
             ticket.number = lastNumber
+            ticket.isListed = false
             ticket.runs = runs
             guard ticket.place != .outside else { return }  // it will be
             let operation = ticket.operation
@@ -188,52 +195,6 @@ public final class COOperationQueue: ExecutionTarget {
         func operations(where isWanted: (Ticket) -> Bool) -> [AnyOperation] {
             tickets(where: isWanted).compactMap(\.operation)
         }
-    }
-
-    /// Tickets by their numbers. One that has left for another place stays until it is come upon.
-    private struct Line {
-        private struct Entry {
-            let number: UInt64
-            let ticket: Ticket
-            var isValid: Bool { ticket.place == .inLine && ticket.number == number }
-        }
-
-        private var entries: [Entry] = []
-        private var head = 0
-        /// With so many entries, those that are not valid any more go.
-        private var most = 32
-
-        mutating func insert(_ ticket: Ticket) {
-            if entries.count >= most {
-                entries = entries[head...].filter(\.isValid)
-                head = 0
-                most = max(32, 2 * entries.count)
-            }
-            var place = entries.count
-            while place > head, entries[place - 1].number > ticket.number { place -= 1 }
-            if place > head, entries[place - 1].number == ticket.number { return }  // it has been here
-            entries.insert(Entry(number: ticket.number, ticket: ticket), at: place)
-        }
-
-        mutating func takeOldest() -> Ticket? {
-            while head < entries.count {
-                let entry = entries[head]
-                head += 1
-                if entry.isValid { return entry.ticket }
-            }
-            clear()
-            return nil
-        }
-
-        mutating func takeNewest() -> Ticket? {
-            while head < entries.count, let entry = entries.popLast() {
-                if entry.isValid { return entry.ticket }
-            }
-            clear()
-            return nil
-        }
-
-        private mutating func clear() { self = Line() }
     }
 
     // MARK: Admission
@@ -290,6 +251,19 @@ public final class COOperationQueue: ExecutionTarget {
     /// Whether a slot is held that was given to a ticket's operation after so many blocks of it.
     func isHeld(_ ticket: Ticket, since runs: Int32) -> Bool {
         state.withLock { _ in ticket.place == .running && ticket.runs == runs }
+    }
+
+    /// Whether every slot is held by an operation whose turn is on its way to the target, which can run nothing before the
+    /// calling thread goes on. Under no lock.
+    var waitsForThisThread: Bool {
+        guard let target, Waiter.isHere(target) else { return false }
+        return state.withLock { state in
+            !state.hasFreeSlot
+                && state.tickets { $0.place == .running }.allSatisfy { ticket in
+                    guard let operation = ticket.operation else { return false }
+                    return operation.look { operation.machine.isPosted && operation.target === target }
+                }
+        }
     }
 
     /// For whom there is room in a queue.
@@ -390,10 +364,8 @@ public final class COOperationQueue: ExecutionTarget {
     /// Fills the free slots (I2).
     private func pump(_ state: inout State, _ verdict: inout Verdict) {
         while state.hasFreeSlot {
-            let next =
-                state.children.takeOldest()
-                ?? (order == .fifo ? state.line.takeOldest() : state.line.takeNewest())
-            guard let next, let operation = next.operation else { return }
+            guard let next = state.children.take() ?? state.line.take(), let operation = next.operation
+            else { return }
             if operation.claimTurn() {
                 state.move(next, to: .running)
                 verdict.turns.append(operation)
@@ -427,8 +399,8 @@ public final class COOperationQueue: ExecutionTarget {
     ///
     /// A sync operation is waited for: the call returns when it has ended.
     ///
-    /// - Returns: false, and nothing was done, when it is not ready, has no block, is a child, belongs to another
-    ///   queue, or when the queue is full, in an order that displaces nothing.
+    /// - Returns: false, and nothing was done, when it is not ready, has no block, is a child, was aimed at another
+    ///   queue (a default queue does not count), or when the queue is full, in an order that displaces nothing.
     /// - Complexity: O(1); where one is displaced (``Order/aggressiveLIFO``), O(those that were added before it, and run).
     @discardableResult
     public func add(_ operation: AnyOperation) -> Bool { operation.start(addedTo: self) }

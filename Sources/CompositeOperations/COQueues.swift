@@ -154,11 +154,13 @@ public enum COQueues {
     /// - Parameter sink: called on the thread concerned, under no lock; nil: nobody. It should be short.
     public static func onDiagnostic(_ sink: (@Sendable (Diagnostic) -> Void)?) {
         let former = self.sink.withLock { current in
-            defer { current = sink }
+            defer {
+                current = sink
+                isListening.store(sink != nil, ordering: .relaxed)
+            }
             return current
         }
         withExtendedLifetime(former) {}  // released under no lock
-        isListening.store(sink != nil, ordering: .relaxed)
     }
 
     /// Tells of something that concerns no operation.

@@ -106,14 +106,14 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
                 tell("a sync operation blocks a thread of a task", &effects)
             }
         }
-        let slots = COQueues.heldSlots
-        // Within a slot that is held for its caller it needs none.
+        let slots = HeldSlots.here
+        let takesTurns = waiter.takesTurns
+        // Within a slot that is held for its caller it needs none; nor where no slot can come back before this thread goes on.
         let (given, isFree) = look { (queue ?? admission, admission == nil || admission === queue) }
         let held = given.flatMap { given in
-            slots.contains { $0.queue === given && $0.isHeld } ? given : nil
+            slots.contains(given) || given.waitsForThisThread ? given : nil
         }
         let queue = held != nil && isFree ? nil : queue
-        let takesTurns = waiter.takesTurns
         // Only whoever starts it says who takes the turns: another thread may be waiting already.
         let hasStarted = startIfReady(bringsBlock: bringsBlock, addedTo: queue) {
             prepare()

@@ -34,12 +34,12 @@ extension CompositeScope {
         control.look { control.composition?.refusal(of: control, epoch: _epoch) == nil }
     }
 
-    /// Whether there is no use in going on: the composite has been cancelled, asks for a decision, or has started
-    /// anew.
+    /// Whether there is no use in going on: the composite has been cancelled, or has failed, asks for a decision, or has
+    /// started anew.
     public var isCancelled: Bool {
         control.look {
             control.composition?.epoch != _epoch || control.machine.phase == .deciding
-                || (control.machine.isDecided && control.machine.end == .cancelled)
+                || (control.machine.isDecided && control.machine.end != .finished)
         }
     }
 
@@ -305,6 +305,7 @@ extension AnyOperation {
         let refusal = child.look { () -> RegistrationError? in
             if child.isChild { return .hasParent }
             if child.machine.phase != .ready { return .alreadyStarted }
+            if !child.hasBlock { return .hasNoBlock }
             child.isChild = true
             return nil
         }
@@ -327,13 +328,19 @@ extension AnyOperation {
             return isGateClosed
         }
         var effects = Effects()
+        var former: (any ExecutionTarget)?  // released under no lock
         let tooLate = Self.joining(child, to: self) {
             look {
                 guard let composition else { return .ended }
                 if let refusal = composition.refusal(of: self, epoch: epoch) { return refusal }
                 // Else it has ended meanwhile, by itself: that is final.
                 guard child.machine.phase == .ready else { return .alreadyStarted }
-                if child.admission == nil, let admission { child.ensurePlace().admission = admission }
+                if let admission, child.admission == nil || !child.hasOwnTarget {
+                    former = child.target
+                    child.set(
+                        target: child.hasOwnTarget ? child.target : admission.target,
+                        isOwn: child.hasOwnTarget, admission: admission)
+                }
                 composition.append(child, to: self, &effects)
                 return nil
             }
@@ -343,6 +350,7 @@ extension AnyOperation {
             if tooLate != nil { child.isChild = false }
         }
         effects.perform()
+        withExtendedLifetime(former) {}
         return tooLate
     }
 }

@@ -107,11 +107,11 @@ enum Effect {
     case tellOfFailure(AnyOperation, Int, OperationState, any Error)
     case release(AnyObject)
     /// References to queues, and so to targets of the user's.
-    case giveUpSlots([HeldSlot])
+    case giveUpSlots(HeldSlots)
     /// Errors of the user's.
     case giveUp([Cause], AnyOperation.BadEnd?)
     /// Closures of the user's.
-    case forget([(number: Int32, handler: @Sendable (CancelReason) -> Void)])
+    case forget([@Sendable (CancelReason) -> Void])
 
     func perform() {
         switch self {

@@ -1,6 +1,7 @@
 // Extras.swift - what few operations have: options, handlers, those who wait, timers. Made when it is first needed,
 // so that an operation without is one object.
 
+internal import CompositeOperationsBasics
 internal import Synchronization
 
 /// Everything about an operation that is rare. Under the tree's lock.
@@ -9,7 +10,7 @@ final class Extras {
     /// The default queue in force where it was created.
     var scope: COQueues.Scope?
     /// A sync operation: the slots that are held for whoever started it, and waits.
-    var callersSlots: [HeldSlot] = []
+    var callersSlots = HeldSlots()
     /// See `AnyOperation.enter`.
     var formerDomains: [Domain] = []
 
@@ -20,10 +21,10 @@ final class Extras {
     var outcomeHandlers: [Notice] = []
     /// Somebody will look at the outcome: a failure is not reported.
     var isObserved = false
-    var onCancel: [(number: Int32, handler: @Sendable (CancelReason) -> Void)] = []
+    var onCancel: [@Sendable (CancelReason) -> Void] = []
 
     // Notices on their way.
-    var notices: [Notice] = []
+    var notices = FIFO<Notice>()
     var isDelivering = false
 
     // Those who wait.
@@ -31,7 +32,7 @@ final class Extras {
     var waiters: [Waiter] = []
     var resumed: [(number: Int32, continuation: CheckedContinuation<Void, Never>, ticket: UInt64)] = []
     var lastTicket: UInt64 = 0
-    var observers: [TransitionBuffer] = []
+    var observers: [TransitionBuffer.Weak] = []
     var lastLabel: OperationState?
 
     // Dependencies.
@@ -60,17 +61,20 @@ final class Extras {
     func decided(_ operation: AnyOperation, _ effects: inout Effects) {
         for timer in timers { effects.add(.disarm(timer)) }
         timers = []
-        if let reason = operation.badEnd?.reason {
-            for (number, handler) in onCancel where number == operation.machine.attempt {
-                operation.post(&effects) { _ in handler(reason) }
-            }
-        }
+        if let reason = operation.badEnd?.reason { tellOfCancel(operation, reason, &effects) }
         endTokens(&effects)
         operation.observe(&effects)
     }
 
+    private func tellOfCancel(_ operation: AnyOperation, _ reason: CancelReason, _ effects: inout Effects) {
+        for handler in onCancel { operation.post(&effects) { _ in handler(reason) } }
+    }
+
     /// The attempt is given up for another one.
-    func attemptEnded(_ operation: AnyOperation, _ effects: inout Effects) {
+    ///
+    /// - Parameter reason: who is still at work on it is told; nil: it was its own doing.
+    func attemptEnded(_ operation: AnyOperation, _ reason: CancelReason?, _ effects: inout Effects) {
+        if let reason { tellOfCancel(operation, reason, &effects) }
         for timer in timers where timer.kind.isOfAttempt { effects.add(.disarm(timer)) }
         timers.removeAll { $0.kind.isOfAttempt }
         endTokens(&effects)
@@ -136,9 +140,13 @@ final class Extras {
     /// called are in `notices`.
     private func giveUp(_ effects: inout Effects) {
         task = nil
+        if let cause = pendingCause {
+            effects.add(.giveUp([cause], nil))
+            pendingCause = nil
+        }
         if !callersSlots.isEmpty {
             effects.add(.giveUpSlots(callersSlots))
-            callersSlots = []
+            callersSlots = HeldSlots()
         }
         if options?.keepsBlock == true { return }  // copies are made of it
         effects.add(.release(Leftovers(self)))
@@ -209,8 +217,8 @@ extension AnyOperation {
         COQueues.apart { notice?.body(self) }
         let isMore = look {
             guard let extras else { return false }
-            extras.notices.removeFirst()
-            extras.isDelivering = !extras.notices.isEmpty
+            _ = extras.notices.popFirst()
+            extras.isDelivering = extras.notices.count > 0
             return extras.isDelivering
         }
         withExtendedLifetime(notice) {}  // released here, under no lock

@@ -7,4 +7,5 @@ extension InstanceCount {
     static let queues = InstanceCount("operation queues")
     static let tickets = InstanceCount("tickets of queues")
     static let dependencies = InstanceCount("dependencies")
+    static let transitions = InstanceCount("observers of transitions")
 }

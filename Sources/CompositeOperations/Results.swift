@@ -10,8 +10,8 @@
 /// }
 /// ```
 ///
-/// A composite whose `Results` name an operation that is none of its descendants fails with
-/// ``RegistrationError/notAnEarlierStep``.
+/// They may name any operation of the same tree that has finished when the composite's children have. With another one
+/// the composite fails: ``RegistrationError/notAnEarlierStep``.
 public struct Results<Success: Sendable>: Sendable {
     /// Under the lock of the composite's tree, when every child has finished; nil: an operation is missing.
     let assemble: @Sendable (AnyOperation) -> Success?

@@ -1,9 +1,9 @@
 // Surroundings.swift - what a block of an operation knows of where it runs: the default queue in force, and the slots
 // that are held for it.
 //
-// The default queue and the block's own slot are task-local values, so that a task which the block makes has them, too. A
-// thread that waits may run others' blocks meanwhile, nested on its stack: these are none of their business. So both
-// are bound for each block, to nil as well.
+// The default queue, and the slots of the block and of those who wait for it, are task-local values, so that a task which
+// the block makes has them, too. A thread that waits may run others' blocks meanwhile, nested on its stack: these are none
+// of their business. So both are bound for each block, also where there are none.
 //
 // The slots that are held on a thread's stack are that thread's (`HeldSlot.onThisThread`): by blocks that have not
 // returned, and by the callers of a sync operation, wherever they wait. None of these can go on before what runs above
@@ -22,6 +22,8 @@ struct HeldSlot: @unchecked Sendable {
 
     /// Whether it has not been given back. Under no lock.
     var isHeld: Bool { queue.isHeld(ticket, since: runs) }
+
+    private func isSame(as other: HeldSlot) -> Bool { ticket === other.ticket && runs == other.runs }
 
     // MARK: Of a thread
 
@@ -46,13 +48,14 @@ struct HeldSlot: @unchecked Sendable {
     /// Those that are held on the stack of this thread.
     static var onThisThread: [HeldSlot] { stack?.slots ?? [] }
 
-    /// Calls `body` with these held on the stack, beside those that are held below it.
+    /// Calls `body` with these held on the stack, beside those that are held below it: each is there once.
     static func holding(_ slots: [HeldSlot], _ body: () -> Void) {
         if slots.isEmpty { return body() }
         let stack = self.stack ?? makeStack()
-        stack.slots += slots
+        let new = slots.filter { slot in !stack.slots.contains(where: slot.isSame) }
+        stack.slots += new
         body()
-        stack.slots.removeLast(slots.count)
+        stack.slots.removeLast(new.count)
     }
 
     private static func makeStack() -> Stack {
@@ -62,35 +65,50 @@ struct HeldSlot: @unchecked Sendable {
     }
 }
 
+/// The slots that are held for who calls.
+struct HeldSlots {
+    /// On the stack of the calling thread.
+    var onStack: [HeldSlot] = []
+    /// Of the block that calls, and of those who wait for it; also in a task of that block.
+    var ofBlock: [HeldSlot] = []
+
+    static var here: HeldSlots { HeldSlots(onStack: HeldSlot.onThisThread, ofBlock: COQueues.slots) }
+
+    /// Whether one of a queue is. Under no lock.
+    func contains(_ queue: COOperationQueue) -> Bool {
+        (onStack + ofBlock).contains { $0.queue === queue && $0.isHeld }
+    }
+
+    var isEmpty: Bool { onStack.isEmpty && ofBlock.isEmpty }
+}
+
 extension COQueues {
     /// The default queue of a part of the program.
     @TaskLocal static var scoped: Scope?
-    /// The slot of the block that runs here, or has made the task that does.
-    @TaskLocal static var slot: HeldSlot?
-
-    /// Those that are held for who runs here.
-    static var heldSlots: [HeldSlot] { HeldSlot.onThisThread + [slot].compactMap(\.self) }
+    /// The slots of the block that runs here, or has made the task that does, and of those who wait for it.
+    @TaskLocal static var slots: [HeldSlot] = []
 
     /// Calls a block of an operation.
     ///
     /// - Parameters:
     ///   - slot: its own.
-    ///   - callers: those of a sync operation's callers.
+    ///   - callers: those of a sync operation's caller.
     static func calling(
-        in scope: Scope?, slot: HeldSlot?, callers: [HeldSlot], _ body: () -> Void
+        in scope: Scope?, slot: HeldSlot?, callers: HeldSlots, _ body: () -> Void
     ) {
-        HeldSlot.holding(callers + [slot].compactMap(\.self)) { within(scope, slot, body) }
+        let slots = callers.ofBlock + [slot].compactMap(\.self)
+        HeldSlot.holding(callers.onStack + slots) { within(scope, slots, body) }
     }
 
     /// Calls `body`, which is no part of what runs here, but for the stack.
-    static func apart<Answer>(_ body: () -> Answer) -> Answer { within(nil, nil, body) }
+    static func apart<Answer>(_ body: () -> Answer) -> Answer { within(nil, [], body) }
 
     private static func within<Answer>(
-        _ scope: Scope?, _ slot: HeldSlot?, _ body: () -> Answer
+        _ scope: Scope?, _ slots: [HeldSlot], _ body: () -> Answer
     ) -> Answer {
-        if slot == nil && self.slot == nil {
+        if slots.isEmpty && self.slots.isEmpty {
             return scoped === scope ? body() : $scoped.withValue(scope, operation: body)
         }
-        return $slot.withValue(slot) { $scoped.withValue(scope, operation: body) }
+        return $slots.withValue(slots) { $scoped.withValue(scope, operation: body) }
     }
 }

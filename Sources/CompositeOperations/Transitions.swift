@@ -1,5 +1,7 @@
 // Transitions.swift - the states of an operation as they follow each other, for whoever wants to see them.
 
+internal import CompositeOperationsBasics
+
 /// One step of an operation.
 public struct Transition: Sendable, CustomStringConvertible {
     /// The state before; of the first element, the state that it was found in.
@@ -52,7 +54,14 @@ final class TransitionBuffer: Sendable {
         }
     }
 
+    /// Its iterator holds it.
+    struct Weak {
+        private(set) weak var buffer: TransitionBuffer?
+        init(_ buffer: TransitionBuffer) { self.buffer = buffer }
+    }
+
     private let state = Guarded(State())
+    private let instance = Instance(.transitions)
 
     func append(_ transition: Transition) {
         state.withLock { state in
@@ -102,7 +111,7 @@ extension AnyOperation {
             if machine.isTerminal { return }
             let extras = ensureExtras()
             if extras.observers.isEmpty { extras.lastLabel = state }
-            extras.observers.append(buffer)
+            extras.observers.append(TransitionBuffer.Weak(buffer))
         }
         return buffer
     }
@@ -114,10 +123,15 @@ extension AnyOperation {
         guard let former = extras.lastLabel, former != state else { return }
         extras.lastLabel = state
         let transition = Transition(from: former, to: state, attempt: Int(machine.attempt), instant: .now)
-        for buffer in extras.observers {
+        var areGone = state.isTerminal
+        for observer in extras.observers {
+            guard let buffer = observer.buffer else {
+                areGone = true
+                continue
+            }
             buffer.append(transition)
             effects.add(.flush(buffer))
         }
-        if state.isTerminal { extras.observers = [] }
+        if areGone { extras.observers.removeAll { state.isTerminal || $0.buffer == nil } }
     }
 }

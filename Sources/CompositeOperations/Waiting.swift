@@ -60,7 +60,13 @@ final class Waiter: ExecutionTarget {
     private let isInline = Atomic(false)
 
     /// Whether the calling thread has to take the turns, when it waits.
-    var takesTurns: Bool { destination?.isCurrent ?? true }
+    var takesTurns: Bool { destination.map(Self.isHere) ?? true }
+
+    /// Whether a target is serial, and can run nothing before the calling thread goes on.
+    static func isHere(_ target: any ExecutionTarget) -> Bool {
+        // A lane is not left before what is above it on the stack has returned, though that is none of its operations.
+        (target as? SerialLane)?.isOnStack ?? target.isCurrent
+    }
 
     /// The operation has been started by a thread that will wait; before its first turn is sent.
     func prepare(takingTurns: Bool) { isInline.store(takingTurns, ordering: .relaxed) }

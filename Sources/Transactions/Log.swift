@@ -57,5 +57,7 @@ class SavedValue {
     func restore() { fatalError("SavedValue.restore: a subclass does it") }
     func keep(_ transaction: Transaction) { fatalError("SavedValue.keep: a subclass does it") }
     /// Of the first value that was saved of a property, what has become of it.
-    func change() -> PropertyChange? { fatalError("SavedValue.change: a subclass does it") }
+    func change(of transaction: Transaction) -> PropertyChange? {
+        fatalError("SavedValue.change: a subclass does it")
+    }
 }

@@ -31,8 +31,13 @@ class PropertyChange {
     var property: AnyKeyPath { fatalError("PropertyChange.property: a subclass knows it") }
     var old: Any { fatalError("PropertyChange.old: a subclass knows it") }
     var new: Any { fatalError("PropertyChange.new: a subclass knows it") }
-    /// The last transaction that changed the property.
+    /// What the property's last change was before the commit, and what it is after it.
+    let before: UInt64
+    let after: UInt64
+    init(before: UInt64, after: UInt64) { (self.before, self.after) = (before, after) }
+    /// Which change left the property as it is: a transaction that was kept and not taken back.
     var lastChange: UInt64 { fatalError("PropertyChange.lastChange: a subclass knows it") }
+    /// Makes the property what it was before or after the commit, in a transaction that takes the commit back, or makes it again.
     func write(_ version: Version) { fatalError("PropertyChange.write: a subclass does it") }
 }
 
@@ -53,7 +58,7 @@ final class CommitRecord {
 
     init(_ run: Run) {
         transaction = run.transaction
-        changes = run.log.values.compactMap { $0.change() }
+        changes = run.log.values.compactMap { $0.change(of: run.transaction) }
         var isLogged = true
         run.forEachTree { isLogged = isLogged && ($0.unlogged == 0 || !run.hasUnlogged($0)) }
         self.isLogged = isLogged

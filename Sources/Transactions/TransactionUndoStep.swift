@@ -7,19 +7,16 @@ import CompositeOperationsBasics
 /// Members that the commit added leave, and those that left are put back; they count as newly registered.
 public final class TransactionUndoStep {
     private let record: CommitRecord
-    private var lastTransaction: UInt64
     private var isUndone = false
     private let instance = Instance(.undoSteps)
 
-    init(_ record: CommitRecord) {
-        self.record = record
-        lastTransaction = record.transaction.number
-    }
+    init(_ record: CommitRecord) { self.record = record }
 
     /// Takes the changes back.
     ///
-    /// - Throws: ``TransactionFault/outOfOrder`` when they are taken back already, or when something later changed one of
-    ///   the properties, moved one of the members, or gave it another context; what a transaction of these trees throws, and nothing is changed.
+    /// - Throws: ``TransactionFault/outOfOrder`` when they are taken back already, or when something later, that is not taken
+    ///   back itself, changed one of the properties, moved one of the members, or gave it another context; what a transaction
+    ///   of these trees throws, and nothing is changed.
     public func undo() throws { try apply(.old) }
 
     /// Makes the changes that were taken back.
@@ -29,7 +26,7 @@ public final class TransactionUndoStep {
 
     private func apply(_ version: PropertyChange.Version) throws {
         guard isUndone == (version == .new),
-            record.changes.allSatisfy({ $0.context?.owner == nil || $0.lastChange == lastTransaction }),
+            record.changes.allSatisfy(isAsLeft),
             record.placements.allSatisfy(isAsLeft)
         else { throw TransactionFault.outOfOrder }
         guard let trees else {
@@ -37,14 +34,11 @@ public final class TransactionUndoStep {
             isUndone.toggle()
             return
         }
-        var own: UInt64 = 0
         try trees.perform {
-            own = trees.first.run.transaction.number
             try place(version, in: trees.first.run)
             try requireMembers()
             for change in record.changes { change.write(version) }
         }
-        lastTransaction = own
         isUndone.toggle()
     }
 
@@ -61,6 +55,11 @@ public final class TransactionUndoStep {
             add(placement.new)
         }
         return Trees(trees.values)
+    }
+
+    /// Whether nothing has changed the property since, but for what was taken back.
+    private func isAsLeft(_ change: PropertyChange) -> Bool {
+        change.context?.owner == nil || change.lastChange == (isUndone ? change.before : change.after)
     }
 
     /// Whether the member is where the commit, or the last undo, put it. One that left with its parent is below it still.

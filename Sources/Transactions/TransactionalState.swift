@@ -23,7 +23,7 @@ public final class TransactionalState<Value> {
     /// The transaction of the write that is under way. Not a variable of the accessor, whose frame would be allocated then.
     private var own: Transaction?
     fileprivate var last: Saved<Value>?
-    /// The last transaction that changed it and was kept.
+    /// Which change left the value as it is: a transaction that was kept and not taken back.
     fileprivate(set) var lastChange: UInt64 = 0
     private var boundProperty: AnyKeyPath?
     /// Made when somebody asks: to make a key path takes longer than to make the state.
@@ -52,7 +52,7 @@ public final class TransactionalState<Value> {
     public var value: Value {
         get { current }
         _modify {
-            prepare()
+            prepare(undoingTo: nil)
             defer { finish() }
             yield &current
         }
@@ -81,8 +81,21 @@ public final class TransactionalState<Value> {
         try context?.perform(.join) { self.value = value }
     }
 
+    /// Makes the value what it was when `change` was its last change.
+    fileprivate func put(back value: Value, of change: UInt64) {
+        prepare(undoingTo: change)
+        replace(by: value)
+    }
+
+    /// What was there is released outside of the access: its `deinit` may read the property.
+    fileprivate func replace(by value: Value) {
+        let gone = current
+        current = value
+        withExtendedLifetime(gone) {}
+    }
+
     /// Saves what is about to be overwritten, and begins the transaction of its own that the write may need.
-    private func prepare() {
+    private func prepare(undoingTo change: UInt64?) {
         guard let context, let tree = context.tree else { return }
         if tree.active == nil {
             demand(outside == .transact, "a property was assigned outside of a transaction: \(property)")
@@ -100,7 +113,8 @@ public final class TransactionalState<Value> {
             "a property was assigned of a member that was rolled back to a savepoint: \(property)")
         run.changes += 1
         if last == nil || last!.scope < run.scope {
-            let saved = Saved(self, scope: run.scope)
+            let saved =
+                change.map { SavedFromUndo(self, $0, scope: run.scope) } ?? Saved(self, scope: run.scope)
             last = saved
             run.log.saved(saved)
         }
@@ -165,7 +179,7 @@ public final class TransactionalState<Value> {
 }
 
 /// What a property was before its first write in a scope.
-private final class Saved<Value>: SavedValue {
+private class Saved<Value>: SavedValue {
     let state: TransactionalState<Value>
     let old: Value
     let previous: Saved?
@@ -179,20 +193,31 @@ private final class Saved<Value>: SavedValue {
 
     override func restore() {
         state.last = previous
-        // Released outside of the access: its `deinit` may read the property.
-        let gone = state.current
-        state.current = old
-        withExtendedLifetime(gone) {}
+        state.replace(by: old)
     }
 
     override func keep(_ transaction: Transaction) {
         state.last = nil
-        state.lastChange = transaction.number
+        state.lastChange = lastChange(after: transaction)
     }
 
-    override func change() -> PropertyChange? {
-        previous == nil ? StateChange(state, old: old, new: state.current) : nil
+    override func change(of transaction: Transaction) -> PropertyChange? {
+        previous == nil ? StateChange(state, old: old, after: lastChange(after: transaction)) : nil
     }
+
+    fileprivate func lastChange(after transaction: Transaction) -> UInt64 { transaction.number }
+}
+
+/// What a property was before a change of it was taken back, or made again: its last change is the one that it had then.
+private final class SavedFromUndo<Value>: Saved<Value> {
+    private let change: UInt64
+
+    init(_ state: TransactionalState<Value>, _ change: UInt64, scope: UInt64) {
+        self.change = change
+        super.init(state, scope: scope)
+    }
+
+    fileprivate override func lastChange(after transaction: Transaction) -> UInt64 { change }
 }
 
 /// A property that a transaction changed, and kept.
@@ -201,10 +226,11 @@ private final class StateChange<Value>: PropertyChange {
     private let oldValue: Value
     private let newValue: Value
 
-    init(_ state: TransactionalState<Value>, old: Value, new: Value) {
+    init(_ state: TransactionalState<Value>, old: Value, after: UInt64) {
         self.state = state
         oldValue = old
-        newValue = new
+        newValue = state.current
+        super.init(before: state.lastChange, after: after)
     }
 
     override var context: TransactionContext? { state.context }
@@ -212,5 +238,7 @@ private final class StateChange<Value>: PropertyChange {
     override var old: Any { oldValue }
     override var new: Any { newValue }
     override var lastChange: UInt64 { state.lastChange }
-    override func write(_ which: Version) { state.value = which == .old ? oldValue : newValue }
+    override func write(_ which: Version) {
+        which == .old ? state.put(back: oldValue, of: before) : state.put(back: newValue, of: after)
+    }
 }

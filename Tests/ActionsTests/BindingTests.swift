@@ -173,6 +173,37 @@ import Testing
         withExtendedLifetime((binding, second)) {}
     }
 
+    @Test func `R8: a control that gets something else to trigger ends its binding, and keeps what it got`()
+        async
+    {
+        let log = Log(), flag = LiveValue(true)
+        let action = Action<Int, Int>(
+            "work", when: Precondition(flag),
+            inline: { input, _ in
+                log.add("\(input)")
+                return input
+            })
+        let control = Control()
+        var options = BindingOptions()
+        options.enabledAfterUnbind = false
+        for isKept in [true, false] {
+            var binding: ActionBinding? = action.facade.bind(to: control, options: options)
+            control.press(1)
+            let mine: @MainActor (Int) -> Void = { log.add("mine \($0)") }
+            control.onTrigger = isKept ? mine : nil
+            #expect((control.onTrigger != nil) == isKept)
+            control.press(2)
+            #expect(log.take() == (isKept ? ["1", "mine 2"] : ["1"]))
+            // The action has nothing to do with it any more.
+            flag.set(false)
+            #expect(control.isEnabled == true)
+            flag.set(true)
+            binding?.unbind()
+            binding = nil
+            #expect((control.onTrigger != nil) == isKept && control.isEnabled == true)
+        }
+    }
+
     @Test func `R8: a control that goes ends its binding at once, though its token is kept`() async {
         let works = Works()
         var action: Action<Int, Int>? = Action("work") { try await works.run($0) }

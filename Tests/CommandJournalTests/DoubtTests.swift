@@ -156,6 +156,92 @@ struct DoubtTests {
         #expect(store.records.map(\.tag).suffix(2) == ["failed 0", "ended"])
     }
 
+    /// What becomes of what a failing command registered.
+    enum Parts: CaseIterable, Sendable {
+        case areTakenBack, fail, failOnce, areIrreversible
+
+        func outcome(alone: Bool) -> JournalOutcome {
+            switch self {
+            case .areTakenBack, .failOnce: alone ? .failed : .rolledBack
+            case .fail: .incomplete
+            case .areIrreversible: .rolledBackExceptIrreversible
+            }
+        }
+
+        func call() -> Call {
+            let tries = Count()
+            return Call(key: "call") { context in
+                context.onFailure { _ in }
+                switch self {
+                case .areTakenBack: break
+                case .fail: context.onFailure { _ in throw TestError() }
+                case .failOnce: context.onFailure { _ in if tries.add() == 1 { throw TestError() } }
+                case .areIrreversible:
+                    let gone = IrreversibleCommand(ClosureCommand {}, because: "sent")
+                    let failing = IrreversibleCommand(
+                        ClosureCommand { throw TestError() }, because: "it throws")
+                    _ = await thrown { _ = try await MacroCommand([gone, failing]).perform(context) }
+                }
+                context.onFailure { _ in }
+                throw TestError(number: 7)
+            }
+        }
+    }
+
+    @Test(arguments: Parts.allCases, [true, false])
+    func
+        `J5: what a failing command registered and could not take back is in the outcome, also after a crash`(
+            parts: Parts, isAlone: Bool
+        ) async throws
+    {
+        if parts == .failOnce && isAlone { return }  // nobody tries again
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let (store, call) = (MemoryStore(), parts.call())
+        defer { call.forget() }
+        let first = try await journal(store)
+        let error = await thrown {
+            if isAlone {
+                _ = try await first.execute(call)
+            } else {
+                let once = RetryPolicy(maxAttempts: 2)
+                try await first.execute(
+                    allOrNothing: works(receiver, keys: [true]) + [call],
+                    options: TransactionOptions(compensation: .retry(once, then: .continueOnFailure)))
+            }
+        }
+        #expect(error != nil)
+        let expected = parts.outcome(alone: isAlone)
+        #expect(store.records.last?.type == expected.rawValue)
+        for tag in ["begun", "failed"] {
+            let member = isAlone ? 0 : 1
+            let last = try #require(store.records.lastIndex { $0.tag == "\(tag) \(member)" })
+            let cut = MemoryStore(Array(store.records.prefix(last + 1)))
+            let report = try await journal(cut).recover()
+            #expect(report.runs.map(\.outcome) == [expected], "after \(tag)")
+            #expect(cut.records.last?.type == expected.rawValue)
+        }
+        #expect(receiver.live == [])
+    }
+
+    @Test func `J5: of what several parts left, the worst is the outcome`() async throws {
+        for isWorstFirst in [true, false] {
+            let store = MemoryStore()
+            let journal = try await journal(store)
+            let call = Call { context in
+                let gone = IrreversibleCommand(ClosureCommand {}, because: "sent")
+                let failing = IrreversibleCommand(ClosureCommand { throw TestError() }, because: "it throws")
+                if isWorstFirst { context.onFailure { _ in throw TestError() } }
+                _ = await thrown { _ = try await MacroCommand([gone, failing]).perform(context) }
+                if !isWorstFirst { context.onFailure { _ in throw TestError() } }
+                throw TestError()
+            }
+            defer { call.forget() }
+            #expect(await thrown { _ = try await journal.execute(call) } is TransactionFailure)
+            #expect(store.records.map(\.type).suffix(2) == ["incomplete", "incomplete"])
+        }
+    }
+
     /// Gives what cannot be encoded.
     struct Unwritable: JournaledCommand {
         static let journalName = "unwritable"

@@ -319,6 +319,27 @@ struct KeyTests {
         _ = try await journal.execute(Call(key: "another"))
     }
 
+    @Test func `J6: what takes a failing command back cannot execute another one either`() async throws {
+        let journal = try await journal(MemoryStore())
+        let errors = Locked<[any Error]>([])
+        let outer = Call(key: "key") { context in
+            context.onFailure { _ in
+                for key in ["key", "another"] {
+                    let error = await thrown { _ = try await journal.execute(Call(key: key)) }
+                    if let error { errors.withLock { $0.append(error) } }
+                }
+            }
+            throw TestError()
+        }
+        defer { outer.forget() }
+        #expect(await thrown { _ = try await journal.execute(outer) } is TestError)
+        let reentrant = errors.withLock { $0 }.filter {
+            if case JournalError.reentrant = $0 { true } else { false }
+        }
+        #expect(reentrant.count == 2)
+        _ = try await journal.execute(Call(key: "another"))
+    }
+
     @Test func `a run that holds a key twice stops the process`() async {
         await #expect(processExitsWith: .failure) {
             let journal = try await journal(MemoryStore())

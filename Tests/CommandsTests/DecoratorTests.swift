@@ -49,6 +49,28 @@ struct DecoratorTests {
         #expect(log.entries == ["attempt 1", "back", "attempt 2"])
     }
 
+    @Test func `C8: what an attempt did that succeeded is taken back when something after it fails`() async {
+        let policy = RetryPolicy(maxAttempts: 3)
+        for isRetried in [false, true] {
+            let log = Log<String>()
+            let first = ClosureCommand { (context: CommandContext) in
+                if isRetried && context.attempt < 2 { throw TestError() }
+                for part in ["a", "b"] {
+                    log.add(part)
+                    context.onFailure { _ in log.add("\(part) back") }
+                }
+            }
+            let second = ClosureCommand { (_: CommandContext) in throw TestError() }
+            let stages = isRetried ? first.retry(policy).then { second } : first.then { second }
+            await #expect(throws: TestError.self) { try await TransactionCommand(stages).execute() }
+            #expect(log.entries == ["a", "b", "b back", "a back"])
+            let twice = isRetried ? first.retry(policy).repeated(2) : first.repeated(2)
+            let repeated = twice.then { _ in second }
+            await #expect(throws: TestError.self) { try await TransactionCommand(repeated).execute() }
+            #expect(log.entries.suffix(8) == ["a", "b", "a", "b", "b back", "a back", "b back", "a back"])
+        }
+    }
+
     @Test func `T17: a retry ends when it is cancelled, whatever the command throws`() async throws {
         let count = Count()
         let command = ClosureCommand<Void> {

@@ -619,6 +619,41 @@ struct UndoStackTests {
         }
     }
 
+    @Test func `C10: where what is irreversible stays, nothing is clean`() async throws {
+        let sent = Count()
+        let send = IrreversibleCommand(ClosureCommand { _ = sent.add() }, because: "sent")
+        let plain = TransactionCommand(ClosureCommand { _ = sent.add() })
+        let macro = MacroCommand([Write(number: 1, page: Locked(Page())), send])
+        for isFirst in [true, false] {
+            for one in [send, plain, macro] as [any UndoableCommand] {
+                func perform<C: UndoableCommand>(_ command: C, _ stack: UndoStack) async throws {
+                    if isFirst {
+                        _ = try await stack.perform(command)
+                        return
+                    }
+                    // In a group that is rolled back.
+                    await #expect(throws: TestError.self) {
+                        try await stack.group {
+                            stack.markClean()
+                            _ = try await stack.perform(command)
+                            throw TestError()
+                        }
+                    }
+                }
+                let stack = UndoStack()
+                try await stack.perform(Write(number: 0, page: Locked(Page())))
+                stack.markClean()
+                let before = sent.value
+                try await perform(one, stack)
+                if isFirst { #expect(try await stack.undo()) }
+                #expect(stack.index == 1 && sent.value == before + 1)
+                #expect(!stack.isClean && stack.cleanIndex == nil)
+                stack.markClean()
+                #expect(stack.isClean)
+            }
+        }
+    }
+
     @Test func `C20: a redo replaces the proof, and one that fails changes nothing`() async throws {
         let fails = Locked(false)
         struct Counter: UndoableCommand {

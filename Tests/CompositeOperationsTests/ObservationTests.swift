@@ -3,6 +3,7 @@
 
 import ActionTesting
 import CompositeOperations
+import CompositeOperationsBasics
 import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
@@ -226,6 +227,27 @@ private func check(_ seen: [Transition], of operation: AnyOperation) {
         #expect(token.finish())
         try await one.value
     }
+
+    #if DEBUG
+        @Test func `transitions that nobody reads are not kept`() async {
+            // In a process of its own, where nobody else observes anything.
+            await #expect(processExitsWith: .success) {
+                let tokens = Mail<COOperation<Void>.Attempt>()
+                let one = operation { tokens.send($0) }
+                let token = await tokens.next()
+                var kept = one.transitions.makeAsyncIterator()
+                for _ in 0..<10 {
+                    for await transition in one.transitions where transition.to == .executing { break }
+                }
+                try #require(token.suspend() && token.resume() && token.finish())
+                let live = InstanceCount.live["observers of transitions"] ?? 0
+                try #require(live == 1, "\(live) are kept")
+                var seen: [OperationState] = []
+                while let transition = await kept.next() { seen.append(transition.to) }
+                try #require(seen == [.executing, .suspended, .executing, .ending, .finished])
+            }
+        }
+    #endif
 
     @Test func `whoever reads transitions in a task that is cancelled reads no further, asleep or not`() async
     {

@@ -5,8 +5,10 @@ import ActionTesting
 import CompositeOperations
 import CompositeOperationsBasics
 import CompositeOperationsTestSupport
+import Glibc
 import PropertyTesting
 import PropertyTestingSupport
+import Scheduling
 import Testing
 
 /// A queue whose turns come when a test says so.
@@ -164,6 +166,84 @@ private struct Bench {
         await bench.queue.idle()
     }
 
+    @Test(arguments: [COOperationQueue.Order.fifo, .lifo])
+    func `whoever comes back, in any order, stands where it stood`(order: COOperationQueue.Order) async {
+        enum Step { case add, suspend, resume, take }
+        let step = Generator.zip(
+            .element(of: [Step.add, .suspend, .suspend, .resume, .resume, .take]), .int(in: 0...99))
+        await forAll(.zip(.int(in: 1...80), step.array(count: 0...120)), cases: scaled(150)) { count, steps in
+            let bench = Bench(order)
+            let holder = bench.holder()
+            var all: [COOperation<Void>] = []
+            var (waiting, asleep, expected) = (Set<Int>(), Set<Int>(), [String]())
+            /// Who has the slot, and has not begun.
+            var posted: Int?
+            var isHeld = true
+            func giveSlot() {
+                guard !isHeld, posted == nil, let next = order == .fifo ? waiting.min() : waiting.max()
+                else { return }
+                waiting.remove(next)
+                posted = next
+            }
+            func add() {
+                waiting.insert(all.count)
+                all.append(bench.add("\(all.count)"))
+            }
+            func take() {
+                if isHeld { holder.finish() } else { bench.target.letGo() }
+                if let posted { expected.append("\(posted)") }
+                (isHeld, posted) = (false, nil)
+            }
+            for _ in 0..<count { add() }
+            for (step, index) in steps {
+                switch step {
+                case .add: add()
+                case .suspend:
+                    if waiting.isEmpty { break }
+                    let one = waiting.sorted()[index % waiting.count]
+                    waiting.remove(one)
+                    asleep.insert(one)
+                    try #require(all[one].suspend())
+                case .resume:
+                    if asleep.isEmpty { break }
+                    let one = asleep.sorted()[index % asleep.count]
+                    asleep.remove(one)
+                    waiting.insert(one)
+                    try #require(all[one].resume())
+                case .take: take()
+                }
+                giveSlot()
+                try #require(bench.log.entries == expected)
+                try #require(bench.queue.runningOperations.count == (isHeld || posted != nil ? 1 : 0))
+            }
+            for one in asleep { all[one].cancel() }
+            while isHeld || posted != nil {
+                take()
+                giveSlot()
+            }
+            try #require(bench.log.entries == expected)
+            bench.runAll()
+            await bench.queue.idle()
+        }
+    }
+
+    @Test(.enabled(if: !isSanitized)) func `who comes and goes has one place in the line`() async {
+        // In a process of its own, where nobody else needs memory.
+        await #expect(processExitsWith: .success) {
+            let bench = Bench()
+            let holder = bench.holder()
+            let first = bench.add("first")
+            bench.add("second")
+            let before = mallinfo2().uordblks
+            for _ in 0..<200_000 { try #require(first.suspend() && first.resume()) }
+            let grown = Int(mallinfo2().uordblks) - Int(before)
+            try #require(grown < 1_000_000, "\(grown) bytes")
+            holder.finish()
+            bench.runAll()
+            try #require(bench.log.entries == ["first", "second"])
+        }
+    }
+
     @Test func `a queue that is resumed starts what was in its line before`() async {
         let bench = Bench()
         let holder = bench.holder()
@@ -283,6 +363,55 @@ private struct Bench {
         bench.runAll()
         #expect(await group.outcome.isFinished)
         await bench.queue.idle()
+    }
+
+    @Test func `a ready-made child runs where the queue of its composite says`() async throws {
+        let lane = try SerialLane()
+        let queue = COOperationQueue(on: lane)
+        let isThere = Log<Bool>()
+        let make: @Sendable () -> [OperationHandle<Void>] = {
+            [
+                COOperation<Void> {
+                    isThere.add(lane.isCurrent)
+                    $0.finish()
+                },
+                COCascade<Void> { cascade in
+                    isThere.add(lane.isCurrent)
+                    cascade.operation { isThere.add(lane.isCurrent) }
+                },
+            ]
+        }
+        let ready =
+            make() + COQueues.withDefaultQueue(elsewhere, make)
+            + COQueues.withDefaultQueue(COOperationQueue(on: elsewhere), make)
+        let own = COOperation<Void>(on: elsewhere) {
+            isThere.add(!lane.isCurrent)
+            $0.finish()
+        }
+        let cascade = cascadeOperation(on: queue) { cascade in
+            for one in ready + [own] { try cascade.add(one) }
+        }
+        #expect(await cascade.outcome.isFinished)
+        #expect(isThere.entries == Array(repeating: true, count: 10))
+        await queue.idle()
+    }
+
+    @Test func `what merely has a default queue may be added to another one`() async {
+        let (queue, other) = (COOperationQueue(), COOperationQueue())
+        let seen = Log<[Int]>()
+        let one = COQueues.withDefaultQueue(other) {
+            COOperation<Void> { attempt in
+                seen.add([queue, other].map(\.operationCount))
+                attempt.finish()
+            }
+        }
+        let aimed = COOperation<Void>(on: other) { $0.finish() }
+        #expect(queue.add(one) && !queue.add(aimed) && other.add(aimed))
+        #expect(await one.outcome.isFinished)
+        #expect(await aimed.outcome.isFinished)
+        await queue.idle()
+        await other.idle()
+        #expect(seen.entries.map(\.first) == [1])
     }
 
     // MARK: Limits

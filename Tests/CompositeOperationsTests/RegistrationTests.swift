@@ -4,6 +4,7 @@
 import ActionTesting
 import CompositeOperations
 import CompositeOperationsTestSupport
+import Glibc
 import PropertyTesting
 import PropertyTestingSupport
 import Testing
@@ -275,6 +276,32 @@ import Testing
         group.cancel()
         _ = await group.outcome
         _ = await begun.outcome
+    }
+
+    @Test func `a composite takes in nobody who has nothing to run`() async throws {
+        let made = COCascade<Void> { $0.operation {} }
+        try await made.run()
+        // The last one is a copy of what has given its block up.
+        let all = [COOperation<Void>(), COCascade<Void>(), COTransaction<Void>(), made.copy()]
+        let cascade = cascadeOperation { cascade in
+            for one in all {
+                #expect(throws: RegistrationError.hasNoBlock) { try cascade.add(one) }
+            }
+        }
+        #expect(await cascade.outcome.isFinished)
+        #expect(all.allSatisfy { $0.state == .ready })
+    }
+
+    @Test func `a scope says that there is no use in going on when the composite has failed`() async {
+        for isCancelled in [false, true] {
+            let group = transactionalOperation(on: elsewhere) { group in
+                group.operation { attempt in
+                    if isCancelled { attempt.cancel() } else { attempt.fail(TestError()) }
+                }
+                while !group.isCancelled { sched_yield() }
+            }
+            #expect(await !group.outcome.isFinished)
+        }
     }
 
     @Test func `a step that asks for the value of none of the earlier ones is refused`() async throws {

@@ -1,6 +1,7 @@
 // ReleaseCornerTests - corners that no other test looked into: what is given up, when, and that it goes under no
 // lock. Each was found by a defect that the others let pass (Tests/Mutants/swift-by-hand.txt).
 
+import ActionTesting
 import CompositeOperations
 import CompositeOperationsTestSupport
 import Dispatch
@@ -146,6 +147,25 @@ private struct WeakChild {
         one.run(block, cancellation: { $0.rerun() })
         #expect(await one.outcome.isFinished)
         #expect(await eventually { watch.released.value == 1 })
+        watch.watch(nil)
+    }
+
+    @Test func `what a leaf was asked about goes with its end`() async {
+        let watch = Watch()
+        let clock = ManualClock()
+        let one = COOperation<Int>(
+            options: OperationOptions(
+                resolver: COOperationResolver(maxAttempts: 2, backoff: .constant(.seconds(1)), clock: clock))
+        ) { attempt in
+            attempt.fail(SentinelError(sentinel: watch.sentinel))
+        }
+        watch.watch(one)
+        one.start()
+        #expect(await eventually { clock.sleepers == 1 })
+        #expect(one.finish(1))
+        #expect(await one.outcome.isFinished)
+        #expect(await eventually { watch.released.value == 1 })
+        #expect(one.isEnded, "it is alive")
         watch.watch(nil)
     }
 

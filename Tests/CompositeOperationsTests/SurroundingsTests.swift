@@ -4,6 +4,7 @@
 import CompositeOperations
 import CompositeOperationsTestSupport
 import Dispatch
+import Foundation
 import Glibc
 import PropertyTesting
 import PropertyTestingSupport
@@ -332,6 +333,55 @@ import Testing
         await queue.idle()
     }
 
+    @Test func `a task of a sync operation's block has the slots of those who wait for that`() async throws {
+        for isThroughAnother in [nil, false, true] as [Bool?] {
+            let queue = COOperationQueue(runningLimit: 1, on: elsewhere)
+            let other = COOperationQueue(runningLimit: 1, on: elsewhere)
+            let target: (any ExecutionTarget)? = isThroughAnother.map { $0 ? other : queue }
+            let ran = Count()
+            let outer = operation(on: queue) {
+                let sync = COSyncOperation<Void>(on: target) { sync in
+                    // Who waits for the task waits for this, and the outer block for the sync operation.
+                    Task {
+                        start(
+                            COSyncOperation<Void>(on: queue) {
+                                ran.add()
+                                $0.finish()
+                            })
+                        sync.finish()
+                    }
+                }
+                sync.start()
+            }
+            _ = try await outer.value
+            #expect(ran.value == 1)
+            await queue.idle()
+            await other.idle()
+        }
+    }
+
+    @Test(.enabled(if: !isSanitized)) func `sync operations in each other hold each slot once`() async {
+        await #expect(processExitsWith: .success) {
+            @Sendable func nest(_ depth: Int) {
+                if depth == 0 { return }
+                syncOperation { sync in
+                    nest(depth - 1)
+                    sync.finish()
+                }
+            }
+            let queue = COOperationQueue(runningLimit: 1)
+            _ = try await operation(on: queue) { nest(1) }.value
+            // Twice as many with each would be 100 million of them.
+            var limit = rlimit()
+            try #require(getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0)
+            let pages = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(separator: " ")[
+                0]
+            limit.rlim_cur = UInt(pages)! * UInt(getpagesize()) + 1 << 30
+            try #require(setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0)
+            _ = try await operation(on: queue) { nest(25) }.value
+        }
+    }
+
     @Test func `a slot of an outer block is not held when that has returned`() async throws {
         let alone = try Scheduler(Scheduler.Configuration(workers: 1))
         let queue = COOperationQueue(runningLimit: 1, on: alone)
@@ -396,6 +446,65 @@ import Testing
     private func start(_ sync: COSyncOperation<Void>) { sync.start() }
 
     // MARK: Targets
+
+    @Test func `a thread does not wait for a slot whose holders wait for it`() async throws {
+        for limit in [1, 2] {
+            for target in [serialQueue(), try SerialLane()] as [any ExecutionTarget] {
+                let queue = COOperationQueue(runningLimit: limit, on: target)
+                let log = Log<String>()
+                let outer = operation(on: target) {
+                    // These have the slots, and their turns come behind this block.
+                    for index in 0..<limit { operation(on: queue) { log.add("\(index)") } }
+                    syncOperation(on: queue) {
+                        log.add("sync")
+                        $0.finish()
+                    }
+                }
+                _ = try await outer.value
+                await queue.idle()
+                #expect(log.entries == ["sync"] + (0..<limit).map { "\($0)" })
+            }
+        }
+    }
+
+    @Test func `a thread waits for a slot that can come back without it`() async throws {
+        let lane = try SerialLane()
+        let queue = COOperationQueue(runningLimit: 1, on: lane)
+        let holder = operation(on: queue) { _ in }
+        #expect(await eventually { holder.hasLeftOpen })
+        let syncs = Mail<COSyncOperation<Void>>()
+        let outer = operation(on: lane) {
+            let sync = COSyncOperation<Void>(on: queue) { $0.finish() }
+            syncs.send(sync)
+            sync.start()
+        }
+        let sync = await syncs.next()
+        #expect(await eventually { sync.isEnded || queue.pendingOperations.map(\.id) == [sync.id] })
+        #expect(!sync.isEnded)
+        holder.finish()
+        _ = try await outer.value
+        #expect(sync.isFinished)
+        await queue.idle()
+    }
+
+    @Test func `a lane that waits below on the stack is no reason to wait for ever`() async throws {
+        let alone = try Scheduler(Scheduler.Configuration(workers: 1))
+        let lane = try SerialLane(on: alone)
+        let ran = Count()
+        let stranger = COOperation<Void>(on: alone) { attempt in
+            syncOperation(on: lane) {
+                ran.add()
+                $0.finish()
+            }
+            attempt.finish()
+        }
+        let waiting = operation(on: lane) {
+            stranger.start()
+            stranger.wait()
+        }
+        _ = try await waiting.value
+        #expect(ran.value == 1)
+    }
 
     @Test func `the target that a queue replaces is released under no lock`() async {
         // In a process of its own: it sets the default queue of all.

@@ -107,6 +107,45 @@ private final class StubbornClock: Clock, Sendable {
         #expect(await eventually { clock.sleepers == 0 })
     }
 
+    @Test func `a block that is still out is told that its attempt was given up`() async throws {
+        enum Why: CaseIterable { case time, rerun, restart }
+        for why in Why.allCases {
+            let clock = ManualClock()
+            let (heard, begun) = (Log<CancelReason.Kind>(), Count())
+            let one = COOperation<Int>(
+                on: elsewhere,
+                options: OperationOptions(
+                    resolver: why == .time ? COOperationResolver(maxAttempts: 2) : nil,
+                    attemptTimeout: why == .time ? .seconds(1) : nil, clock: clock)
+            ) { attempt in
+                if attempt.number > 1 {
+                    attempt.finish(attempt.number)
+                    return
+                }
+                let isOver = Gate()
+                attempt.onCancel {
+                    heard.add($0.kind)
+                    isOver.open()
+                }
+                begun.add()
+                isOver.wait()
+                // The attempt after it is none of its business.
+                attempt.finish(0)
+            }
+            one.start()
+            #expect(await eventually { begun.value == 1 })
+            switch why {
+            case .time:
+                #expect(await eventually { clock.sleepers == 1 })
+                clock.advance(by: .seconds(1))
+            case .rerun: #expect(one.rerun())
+            case .restart: #expect(one.suspend() && one.resume(.restart))
+            }
+            #expect(try await one.value == 2)
+            #expect(heard.entries == [why == .time ? .timedOut : .requested])
+        }
+    }
+
     @Test func `a block that is out is cancelled at its deadline`() async {
         let tokens = Mail<COOperation<Void>.Attempt>()
         let one = operation(options: OperationOptions(deadline: .now + .milliseconds(50))) { tokens.send($0) }

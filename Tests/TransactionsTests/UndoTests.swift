@@ -11,9 +11,13 @@ import Testing
     let root = Logged(root: "root")
 
     private func step(_ body: () throws -> Void) throws -> TransactionUndoStep {
+        try made(by: { try root.transaction(body) })
+    }
+
+    private func made(by commit: () throws -> Void) throws -> TransactionUndoStep {
         var step: TransactionUndoStep?
         let subscription = root.transactionContext.didCommit { step = $0.undoStep() }
-        try root.transaction(body)
+        try commit()
         subscription.cancel()
         return try #require(step)
     }
@@ -125,6 +129,93 @@ import Testing
             #expect(fault { try step.undo() } == .outOfOrder)
             try step.redo()
             #expect(fault { try step.redo() } == .outOfOrder)
+        }
+    }
+
+    @Test func `X19: steps of one property are undone the last first, and redone the first first`() throws {
+        let child = Logged("child", below: root)
+        let steps = try [
+            step { root.number = 1 },
+            step { (root.number, child.number) = (2, 2) },
+            step { try root.transaction { child.number = 3 } },
+        ]
+        for _ in 1...2 {
+            for (step, values) in zip(steps.reversed(), [[2, 2], [1, 0], [0, 0]]) {
+                for other in steps where other !== step {
+                    #expect(fault { try other.undo() } == .outOfOrder)
+                }
+                try step.undo()
+                #expect([root.number, child.number] == values)
+            }
+            #expect(fault { try steps[1].redo() } == .outOfOrder)
+            for (step, values) in zip(steps, [[1, 0], [2, 2], [2, 3]]) {
+                try step.redo()
+                #expect([root.number, child.number] == values)
+            }
+        }
+        try steps[2].undo()
+        root.failure = TestError()
+        #expect(thrown { try steps[1].undo() } is TestError)
+        root.failure = nil
+        try root.transaction { root.number = 7 }
+        #expect(fault { try steps[1].undo() } == .outOfOrder)
+        #expect([root.number, child.number] == [7, 2])
+        try steps[2].redo()
+        #expect([root.number, child.number] == [7, 3])
+    }
+
+    @Test func `X19: an undo is a commit, and can be undone itself`() throws {
+        let first = try step { root.number = 1 }
+        let second = try step { root.number = 2 }
+        let undo = try made(by: second.undo)
+        try undo.undo()
+        #expect(root.number == 2)
+        try undo.redo()
+        #expect(root.number == 1)
+        try second.redo()
+        #expect(fault { try first.undo() } == .outOfOrder)
+        try second.undo()
+        try first.undo()
+        #expect(root.number == 0)
+    }
+
+    @Test func `X19: what a hook changes as a change is taken back is part of that`() throws {
+        let first = try step { root.number = 1 }
+        let second = try step { root.number = 2 }
+        root.onHook = { [unowned root] hook in if hook == .validate { root.number += 10 } }
+        try second.undo()
+        root.onHook = { _ in }
+        #expect(root.number == 11)
+        try first.undo()
+        #expect(root.number == 0)
+    }
+
+    @Test func `X19: a stack of steps goes back to any of its states, and on again`() async {
+        let edit = Generator.zip(.int(in: 0...2), .int(in: 0...9))
+        let edits = edit.array(count: 0...3).array(count: 1...6)
+        let walk = Generator.int(in: 0...6).array(count: 1...12)
+        await forAll(.zip(edits, walk), cases: scaled(200)) { commits, targets in
+            let test = UndoTests()
+            let members = [test.root, Logged("a", below: test.root), Logged("b", below: test.root)]
+            var states = [members.map(\.number)]
+            let steps = try commits.map { edits in
+                let step = try test.step { for (index, value) in edits { members[index].number = value } }
+                states.append(members.map(\.number))
+                return step
+            }
+            var index = steps.count
+            for target in targets.map({ min($0, steps.count) }) {
+                while index > target {
+                    index -= 1
+                    try steps[index].undo()
+                    try #require(members.map(\.number) == states[index])
+                }
+                while index < target {
+                    try steps[index].redo()
+                    index += 1
+                    try #require(members.map(\.number) == states[index])
+                }
+            }
         }
     }
 

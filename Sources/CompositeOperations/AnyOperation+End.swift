@@ -39,7 +39,7 @@ extension AnyOperation {
         guard canEnd(number) else { return false }
         if !isComposite, let resolver = extras?.options?.resolver, machine.phase == .executing {
             let cause = Cause(index: nil, child: nil, outcome: .failed(error))
-            if !resolve(resolver, cause, &effects) { decideByCause(&effects) }
+            if !resolve(resolver, cause, isOwnWish: number != nil, &effects) { decideByCause(&effects) }
             return true
         }
         return end(.failed, .failed(error), number: number, &effects)

@@ -42,7 +42,8 @@ extension AnyOperation {
             if isComposite, machine.phase == .executing {
                 markDescendants(.cancelled(CancelReason(.parent, origin: id)), &effects)
             }
-            if !resolve(resolver, composition?.causes.first, &effects) { decideByCause(&effects) }
+            let isAsked = resolve(resolver, composition?.causes.first, isOwnWish: number != nil, &effects)
+            if !isAsked { decideByCause(&effects) }
             return true
         }
     }
@@ -107,13 +108,18 @@ extension AnyOperation {
     /// Lets a resolver decide. Under the lock; it executes, or is a composite that decides, and what is below a
     /// composite is marked.
     ///
-    /// - Parameter cause: nil: somebody has asked for it.
+    /// - Parameters:
+    ///   - cause: nil: somebody has asked for it.
+    ///   - isOwnWish: the attempt itself has asked for it, or has failed.
     /// - Returns: false: nothing is done again, and nobody is to be asked; the caller ends it, by cause.
-    final func resolve(_ resolver: COOperationResolver, _ cause: Cause?, _ effects: inout Effects) -> Bool {
+    final func resolve(
+        _ resolver: COOperationResolver, _ cause: Cause?, isOwnWish: Bool, _ effects: inout Effects
+    ) -> Bool {
         if !isComposite {
             let extras = ensureExtras()
             if let former = extras.pendingCause { effects.add(.giveUp([former], nil)) }
             extras.pendingCause = cause
+            extras.isOwnWish = isOwnWish
         }
         if machine.ask() { composition?.holds = 0 }
         if Int(machine.attempt) >= resolver.maxAttempts { return exhaust(resolver, &effects) }
@@ -137,7 +143,7 @@ extension AnyOperation {
         {
             return true
         }
-        var reason: CancelReason?
+        var reason = extras?.isOwnWish == false ? CancelReason() : nil
         if case .cancelled(let why)? = extras?.pendingCause?.outcome { reason = why }  // its time was over
         return redo(.rerun, after: pause, clock: resolver.clock, telling: reason, &effects)
     }

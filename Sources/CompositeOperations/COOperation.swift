@@ -403,7 +403,10 @@ extension COOperation.Attempt where Success == Void {
 extension AnyOperation {
     final func addCancelHandler(_ number: Int32, _ handler: @escaping @Sendable (CancelReason) -> Void) {
         change { effects in
-            guard machine.attempt == number else { return }
+            guard machine.attempt == number else {
+                guard let (givenUp, why) = extras?.givenUp, givenUp == number else { return }
+                return post(&effects) { _ in handler(CancelReason(why)) }
+            }
             if let reason = badEnd?.reason, machine.isDecided {
                 post(&effects) { _ in handler(reason) }
             } else if !machine.isDecided {

@@ -15,6 +15,7 @@
 //       brings it back, and what a limit lets in has room at once.
 
 internal import CompositeOperationsBasics
+internal import Scheduling
 internal import Synchronization
 
 /// Decides when operations may run: so many at a time, in an order; where they run is its target's business.
@@ -253,15 +254,15 @@ public final class COOperationQueue: ExecutionTarget {
         state.withLock { _ in ticket.place == .running && ticket.runs == runs }
     }
 
-    /// Whether every slot is held by an operation whose turn is on its way to the target, which can run nothing before the
-    /// calling thread goes on. Under no lock.
+    /// Whether every slot is held by an operation whose turn is on its way to a lane that the calling thread is in: so none
+    /// of them can begin before that goes on. Of a dispatch queue nobody knows whether it is serial. Under no lock.
     var waitsForThisThread: Bool {
-        guard let target, Waiter.isHere(target) else { return false }
+        guard let lane = target as? SerialLane, lane.isOnStack else { return false }
         return state.withLock { state in
             !state.hasFreeSlot
                 && state.tickets { $0.place == .running }.allSatisfy { ticket in
                     guard let operation = ticket.operation else { return false }
-                    return operation.look { operation.machine.isPosted && operation.target === target }
+                    return operation.look { operation.machine.isPosted && operation.target === lane }
                 }
         }
     }

@@ -106,7 +106,7 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
                 tell("a sync operation blocks a thread of a task", &effects)
             }
         }
-        let slots = HeldSlots.here
+        var slots = HeldSlots.here
         let takesTurns = waiter.takesTurns
         // Within a slot that is held for its caller it needs none; nor where no slot can come back before this thread goes on.
         let (given, isFree) = look { (queue ?? admission, admission == nil || admission === queue) }
@@ -114,6 +114,7 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
             slots.contains(given) || given.waitsForThisThread ? given : nil
         }
         let queue = held != nil && isFree ? nil : queue
+        slots.waits()
         // Only whoever starts it says who takes the turns: another thread may be waiting already.
         let hasStarted = startIfReady(bringsBlock: bringsBlock, addedTo: queue) {
             prepare()

@@ -179,7 +179,7 @@ final class Composition: Domain, @unchecked Sendable {
             return false
         }
         if let resolver = composite.extras?.options?.resolver,
-            composite.resolve(resolver, causes.first, &effects)
+            composite.resolve(resolver, causes.first, isOwnWish: false, &effects)
         {
             return false
         }

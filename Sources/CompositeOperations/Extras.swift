@@ -45,8 +45,11 @@ final class Extras {
     var task: (number: Int32, task: Task<Void, Never>)?
     var isTaskCancelled = false
     var timers: [OperationTimer] = []
-    /// A leaf: what a resolver was asked about.
+    /// A leaf: what a resolver was asked about, and whether the attempt itself wanted that.
     var pendingCause: Cause?
+    var isOwnWish = true
+    /// The last attempt that others gave up, and why.
+    var givenUp: (number: Int32, why: CancelReason.Kind)?
     /// The fallback of a resolver has been posted.
     var hasFallenBack = false
 
@@ -74,7 +77,10 @@ final class Extras {
     ///
     /// - Parameter reason: who is still at work on it is told; nil: it was its own doing.
     func attemptEnded(_ operation: AnyOperation, _ reason: CancelReason?, _ effects: inout Effects) {
-        if let reason { tellOfCancel(operation, reason, &effects) }
+        if let reason {
+            tellOfCancel(operation, reason, &effects)
+            givenUp = (operation.machine.attempt - 1, reason.kind)
+        }
         for timer in timers where timer.kind.isOfAttempt { effects.add(.disarm(timer)) }
         timers.removeAll { $0.kind.isOfAttempt }
         endTokens(&effects)
@@ -145,6 +151,7 @@ final class Extras {
             pendingCause = nil
         }
         if !callersSlots.isEmpty {
+            callersSlots.end()
             effects.add(.giveUpSlots(callersSlots))
             callersSlots = HeldSlots()
         }

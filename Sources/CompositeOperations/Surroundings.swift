@@ -10,6 +10,7 @@
 // it has returned: who asks for such a slot there would wait for ever.
 
 internal import Glibc
+internal import Synchronization
 
 /// A slot that a queue has given to a block.
 struct HeldSlot: @unchecked Sendable {
@@ -19,9 +20,18 @@ struct HeldSlot: @unchecked Sendable {
     let ticket: COOperationQueue.Ticket
     /// How many blocks of the operation had begun before this one.
     let runs: Int32
+    /// The wait for a sync operation within it; nil: it is the block's own.
+    var wait: Wait?
 
-    /// Whether it has not been given back. Under no lock.
-    var isHeld: Bool { queue.isHeld(ticket, since: runs) }
+    /// A wait for a sync operation.
+    final class Wait: Sendable {
+        let isOver = Atomic(false)
+    }
+
+    /// Whether it has not been given back, and who has it waits still. Under no lock.
+    var isHeld: Bool {
+        wait?.isOver.load(ordering: .acquiring) != true && queue.isHeld(ticket, since: runs)
+    }
 
     private func isSame(as other: HeldSlot) -> Bool { ticket === other.ticket && runs == other.runs }
 
@@ -73,6 +83,16 @@ struct HeldSlots {
     var ofBlock: [HeldSlot] = []
 
     static var here: HeldSlots { HeldSlots(onStack: HeldSlot.onThisThread, ofBlock: COQueues.slots) }
+
+    /// These, as the block of a sync operation has them, for which their holder waits.
+    mutating func waits() {
+        if ofBlock.isEmpty { return }
+        let wait = HeldSlot.Wait()
+        for index in ofBlock.indices { ofBlock[index].wait = wait }
+    }
+
+    /// The wait is over.
+    func end() { ofBlock.first?.wait?.isOver.store(true, ordering: .releasing) }
 
     /// Whether one of a queue is. Under no lock.
     func contains(_ queue: COOperationQueue) -> Bool {

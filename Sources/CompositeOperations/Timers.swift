@@ -114,7 +114,7 @@ extension AnyOperation {
                 if let composition {
                     composition.attemptEnded(cause, of: self, &effects)
                 } else if let resolver = extras?.options?.resolver {
-                    if !resolve(resolver, cause, &effects) { decideByCause(&effects) }
+                    if !resolve(resolver, cause, isOwnWish: false, &effects) { decideByCause(&effects) }
                 } else {
                     end(.cancelled, .cancelled(reason), &effects)
                 }

@@ -111,6 +111,8 @@ extension AnyOperation {
             if machine.isTerminal { return }
             let extras = ensureExtras()
             if extras.observers.isEmpty { extras.lastLabel = state }
+            let count = extras.observers.count
+            if count & (count - 1) == 0 { extras.observers.removeAll { $0.buffer == nil } }  // now and then
             extras.observers.append(TransitionBuffer.Weak(buffer))
         }
         return buffer

@@ -25,6 +25,8 @@ public final class TransactionalState<Value> {
     fileprivate var last: Saved<Value>?
     /// Which change left the value as it is: a transaction that was kept and not taken back.
     fileprivate(set) var lastChange: UInt64 = 0
+    /// What that will be, in a transaction that takes a change back or makes it again.
+    fileprivate var nextChange: UInt64?
     private var boundProperty: AnyKeyPath?
     /// Made when somebody asks: to make a key path takes longer than to make the state.
     fileprivate var property: AnyKeyPath { boundProperty ?? \TransactionalState<Value>.value }
@@ -52,7 +54,7 @@ public final class TransactionalState<Value> {
     public var value: Value {
         get { current }
         _modify {
-            prepare(undoingTo: nil)
+            prepare()
             defer { finish() }
             yield &current
         }
@@ -83,7 +85,8 @@ public final class TransactionalState<Value> {
 
     /// Makes the value what it was when `change` was its last change.
     fileprivate func put(back value: Value, of change: UInt64) {
-        prepare(undoingTo: change)
+        prepare()
+        nextChange = change
         replace(by: value)
     }
 
@@ -95,7 +98,7 @@ public final class TransactionalState<Value> {
     }
 
     /// Saves what is about to be overwritten, and begins the transaction of its own that the write may need.
-    private func prepare(undoingTo change: UInt64?) {
+    private func prepare() {
         guard let context, let tree = context.tree else { return }
         if tree.active == nil {
             demand(outside == .transact, "a property was assigned outside of a transaction: \(property)")
@@ -113,8 +116,7 @@ public final class TransactionalState<Value> {
             "a property was assigned of a member that was rolled back to a savepoint: \(property)")
         run.changes += 1
         if last == nil || last!.scope < run.scope {
-            let saved =
-                change.map { SavedFromUndo(self, $0, scope: run.scope) } ?? Saved(self, scope: run.scope)
+            let saved = Saved(self, scope: run.scope)
             last = saved
             run.log.saved(saved)
         }
@@ -179,7 +181,7 @@ public final class TransactionalState<Value> {
 }
 
 /// What a property was before its first write in a scope.
-private class Saved<Value>: SavedValue {
+private final class Saved<Value>: SavedValue {
     let state: TransactionalState<Value>
     let old: Value
     let previous: Saved?
@@ -193,31 +195,24 @@ private class Saved<Value>: SavedValue {
 
     override func restore() {
         state.last = previous
+        if previous == nil { state.nextChange = nil }
         state.replace(by: old)
     }
 
     override func keep(_ transaction: Transaction) {
         state.last = nil
+        guard previous == nil else { return }
         state.lastChange = lastChange(after: transaction)
+        state.nextChange = nil
     }
 
     override func change(of transaction: Transaction) -> PropertyChange? {
         previous == nil ? StateChange(state, old: old, after: lastChange(after: transaction)) : nil
     }
 
-    fileprivate func lastChange(after transaction: Transaction) -> UInt64 { transaction.number }
-}
-
-/// What a property was before a change of it was taken back, or made again: its last change is the one that it had then.
-private final class SavedFromUndo<Value>: Saved<Value> {
-    private let change: UInt64
-
-    init(_ state: TransactionalState<Value>, _ change: UInt64, scope: UInt64) {
-        self.change = change
-        super.init(state, scope: scope)
+    private func lastChange(after transaction: Transaction) -> UInt64 {
+        state.nextChange ?? transaction.number
     }
-
-    fileprivate override func lastChange(after transaction: Transaction) -> UInt64 { change }
 }
 
 /// A property that a transaction changed, and kept.

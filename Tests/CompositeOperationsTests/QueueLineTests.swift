@@ -454,7 +454,9 @@ private struct Bench {
         let newcomer = COOperation<Void> { $0.finish() }
         #expect(bench.queue.add(newcomer), "a slot is free")
         bench.runAll()
-        #expect(newcomer.isFinished)
+        let aimed = bench.add("aimed")
+        bench.runAll()
+        #expect(newcomer.isFinished && aimed.isFinished)
         for one in asleep { #expect(one.resume()) }
         bench.runAll()
         #expect(asleep.allSatisfy { $0.isFinished })

@@ -275,12 +275,21 @@ import Testing
                     }
                 }
             },
+            {
+                // It is called on that stack, and asks on another one.
+                operation(on: alone) {
+                    syncOperation(on: elsewhere) {
+                        ask()
+                        $0.finish()
+                    }
+                }
+            },
         ]
         for stranger in strangers {
             let waiting = operation(on: queue) { _ = stranger().wait() }
             _ = try await waiting.value
         }
-        #expect(ran.value == 2)
+        #expect(ran.value == 3)
         await queue.idle()
         await other.idle()
     }
@@ -449,16 +458,21 @@ import Testing
 
     @Test func `a thread does not wait for a slot whose holders wait for it`() async throws {
         for limit in [1, 2] {
-            for target in [serialQueue(), try SerialLane()] as [any ExecutionTarget] {
+            for isOnStack in [false, true] {
+                let alone = try Scheduler(Scheduler.Configuration(workers: 1))
+                let target = try SerialLane(on: alone)
                 let queue = COOperationQueue(runningLimit: limit, on: target)
                 let log = Log<String>()
-                let outer = operation(on: target) {
-                    // These have the slots, and their turns come behind this block.
+                let ask: @Sendable () -> Void = {
+                    // These have the slots, and their turns come behind the block below.
                     for index in 0..<limit { operation(on: queue) { log.add("\(index)") } }
                     syncOperation(on: queue) {
                         log.add("sync")
                         $0.finish()
                     }
+                }
+                let outer = operation(on: target) {
+                    if isOnStack { operation(on: alone, ask).wait() } else { ask() }
                 }
                 _ = try await outer.value
                 await queue.idle()
@@ -484,6 +498,50 @@ import Testing
         holder.finish()
         _ = try await outer.value
         #expect(sync.isFinished)
+        await queue.idle()
+    }
+
+    @Test func `a thread of a concurrent queue waits for a slot`() async throws {
+        let queue = COOperationQueue(runningLimit: 1, on: elsewhere)
+        for _ in 0..<scaled(200) {
+            let log = Log<String>()
+            let outer = operation(on: elsewhere) {
+                operation(on: queue) { log.add("first") }
+                syncOperation(on: queue) {
+                    log.add("sync")
+                    $0.finish()
+                }
+            }
+            _ = try await outer.value
+            #expect(log.entries == ["first", "sync"])
+        }
+        await queue.idle()
+    }
+
+    @Test func `a task of a sync operation's block does not have its caller's slot when that goes on`()
+        async throws
+    {
+        let queue = COOperationQueue(runningLimit: 1, on: elsewhere)
+        let (goesOn, mayEnd, syncs) = (Gate(), Gate(), Mail<COSyncOperation<Void>>())
+        let outer = operation(on: queue) {
+            syncOperation { attempt in
+                Task {
+                    await elsewhere.waits(for: goesOn)
+                    let sync = COSyncOperation<Void>(on: queue) { $0.finish() }
+                    syncs.send(sync)
+                    start(sync)
+                }
+                attempt.finish()
+            }
+            goesOn.open()
+            mayEnd.wait()
+        }
+        let sync = await syncs.next()
+        #expect(await eventually { sync.isEnded || queue.pendingOperations.map(\.id) == [sync.id] })
+        #expect(!sync.isEnded)
+        mayEnd.open()
+        _ = try await outer.value
+        #expect(await sync.outcome.isFinished)
         await queue.idle()
     }
 

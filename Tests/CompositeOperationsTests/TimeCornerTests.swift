@@ -108,14 +108,15 @@ private final class StubbornClock: Clock, Sendable {
     }
 
     @Test func `a block that is still out is told that its attempt was given up`() async throws {
-        enum Why: CaseIterable { case time, rerun, restart }
-        for why in Why.allCases {
+        enum Why: CaseIterable { case time, rerun, restart, resolver, failure, askingResolver }
+        for (why, isLate) in Why.allCases.flatMap({ [($0, false), ($0, true)] }) {
             let clock = ManualClock()
-            let (heard, begun) = (Log<CancelReason.Kind>(), Count())
+            let (heard, begun, mayAsk) = (Log<CancelReason.Kind>(), Count(), Gate())
+            let hasResolver = why == .time || why == .failure
             let one = COOperation<Int>(
                 on: elsewhere,
                 options: OperationOptions(
-                    resolver: why == .time ? COOperationResolver(maxAttempts: 2) : nil,
+                    resolver: hasResolver ? COOperationResolver(maxAttempts: 2) : nil,
                     attemptTimeout: why == .time ? .seconds(1) : nil, clock: clock)
             ) { attempt in
                 if attempt.number > 1 {
@@ -123,6 +124,8 @@ private final class StubbornClock: Clock, Sendable {
                     return
                 }
                 let isOver = Gate()
+                begun.add()
+                if isLate { mayAsk.wait() }
                 attempt.onCancel {
                     heard.add($0.kind)
                     isOver.open()
@@ -133,14 +136,20 @@ private final class StubbornClock: Clock, Sendable {
                 attempt.finish(0)
             }
             one.start()
-            #expect(await eventually { begun.value == 1 })
+            #expect(await eventually { begun.value == (isLate ? 1 : 2) })
             switch why {
             case .time:
                 #expect(await eventually { clock.sleepers == 1 })
                 clock.advance(by: .seconds(1))
             case .rerun: #expect(one.rerun())
             case .restart: #expect(one.suspend() && one.resume(.restart))
+            case .resolver: #expect(one.resolve(using: COOperationResolver(maxAttempts: 2)))
+            case .failure: #expect(one.fail(TestError()))
+            case .askingResolver:
+                #expect(one.resolve(using: COOperationResolver(maxAttempts: 2, retryIf: { _ in true })))
             }
+            #expect(await eventually { one.attempt == 2 })
+            mayAsk.open()
             #expect(try await one.value == 2)
             #expect(heard.entries == [why == .time ? .timedOut : .requested])
         }

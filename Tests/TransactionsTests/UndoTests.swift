@@ -179,6 +179,50 @@ import Testing
         #expect(root.number == 0)
     }
 
+    @Test func `X19: what hooks change as a change is taken back is part of that`() throws {
+        for hook in [Hook.begin, .validate] {
+            let test = UndoTests()
+            let (root, first) = (test.root, try test.step { test.root.number = 1 })
+            let second = try test.step { root.number = 2 }
+            var isChanged = false
+            root.onHook = { [unowned root] each in
+                guard each == hook, !isChanged else { return }
+                isChanged = true
+                if hook == .begin {
+                    root.number = 9
+                } else {
+                    try root.transaction(nesting: .savepoint) { root.number = 9 }
+                }
+            }
+            let undo = try test.made(by: second.undo)
+            #expect(root.number == (hook == .begin ? 1 : 9))
+            isChanged = false
+            try second.redo()
+            isChanged = false
+            try second.undo()
+            root.onHook = { _ in }
+            #expect(fault { try undo.redo() } == .outOfOrder)
+            try first.undo()
+            #expect(root.number == 0)
+            try first.redo()
+            try second.redo()
+            #expect(root.number == 2)
+        }
+    }
+
+    @Test func `X19: an undo that is refused leaves no trace`() throws {
+        let first = try step { root.number = 1 }
+        let second = try step { root.number = 2 }
+        root.failure = TestError()
+        #expect(thrown { try second.undo() } is TestError)
+        root.failure = nil
+        let third = try step { root.number = 3 }
+        #expect(fault { try first.undo() } == .outOfOrder)
+        #expect(fault { try second.undo() } == .outOfOrder)
+        for step in [third, second, first] { try step.undo() }
+        #expect(root.number == 0)
+    }
+
     @Test func `X19: what a hook changes as a change is taken back is part of that`() throws {
         let first = try step { root.number = 1 }
         let second = try step { root.number = 2 }

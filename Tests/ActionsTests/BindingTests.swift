@@ -137,6 +137,27 @@ import Testing
         withExtendedLifetime((first, second)) {}
     }
 
+    /// A control that never forgets a closure.
+    private final class Hoarder: Binding {
+        private(set) var all: [@MainActor (Int) -> Void] = []
+        private(set) var isEnabled: Bool?
+        var onTrigger: (@MainActor (Int) -> Void)? { didSet { all += [oldValue].compactMap(\.self) } }
+        func setEnabled(_ isEnabled: Bool) { self.isEnabled = isEnabled }
+    }
+
+    @Test func `R8: a second binding ends the first, also where the control keeps what that gave it`() async {
+        let flag = LiveValue(false)
+        let old = Action<Int, Int>("old", when: Precondition(flag), inline: { input, _ in input })
+        let new = Action<Int, Int>("new", when: .always, inline: { input, _ in input })
+        let control = Hoarder()
+        let bindings = [old.facade.bind(to: control), new.facade.bind(to: control)]
+        #expect(control.all.count == 1 && control.isEnabled == true)
+        flag.set(true)
+        flag.set(false)
+        #expect(control.isEnabled == true)
+        withExtendedLifetime(bindings) {}
+    }
+
     @Test func `R8: after an end of the binding neither side refers to the other`() async {
         weak var weakControl: Control?
         weak var weakAction: Action<Int, Int>?

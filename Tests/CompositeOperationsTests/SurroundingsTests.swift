@@ -188,6 +188,18 @@ import Testing
     }
 
     private actor Somebody {}
+    @TaskLocal private static var mark = 0
+
+    @Test func `what runs on a target knows nothing of who submits it`() async throws {
+        let targets: [any ExecutionTarget] = [
+            ExecutorTarget(serialQueue() as any SerialExecutor), ExecutorTarget(Scheduler.shared),
+            ExecutorTarget(Somebody()), elsewhere, Scheduler.shared,
+        ]
+        for target in targets {
+            let one = Self.$mark.withValue(1) { operation(on: target) { Self.mark } }
+            #expect(try await one.value == 0)
+        }
+    }
 
     // MARK: The stack of one that waits
 

@@ -124,6 +124,11 @@ import Testing
             #expect(!first.addDependency(ready), "it has been started")
             #expect(ready.addDependency(first))
             try group.add(ready)
+            // One that is added before the one that it waits for.
+            let (earlier, later) = (COOperation<Void> { $0.finish() }, COOperation<Void> { $0.finish() })
+            #expect(earlier.addDependency(later))
+            try group.add(earlier)
+            try group.add(later)
             group.resume()
         }
         #expect(await group.outcome.isFinished)

@@ -245,9 +245,9 @@ private struct Bench {
             }
             try comeAndGo(10_000)
             let before = try residentBytes()
-            try comeAndGo(300_000)
+            try comeAndGo(100_000)
             let grown = try residentBytes() - before
-            try #require(grown < 2_000_000, "\(grown) bytes")
+            try #require(grown < 1_000_000, "\(grown) bytes")
             holder.finish()
             bench.runAll()
             try #require(bench.log.entries == ["first", "second"])

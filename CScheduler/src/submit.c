@@ -6,6 +6,12 @@
 //   U3  The first submission of a thread lists its inbox, then looks at `closing`; a close sets it, then
 //       closes what is listed (P16). So an inbox that escaped the sweep is closed by its own thread before
 //       anything is appended.
+//   U4  Jobs of tasks go two ways. The first CSCHED_BURST that a body submits go to its worker's deque: a
+//       task that hands over to another one, or awaits its child, finds it in the cache, and a tree of tasks
+//       is worked on depth first. The rest goes to the thread's inbox: first in, first out, also for thieves.
+//       A body that makes many tasks means them to begin in that order. (The runtime walks the children of a
+//       group from the oldest whenever one ends: the newest first is quadratic there.) X4 bounds how long
+//       they wait for newer ones.
 
 #include "scheduler_internal.h"
 
@@ -174,6 +180,29 @@ csched_status csched_submit(csched_scheduler *scheduler, const csched_operation 
 csched_status csched_submit_exempt(csched_scheduler *scheduler, const csched_operation *operation)
 {
     return submit(scheduler, operation, EXEMPT);
+}
+
+csched_status csched_submit_job(csched_scheduler *scheduler, const csched_operation *operation)
+{
+    csched_worker *worker = worker_of(scheduler);
+    if (worker == NULL || worker->burst < CSCHED_BURST) {
+        if (worker != NULL) {
+            worker->burst++;
+        }
+        return submit(scheduler, operation, EXEMPT);
+    }
+    if (operation->counter != NULL) {
+        csched_completion_enter(operation->counter, 1); // U1
+    }
+    // A closed inbox takes nothing, and a body that runs may submit until it has returned.
+    if (append_from_outside(scheduler, operation, 1, EXEMPT) == CSCHED_OK ||
+        csched_worker_submit(worker, operation, 1)) {
+        return CSCHED_OK;
+    }
+    if (operation->counter != NULL) {
+        (void)csched_completion_leave(operation->counter, 1);
+    }
+    return CSCHED_OUT_OF_MEMORY;
 }
 
 csched_status csched_submit_again(csched_scheduler *scheduler, const csched_operation *operation)

@@ -18,6 +18,12 @@
 #define CSCHED_DEQUE_CAPACITY 256
 #endif
 
+/// The jobs of one body that go where its worker takes the newest first (U4): as many as the branches of a
+/// tree of tasks have, and few enough that their order does not matter to a group.
+#ifndef CSCHED_BURST
+#define CSCHED_BURST 8
+#endif
+
 /// How far from the bottom of a deque thieves may take many at once (D3). Near it the owner would have to
 /// close the deque often, and a close costs a cache miss, and the order of one operation.
 #ifndef CSCHED_OPEN_DISTANCE

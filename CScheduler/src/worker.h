@@ -37,6 +37,7 @@ typedef struct csched_worker {
     uint64_t *executed_seen;         // of every worker, when the sentry went to sleep
     csched_completion *debt_counter; // the counter of the debt, or NULL
     uint32_t debt;                   // leaves that are not done yet
+    uint32_t burst;                  // jobs that the running body has submitted (U4)
     uint32_t nesting;                // bodies that wait, on this stack, for the one that runs
     uint64_t places;                 // of the capacity, to be given back
     char *stack_limit;               // a wait may nest until the stack gets here

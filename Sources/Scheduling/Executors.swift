@@ -17,7 +17,7 @@ extension Scheduler: TaskExecutor {
         let held = unsafe Unmanaged.passRetained(self)
         defer { unsafe held.release() }
         var operation = unsafe jobOperation(UnownedJob(job), on: self, run: runTaskJob)
-        var status = unsafe csched_submit_exempt(handle, &operation)
+        var status = unsafe csched_submit_job(handle, &operation)
         if status == .closed, self !== Scheduler.shared {
             status = unsafe csched_submit_exempt(Scheduler.shared.handle, &operation)
         }

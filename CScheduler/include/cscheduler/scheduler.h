@@ -98,6 +98,11 @@ csched_status csched_submit(csched_scheduler *scheduler, const csched_operation 
 csched_status csched_submit_exempt(csched_scheduler *scheduler, const csched_operation *operation)
     CSCHED_MUST_USE;
 
+/// As csched_submit_exempt, for the jobs of tasks. On a worker, what one body submits begins in the order of
+/// submission, but for the first few, which begin before older operations, the newest first.
+csched_status csched_submit_job(csched_scheduler *scheduler, const csched_operation *operation)
+    CSCHED_MUST_USE;
+
 /// Submits `count` operations with one publication and one wake-up; all or none.
 csched_status csched_submit_bulk(csched_scheduler *scheduler, const csched_operation *operations,
                                  size_t count) CSCHED_MUST_USE;

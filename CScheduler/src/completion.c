@@ -11,8 +11,7 @@
 //       afterwards.
 //   C5  A notification is called by whoever moves its state from armed to calling; cancel moves it to
 //       cancelled.
-//   C6  A worker that waits lends itself as a context: it does not return while a call on it is in progress.
-//   C7  The list is swept when it has grown to twice what the last sweep kept: cancelled and spent
+//   C6  The list is swept when it has grown to twice what the last sweep kept: cancelled and spent
 //       notifications go. The sweep enters, so that no leave is the last one while it has the list in hand.
 //
 // Orderings:
@@ -22,9 +21,6 @@
 //        The flag is set after the push, by a compare-exchange that checks the generation as well.
 //   P12  wait: sets `waiting` -> leave: sees it in the very word it exchanges. No fence: one word's
 //        modification order.
-//   P26  leave: state, then the parker of a worker that waits (seq_cst) <-> rise: parker, then the condition
-//        of its wait (seq_cst). A waker that finds the parker notified already, and so writes nothing, is not
-//        missed. The same for the end of a fork.
 //
 // Source: libdispatch keeps a group's generation and count in one word.
 
@@ -34,7 +30,7 @@
 #include "tuning.h"
 #include "worker.h"
 
-enum { ARMED, CALLING, AWAITED, CALLED, CANCELLED };
+enum { ARMED, CALLING, CALLED, CANCELLED };
 
 struct csched_notification {
     csched_notification *next;
@@ -48,7 +44,7 @@ struct csched_completion {
     csched_atomic(uint64_t) state;
     csched_atomic(csched_notification *) notifications;
     csched_atomic(uint32_t) listed;   // since the last sweep, and what it kept
-    csched_atomic(uint32_t) sweep_at; // C7
+    csched_atomic(uint32_t) sweep_at; // C6
 };
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the generation is the upper half of the word");
@@ -90,9 +86,7 @@ static void call(csched_notification *notification)
     // relaxed: it decides, and nothing else; what it decides about came with the list (P11).
     if (csched_cas(&notification->state, &armed, CALLING, relaxed, relaxed)) { // C5
         notification->function(notification->context);
-        if (csched_exchange(&notification->state, CALLED, release) == AWAITED) { // C6
-            csched_futex_wake(&notification->state, 1);
-        }
+        csched_store(&notification->state, CALLED, relaxed); // for the sweep (C6)
     }
 }
 
@@ -189,8 +183,7 @@ csched_conclusion csched_completion_leave_only(csched_completion *counter, uint3
         if (last) {
             next = (next & ~(WAITING | RELEASED)) + GENERATION_ONE; // C2
         }
-        // seq_cst success: P26
-        if (csched_cas_weak(&counter->state, &seen, next, seq_cst, relaxed)) { // P9, P12
+        if (csched_cas_weak(&counter->state, &seen, next, acq_rel, relaxed)) { // P9, P12
             if (!last) {
                 return (csched_conclusion){.last = false};
             }
@@ -219,7 +212,7 @@ bool csched_completion_leave(csched_completion *counter, uint32_t count)
     return conclusion.last;
 }
 
-// C7. The caller's last use of the counter: the leave may be the one that ends it.
+// C6. The caller's last use of the counter: the leave may be the one that ends it.
 static void sweep(csched_completion *counter)
 {
     uint64_t seen = csched_load(&counter->state, relaxed);
@@ -300,22 +293,6 @@ bool csched_notification_cancel(csched_notification *notification)
 
 void csched_notification_release(csched_notification *notification) { unreference(notification); }
 
-// As cancel, but a call in progress is waited for: its context is the caller's own. C6. What failed has to
-// acquire; C11 wants as much of what succeeds.
-static void settle(csched_notification *notification)
-{
-    uint32_t seen = ARMED;
-    if (!csched_cas(&notification->state, &seen, CANCELLED, acquire, acquire)) {
-        while (seen == CALLING || seen == AWAITED) {
-            if (seen == AWAITED || csched_cas(&notification->state, &seen, AWAITED, acquire, acquire)) {
-                (void)csched_futex_wait(&notification->state, AWAITED, CSCHED_FOREVER);
-                seen = csched_load(&notification->state, acquire);
-            }
-        }
-    }
-    unreference(notification);
-}
-
 typedef struct {
     const csched_completion *counter;
     uint32_t generation;
@@ -324,38 +301,19 @@ typedef struct {
 static bool is_complete(const void *context)
 {
     const awaited *wait = context;
-    return generation(csched_load(&wait->counter->state, seq_cst)) != wait->generation; // P9, P26
+    return generation(csched_load(&wait->counter->state, acquire)) != wait->generation; // P9
 }
 
-// On a worker: run other operations until the generation is complete (worker.c has the argument).
-static csched_wait_result help(csched_completion *counter, uint32_t current, uint64_t deadline_ns)
+static bool counts_here(const void *context, const csched_operation *operation)
 {
-    awaited wait = {.counter = counter, .generation = current};
-    csched_notification *notification = NULL;
-    csched_help_outcome outcome;
-    while ((outcome = csched_worker_help(is_complete, &wait, deadline_ns, notification != NULL)) ==
-           CSCHED_HELP_SLEEPY) {
-        notification = csched_completion_notify(counter, csched_worker_interrupt, csched_worker_self());
-        csched_check(notification != NULL, "out of memory for a wait on a worker");
-    }
-    if (notification != NULL) {
-        settle(notification);
-    }
-    return outcome == CSCHED_HELP_DONE ? CSCHED_WAIT_COMPLETED : CSCHED_WAIT_TIMED_OUT;
+    const awaited *wait = context;
+    return operation->counter == wait->counter;
 }
 
-csched_wait_result csched_completion_wait(csched_completion *counter, uint64_t timeout_ns)
+// Sleeps until the generation is complete.
+static csched_wait_result sleep_until(csched_completion *counter, uint32_t current, uint64_t deadline)
 {
     uint64_t seen = csched_load(&counter->state, acquire);
-    if (outstanding(seen) == 0) {
-        return CSCHED_WAIT_COMPLETED;
-    }
-    uint32_t current = generation(seen);
-    uint64_t now = timeout_ns == CSCHED_FOREVER ? 0 : csched_now_ns();
-    uint64_t deadline = timeout_ns > UINT64_MAX - now ? CSCHED_FOREVER : now + timeout_ns;
-    if (csched_worker_self() != NULL) {
-        return help(counter, current, deadline);
-    }
     while (generation(seen) == current && outstanding(seen) != 0) {
         if ((seen & WAITING) == 0 &&
             !csched_cas_weak(&counter->state, &seen, seen | WAITING, acquire, acquire)) { // P12
@@ -363,7 +321,7 @@ csched_wait_result csched_completion_wait(csched_completion *counter, uint64_t t
         }
         uint64_t left = deadline;
         if (deadline != CSCHED_FOREVER) {
-            now = csched_now_ns();
+            uint64_t now = csched_now_ns();
             if (now >= deadline) {
                 return CSCHED_WAIT_TIMED_OUT;
             }
@@ -373,6 +331,42 @@ csched_wait_result csched_completion_wait(csched_completion *counter, uint64_t t
         seen = csched_load(&counter->state, acquire); // P9
     }
     return CSCHED_WAIT_COMPLETED;
+}
+
+csched_wait_result csched_completion_wait_helping(csched_completion *counter, uint64_t timeout_ns,
+                                                  csched_helping helping)
+{
+    uint64_t seen = csched_load(&counter->state, acquire);
+    if (outstanding(seen) == 0) {
+        return CSCHED_WAIT_COMPLETED;
+    }
+    const awaited wait = {.counter = counter, .generation = generation(seen)};
+    if (timeout_ns == 0) {
+        return CSCHED_WAIT_TIMED_OUT;
+    }
+    uint64_t now = timeout_ns == CSCHED_FOREVER ? 0 : csched_now_ns();
+    uint64_t deadline = timeout_ns > UINT64_MAX - now ? CSCHED_FOREVER : now + timeout_ns;
+    csched_worker *worker = csched_worker_self();
+    if (worker == NULL) {
+        return sleep_until(counter, wait.generation, deadline);
+    }
+    if (deadline == CSCHED_FOREVER && helping != CSCHED_HELP_NOBODY) { // X7; a limit is to hold
+        const csched_wait nested = {.is_over = is_complete,
+                                    .belongs = helping == CSCHED_HELP_ANYBODY ? NULL : counts_here,
+                                    .context = &wait};
+        while (!is_complete(&wait) && csched_worker_run_nested(worker, &nested)) {
+        }
+    }
+    csched_worker_settle(worker);
+    csched_worker_block(worker);
+    csched_wait_result result = sleep_until(counter, wait.generation, deadline);
+    csched_worker_unblock(worker);
+    return result;
+}
+
+csched_wait_result csched_completion_wait(csched_completion *counter, uint64_t timeout_ns)
+{
+    return csched_completion_wait_helping(counter, timeout_ns, CSCHED_HELP_OWN);
 }
 
 uint32_t csched_completion_outstanding(const csched_completion *counter)

@@ -235,6 +235,21 @@ size_t csched_deque_steal(csched_deque *deque, csched_operation *operations, siz
     return csched_cas(&deque->top, &top, top + count, seq_cst, relaxed) ? (size_t)count : 0;
 }
 
+// As steal, for one: what was read before the compare-exchange is only believed after it (D2).
+bool csched_deque_steal_if(csched_deque *deque,
+                           bool (*wanted)(const void *context, const csched_operation *operation),
+                           const void *context, csched_operation *operation)
+{
+    int64_t top = csched_load(&deque->top, acquire); // P4
+    csched_fence(seq_cst);                           // P2
+    if (top >= csched_load(&deque->bottom, acquire)) { // P1
+        return false;
+    }
+    csched_buffer *buffer = csched_load(&deque->buffer, acquire); // P5
+    *operation = csched_slot_read(slot(buffer, top));
+    return wanted(context, operation) && csched_cas(&deque->top, &top, top + 1, seq_cst, relaxed);
+}
+
 int64_t csched_deque_depth(const csched_deque *deque)
 {
     int64_t top = csched_load(&deque->top, seq_cst);

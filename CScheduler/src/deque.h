@@ -43,6 +43,12 @@ void csched_deque_trim(csched_deque *deque);
 /// waits, and at least one. 0: empty, or another thief was faster. Lock-free.
 size_t csched_deque_steal(csched_deque *deque, csched_operation *operations, size_t room);
 
+/// Any reader, inside a read section. Takes the oldest operation if `wanted` says so. False: empty, not
+/// wanted, or another thread was faster. Lock-free.
+bool csched_deque_steal_if(csched_deque *deque,
+                           bool (*wanted)(const void *context, const csched_operation *operation),
+                           const void *context, csched_operation *operation);
+
 /// About how many operations wait. seq_cst: also the re-check before sleeping.
 int64_t csched_deque_depth(const csched_deque *deque);
 

@@ -143,25 +143,41 @@ void csched_idle_join(csched_idle *idle)
     csched_fetch_add(&idle->awake, 1, seq_cst);
 }
 
-void csched_idle_leave(csched_idle *idle)
+void csched_idle_leave(csched_idle *idle, bool awake)
 {
-    csched_fetch_sub(&idle->awake, 1, seq_cst);
+    if (awake) {
+        csched_fetch_sub(&idle->awake, 1, seq_cst);
+    }
     csched_fetch_sub(&idle->busy, 1, seq_cst);
+}
+
+void csched_idle_count_awake(csched_idle *idle) { csched_fetch_add(&idle->awake, 1, seq_cst); }
+
+bool csched_idle_has_sleepers_now(const csched_idle *idle)
+{
+    uint64_t bits = 0;
+    for (uint32_t word = 0; word < CSCHED_SLEEPER_WORDS; word++) {
+        bits |= csched_load(&idle->sleepers[word], seq_cst); // P28
+    }
+    return bits != 0;
 }
 
 void csched_idle_search(csched_idle *idle) { csched_fetch_add(&idle->searching, 1, seq_cst); }
 
-bool csched_idle_found(csched_idle *idle)
+csched_after_search csched_idle_found(csched_idle *idle)
 {
     uint32_t others = csched_fetch_sub(&idle->searching, 1, seq_cst) - 1; // P15
     if (others != 0) {
-        return false;
+        return CSCHED_OTHERS_LOOK;
+    }
+    if (!csched_idle_has_sleepers_now(idle)) { // P28
+        return CSCHED_ALL_AWAKE;
     }
     if (csched_load(&idle->sentry, seq_cst) != 0 || csched_load(&idle->awake, seq_cst) == 1) {
-        return true;
+        return CSCHED_LAST_TO_LOOK;
     }
     csched_idle_wake_one(idle); // W5
-    return false;
+    return CSCHED_OTHERS_LOOK;
 }
 
 uint32_t csched_idle_announce(csched_idle *idle, uint32_t worker)

@@ -50,14 +50,24 @@ void csched_idle_wake_one(csched_idle *idle);
 void csched_idle_wake(csched_idle *idle, uint32_t worker);
 void csched_idle_wake_all(csched_idle *idle);
 
-/// A worker's life: it is counted awake and busy from join to leave.
-void csched_idle_join(csched_idle *idle);
-void csched_idle_leave(csched_idle *idle);
+/// Whether any sleeps. seq_cst.
+bool csched_idle_has_sleepers_now(const csched_idle *idle);
 
-/// A worker begins to look for work / has found some, or gives up. True after the latter: nobody looks now
-/// but perhaps the sentry, so the caller has to wake somebody if the inboxes hold more.
+/// A worker's life: it is counted awake and busy from join to leave. `awake`: it is counted so still.
+void csched_idle_join(csched_idle *idle);
+void csched_idle_leave(csched_idle *idle, bool awake);
+/// One more is awake: beside one that has lost its seat, and does not know.
+void csched_idle_count_awake(csched_idle *idle);
+
+typedef enum {
+    CSCHED_OTHERS_LOOK,  // or somebody was woken who will
+    CSCHED_LAST_TO_LOOK, // but perhaps the sentry: the caller wakes somebody if the inboxes hold more
+    CSCHED_ALL_AWAKE,    // nobody looks, and nobody sleeps: the caller arms the watch
+} csched_after_search;
+
+/// A worker begins to look for work / has found some, or gives up.
 void csched_idle_search(csched_idle *idle);
-bool csched_idle_found(csched_idle *idle);
+csched_after_search csched_idle_found(csched_idle *idle);
 
 /// A searching worker announces that it will sleep, and must look at everything once more (seq_cst) before it
 /// does. Returns how many other workers are awake.

@@ -5,18 +5,21 @@
 //       DONE.
 //   J2  A second branch is a part of a body that has started: whoever takes it runs it, also after a shutdown
 //       that cancels (worker.c: run).
-//   J3  Who finishes a branch reads whom to wake before it says DONE, and touches nothing of the frame
-//       afterwards but its address. It does both inside a read section: the worker it wakes may leave its
-//       scheduler as soon as DONE is seen, but its memory stays until the grace period.
+//   J3  Who finishes a branch touches nothing of the frame after it said DONE: it wakes by address alone.
+//   J4  A join whose second branch was taken may run what that branch has forked, and nothing else (X7): the
+//       operation of a fork names, beside it, the fork whose taken branch encloses it. (Leapfrogging.)
 //
 // Orderings:
 //   P24  finish: state (release) -> join: state (acquire). What the branch wrote.
 //   P25  join: AWAITED by a compare-exchange, then sleeps; finish: exchanges DONE, and wakes when it replaced
 //        AWAITED. One word's modification order: one of the two sees the other.
+//
+// Source: Wagner and Calder: Leapfrogging: A Portable Technique for Implementing Efficient Futures (1993).
 
 #include "join.h"
 
 #include "scheduler_internal.h"
+#include "tuning.h"
 
 enum { PENDING, AWAITED, DONE };
 
@@ -39,54 +42,58 @@ static void call(csched_branch branch) { branch.function(branch.context); }
 
 static void finish(csched_fork *fork)
 {
-    csched_reclaim_enter(); // J3
-    csched_worker *joiner = fork->joiner;
     csched_atomic(uint32_t) *state = state_of(fork);
-    if (csched_exchange(state, DONE, seq_cst) == AWAITED) { // P24, P25, P26
-        if (joiner != NULL) {
-            csched_worker_interrupt(joiner);
-        } else {
-            csched_futex_wake(state, 1);
-        }
+    if (csched_exchange(state, DONE, acq_rel) == AWAITED) { // P24, P25
+        csched_futex_wake(state, 1); // J3
     }
-    csched_reclaim_exit();
 }
 
-void csched_join_run_second(void *context, void *unused, csched_disposition disposition)
+void csched_join_run_second(void *context, void *enclosing, csched_disposition disposition)
 {
-    (void)unused, (void)disposition;
+    (void)enclosing, (void)disposition;
     csched_fork *fork = context;
+    csched_worker *worker = csched_worker_self();
+    const void *outer = worker->enclosing;
+    worker->enclosing = fork; // J4
     call(fork->branch);
+    worker->enclosing = outer;
     finish(fork);
 }
 
 static bool is_done(const void *context)
 {
     const csched_fork *fork = context;
-    return csched_load((const csched_atomic(uint32_t) *)&fork->state, seq_cst) == DONE; // P24, P26
+    return csched_load((const csched_atomic(uint32_t) *)&fork->state, acquire) == DONE; // P24
 }
 
-// False: it is done.
-static bool announce(csched_fork *fork)
+// J4. The operation may be taken by somebody else meanwhile, so nothing is read but its own words.
+static bool is_enclosed(const void *context, const csched_operation *operation)
+{
+    return operation->run == csched_join_run_second && operation->extra == context;
+}
+
+static void sleep_until_done(csched_fork *fork)
 {
     uint32_t seen = PENDING;
-    return csched_cas(state_of(fork), &seen, AWAITED, acquire, acquire) || seen == AWAITED; // P25
-}
-
-static void wait_on_worker(csched_fork *fork)
-{
-    bool announced = false;
-    while (csched_worker_help(is_done, fork, CSCHED_FOREVER, announced) == CSCHED_HELP_SLEEPY &&
-           announce(fork)) {
-        announced = true;
-    }
-}
-
-static void wait_outside(csched_fork *fork)
-{
-    while (announce(fork)) {
+    while (csched_cas(state_of(fork), &seen, AWAITED, acquire, acquire) || seen == AWAITED) { // P25
         (void)csched_futex_wait(&fork->state, AWAITED, CSCHED_FOREVER);
+        seen = PENDING;
     }
+}
+
+static void wait_on_worker(csched_worker *worker, csched_fork *fork)
+{
+    const csched_wait wait = {.is_over = is_done, .belongs = is_enclosed, .context = fork};
+    for (int look = 0; look < CSCHED_LOOKS && !is_done(fork); look++) {
+        if (csched_worker_run_nested(worker, &wait)) {
+            look = 0;
+        }
+        csched_yield(); // the branch may be short, and sleep costs more than a few looks
+    }
+    csched_worker_settle(worker);
+    csched_worker_block(worker);
+    sleep_until_done(fork);
+    csched_worker_unblock(worker);
 }
 
 static bool begin(csched_worker *worker, csched_fork *fork, csched_branch branch)
@@ -94,7 +101,8 @@ static bool begin(csched_worker *worker, csched_fork *fork, csched_branch branch
     fork->branch = branch;
     fork->joiner = worker;
     csched_init(state_of(fork), PENDING);
-    const csched_operation operation = {.run = csched_join_run_second, .context = fork};
+    const csched_operation operation = {
+        .run = csched_join_run_second, .context = fork, .extra = (void *)(uintptr_t)worker->enclosing};
     return csched_likely(csched_worker_may_nest(worker)) && csched_worker_submit(worker, &operation, 1);
 }
 
@@ -109,7 +117,7 @@ bool csched_fork_end(csched_fork *fork)
     if (csched_likely(csched_worker_take_back(fork->joiner, fork))) {
         return true;
     }
-    wait_on_worker(fork);
+    wait_on_worker(fork->joiner, fork);
     return false;
 }
 
@@ -150,9 +158,9 @@ static csched_status join_outside(csched_scheduler *scheduler, csched_worker *ot
         return status;
     }
     if (other != NULL) {
-        wait_on_worker(&both.fork);
+        wait_on_worker(other, &both.fork);
     } else {
-        wait_outside(&both.fork);
+        sleep_until_done(&both.fork);
     }
     return both.cancelled ? CSCHED_CLOSED : CSCHED_OK;
 }

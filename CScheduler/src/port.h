@@ -19,6 +19,8 @@
 //   csched_allocate(size, alignment), csched_free(pointer)
 //   csched_thread_local                           storage class
 //   csched_yield(), csched_now_ns()
+//   csched_thread_id(), csched_thread_sleeps(id)  the kernel's id of this thread; whether that one is blocked
+//   csched_warn(name, sentence)                   a sentence on stderr
 //   csched_fatal(function, sentence)              misuse: a sentence on stderr, then SIGABRT
 
 #ifndef CSCHEDULER_PORT_H

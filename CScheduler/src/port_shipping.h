@@ -105,6 +105,16 @@ static inline uint64_t csched_now_ns(void)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
+static inline int32_t csched_thread_id(void) { return (int32_t)syscall(SYS_gettid); }
+
+// Whether a thread of this process waits for something in the kernel, be it a futex, a socket or a disk.
+bool csched_thread_sleeps(int32_t id);
+
+static inline void csched_warn(const char *name, const char *sentence)
+{
+    fprintf(stderr, "CScheduler: scheduler '%s': %s\n", name, sentence);
+}
+
 _Noreturn static inline void csched_fatal(const char *function, const char *sentence)
 {
     fprintf(stderr, "CScheduler: %s: %s\n", function, sentence);

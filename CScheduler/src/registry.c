@@ -158,7 +158,7 @@ static bool list(csched_registry *registry, csched_submitter *submitter)
     }
 }
 
-csched_submitter *csched_registry_add(csched_registry *registry, uint64_t scheduler_id)
+csched_submitter *csched_registry_add(csched_registry *registry, uint64_t scheduler_id, bool stays_open)
 {
     csched_submitter *submitter = csched_allocate(sizeof *submitter, CSCHED_LINE);
     if (submitter == NULL) {
@@ -170,6 +170,7 @@ csched_submitter *csched_registry_add(csched_registry *registry, uint64_t schedu
     }
     submitter->scheduler_id = scheduler_id;
     csched_init(&submitter->holders, THREAD | SCHEDULER);
+    csched_init(&submitter->stays_open, stays_open);
     if (!list(registry, submitter)) {
         free_submitter(&submitter->retired);
         return NULL;
@@ -266,7 +267,7 @@ void csched_registry_close(csched_registry *registry)
          chunk = csched_load(&chunk->next, seq_cst)) { // P16
         for (int place = 0; place < PLACES; place++) {
             csched_submitter *submitter = csched_load(&chunk->place[place], seq_cst); // P16
-            if (submitter != NULL) {
+            if (submitter != NULL && !csched_load(&submitter->stays_open, seq_cst)) { // P16
                 csched_inbox_close(&submitter->inbox);
             }
         }

@@ -15,6 +15,7 @@ typedef struct csched_submitter {
     uint64_t scheduler_id;
     struct csched_submitter *next; // the thread's own list
     csched_atomic(uint32_t) holders;
+    csched_atomic(bool) stays_open; // its thread is a worker: a close passes it by
     csched_inbox inbox;
 } csched_submitter;
 
@@ -36,7 +37,7 @@ void csched_registry_destroy(csched_registry *registry);
 csched_submitter *csched_registry_find(uint64_t scheduler_id);
 /// Makes one and lists it. NULL: out of memory. Lock-free; seq_cst: what follows (the look at `closing`)
 /// comes after.
-csched_submitter *csched_registry_add(csched_registry *registry, uint64_t scheduler_id);
+csched_submitter *csched_registry_add(csched_registry *registry, uint64_t scheduler_id, bool stays_open);
 
 /// Reader, inside a read section: takes operations from the first inbox behind `*cursor` that has some, and
 /// moves the cursor on. Unlists on its way what its thread has left behind empty. Lock-free.
@@ -44,7 +45,7 @@ size_t csched_registry_take(csched_registry *registry, uint64_t *cursor, csched_
                             size_t room);
 /// Reader, inside a read section. seq_cst: the re-check before sleeping.
 bool csched_registry_is_empty(const csched_registry *registry);
-/// Reader, inside a read section: closes every inbox that is listed.
+/// Reader, inside a read section: closes every inbox that is listed, but those that stay open.
 void csched_registry_close(csched_registry *registry);
 /// Reader, inside a read section: how many operations were ever appended.
 uint64_t csched_registry_appended(const csched_registry *registry);

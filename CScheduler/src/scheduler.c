@@ -12,6 +12,7 @@
 //   S4  An operation is accepted or refused by one compare-exchange on its inbox (B1), so a shutdown cannot
 //       fall in between.
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +57,7 @@ csched_configuration csched_configuration_default(void)
         .when_full = CSCHED_WHEN_FULL_SUSPEND,
         .capacity = CSCHED_CAPACITY_UNBOUNDED,
         .name = "csched",
+        .spares = CSCHED_SPARES_DEFAULT,
     };
 }
 
@@ -144,6 +146,28 @@ static bool is_index_used(const csched_crew *crew, uint32_t index)
     return false;
 }
 
+// Z1. A worker that leaves keeps its seat until its thread is about to end.
+static bool is_seat_used(const csched_crew *crew, uint32_t number)
+{
+    for (uint32_t position = 0; position < crew->count; position++) {
+        uint32_t seat = csched_load(&crew->workers[position]->seat, acquire);
+        if (csched_is_seated(seat) && seat >> CSCHED_SEAT_SHIFT == number) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint32_t first_unused(const csched_crew *crew,
+                             bool (*is_used)(const csched_crew *crew, uint32_t number))
+{
+    uint32_t number = 0;
+    while (is_used(crew, number)) {
+        number++;
+    }
+    return number;
+}
+
 static void add_statistics(csched_statistics *sum, const csched_worker *worker)
 {
     sum->submitted += csched_load(&worker->submitted, relaxed);
@@ -183,7 +207,7 @@ static csched_status remove_workers(csched_scheduler *scheduler, uint32_t from,
 
 static bool has_ended(csched_worker *worker)
 {
-    return csched_load(&worker->leaving, relaxed) && pthread_tryjoin_np(worker->thread, NULL) == 0;
+    return csched_load(&worker->ended, relaxed) && pthread_tryjoin_np(worker->thread, NULL) == 0;
 }
 
 static bool always(csched_worker *worker)
@@ -192,28 +216,62 @@ static bool always(csched_worker *worker)
     return true;
 }
 
+void csched_scheduler_remove_ended(csched_scheduler *scheduler)
+{
+    (void)remove_workers(scheduler, 0, has_ended); // without memory: the next time
+}
+
+csched_status csched_create_thread(pthread_t *thread, void *(*body)(void *argument), void *argument)
+{
+    // Signals for the process go to the program's own threads; a fault still hits the thread that caused it.
+    sigset_t all, before;
+    sigfillset(&all);
+    const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF};
+    for (size_t index = 0; index < sizeof faults / sizeof faults[0]; index++) {
+        sigdelset(&all, faults[index]);
+    }
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(thread, NULL, body, argument);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error == 0 ? CSCHED_OK : CSCHED_THREAD_CREATION_FAILED;
+}
+
+static csched_status add_worker(csched_scheduler *scheduler, csched_crew *crew, uint32_t index, uint32_t seat)
+{
+    csched_worker *worker = csched_worker_create(scheduler, index, seat);
+    if (worker == NULL) {
+        return CSCHED_OUT_OF_MEMORY;
+    }
+    crew->workers[crew->count++] = worker;
+    return CSCHED_OK;
+}
+
+// The crew with room for more, not published.
+static csched_crew *copy_crew(csched_scheduler *scheduler, uint32_t more)
+{
+    const csched_crew *old = csched_load(&scheduler->crew, relaxed);
+    csched_crew *crew = allocate_crew(old->count + more);
+    if (crew != NULL) {
+        crew->count = old->count;
+        memcpy(crew->workers, old->workers, old->count * sizeof(csched_worker *));
+    }
+    return crew;
+}
+
 static csched_status grow(csched_scheduler *scheduler, uint32_t more)
 {
-    csched_crew *old = csched_load(&scheduler->crew, relaxed);
-    uint32_t before = old->count;
-    uint32_t started = before;
-    csched_crew *crew = allocate_crew(before + more);
+    csched_crew *crew = copy_crew(scheduler, more);
     if (crew == NULL) {
         return CSCHED_OUT_OF_MEMORY;
     }
-    crew->count = started;
-    memcpy(crew->workers, old->workers, started * sizeof(csched_worker *));
+    uint32_t before = crew->count;
+    uint32_t started = before;
     csched_status status = CSCHED_OK;
-    for (uint32_t index = 0; status == CSCHED_OK && crew->count < before + more; index++) {
-        if (index == CSCHED_WORKERS_MAX) { // those who leave still hold their indices, in their last bodies
-            status = CSCHED_THREAD_CREATION_FAILED;
-        } else if (!is_index_used(crew, index)) {
-            csched_worker *worker = csched_worker_create(scheduler, index);
-            status = worker == NULL ? CSCHED_OUT_OF_MEMORY : CSCHED_OK;
-            if (worker != NULL) {
-                crew->workers[crew->count++] = worker;
-            }
-        }
+    while (status == CSCHED_OK && crew->count < before + more) {
+        uint32_t seat = first_unused(crew, is_seat_used);
+        status = seat >= CSCHED_WORKERS_MAX // those who leave still have their seats, in their last bodies
+                     ? CSCHED_THREAD_CREATION_FAILED
+                     : add_worker(scheduler, crew, first_unused(crew, is_index_used), seat << CSCHED_SEAT_SHIFT);
     }
     publish_crew(scheduler,
                  crew); // before the threads: thieves must find a deque as soon as something can be in it
@@ -229,6 +287,23 @@ static csched_status grow(csched_scheduler *scheduler, uint32_t more)
     return status;
 }
 
+csched_worker *csched_scheduler_hire(csched_scheduler *scheduler, uint32_t index)
+{
+    csched_crew *crew = copy_crew(scheduler, 1);
+    if (crew == NULL || add_worker(scheduler, crew, index, CSCHED_UNSEATED) != CSCHED_OK) {
+        csched_free(crew);
+        return NULL;
+    }
+    csched_worker *hired = crew->workers[crew->count - 1];
+    publish_crew(scheduler, crew);
+    if (csched_worker_start(hired) != CSCHED_OK) {
+        csched_check(remove_workers(scheduler, crew->count - 1, always) == CSCHED_OK,
+                     "out of memory while undoing that a worker was hired");
+        return NULL;
+    }
+    return hired;
+}
+
 // Those who leave stay in the crew, as victims, until their threads have ended.
 static void shrink(csched_scheduler *scheduler, uint32_t fewer)
 {
@@ -236,9 +311,10 @@ static void shrink(csched_scheduler *scheduler, uint32_t fewer)
     csched_store(&scheduler->size, csched_load(&scheduler->size, relaxed) - fewer, relaxed);
     for (uint32_t position = crew->count; fewer > 0; position--) {
         csched_worker *worker = crew->workers[position - 1];
-        if (!csched_load(&worker->leaving, relaxed)) {
-            csched_store(&worker->leaving, true, seq_cst);
-            csched_idle_wake(&scheduler->idle, worker->index);
+        uint32_t seat = csched_load(&worker->seat, relaxed);
+        if (csched_is_seated(seat) && (seat & CSCHED_SEAT_LEAVING) == 0) { // Z4: it cannot lose it now
+            csched_fetch_or(&worker->seat, CSCHED_SEAT_LEAVING, seq_cst);
+            csched_idle_wake(&scheduler->idle, seat >> CSCHED_SEAT_SHIFT);
             fewer--;
         }
     }
@@ -295,6 +371,8 @@ static csched_status initialise(csched_scheduler *scheduler, const csched_config
     const char *name = configuration->name == NULL ? "csched" : configuration->name;
     (void)strncpy(scheduler->name, name, sizeof scheduler->name - 1);
     csched_idle_init(&scheduler->idle);
+    csched_watch_init(&scheduler->watch, configuration->spares);
+    scheduler->isolate = NULL;
     pthread_mutex_init(&scheduler->lifecycle, NULL);
     pthread_mutex_init(&scheduler->ending, NULL);
     csched_init(&scheduler->size, 0);
@@ -340,7 +418,12 @@ csched_status csched_scheduler_create(const csched_configuration *configuration,
         return status;
     }
     enlist(scheduler);
-    status = grow(scheduler, workers); // without `lifecycle`: nobody else has it yet
+    status = csched_watch_start(scheduler);
+    if (status == CSCHED_OK) {
+        pthread_mutex_lock(&scheduler->lifecycle); // Z4
+        status = grow(scheduler, workers);
+        pthread_mutex_unlock(&scheduler->lifecycle);
+    }
     if (status != CSCHED_OK) {
         csched_scheduler_destroy(scheduler);
         return status;
@@ -370,11 +453,17 @@ void csched_scheduler_close(csched_scheduler *scheduler)
     csched_idle_wake_all(&scheduler->idle);
 }
 
+static void wake_suspended(csched_scheduler *scheduler)
+{
+    csched_futex_wake(&scheduler->control, INT32_MAX); // one that goes, and has something left
+    csched_idle_wake_all(&scheduler->idle);
+}
+
 // Ends every suspension: what is suspended for ever could not be drained.
 static void end_suspension(csched_scheduler *scheduler)
 {
     csched_fetch_and(&scheduler->control, CSCHED_SUSPENSION - 1, seq_cst);
-    csched_idle_wake_all(&scheduler->idle);
+    wake_suspended(scheduler);
 }
 
 static void cancel_pending(csched_scheduler *scheduler)
@@ -395,8 +484,8 @@ static void wait_until_stopped(csched_scheduler *scheduler, uint64_t deadline_ns
     }
 }
 
-// Without `lifecycle`: the last bodies may want statistics. The crew does not change any more, because we are
-// closing.
+// Without `lifecycle`: the last callbacks may want statistics. The crew does not change any more: we are closing,
+// and the watch has ended.
 static void join_all(csched_scheduler *scheduler)
 {
     const csched_crew *crew = csched_load(&scheduler->crew, relaxed);
@@ -431,6 +520,10 @@ csched_status csched_scheduler_shutdown(csched_scheduler *scheduler, uint64_t ti
                 cancel_pending(scheduler);
             }
         }
+        if (csched_load(&scheduler->crew, relaxed)->count != 0) { // else it could not be created
+            wait_until_stopped(scheduler, UINT64_MAX);            // what drains may block, and need the watch
+        }
+        csched_watch_end(scheduler);
         join_all(scheduler);
         scheduler->joined = true;
     }
@@ -513,7 +606,7 @@ void csched_scheduler_resume(csched_scheduler *scheduler)
         csched_check(csched_is_suspended(before), "not suspended");
     } while (!csched_cas_weak(&scheduler->control, &before, before - CSCHED_SUSPENSION, seq_cst, relaxed));
     if (!csched_is_suspended(before - CSCHED_SUSPENSION)) {
-        csched_idle_wake_all(&scheduler->idle);
+        wake_suspended(scheduler);
     }
 }
 
@@ -539,6 +632,27 @@ void *csched_scheduler_owner(const csched_scheduler *scheduler)
     return csched_load(&scheduler->owner, acquire);
 }
 
+void csched_scheduler_isolate(csched_scheduler *scheduler, void (*isolate)(void (*body)(void *), void *))
+{
+    scheduler->isolate = isolate;
+}
+
+void csched_block_begin(void)
+{
+    csched_worker *worker = csched_worker_self();
+    if (worker != NULL) {
+        csched_worker_block(worker);
+    }
+}
+
+void csched_block_end(void)
+{
+    csched_worker *worker = csched_worker_self();
+    if (worker != NULL) {
+        csched_worker_unblock(worker);
+    }
+}
+
 csched_statistics csched_scheduler_statistics(csched_scheduler *scheduler)
 {
     pthread_mutex_lock(&scheduler->lifecycle);
@@ -553,6 +667,9 @@ csched_statistics csched_scheduler_statistics(csched_scheduler *scheduler)
         add_statistics(&sum, crew->workers[position]);
     }
     sum.workers = csched_load(&scheduler->size, relaxed);
+    sum.threads = crew->count;
+    sum.replaced = csched_load(&scheduler->watch.replaced, relaxed);
+    sum.exhausted = csched_load(&scheduler->watch.exhausted, relaxed);
     sum.submitted += csched_registry_appended(&scheduler->registry);
     csched_reclaim_exit();
     if (!reader) {

@@ -13,6 +13,7 @@
 #include "port.h"
 #include "reclaim.h"
 #include "registry.h"
+#include "watch.h"
 #include "worker.h"
 
 // control: flags below, the number of suspensions above. Read before every operation, written rarely.
@@ -32,11 +33,13 @@ struct csched_scheduler {
     csched_atomic(csched_observer_snapshot *) observer;
     csched_atomic(void *) owner;
     void (*release_owner)(void *owner);
+    void (*isolate)(void (*body)(void *context), void *context); // calls what runs nested; NULL: as it is
     csched_reclaim *domain;
     csched_atomic(uint64_t) ran_in_callers; // operations, under CSCHED_WHEN_FULL_RUN_IN_CALLER
     char name[11];
 
     csched_idle idle;
+    csched_watch watch;
 
     // Only for those who create, resize, shut down and count: never on the way of an operation.
     csched_aligned_to_line pthread_mutex_t lifecycle;
@@ -57,8 +60,19 @@ static inline bool csched_is_cancelling(const csched_scheduler *scheduler)
 
 static inline bool csched_is_suspended(uint32_t control) { return control >= CSCHED_SUSPENSION; }
 
-/// Appends an operation that has entered its counter already to the calling thread's inbox, past the
-/// capacity. For a worker that leaves.
-csched_status csched_submit_again(csched_scheduler *scheduler, const csched_operation *operation);
+/// Appends operations that have entered their counters already to the calling worker's inbox, past the
+/// capacity. CSCHED_OK or CSCHED_OUT_OF_MEMORY.
+csched_status csched_submit_again(csched_scheduler *scheduler, const csched_operation *operations,
+                                  size_t count);
+/// The calling thread is no worker any more: its inbox is closed if the scheduler is (U5).
+void csched_submit_close_own(csched_scheduler *scheduler);
+
+/// Under `lifecycle`: adds a worker without a seat. NULL: memory or threads are exhausted.
+csched_worker *csched_scheduler_hire(csched_scheduler *scheduler, uint32_t index);
+/// Under `lifecycle`: joins the workers whose threads have ended, and retires their memory.
+void csched_scheduler_remove_ended(csched_scheduler *scheduler);
+
+/// Starts a thread to which the process's signals do not go; faults do.
+csched_status csched_create_thread(pthread_t *thread, void *(*body)(void *argument), void *argument);
 
 #endif

@@ -12,19 +12,43 @@
 //       A body that makes many tasks means them to begin in that order. (The runtime walks the children of a
 //       group from the oldest whenever one ends: the newest first is quadratic there.) X4 bounds how long
 //       they wait for newer ones.
+//   U5  A worker whose body has announced that it blocks, or that has lost its seat after that (Z2), submits
+//       as from outside: nobody looks after its deque.
+//       So that it may submit until its body has returned, as every body may, no close closes the inbox of a
+//       worker; X6 waits for it, because the worker is busy. When its thread ends the inbox becomes one like
+//       others: it says so, then looks at `closing` (P16).
 
 #include "scheduler_internal.h"
+
+static bool is_closing(const csched_scheduler *scheduler)
+{
+    return (csched_load(&scheduler->control, seq_cst) & CSCHED_CLOSING) != 0;
+}
 
 static csched_submitter *inbox_of_this_thread(csched_scheduler *scheduler)
 {
     csched_submitter *submitter = csched_registry_find(scheduler->id);
     if (csched_unlikely(submitter == NULL)) {
-        submitter = csched_registry_add(&scheduler->registry, scheduler->id);
-        if (submitter != NULL && (csched_load(&scheduler->control, seq_cst) & CSCHED_CLOSING) != 0) { // U3
+        const csched_worker *worker = csched_worker_self();
+        bool own = worker != NULL && worker->scheduler == scheduler;
+        submitter = csched_registry_add(&scheduler->registry, scheduler->id, own);
+        if (submitter != NULL && !own && is_closing(scheduler)) { // U3
             csched_inbox_close(&submitter->inbox);
         }
     }
     return submitter;
+}
+
+// U5
+void csched_submit_close_own(csched_scheduler *scheduler)
+{
+    csched_submitter *submitter = csched_registry_find(scheduler->id);
+    if (submitter != NULL) {
+        csched_store(&submitter->stays_open, false, seq_cst); // P16
+        if (is_closing(scheduler)) {
+            csched_inbox_close(&submitter->inbox);
+        }
+    }
 }
 
 static csched_status append(csched_scheduler *scheduler, const csched_operation *operations, size_t count)
@@ -141,18 +165,22 @@ static csched_status append_from_outside(csched_scheduler *scheduler, const csch
     if (csched_likely(!csched_capacity_is_bounded(&scheduler->capacity))) {
         return append(scheduler, operations, count);
     }
-    if (subject == COUNTED) {
+    const csched_worker *worker = csched_worker_self();
+    if (subject == COUNTED && (worker == NULL || worker->scheduler != scheduler)) {
         return append_bounded(scheduler, operations, count);
     }
     csched_capacity_enter_exempt(&scheduler->capacity, count);
     return append_entered(scheduler, operations, count);
 }
 
-// The calling thread as a worker of the scheduler, or NULL.
+// The calling thread as a worker of the scheduler that may use its deque, or NULL.
 static csched_worker *worker_of(const csched_scheduler *scheduler)
 {
     csched_worker *worker = csched_worker_self();
-    return worker != NULL && worker->scheduler == scheduler ? worker : NULL;
+    return worker != NULL && worker->scheduler == scheduler &&
+                   csched_likely((csched_load(&worker->seat, relaxed) & CSCHED_SEAT_ANNOUNCED) == 0) // U5
+               ? worker
+               : NULL;
 }
 
 static csched_status submit(csched_scheduler *scheduler, const csched_operation *operation,
@@ -194,20 +222,17 @@ csched_status csched_submit_job(csched_scheduler *scheduler, const csched_operat
     if (operation->counter != NULL) {
         csched_completion_enter(operation->counter, 1); // U1
     }
-    // A closed inbox takes nothing, and a body that runs may submit until it has returned.
-    if (append_from_outside(scheduler, operation, 1, EXEMPT) == CSCHED_OK ||
-        csched_worker_submit(worker, operation, 1)) {
-        return CSCHED_OK;
-    }
-    if (operation->counter != NULL) {
+    csched_status status = append_from_outside(scheduler, operation, 1, EXEMPT);
+    if (csched_unlikely(status != CSCHED_OK) && operation->counter != NULL) {
         (void)csched_completion_leave(operation->counter, 1);
     }
-    return CSCHED_OUT_OF_MEMORY;
+    return status;
 }
 
-csched_status csched_submit_again(csched_scheduler *scheduler, const csched_operation *operation)
+csched_status csched_submit_again(csched_scheduler *scheduler, const csched_operation *operations,
+                                  size_t count)
 {
-    return append_from_outside(scheduler, operation, 1, EXEMPT);
+    return append_from_outside(scheduler, operations, count, EXEMPT);
 }
 
 csched_status csched_submit_bulk(csched_scheduler *scheduler, const csched_operation *operations,

@@ -55,6 +55,22 @@
 #define CSCHED_SENTRY_LAST_NS UINT64_C(1000000)
 #endif
 
+/// The watch looks after so long, then less and less often while nobody is blocked (W7).
+#ifndef CSCHED_WATCH_FIRST_NS
+#define CSCHED_WATCH_FIRST_NS UINT64_C(100000)
+#endif
+#ifndef CSCHED_WATCH_LAST_NS
+#define CSCHED_WATCH_LAST_NS UINT64_C(6400000)
+#endif
+/// Looks without need before the watch disarms itself, so that it need not be armed often.
+#ifndef CSCHED_CALM_LOOKS
+#define CSCHED_CALM_LOOKS 8
+#endif
+/// How long workers without a seat are kept (Z5).
+#ifndef CSCHED_RESERVE_NS
+#define CSCHED_RESERVE_NS UINT64_C(250000000)
+#endif
+
 /// Looks before sleep: a wake-up costs more than a few of them.
 #ifndef CSCHED_LOOKS
 #define CSCHED_LOOKS 4

@@ -1,4 +1,4 @@
-// worker.c - what a worker's thread does: take, run, count, search, sleep, and help inside a wait.
+// worker.c - what a worker's thread does: take, run, count, search, sleep, wait, and be replaced.
 //
 //   X1  An operation is run by the thread that took it out of an inbox or a deque, at once, or after it has
 //       been in that thread's own deque: between a take and a push it is in nobody else's reach and in no
@@ -19,10 +19,15 @@
 //       consistent.
 //   X6  The last worker that falls asleep in a sealed scheduler ends it. After its announcement it sees
 //       SEALED, then all inboxes empty, then that all workers rest: they sleep, or are about to, outside of
-//       all bodies and callbacks, and with nothing in their deques. So all inboxes were closed and empty,
-//       every deque is empty, and no body runs that could submit. A worker that took the last operation in
-//       between does not rest (P8), and will be the last one later. One that falls asleep under a suspension,
-//       with what it put back, does not rest either: the end of the suspension wakes it.
+//       all bodies and callbacks, and with nothing in their deques; or they are in reserve, or on the way
+//       there, past their last operation. So all inboxes were closed and empty, every deque is empty, and no
+//       body runs that could submit. A worker that took the last operation in between does not rest (P8), and
+//       will be the last one later. One that falls asleep under a suspension, with what it put back, does not
+//       rest either: the end of the suspension wakes it.
+//   X7  A body that waits runs on its stack only what belongs to its wait: operations of the counter, or
+//       branches of the branch that was taken. What it waits for could not end without these, so whatever
+//       lock the body holds, they need it in every order. When nothing of it is in reach the thread sleeps,
+//       and says so (Z2).
 //
 // Orderings:
 //   P19  show_running: running, a fence, then control <-> suspend: control, then running (statistics), both
@@ -31,7 +36,6 @@
 
 #include "worker.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -39,19 +43,13 @@
 #include "join.h"
 #include "scheduler_internal.h"
 #include "tuning.h"
+#include "watch.h"
 
-// A wait on a worker may nest as long as this much stack is left; a join only if a wait in it may nest then.
+// A wait runs operations on its stack as long as this much is left; a join begins only if a wait in it may.
 enum { STACK_RESERVE = 256 * 1024, STACK_OF_A_JOIN = 16 * 1024 };
 
-typedef enum { FOUND, NOTHING, ENDED, INTERRUPTED } outcome;
-
-// A condition that ends a search early; NULL in the main loop.
-typedef struct {
-    bool (*done)(const void *context);
-    const void *context;
-    uint64_t deadline_ns;
-    bool interruptible;
-} reason;
+// ENDED: it is to leave, or the scheduler has stopped. UNSEATED: another worker has its seat.
+typedef enum { FOUND, ENDED, UNSEATED } outcome;
 
 csched_thread_local csched_worker *self;
 
@@ -59,13 +57,11 @@ csched_worker *csched_worker_self(void) { return self; }
 
 void csched_worker_forget(void) { self = NULL; }
 
-csched_worker *csched_worker_create(csched_scheduler *scheduler, uint32_t index)
+csched_worker *csched_worker_create(csched_scheduler *scheduler, uint32_t index, uint32_t seat)
 {
     csched_worker *worker = csched_allocate(sizeof *worker, CSCHED_LINE);
-    uint64_t *seen = csched_allocate(CSCHED_WORKERS_MAX * sizeof *seen, 0);
-    if (worker == NULL || seen == NULL || !csched_deque_init(&worker->deque, scheduler->domain)) {
+    if (worker == NULL || !csched_deque_init(&worker->deque, scheduler->domain)) {
         csched_free(worker);
-        csched_free(seen);
         return NULL;
     }
     csched_init(&worker->executed, 0);
@@ -75,7 +71,12 @@ csched_worker *csched_worker_create(csched_scheduler *scheduler, uint32_t index)
     csched_init(&worker->parked, 0);
     csched_init(&worker->running, 0);
     csched_init(&worker->stuck, 0);
-    csched_init(&worker->leaving, false);
+    csched_init(&worker->seen, 0);
+    csched_init(&worker->seat, seat);
+    csched_init(&worker->recall, csched_is_seated(seat) ? CSCHED_OUT : CSCHED_IN_RESERVE);
+    csched_init(&worker->kernel_id, 0);
+    csched_init(&worker->ended, false);
+    worker->watched = 0;
     worker->scheduler = scheduler;
     worker->index = index;
     worker->until_fair = worker->fair_interval = CSCHED_FAIR_MOST;
@@ -84,12 +85,13 @@ csched_worker *csched_worker_create(csched_scheduler *scheduler, uint32_t index)
     worker->random = index * UINT64_C(0x9E3779B97F4A7C15) + 1;
     worker->fair_turn = false;
     worker->sentry_ns = CSCHED_SENTRY_FIRST_NS;
-    worker->executed_seen = seen;
     worker->debt_counter = NULL;
     worker->debt = 0;
     worker->places = 0;
     worker->burst = 0;
     worker->nesting = 0;
+    worker->blocking = 0;
+    worker->enclosing = NULL;
     worker->stack_limit = NULL;
     return worker;
 }
@@ -97,7 +99,6 @@ csched_worker *csched_worker_create(csched_scheduler *scheduler, uint32_t index)
 void csched_worker_destroy(csched_worker *worker)
 {
     csched_deque_destroy(&worker->deque);
-    csched_free(worker->executed_seen);
     csched_free(worker);
 }
 
@@ -112,6 +113,13 @@ static bool is_stuck(const csched_worker *worker)
     return csched_load(&worker->stuck, relaxed) == csched_load(&worker->executed, relaxed) + 1;
 }
 
+// Whether it comes back soon for what it has in its deque, as far as it has said.
+static bool is_away(const csched_worker *worker)
+{
+    uint32_t seat = csched_load(&worker->seat, relaxed);
+    return !csched_is_seated(seat) || (seat & CSCHED_SEAT_ANNOUNCED) != 0;
+}
+
 static bool push(csched_worker *worker, const csched_operation *operations, size_t number)
 {
     if (!csched_deque_push(&worker->deque, operations, number)) {
@@ -121,7 +129,7 @@ static bool push(csched_worker *worker, const csched_operation *operations, size
     if (csched_unlikely(csched_idle_has_sleepers(idle))) {
         int64_t depth =
             csched_load(&worker->deque.bottom, relaxed) - csched_load(&worker->deque.top, relaxed);
-        csched_idle_after_push(idle, depth, is_stuck(worker));
+        csched_idle_after_push(idle, depth, is_stuck(worker) || is_away(worker));
     }
     return true;
 }
@@ -171,42 +179,76 @@ bool csched_worker_spawn(csched_worker *worker, const csched_operation *operatio
     return pushed;
 }
 
+static uint32_t seat_number(const csched_worker *worker)
+{
+    return csched_load(&worker->seat, relaxed) >> CSCHED_SEAT_SHIFT;
+}
+
 static void put_back(csched_worker *worker, const csched_operation *operation)
 {
     csched_check(push(worker, operation, 1), "out of memory for operations already accepted");
 }
 
-static bool is_second(const csched_operation *operation, const void *fork)
+static bool is_fork(const csched_operation *operation) { return operation->run == csched_join_run_second; }
+
+// Makes room among what was dug out: it goes to the thread's inbox, the oldest first. Forks stay: they belong to
+// joins of this stack. False: nothing could go.
+static bool send_away(csched_worker *worker, csched_operation *above, size_t *number)
 {
-    return operation->run == csched_join_run_second && operation->context == fork;
+    csched_operation away[CSCHED_BATCH];
+    size_t going = 0;
+    size_t staying = 0;
+    for (size_t index = *number; index > 0; index--) {
+        if (!is_fork(&above[index - 1])) {
+            away[going++] = above[index - 1];
+        }
+    }
+    if (going == 0 || csched_submit_again(worker->scheduler, away, going) != CSCHED_OK) {
+        return false;
+    }
+    count(&worker->submitted, -(uint64_t)going); // they were counted when they came
+    for (size_t index = 0; index < *number; index++) {
+        if (is_fork(&above[index])) {
+            above[staying++] = above[index];
+        }
+    }
+    *number = staying;
+    return true;
 }
 
-// Looks for it below a few others: what the first branch submitted, or what the pop took from the other end.
-static __attribute__((noinline)) bool dig_out(csched_worker *worker, const void *fork,
-                                              csched_operation newest)
+// Takes the newest operation of its own that is `wanted`, also from below a few others: what a branch has
+// submitted, or what a pop took from the other end (D4). `deep`: from below however many.
+static bool dig(csched_worker *worker, bool (*wanted)(const void *context, const csched_operation *operation),
+                const void *context, bool deep, csched_operation *operation)
 {
     csched_operation above[CSCHED_BATCH];
     size_t number = 0;
     bool found = false;
-    above[number++] = newest;
-    csched_operation below;
-    while (!found && number < CSCHED_BATCH && csched_deque_pop(&worker->deque, &below)) {
-        found = is_second(&below, fork);
-        if (!found) {
-            above[number++] = below;
+    while (number < CSCHED_BATCH && csched_deque_pop(&worker->deque, operation)) {
+        found = wanted(context, operation);
+        if (csched_likely(found)) {
+            break;
+        }
+        above[number++] = *operation;
+        if (number == CSCHED_BATCH && deep) {
+            (void)send_away(worker, above, &number);
         }
     }
-    while (number > 0) {
+    while (csched_unlikely(number > 0)) {
         put_back(worker, &above[--number]);
     }
     return found;
 }
 
+static bool is_second(const void *fork, const csched_operation *operation)
+{
+    return is_fork(operation) && operation->context == fork;
+}
+
 bool csched_worker_take_back(csched_worker *worker, const void *fork)
 {
-    csched_operation newest;
-    if (!csched_deque_pop(&worker->deque, &newest) ||
-        (csched_unlikely(!is_second(&newest, fork)) && !dig_out(worker, fork, newest))) {
+    csched_operation second;
+    if (!dig(worker, is_second, fork, true, &second)) {
         return false;
     }
     count(&worker->executed, 1); // the caller runs it at once
@@ -273,12 +315,12 @@ static void keep(csched_worker *worker, csched_operation *batch, size_t number, 
     csched_check(push(worker, batch + 1, number - 1), "out of memory for operations already accepted");
 }
 
-static size_t take_from_inboxes(csched_worker *worker, csched_operation *batch)
+static size_t take_from_inboxes(csched_worker *worker, csched_operation *batch, size_t room)
 {
     csched_scheduler *scheduler = worker->scheduler;
     bool bounded = csched_capacity_is_bounded(&scheduler->capacity);
     size_t number =
-        csched_registry_take(&scheduler->registry, &worker->cursor, batch, bounded ? 1 : CSCHED_BATCH);
+        csched_registry_take(&scheduler->registry, &worker->cursor, batch, bounded ? 1 : room);
     worker->places += bounded ? number : 0;
     return number;
 }
@@ -295,7 +337,7 @@ static void give_places_back(csched_worker *worker)
 // Thieves begin at a random worker, so that they do not all ask the same one. `patient`: the sentry slept
 // since it noted what everybody had executed, and takes lone operations of those who have executed nothing
 // more (W5).
-static size_t take_from_workers(csched_worker *worker, csched_operation *batch, bool patient)
+static size_t take_from_workers(csched_worker *worker, csched_operation *batch, size_t room, bool patient)
 {
     const csched_crew *crew = csched_load(&worker->scheduler->crew, acquire);
     worker->random = worker->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -310,13 +352,14 @@ static size_t take_from_workers(csched_worker *worker, csched_operation *batch, 
             continue;
         }
         uint64_t executed = csched_load(&victim->executed, relaxed);
-        if (depth == 1 && csched_load(&victim->running, relaxed) != 0 && !is_stuck(victim)) {
-            if (!patient || executed != worker->executed_seen[victim->index]) {
+        if (depth == 1 && csched_load(&victim->running, relaxed) != 0 && !is_stuck(victim) &&
+            !is_away(victim)) {
+            if (!patient || executed != csched_load(&victim->seen, relaxed)) {
                 continue;
             }
             csched_store(&victim->stuck, executed + 1, relaxed);
         }
-        size_t number = csched_deque_steal(&victim->deque, batch, CSCHED_BATCH);
+        size_t number = csched_deque_steal(&victim->deque, batch, room);
         if (number != 0) {
             count(&worker->stolen, number);
             return number;
@@ -325,17 +368,25 @@ static size_t take_from_workers(csched_worker *worker, csched_operation *batch, 
     return 0;
 }
 
-// W5. What is left in the inboxes may have counted on this worker alone.
+// W5. What is left in the inboxes may have counted on this worker alone. W7: nobody may be left who would come
+// for what this worker leaves.
 static void stop_searching(csched_worker *worker)
 {
     csched_scheduler *scheduler = worker->scheduler;
-    if (csched_idle_found(&scheduler->idle)) {
+    switch (csched_idle_found(&scheduler->idle)) {
+    case CSCHED_OTHERS_LOOK:
+        break;
+    case CSCHED_LAST_TO_LOOK:
         csched_reclaim_enter();
         bool left = !csched_registry_is_empty(&scheduler->registry);
         csched_reclaim_exit();
         if (left) {
             csched_idle_wake_one(&scheduler->idle);
         }
+        break;
+    case CSCHED_ALL_AWAKE:
+        csched_watch_arm(&scheduler->watch);
+        break;
     }
 }
 
@@ -343,9 +394,9 @@ static bool take_elsewhere(csched_worker *worker, csched_operation *operation, b
 {
     csched_operation batch[CSCHED_BATCH];
     csched_reclaim_enter();
-    size_t number = take_from_inboxes(worker, batch);
+    size_t number = take_from_inboxes(worker, batch, CSCHED_BATCH);
     if (number == 0) {
-        number = take_from_workers(worker, batch, patient);
+        number = take_from_workers(worker, batch, CSCHED_BATCH, patient);
     }
     csched_reclaim_exit();
     give_places_back(worker);
@@ -375,7 +426,7 @@ static bool take_fairly(csched_worker *worker, csched_operation *operation)
     for (int attempt = 0; attempt < 2 && number == 0; attempt++) {
         bool from_inboxes = worker->fair_turn == (attempt == 0);
         number =
-            from_inboxes ? take_from_inboxes(worker, batch) : csched_deque_steal(&worker->deque, batch, 1);
+            from_inboxes ? take_from_inboxes(worker, batch, CSCHED_BATCH) : csched_deque_steal(&worker->deque, batch, 1);
     }
     csched_reclaim_exit();
     give_places_back(worker);
@@ -414,12 +465,12 @@ static bool take_own(csched_worker *worker, csched_operation *operation)
 }
 
 // Whether a worker that is about to sleep has to stay awake. `control` was read after its announcement,
-// seq_cst as all the looks here: W1. Not whether it is to leave, or what it waits for is done: whoever says
-// so wakes this very worker, asleep or not yet, and it does not sleep then, but looks for that again (P26).
-static bool anything_to_do(csched_worker *worker, uint32_t control, const reason *why)
+// seq_cst as all the looks here: W1. Not whether it is to leave: whoever says so wakes this very worker, asleep
+// or not yet, and it does not sleep then, but looks for that again.
+static bool anything_to_do(csched_worker *worker, uint32_t control)
 {
     csched_scheduler *scheduler = worker->scheduler;
-    if (why == NULL && (control & CSCHED_STOPPED) != 0) {
+    if ((control & CSCHED_STOPPED) != 0) {
         return true;
     }
     if (csched_is_suspended(control)) {
@@ -428,7 +479,9 @@ static bool anything_to_do(csched_worker *worker, uint32_t control, const reason
     bool found = !csched_registry_is_empty(&scheduler->registry);
     const csched_crew *crew = csched_load(&scheduler->crew, acquire);
     for (uint32_t index = 0; !found && index < crew->count; index++) {
-        found = csched_deque_depth(&crew->workers[index]->deque) > 1;
+        const csched_worker *other = crew->workers[index];
+        int64_t depth = csched_deque_depth(&other->deque);
+        found = depth > 1 || (depth == 1 && is_away(other));
     }
     return found;
 }
@@ -438,8 +491,8 @@ static void note_executed(csched_worker *worker)
     csched_reclaim_enter();
     const csched_crew *crew = csched_load(&worker->scheduler->crew, acquire);
     for (uint32_t index = 0; index < crew->count; index++) {
-        const csched_worker *other = crew->workers[index];
-        worker->executed_seen[other->index] = csched_load(&other->executed, relaxed);
+        csched_worker *other = crew->workers[index];
+        csched_store(&other->seen, csched_load(&other->executed, relaxed), relaxed);
     }
     csched_reclaim_exit();
 }
@@ -457,53 +510,42 @@ static void end_if_drained(csched_worker *worker, uint32_t control)
     }
 }
 
-static uint64_t sooner(uint64_t timeout_ns, const reason *why)
-{
-    if (why == NULL || why->deadline_ns == CSCHED_FOREVER) {
-        return timeout_ns;
-    }
-    uint64_t now = csched_now_ns();
-    uint64_t left = why->deadline_ns > now ? why->deadline_ns - now : 0;
-    return left < timeout_ns ? left : timeout_ns;
-}
-
 // Sleeps, unless there is something to do after all. Returns whether it was the sentry and its time passed.
-static bool sleep_until_woken(csched_worker *worker, const reason *why)
+static bool sleep_until_woken(csched_worker *worker)
 {
     csched_scheduler *scheduler = worker->scheduler;
     csched_idle *idle = &scheduler->idle;
+    const uint32_t seat = seat_number(worker);
     csched_deque_trim(&worker->deque);
     bool sentry = false;
-    uint32_t awake = csched_idle_announce(idle, worker->index);
+    uint32_t awake = csched_idle_announce(idle, seat);
     uint32_t control = csched_load(&scheduler->control, seq_cst);
     csched_reclaim_enter();
-    bool stay = anything_to_do(worker, control, why);
+    bool stay = anything_to_do(worker, control);
     csched_reclaim_exit();
     if (!stay) {
         bool suspended = csched_is_suspended(control);
-        sentry = awake > 0 && !suspended && csched_idle_become_sentry(idle, worker->index);
+        sentry = awake > 0 && !suspended && csched_idle_become_sentry(idle, seat);
         if (sentry) {
             note_executed(worker);
         }
         count(&worker->parked, 1);
         csched_observer_notify(scheduler, CSCHED_WORKER_PARKED, worker->index);
-        uint64_t timeout_ns = sentry ? worker->sentry_ns : CSCHED_FOREVER;
         // What the observer submitted, or what was put back under a suspension that has ended meanwhile.
         bool empty = csched_deque_depth(&worker->deque) == 0;
-        bool rests = empty && why == NULL;
-        if (rests) {
+        if (empty) {
             csched_idle_rest(idle);
             end_if_drained(worker, control);
         }
         if (empty || suspended) {
-            csched_idle_sleep(idle, worker->index, sooner(timeout_ns, why));
+            csched_idle_sleep(idle, seat, sentry ? worker->sentry_ns : CSCHED_FOREVER);
         }
-        if (rests) {
+        if (empty) {
             csched_idle_stir(idle); // before anything is taken (P8), and before the observer's code
         }
         csched_observer_notify(scheduler, CSCHED_WORKER_UNPARKED, worker->index);
     }
-    bool woken = csched_idle_rise(idle, worker->index);
+    bool woken = csched_idle_rise(idle, seat);
     if (!sentry || woken) {
         return false;
     }
@@ -512,8 +554,25 @@ static bool sleep_until_woken(csched_worker *worker, const reason *why)
     return true;
 }
 
-// Looks for an operation anywhere, sleeps when there is none. Never NOTHING in the main loop.
-static outcome search(csched_worker *worker, csched_operation *operation, const reason *why)
+// Z1. From here on nobody takes its seat. False: somebody has it already.
+static bool keep_seat(csched_worker *worker)
+{
+    uint32_t seat = csched_load(&worker->seat, relaxed);
+    do {
+        if (!csched_is_seated(seat)) {
+            return false;
+        }
+    } while (!csched_cas_weak(&worker->seat, &seat, seat | CSCHED_SEAT_LOOKING, relaxed, relaxed));
+    return true;
+}
+
+static void release_seat(csched_worker *worker)
+{
+    csched_fetch_and(&worker->seat, ~(uint32_t)CSCHED_SEAT_LOOKING, relaxed);
+}
+
+// Looks for an operation anywhere, sleeps when there is none.
+static outcome search_seated(csched_worker *worker, csched_operation *operation)
 {
     csched_scheduler *scheduler = worker->scheduler;
     bool patient = false;
@@ -525,14 +584,11 @@ static outcome search(csched_worker *worker, csched_operation *operation, const 
     for (;;) {
         for (int look = 0; look < CSCHED_LOOKS; look++) {
             uint32_t control = csched_load(&scheduler->control, relaxed); // `next` looks again
-            // seq_cst: P26, whoever told it to leave may have found it woken already, by one who came before.
-            if (why == NULL && ((control & CSCHED_STOPPED) != 0 || csched_load(&worker->leaving, seq_cst))) {
+            // seq_cst: whoever told it to leave may have found it woken already, by one who came before.
+            if ((control & CSCHED_STOPPED) != 0 ||
+                (csched_load(&worker->seat, seq_cst) & CSCHED_SEAT_LEAVING) != 0) {
                 stop_searching(worker);
                 return ENDED;
-            }
-            if (why != NULL && why->done(why->context)) {
-                stop_searching(worker);
-                return INTERRUPTED;
             }
             if (csched_is_suspended(control)) {
                 break;
@@ -549,12 +605,18 @@ static outcome search(csched_worker *worker, csched_operation *operation, const 
             }
             csched_yield();
         }
-        if (why != NULL && (!why->interruptible || csched_now_ns() >= why->deadline_ns)) {
-            stop_searching(worker);
-            return NOTHING;
-        }
-        patient = sleep_until_woken(worker, why);
+        patient = sleep_until_woken(worker);
     }
+}
+
+static outcome search(csched_worker *worker, csched_operation *operation)
+{
+    if (!keep_seat(worker)) {
+        return UNSEATED;
+    }
+    outcome found = search_seated(worker, operation);
+    release_seat(worker);
+    return found;
 }
 
 static void show_running(csched_worker *worker)
@@ -566,17 +628,15 @@ static void show_running(csched_worker *worker)
 }
 
 // X3: takes an operation and passes the gate with it.
-static outcome next(csched_worker *worker, csched_operation *operation, uint32_t *control, const reason *why)
+static outcome next(csched_worker *worker, csched_operation *operation, uint32_t *control)
 {
     show_running(worker);
     bool taken = take_own(worker, operation);
     for (;;) {
         if (csched_unlikely(!taken)) {
-            if (why == NULL) { // else a body is waiting
-                csched_store(&worker->running, 0, release);
-            }
+            csched_store(&worker->running, 0, release);
             pay(worker); // X2
-            outcome found = search(worker, operation, why);
+            outcome found = search(worker, operation);
             if (found != FOUND) {
                 return found;
             }
@@ -602,41 +662,33 @@ static void work(csched_worker *worker)
 {
     csched_operation operation;
     uint32_t control;
-    while (next(worker, &operation, &control, NULL) == FOUND) {
+    while (next(worker, &operation, &control) == FOUND) {
         run(worker, &operation, control);
-        if (csched_unlikely(csched_load(&worker->leaving, relaxed))) {
-            break;
+        if (csched_unlikely((csched_load(&worker->seat, relaxed) & CSCHED_SEAT_LEAVING) != 0)) {
+            break; // or it has no seat
         }
     }
     stop_running(worker);
 }
 
-// What waits in the deque of a worker that leaves goes to others, by way of its thread's inbox. When the
-// scheduler is closing, the inbox is closed: then the worker stays until the end, which is near. When memory
-// is exhausted it runs one operation, and tries again.
-static void hand_over(csched_worker *worker)
+// What waits in the deque of a worker that goes, or goes into reserve, goes to others, by way of its thread's
+// inbox, the oldest first. A close leaves the inbox of a worker open (U5), so this fails only without memory:
+// false then, and something may be left.
+static bool hand_over(csched_worker *worker)
 {
-    csched_operation operation;
-    while (csched_deque_pop(&worker->deque, &operation)) {
-        csched_status status = csched_submit_again(worker->scheduler, &operation);
-        if (status == CSCHED_OK) {
-            count(&worker->submitted, (uint64_t)-1); // it was counted when it came
-            continue;
+    csched_operation batch[CSCHED_BATCH];
+    while (csched_deque_depth(&worker->deque) != 0) {
+        csched_reclaim_enter();
+        size_t number = csched_deque_steal(&worker->deque, batch, CSCHED_BATCH);
+        csched_reclaim_exit();
+        if (number != 0 && csched_submit_again(worker->scheduler, batch, number) != CSCHED_OK) {
+            csched_check(csched_deque_push(&worker->deque, batch, number),
+                         "out of memory for operations already accepted");
+            return false;
         }
-        csched_check(csched_deque_push(&worker->deque, &operation, 1),
-                     "out of memory for operations already accepted");
-        csched_store(&worker->leaving, false, relaxed);
-        if (status == CSCHED_CLOSED) {
-            work(worker);
-            continue;
-        }
-        uint32_t control;
-        if (next(worker, &operation, &control, NULL) == FOUND) {
-            run(worker, &operation, control);
-        }
-        stop_running(worker);
-        csched_store(&worker->leaving, true, relaxed);
+        count(&worker->submitted, -(uint64_t)number); // they were counted when they came
     }
+    return true;
 }
 
 static void find_stack_limit(csched_worker *worker)
@@ -652,6 +704,70 @@ static void find_stack_limit(csched_worker *worker)
     worker->stack_limit = low == NULL ? NULL : (char *)low + reserve;
 }
 
+// In reserve: sleeps until the watch has a seat for it. False: it is not needed any more.
+static bool wait_for_seat(csched_worker *worker)
+{
+    uint32_t recall;
+    while ((recall = csched_load(&worker->recall, acquire)) == CSCHED_IN_RESERVE) { // P30
+        (void)csched_futex_wait(&worker->recall, CSCHED_IN_RESERVE, CSCHED_FOREVER);
+    }
+    if (recall == CSCHED_SEATED) {
+        csched_store(&worker->recall, CSCHED_OUT, relaxed);
+    }
+    return recall == CSCHED_SEATED;
+}
+
+// Another worker has its seat: nothing of it is left when it rests (X6).
+static void go_into_reserve(csched_worker *worker)
+{
+    csched_idle *idle = &worker->scheduler->idle;
+    bool counted = csched_load(&worker->seat, relaxed) == CSCHED_UNSEATED_AWAKE;
+    csched_store(&worker->recall, CSCHED_IN_RESERVE, release);
+    csched_idle_leave(idle, counted);
+    csched_idle_wake_one(idle); // X6, W5: the last one that did not rest may have been this one
+    csched_watch_note_reserve(&worker->scheduler->watch);
+}
+
+// X3
+static void run_one_of_its_own(csched_worker *worker)
+{
+    csched_scheduler *scheduler = worker->scheduler;
+    show_running(worker);
+    uint32_t control = csched_load(&scheduler->control, acquire);
+    csched_operation operation;
+    if (csched_is_suspended(control)) {
+        csched_store(&worker->running, 0, release);
+        (void)csched_futex_wait(&scheduler->control, control, CSCHED_FOREVER);
+    } else if (csched_deque_pop(&worker->deque, &operation)) {
+        run(worker, &operation, control);
+    }
+    stop_running(worker);
+}
+
+static void work_for_life(csched_worker *worker)
+{
+    csched_idle *idle = &worker->scheduler->idle;
+    bool seated = csched_load(&worker->recall, relaxed) == CSCHED_OUT; // else it was hired for the reserve
+    while (seated || wait_for_seat(worker)) {
+        work(worker);
+        while (!hand_over(worker)) {
+            run_one_of_its_own(worker); // without memory; then it tries again
+        }
+        if (csched_is_seated(csched_load(&worker->seat, relaxed))) {
+            self = NULL;
+            csched_submit_close_own(worker->scheduler);
+            csched_store(&worker->seat, CSCHED_UNSEATED, release); // Z4
+            csched_idle_leave(idle, true);
+            csched_idle_wake_one(idle); // X6, W5: the last one awake may have been this one
+            return;
+        }
+        go_into_reserve(worker);
+        seated = false;
+    }
+    self = NULL;
+    csched_submit_close_own(worker->scheduler);
+}
+
 static void *thread_main(void *argument)
 {
     csched_worker *worker = argument;
@@ -659,87 +775,154 @@ static void *thread_main(void *argument)
     char name[16];
     (void)snprintf(name, sizeof name, "%s-%u", scheduler->name, worker->index);
     (void)pthread_setname_np(pthread_self(), name);
+    csched_store(&worker->kernel_id, csched_thread_id(), relaxed);
     find_stack_limit(worker);
     csched_reclaim_join();
     self = worker;
     csched_observer_notify(scheduler, CSCHED_WORKER_STARTED, worker->index);
-    work(worker);
-    hand_over(worker);
-    self = NULL;
-    csched_idle_leave(&scheduler->idle);
-    csched_idle_wake_one(&scheduler->idle); // X6, W5: the last one awake may have been this one
+    work_for_life(worker);
     csched_observer_notify(scheduler, CSCHED_WORKER_STOPPED, worker->index);
     csched_reclaim_leave();
+    csched_store(&worker->ended, true, relaxed); // its memory goes after a join
     return NULL;
 }
 
 csched_status csched_worker_start(csched_worker *worker)
 {
-    // Signals for the process go to the program's own threads; a fault still hits the thread that caused it.
-    sigset_t all, before;
-    sigfillset(&all);
-    const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF};
-    for (size_t index = 0; index < sizeof faults / sizeof faults[0]; index++) {
-        sigdelset(&all, faults[index]);
+    bool seated = csched_is_seated(csched_load(&worker->seat, relaxed));
+    if (seated) {
+        csched_idle_join(&worker->scheduler->idle); // before the thread: the crew it belongs to counts it awake
     }
-    csched_idle_join(&worker->scheduler->idle); // before the thread: the crew it belongs to counts it awake
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&worker->thread, NULL, thread_main, worker);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (error != 0) {
-        csched_idle_leave(&worker->scheduler->idle);
+    if (csched_create_thread(&worker->thread, thread_main, worker) != CSCHED_OK) {
+        if (seated) {
+            csched_idle_leave(&worker->scheduler->idle, true);
+        }
         return CSCHED_THREAD_CREATION_FAILED;
     }
     return CSCHED_OK;
 }
 
-static csched_help_outcome help(csched_worker *worker, const reason *why)
+// MARK: Waits inside a body
+
+// One alone: nothing is left in the deque of a worker that is about to block.
+static bool take_any(csched_worker *worker, csched_operation *operation)
 {
-    for (;;) {
-        if (why->done(why->context)) {
-            return CSCHED_HELP_DONE;
-        }
-        if (why->deadline_ns != CSCHED_FOREVER && csched_now_ns() >= why->deadline_ns) {
-            return CSCHED_HELP_TIMED_OUT;
-        }
-        csched_operation operation;
-        uint32_t control;
-        switch (next(worker, &operation, &control, why)) {
-        case FOUND:
-            worker->nesting++;
-            run(worker, &operation, control);
-            pay(worker);
-            worker->nesting--;
-            break;
-        case NOTHING:
-            if (!why->interruptible) {
-                return why->done(why->context) ? CSCHED_HELP_DONE : CSCHED_HELP_SLEEPY;
-            }
-            break;
-        case INTERRUPTED:
-        case ENDED:
-            break;
-        }
+    if (csched_deque_pop(&worker->deque, operation)) {
+        return true;
     }
+    csched_reclaim_enter();
+    size_t number = take_from_inboxes(worker, operation, 1);
+    if (number == 0) {
+        number = take_from_workers(worker, operation, 1, false);
+    }
+    csched_reclaim_exit();
+    give_places_back(worker);
+    return number != 0;
 }
 
-csched_help_outcome csched_worker_help(bool (*done)(const void *context), const void *context,
-                                       uint64_t deadline_ns, bool interruptible)
+// X7. The newest of its own, or the oldest of another worker's.
+static bool take_belonging(csched_worker *worker, const csched_wait *wait, csched_operation *operation)
 {
-    csched_worker *worker = self;
-    const reason why = {
-        .done = done, .context = context, .deadline_ns = deadline_ns, .interruptible = interruptible};
-    csched_check(
-        (char *)__builtin_frame_address(0) > worker->stack_limit,
-        "too many waits are nested on this worker's stack; wait asynchronously, or from another thread");
+    if (wait->belongs == NULL) {
+        return take_any(worker, operation);
+    }
+    if (dig(worker, wait->belongs, wait->context, false, operation)) {
+        return true;
+    }
+    bool taken = false;
+    csched_reclaim_enter();
+    const csched_crew *crew = csched_load(&worker->scheduler->crew, acquire);
+    for (uint32_t index = 0; !taken && index < crew->count; index++) {
+        taken = crew->workers[index] != worker &&
+                csched_deque_steal_if(&crew->workers[index]->deque, wait->belongs, wait->context, operation);
+    }
+    csched_reclaim_exit();
+    count(&worker->stolen, taken);
+    return taken;
+}
+
+typedef struct {
+    csched_worker *worker;
+    const csched_wait *wait;
+    csched_operation first;
+} nest;
+
+// X7. Below other frames of this thread, whose debt is paid, and as if it were below none.
+static void run_nest(void *context)
+{
+    const nest *here = context;
+    csched_worker *worker = here->worker;
+    const void *enclosing = worker->enclosing;
+    uint32_t blocking = worker->blocking;
+    csched_operation operation = here->first;
+    worker->nesting++;
+    worker->enclosing = NULL;
+    worker->blocking = 0;
+    do {
+        uint32_t control = csched_load(&worker->scheduler->control, acquire);
+        if (csched_unlikely(csched_is_suspended(control))) { // X3
+            put_back(worker, &operation);
+            break;
+        }
+        run(worker, &operation, control);
+        pay(worker);
+    } while (!here->wait->is_over(here->wait->context) && take_belonging(worker, here->wait, &operation));
+    worker->blocking = blocking;
+    worker->enclosing = enclosing;
+    worker->nesting--;
+}
+
+bool csched_worker_run_nested(csched_worker *worker, const csched_wait *wait)
+{
+    pay(worker); // X2
+    nest here = {.worker = worker, .wait = wait};
+    if ((char *)__builtin_frame_address(0) < worker->stack_limit ||
+        csched_is_suspended(csched_load(&worker->scheduler->control, acquire)) ||
+        !take_belonging(worker, wait, &here.first)) {
+        return false;
+    }
     uint32_t running = csched_load(&worker->running, relaxed); // 0 where a notification or an observer waits
-    csched_help_outcome outcome = help(worker, &why);
+    show_running(worker);
+    if (worker->scheduler->isolate != NULL) {
+        worker->scheduler->isolate(run_nest, &here);
+    } else {
+        run_nest(&here);
+    }
     csched_store(&worker->running, running, release);
-    return outcome;
+    return true;
 }
 
-void csched_worker_interrupt(void *worker)
+void csched_worker_settle(csched_worker *worker) { pay(worker); }
+
+void csched_worker_block(csched_worker *worker)
 {
-    csched_worker *sleeper = worker;
-    csched_idle_wake(&sleeper->scheduler->idle, sleeper->index);
+    if (worker->blocking++ != 0) {
+        return;
+    }
+    uint32_t seat = csched_load(&worker->seat, relaxed);
+    do {
+        if (!csched_is_seated(seat) || (seat & CSCHED_SEAT_LOOKING) != 0) {
+            return;
+        }
+        // P29. release: what it leaves behind is found by whoever gets the seat.
+    } while (!csched_cas_weak(&worker->seat, &seat, seat | CSCHED_SEAT_ANNOUNCED, release, relaxed));
+    csched_scheduler *scheduler = worker->scheduler;
+    if (csched_load(&worker->deque.top, relaxed) != csched_load(&worker->deque.bottom, relaxed)) {
+        csched_idle_wake_one(&scheduler->idle); // the sentry would come in its time
+    }
+    csched_watch_hurry(&scheduler->watch);
+}
+
+void csched_worker_unblock(csched_worker *worker)
+{
+    if (--worker->blocking != 0) {
+        return;
+    }
+    uint32_t seat = csched_load(&worker->seat, relaxed);
+    do {
+        if (!csched_is_seated(seat) || (seat & CSCHED_SEAT_ANNOUNCED) == 0) {
+            return;
+        }
+        // P29. acquire: from here on nobody but this worker says what its seat is.
+    } while (!csched_cas_weak(&worker->seat, &seat, seat & ~(uint32_t)CSCHED_SEAT_ANNOUNCED, acquire, relaxed));
 }

@@ -22,8 +22,13 @@ typedef struct csched_worker {
     csched_atomic(uint32_t) running;
     // Written by others, rarely.
     csched_aligned_to_line csched_atomic(uint64_t)
-        stuck;                   // 1 + the value of executed at which a sentry found it stuck
-    csched_atomic(bool) leaving; // the crew was made smaller: go when the body has returned
+        stuck;                    // 1 + the value of executed at which a sentry found it stuck
+    csched_atomic(uint64_t) seen; // the value of executed when the sentry went to sleep
+    csched_atomic(uint32_t) seat; // Z1: a number, and flags; see csched_seat_flag
+    csched_atomic(uint32_t) recall; // Z5: a csched_recall; slept on in reserve
+    csched_atomic(int32_t) kernel_id;
+    csched_atomic(bool) ended;
+    uint64_t watched; // the watch's own: 1 + the value of executed at its last look
     // The worker's own.
     csched_aligned_to_line csched_scheduler *scheduler;
     uint32_t index;
@@ -34,16 +39,36 @@ typedef struct csched_worker {
     uint64_t cursor;                 // in the registry
     uint64_t random;                 // for the first victim
     uint64_t sentry_ns;              // how long it sleeps next time as the sentry
-    uint64_t *executed_seen;         // of every worker, when the sentry went to sleep
     csched_completion *debt_counter; // the counter of the debt, or NULL
     uint32_t debt;                   // leaves that are not done yet
     uint32_t burst;                  // jobs that the running body has submitted (U4)
     uint32_t nesting;                // bodies that wait, on this stack, for the one that runs
+    uint32_t blocking;               // announcements that the running body blocks
+    const void *enclosing;           // the fork whose branch runs here, taken from another worker
     uint64_t places;                 // of the capacity, to be given back
     char *stack_limit;               // a wait may nest until the stack gets here
     pthread_t thread;
     csched_retired retired;
 } csched_worker;
+
+/// Flags of a worker's seat; the number of the seat is above them.
+enum csched_seat_flag {
+    CSCHED_SEAT_LEAVING = 1,   // the crew was made smaller: go when the body has returned
+    CSCHED_SEAT_LOOKING = 2,   // it looks for work or sleeps: the seat stays
+    CSCHED_SEAT_ANNOUNCED = 4, // the body blocks, or is about to
+    CSCHED_SEAT_SHIFT = 3,
+};
+/// No seat. All flags are set, so that one test is enough before an operation.
+#define CSCHED_UNSEATED UINT32_MAX
+/// No seat, and the worker is counted as awake all the same: it may not know yet.
+#define CSCHED_UNSEATED_AWAKE (UINT32_MAX - CSCHED_SEAT_ANNOUNCED)
+
+static inline bool csched_is_seated(uint32_t seat)
+{
+    return seat >> CSCHED_SEAT_SHIFT != UINT32_MAX >> CSCHED_SEAT_SHIFT;
+}
+
+typedef enum { CSCHED_OUT, CSCHED_IN_RESERVE, CSCHED_SEATED, CSCHED_DISMISSED } csched_recall;
 
 /// The workers of a scheduler: a snapshot that readers find, and resize replaces.
 typedef struct {
@@ -53,10 +78,10 @@ typedef struct {
 } csched_crew;
 
 /// NULL: out of memory.
-csched_worker *csched_worker_create(csched_scheduler *scheduler, uint32_t index);
+csched_worker *csched_worker_create(csched_scheduler *scheduler, uint32_t index, uint32_t seat);
 /// Its thread has ended, or never began.
 void csched_worker_destroy(csched_worker *worker);
-/// Starts the thread.
+/// Starts the thread. Without a seat it begins in reserve.
 csched_status csched_worker_start(csched_worker *worker);
 
 /// The calling thread's worker, or NULL.
@@ -73,19 +98,23 @@ bool csched_worker_spawn(csched_worker *worker, const csched_operation *operatio
 /// Takes the second branch of a fork back, if it is among the newest operations of the worker's deque; the
 /// caller runs it.
 bool csched_worker_take_back(csched_worker *worker, const void *fork);
-/// Whether the worker's stack is long enough for a wait.
+/// Whether the worker's stack is long enough for a join.
 bool csched_worker_may_nest(const csched_worker *worker);
 
-typedef enum {
-    CSCHED_HELP_DONE,
-    CSCHED_HELP_TIMED_OUT,
-    CSCHED_HELP_SLEEPY, // nothing to run: arrange for csched_worker_interrupt, and call again
-} csched_help_outcome;
+/// What a body on a worker waits for, and what may run on its stack meanwhile.
+typedef struct {
+    bool (*is_over)(const void *context);
+    bool (*belongs)(const void *context, const csched_operation *operation); // NULL: every operation
+    const void *context;
+} csched_wait;
 
-/// On a worker: runs operations until done(context), or the deadline. Sleeps only when `interruptible`.
-csched_help_outcome csched_worker_help(bool (*done)(const void *context), const void *context,
-                                       uint64_t deadline_ns, bool interruptible);
-/// Makes a sleeping csched_worker_help look at its condition again. `worker` is a csched_worker.
-void csched_worker_interrupt(void *worker);
+/// Runs what belongs to a wait, nested on the worker's stack, until it is over or nothing is in reach. False:
+/// nothing was run.
+bool csched_worker_run_nested(csched_worker *worker, const csched_wait *wait);
+/// Before a wait: leaves the counters of what it has run (X2).
+void csched_worker_settle(csched_worker *worker);
+/// The running body is about to block, and goes on (Z2). Nests.
+void csched_worker_block(csched_worker *worker);
+void csched_worker_unblock(csched_worker *worker);
 
 #endif

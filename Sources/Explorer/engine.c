@@ -76,6 +76,7 @@ static size_t size_of_locals(void) { return (size_t)(end_of_locals - start_of_lo
 
 int explorer_threads(void) { return engine.count; }
 int explorer_self(void) { return engine.self; }
+bool explorer_is_waiting(int thread) { return engine.threads[thread].state != READY; }
 void explorer_memory_ends(bool ends) { engine.out_of_memory = ends; }
 size_t explorer_allocated(void) { return heap_live(); }
 uint64_t explorer_progress(void) { return engine.progress; }

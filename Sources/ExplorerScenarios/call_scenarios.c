@@ -16,7 +16,7 @@ static void expect(bool holds, const char *otherwise)
 
 static csched_configuration with_workers(uint32_t workers)
 {
-    csched_configuration configuration = csched_configuration_default();
+    csched_configuration configuration = world_configuration();
     configuration.workers = workers;
     return configuration;
 }

@@ -51,7 +51,7 @@ static void work(uint32_t index, void (*after)(void))
     csched_idle_search(&idle);
     for (;;) {
         if (take_one()) {
-            if (csched_idle_found(&idle) && is_any_left()) {
+            if (csched_idle_found(&idle) == CSCHED_LAST_TO_LOOK && is_any_left()) {
                 csched_idle_wake_one(&idle);
             }
             after();

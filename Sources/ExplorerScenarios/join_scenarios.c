@@ -289,7 +289,7 @@ static void joins_elsewhere(void *context, void *extra, csched_disposition dispo
 
 static void elsewhere_main(void)
 {
-    csched_configuration configuration = csched_configuration_default();
+    csched_configuration configuration = world_configuration();
     configuration.workers = 1;
     csched_check(csched_scheduler_create(&configuration, &elsewhere) == CSCHED_OK, "create");
     begin(1);

@@ -261,7 +261,7 @@ MAIN(close)
 
 static void close_full_main(void)
 {
-    csched_configuration configuration = csched_configuration_default();
+    csched_configuration configuration = world_configuration();
     configuration.workers = 1;
     configuration.capacity = 1;
     world_open(configuration);
@@ -415,7 +415,7 @@ static csched_scheduler *both[2];
 
 static void creates(int number)
 {
-    csched_configuration configuration = csched_configuration_default();
+    csched_configuration configuration = world_configuration();
     configuration.workers = 1;
     csched_check(csched_scheduler_create(&configuration, &both[number]) == CSCHED_OK, "create");
 }
@@ -452,7 +452,7 @@ MAIN(two_schedulers)
 // A thread has inboxes of two schedulers, and one of them has gone.
 static void submits_to_both(void)
 {
-    csched_configuration configuration = csched_configuration_default();
+    csched_configuration configuration = world_configuration();
     configuration.workers = 1;
     csched_scheduler *other = NULL;
     csched_check(csched_scheduler_create(&configuration, &other) == CSCHED_OK, "create");

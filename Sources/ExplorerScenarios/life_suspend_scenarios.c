@@ -208,7 +208,7 @@ static void waits_for_second(void *unused)
 static void notification_waits_main(void)
 {
     quiet = 0;
-    world_open_workers(1);
+    world_open_with_spares(1, 1);
     second = csched_completion_create();
     submit(operation_with(0, tells_and_waits_for_gate_1));
     gate_pass(&gates[0]);

@@ -8,7 +8,7 @@
 
 static void full_main(void)
 {
-    csched_configuration configuration = csched_configuration_default();
+    csched_configuration configuration = world_configuration();
     configuration.workers = 1;
     configuration.capacity = 1;
     world_open(configuration);
@@ -28,7 +28,7 @@ static void submits_and_runs_2(void) { submit(operation(2)); }
 
 static void in_callers_main(void)
 {
-    csched_configuration configuration = csched_configuration_default();
+    csched_configuration configuration = world_configuration();
     configuration.workers = 1;
     configuration.capacity = 1;
     configuration.when_full = CSCHED_WHEN_FULL_RUN_IN_CALLER;
@@ -54,7 +54,7 @@ MAIN(in_callers)
 // Closed while a submitter waits for room.
 static void full_and_closed_main(void)
 {
-    csched_configuration configuration = csched_configuration_default();
+    csched_configuration configuration = world_configuration();
     configuration.workers = 1;
     configuration.capacity = 1;
     world_open(configuration);
@@ -90,7 +90,7 @@ static void opens_gate_and_runs(void *context, void *extra, csched_disposition d
 
 static void fair_main(void)
 {
-    csched_configuration configuration = csched_configuration_default();
+    csched_configuration configuration = world_configuration();
     configuration.workers = 1;
     configuration.capacity = 1;
     world_open(configuration);
@@ -134,7 +134,7 @@ static void submits_1_if_there_is_memory(void) { submits_if_there_is_memory(1); 
 
 static void memory_main(void)
 {
-    csched_configuration configuration = csched_configuration_default();
+    csched_configuration configuration = world_configuration();
     configuration.workers = 1;
     configuration.capacity = 1;
     world_open(configuration);

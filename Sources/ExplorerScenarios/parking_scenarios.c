@@ -236,7 +236,7 @@ static void third_main(void)
 }
 MAIN(third)
 
-// A wait inside a body helps: with what it finds in its own deque, or, asleep, with what comes from outside.
+// A body waits for what comes from outside: another worker runs it.
 static void wait_for_inner(void *context, csched_disposition disposition)
 {
     csched_check(csched_completion_wait(inner, CSCHED_FOREVER) == CSCHED_WAIT_COMPLETED, "wait");
@@ -275,21 +275,7 @@ static void end_inner(void)
     world_close();
 }
 
-static void help_main(void)
-{
-    world_open_workers(1);
-    inner = csched_completion_create();
-    csched_completion_enter(inner, 1);
-    submit(operation_with(1, waits_for_inner));
-    gate_pass(&gates[0]);
-    world_explore_without_time();
-    submit(of_inner());
-    (void)csched_completion_leave(inner, 1);
-    end_inner();
-}
-MAIN(help)
-
-static void help_of_two_main(void)
+static void wait_of_two_main(void)
 {
     world_open_workers(2);
     inner = csched_completion_create();
@@ -302,9 +288,9 @@ static void help_of_two_main(void)
     (void)csched_completion_leave(inner, 1);
     end_inner();
 }
-MAIN(help_of_two)
+MAIN(wait_of_two)
 
-static void help_of_two_awake_main(void)
+static void wait_of_two_awake_main(void)
 {
     world_open_workers(2);
     inner = csched_completion_create();
@@ -317,7 +303,7 @@ static void help_of_two_awake_main(void)
     (void)csched_completion_leave(inner, 1);
     end_inner();
 }
-MAIN(help_of_two_awake)
+MAIN(wait_of_two_awake)
 
 // The counter that is waited for is left by a thread that is no worker: it wakes the worker in its wait.
 static void wait_in_body(csched_function body)
@@ -350,31 +336,6 @@ static void left_outside_awake_main(void)
     end_inner();
 }
 MAIN(left_outside_awake)
-
-// The worker that waits was woken by something else, and has seen that its wait is not over; who ends it then
-// must not take the old wake-up for one that is still to come (P26).
-static void leaves_inner_when_told(void)
-{
-    gate_pass(&gates[1]);
-    (void)csched_completion_leave(inner, 1);
-}
-
-static void woken_twice_main(void)
-{
-    wait_in_body(waits_for_inner);
-    explorer_settle(csched_site("settle"));
-    int leaver = thread_start("leaver", leaves_inner_when_told);
-    world_explore_without_time();
-    submit(operation(2));
-    gate_open(&gates[1]);
-    wait_for_all();
-    thread_join(leaver);
-    expect_ran(3);
-    explorer_calm(true);
-    csched_completion_release(inner);
-    world_close();
-}
-MAIN(woken_twice)
 
 // Threads stop for ever: what others submit is run. A stopped worker keeps what it had in its hand, and the
 // wake-up that it was given: the submission after that one wakes another.
@@ -461,13 +422,11 @@ const explorer_program parking_scenarios[] = {
     SCENARIO("parking", burst_and_falling_asleep, "S3 S12", "the same, and the other worker falls asleep",
              .sequential = true),
     SCENARIO("parking", counters, "S5 S6", "operations of two counters in one row"),
-    SCENARIO("parking", help, "S3 S16", "a worker waits inside a body, and runs what comes"),
-    SCENARIO("parking", help_of_two, "S3 S16", "the same with a second worker, asleep"),
-    SCENARIO("parking", help_of_two_awake, "S4 S16", "the same, and the worker falls asleep"),
+    SCENARIO("parking", wait_of_two, "S3 S16", "a worker waits inside a body for what the other one, asleep, has to run"),
+    SCENARIO("parking", wait_of_two_awake, "S4 S16", "the same, and the worker falls asleep"),
     SCENARIO("parking", third, "S3 S12", "two workers are busy, and a third one has to come"),
     SCENARIO("parking", left_outside, "S5 S16", "a thread wakes a worker that waits inside a body"),
     SCENARIO("parking", left_outside_awake, "S5 S16", "the same, and the worker falls asleep"),
-    SCENARIO("parking", woken_twice, "S3 S5", "a worker in a wait is woken, and then its wait is over"),
     SCENARIO("parking", free, "S1 S2 S12", "any thread stops for ever between submit and the end",
              .check_frozen = free_check_frozen),
     SCENARIO("parking", free_children, "S1 S2 S12", "the same, with a body that submits",

@@ -19,6 +19,8 @@
 #define CSCHED_ADVANCE 2
 #define CSCHED_SWEEP_LEAST 2
 #define CSCHED_TURN 2
+#define CSCHED_BURST 1
+#define CSCHED_CALM_LOOKS 1
 
 #define csched_site(text)                                                                                    \
     (__extension__({                                                                                         \
@@ -66,6 +68,10 @@
 #define csched_free(memory) explorer_free(memory)
 #define csched_yield() explorer_yield(csched_site("yield"))
 #define csched_now_ns() explorer_now_ns()
+#define csched_thread_id() ((int32_t)explorer_self())
+#define csched_thread_sleeps(id) explorer_is_waiting(id)
+#define csched_warn(name, sentence) port_warn((name), (sentence))
+void port_warn(const char *name, const char *sentence);
 #define csched_fatal(function, sentence) port_fatal((function), (sentence))
 _Noreturn void port_fatal(const char *function, const char *sentence);
 

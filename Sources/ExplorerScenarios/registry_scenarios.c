@@ -35,7 +35,7 @@ static void append(int number)
     csched_operation operation = item_put(number);
     csched_submitter *mine = csched_registry_find(ID);
     if (mine == NULL) {
-        mine = csched_registry_add(&registry, ID);
+        mine = csched_registry_add(&registry, ID, false);
         if (csched_load(&closing, seq_cst) != 0) {
             csched_inbox_close(&mine->inbox);
         }

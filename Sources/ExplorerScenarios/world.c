@@ -12,6 +12,8 @@ gate gates[4];
 static int runs[ITEMS_MOST]; // plain: operations that depend on each other race on it if they are not ordered
 static int cancels[ITEMS_MOST]; // plain
 
+static int warnings;
+
 static jmp_buf stopped;
 static const char *expected; // the sentence, while `stops` calls
 
@@ -27,6 +29,7 @@ void world_begin(void)
     scheduler = NULL;
     counter = NULL;
     expected = NULL;
+    warnings = 0;
 }
 
 void world_open(csched_configuration configuration)
@@ -36,10 +39,20 @@ void world_open(csched_configuration configuration)
     explorer_settle(csched_site("settle"));
 }
 
-void world_open_workers(uint32_t workers)
+csched_configuration world_configuration(void)
 {
     csched_configuration configuration = csched_configuration_default();
+    configuration.spares = 0;
+    return configuration;
+}
+
+void world_open_workers(uint32_t workers) { world_open_with_spares(workers, 0); }
+
+void world_open_with_spares(uint32_t workers, uint32_t spares)
+{
+    csched_configuration configuration = world_configuration();
     configuration.workers = workers;
+    configuration.spares = spares;
     world_open(configuration);
 }
 
@@ -154,6 +167,14 @@ void gate_pass(gate *which)
 }
 
 bool gate_is_open(gate *which) { return csched_load(&which->open, seq_cst) != 0; }
+
+void port_warn(const char *name, const char *sentence)
+{
+    (void)name, (void)sentence;
+    warnings++;
+}
+
+int times_warned(void) { return warnings; }
 
 void port_fatal(const char *function, const char *sentence)
 {

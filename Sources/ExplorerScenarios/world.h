@@ -18,7 +18,11 @@ extern csched_completion *counter;
 void world_begin(void);
 /// Calm: makes the scheduler and the counter; its workers have looked around, and sleep.
 void world_open(csched_configuration configuration);
+/// The default, but without a watch.
+csched_configuration world_configuration(void);
 void world_open_workers(uint32_t workers);
+/// The same, with a watch, which sleeps.
+void world_open_with_spares(uint32_t workers, uint32_t spares);
 /// From here on the scenario is explored.
 void world_explore(void);
 /// The same, and time stands still: what has a wake-up does not wait for the sentry to look again.
@@ -54,6 +58,9 @@ void expect_settled(int count);
 /// At the end of an execution, from outside of all threads: how often an operation was run.
 int times_run(int number);
 int times_cancelled(int number);
+
+/// How often the core has printed a warning.
+int times_warned(void);
 
 /// Whether `call` stops the process, with this sentence. Another sentence is a failure.
 bool stops(const char *sentence, void (*call)(void));

@@ -67,13 +67,11 @@ public final class CompletionCounter: Sendable {
         case timedOut
     }
 
-    /// Blocks the calling thread until the current generation is complete.
+    /// Blocks the calling thread until the current generation is complete, or a time has passed.
     ///
-    /// On a worker of a scheduler the call helps: it runs other operations meanwhile, nested on the worker's
-    /// stack. So a scheduler with one worker cannot wait for itself for ever.
+    /// Nothing is run on the caller's stack. On a worker of a scheduler another worker takes its place meanwhile.
     ///
-    /// - Parameter timeout: how long to wait, on the monotonic clock; zero asks without waiting. A helping
-    ///   worker may return later, by the length of one operation.
+    /// - Parameter timeout: how long to wait, on the monotonic clock; zero asks without waiting.
     /// - Returns: ``WaitOutcome/completed`` at once when nothing is outstanding.
     @available(*, noasync, message: "Blocks the thread; use the asynchronous wait().")
     public func wait(timeout: Duration) -> WaitOutcome {
@@ -83,12 +81,33 @@ public final class CompletionCounter: Sendable {
         }
     }
 
+    /// What a wait on a worker runs, nested on its stack, until there is nothing of it to take.
+    public enum Help: Hashable, Sendable, CaseIterable {
+        /// Nothing.
+        case nobody
+        /// Operations of the counter: the wait could not end without them.
+        case own
+        /// Any operation of the scheduler: for code that holds no lock, and no slot of a queue, that one of them might
+        /// want.
+        case anybody
+    }
+
     /// Blocks the calling thread until the current generation is complete, however long that takes.
     ///
-    /// - SeeAlso: ``wait(timeout:)``, for what the call does on a worker.
+    /// On a worker of a scheduler the call runs operations of this counter meanwhile, nested on the worker's stack, but
+    /// without the task-local values of the code that waits. When there are none the thread sleeps, and another worker
+    /// takes its place, see ``Scheduler/Configuration/spareWorkers``.
+    ///
+    /// - Parameter help: what else may be run, or nothing at all.
     @available(*, noasync, message: "Blocks the thread; use the asynchronous wait().")
-    public func wait() {
-        _ = unsafe csched_completion_wait(handle, UInt64.max)
+    public func wait(helping help: Help = .own) {
+        let helping: csched_helping =
+            switch help {
+            case .nobody: .nobody
+            case .own: .own
+            case .anybody: .anybody
+            }
+        _ = unsafe csched_completion_wait_helping(handle, UInt64.max, helping)
     }
 
     /// Calls `body` once when the current generation is complete; at once when nothing is outstanding.

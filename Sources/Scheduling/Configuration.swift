@@ -14,16 +14,24 @@ extension Scheduler {
         public var capacity: Int?
         /// What a submission from outside does when ``capacity`` is reached.
         public var whenFull: CapacityPolicy
+        /// How many threads, beside the workers, may take the place of workers whose operations block, at least 0.
+        ///
+        /// A worker that blocks, in a wait, inside ``Scheduler/blocking(_:)``, or unannounced, is replaced by another
+        /// thread while operations wait, so that ``workers`` of them run. When as many are blocked as this allows, what
+        /// waits begins when one of them goes on; ``Scheduler/Statistics/exhausted`` counts that, and the first time
+        /// a sentence on the standard error output says so.
+        public var spareWorkers: Int
 
         /// Creates a configuration; the defaults suit most programs.
         public init(
             workers: Int? = nil, name: String = "csched", capacity: Int? = nil,
-            whenFull: CapacityPolicy = .suspend
+            whenFull: CapacityPolicy = .suspend, spareWorkers: Int = 512
         ) {
             self.workers = workers
             self.name = name
             self.capacity = capacity
             self.whenFull = whenFull
+            self.spareWorkers = spareWorkers
         }
     }
 
@@ -54,6 +62,10 @@ extension Scheduler.Configuration {
             guard let capacity = UInt64(exactly: capacity) else { throw SchedulerError(.invalidCapacity) }
             unsafe configuration.capacity = capacity
         }
+        guard let spares = UInt32(exactly: spareWorkers), spares <= 65_536 else {
+            throw SchedulerError(.invalidSpareWorkers)
+        }
+        unsafe configuration.spares = spares
         unsafe configuration.when_full =
             switch whenFull {
             case .suspend: .suspend
@@ -66,6 +78,7 @@ extension Scheduler.Configuration {
             return unsafe csched_scheduler_create(&configuration, &scheduler)
         }
         try status.check()
+        unsafe csched_scheduler_isolate(scheduler!) { body, context in unsafe callIsolated(body, context) }
         return unsafe scheduler!
     }
 }

@@ -13,6 +13,8 @@ public struct SchedulerError: Error, Hashable, Sendable {
         case invalidWorkers
         /// The capacity is not at least 1.
         case invalidCapacity
+        /// The number of spare workers is not between 0 and 65,536.
+        case invalidSpareWorkers
         /// `CSCHED_WORKERS` in the environment is not a number between 1 and 256.
         case invalidEnvironment
         /// The system refused a worker thread.
@@ -36,6 +38,7 @@ extension SchedulerError: CustomStringConvertible {
         case .full: "The scheduler's capacity is reached."
         case .invalidWorkers: "The number of workers must be between 1 and 256."
         case .invalidCapacity: "The capacity must be at least 1."
+        case .invalidSpareWorkers: "The number of spare workers must be between 0 and 65,536."
         case .invalidEnvironment: "CSCHED_WORKERS in the environment is not a number between 1 and 256."
         case .threadCreationFailed: "A worker thread could not be created."
         case .wouldDeadlock: "The call would wait for the calling thread itself."

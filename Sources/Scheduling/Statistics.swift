@@ -23,6 +23,13 @@ extension Scheduler {
         /// Workers inside a body, or about to look for the next one.
         public let running: Int
 
+        /// Workers that blocked, and whose place another one took.
+        public let replaced: Int
+        /// Times that one more spare worker would have been needed than ``Configuration/spareWorkers`` allows.
+        public let exhausted: Int
+        /// Worker threads now: those that run, those that block, and those that are kept for the next one that does.
+        public let threads: Int
+
         /// Operations that were accepted and have not ended.
         public var pending: Int { max(0, submitted - executed - cancelled) }
 
@@ -36,6 +43,9 @@ extension Scheduler {
             retired = Int(clamping: counts.retired)
             reclaimed = Int(clamping: counts.reclaimed)
             running = Int(clamping: counts.running)
+            replaced = Int(clamping: counts.replaced)
+            exhausted = Int(clamping: counts.exhausted)
+            threads = Int(clamping: counts.threads)
         }
     }
 }

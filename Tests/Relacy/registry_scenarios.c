@@ -30,7 +30,7 @@ static bool submit(int index, int number)
 {
     csched_submitter *submitter = csched_registry_find(SCHEDULER_ID);
     if (submitter == NULL) {
-        submitter = csched_registry_add(&registry, SCHEDULER_ID);
+        submitter = csched_registry_add(&registry, SCHEDULER_ID, false);
         csched_check(submitter != NULL, "no memory");
         if (csched_load(&closing, seq_cst)) { // U3
             csched_inbox_close(&submitter->inbox);
@@ -134,7 +134,7 @@ static void scheduler_goes(int index)
         others_wait(1);
         csched_registry_destroy(&registry);
     } else {
-        submitters[1] = csched_registry_add(&registry, SCHEDULER_ID);
+        submitters[1] = csched_registry_add(&registry, SCHEDULER_ID, false);
         others_done();
     }
 }

@@ -47,10 +47,22 @@ void csched_completion_enter(csched_completion *counter, uint32_t count);
 bool csched_completion_leave(csched_completion *counter, uint32_t count);
 
 /// Blocks until the generation current at the call is complete, `timeout_ns` nanoseconds at most (0 asks
-/// only). On a worker of a scheduler it helps: it runs other operations of that scheduler meanwhile, nested
-/// on its stack, so the call may return later than its timeout by the length of one operation.
+/// only). On a worker of a scheduler, without a timeout, it runs operations of this counter meanwhile, nested
+/// on its stack: of its own the newest, of other workers' the oldest. It runs no others. When there are none
+/// the thread sleeps, and another worker takes its place.
 /// Acquire: what the operations of the generation wrote is visible after CSCHED_WAIT_COMPLETED.
 csched_wait_result csched_completion_wait(csched_completion *counter, uint64_t timeout_ns) CSCHED_MUST_USE;
+
+/// What a wait without a timeout runs, nested on a worker's stack.
+typedef enum CSCHED_CLOSED_ENUM {
+    CSCHED_HELP_NOBODY CSCHED_SWIFT_NAME(nobody) = 0,   ///< nothing
+    CSCHED_HELP_OWN CSCHED_SWIFT_NAME(own) = 1,         ///< operations of the counter
+    CSCHED_HELP_ANYBODY CSCHED_SWIFT_NAME(anybody) = 2, ///< any: no lock may be held that one of them takes
+} csched_helping;
+
+/// As csched_completion_wait, with a choice.
+csched_wait_result csched_completion_wait_helping(csched_completion *counter, uint64_t timeout_ns,
+                                                  csched_helping helping) CSCHED_MUST_USE;
 
 /// How many operations are outstanding, at some moment of the call. Above 0 it may be too many: a worker that
 /// runs operations of the counter keeps up to 1,024 leaves back, and enters up to 64 in advance. 0 is exact.

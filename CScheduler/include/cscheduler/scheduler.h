@@ -26,6 +26,8 @@ typedef struct csched_scheduler csched_scheduler;
 #define CSCHED_WORKERS_AUTOMATIC UINT32_MAX
 /// The most workers one scheduler can have.
 #define CSCHED_WORKERS_MAX 256u
+/// How many workers may take the place of those that block, unless told otherwise.
+#define CSCHED_SPARES_DEFAULT 512u
 /// No limit to the operations that wait.
 #define CSCHED_CAPACITY_UNBOUNDED UINT64_MAX
 
@@ -45,6 +47,7 @@ typedef struct {
     csched_when_full when_full;       ///< matters with a capacity only
     uint64_t capacity;                ///< 1 ..., or CSCHED_CAPACITY_UNBOUNDED
     const char *CSCHED_NULLABLE name; ///< prefix of the threads' names, copied, at most 10 bytes are shown
+    uint32_t spares; ///< the most threads beside the workers, to replace those that block; 0: none are
 } csched_configuration;
 
 typedef enum CSCHED_CLOSED_ENUM {
@@ -128,6 +131,13 @@ csched_status csched_submit_range(csched_scheduler *scheduler, uint64_t count, u
 csched_status csched_call_on_thread(void (*function)(void *CSCHED_NULLABLE context),
                                     void *CSCHED_NULLABLE context) CSCHED_MUST_USE;
 
+/// Says that the running body is about to block, and that it goes on. Beside the body of a worker they do
+/// nothing. Pairs nest. Another worker takes the place of one that stays blocked, within some 100 us if
+/// operations wait; a body that blocks unannounced is found within milliseconds, by the state of its thread.
+/// Some nanoseconds each.
+void csched_block_begin(void);
+void csched_block_end(void);
+
 /// Lets no further body start until `resume`; bodies that have started go on, what waits is kept. Calls nest.
 /// After the return, a worker that is not counted in `csched_statistics.running` starts nothing. Does nothing
 /// when the scheduler is closing.
@@ -164,6 +174,13 @@ void csched_scheduler_set_owner(csched_scheduler *scheduler, void *owner,
                                 void (*release)(void *CSCHED_NULLABLE owner));
 /// The embedder's pointer; NULL when none was attached.
 void *CSCHED_NULLABLE csched_scheduler_owner(const csched_scheduler *scheduler);
+
+/// Attaches the function through which bodies are called that run nested in a wait, once, before anything is
+/// submitted. It calls `body` with `context`, once, on the same thread: so that an embedder can keep from it
+/// what belongs to the waiting body, such as task-local values.
+void csched_scheduler_isolate(csched_scheduler *scheduler,
+                              void (*isolate)(void (*body)(void *CSCHED_NULLABLE context),
+                                              void *CSCHED_NULLABLE context));
 
 /// Reads the statistics. Registers the calling thread with RCU for the call; may take a mutex; O(submitting
 /// threads).

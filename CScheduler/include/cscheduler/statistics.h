@@ -18,7 +18,10 @@ typedef struct {
     uint64_t retired;   ///< deques, buffers and snapshots handed to a grace period
     uint64_t reclaimed; ///< of these, freed after it
     uint64_t running;   ///< workers inside a body now
-    uint32_t workers;   ///< worker threads now
+    uint64_t replaced;  ///< workers that blocked, and whose place another one took
+    uint64_t exhausted; ///< times that one more would have been needed than the limit allows
+    uint32_t workers;   ///< workers that there are to be
+    uint32_t threads;   ///< worker threads now: also those that block, and those in reserve
 } csched_statistics;
 
 #endif

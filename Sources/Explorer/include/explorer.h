@@ -100,6 +100,8 @@ void explorer_join(const explorer_site *site, int thread);
 bool explorer_try_join(const explorer_site *site, int thread);
 /// The number of the running thread; -1 outside.
 int explorer_self(void);
+/// Whether a thread waits for a wake-up, for time, or for another thread; or has been stopped for ever.
+bool explorer_is_waiting(int thread);
 /// How many threads were started in this execution.
 int explorer_threads(void);
 

@@ -11,6 +11,8 @@ extern const explorer_program inbox_scenarios[];
 extern const size_t inbox_scenario_count;
 extern const explorer_program registry_scenarios[];
 extern const size_t registry_scenario_count;
+extern const explorer_program block_scenarios[];
+extern const size_t block_scenario_count;
 extern const explorer_program completion_scenarios[];
 extern const size_t completion_scenario_count;
 extern const explorer_program capacity_scenarios[];

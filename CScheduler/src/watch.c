@@ -1,0 +1,311 @@
+// watch.c - seats, and who replaces a worker that blocks.
+//
+// A scheduler has as many seats as it was given workers. A worker needs one to look for work. When a body
+// blocks, the watch gives the seat of its worker to another one, out of the reserve or hired for that; the
+// one that blocked goes on with its body without a seat, and into the reserve when that has returned.
+//
+//   Z1  A seat is one word of its worker. While the worker looks or sleeps (LOOKING) nobody else changes it
+//       but to add LEAVING; while it is inside a body, the watch may take it by a compare-exchange. So a
+//       worker that enters a search by one knows whether it has a seat, and keeps it; no two have the same.
+//   Z2  A body says that it blocks by ANNOUNCED, in the same word. Only then the worker's place among those
+//       that are awake goes to the new one: it knows that it has no seat when it goes on, and does not use
+//       its deque any more (submit.c, U5). A worker that is found blocked and has not said so does not know;
+//       it stays counted as awake, and the sentry looks after its deque as long as that lasts.
+//   Z3  What is taken for blocked is so only probably: a worker that has executed nothing between two looks
+//       of the watch, and has announced that it blocks, or sleeps in the kernel. A mistake costs a thread
+//       that runs too many until the end of that body.
+//   Z4  Seats are given and taken under `lifecycle`, by the watch and by resizes alone; only a worker that
+//       leaves for good gives its own back, as the last step before its thread ends.
+//   Z5  The reserve is the workers whose `recall` says so. They rest in the sense of X6. The watch lets them
+//       go, and joins them, when none was needed for CSCHED_RESERVE_NS.
+//   W7  While nobody looks and nobody sleeps, the watch is armed, which is to look again within
+//       CSCHED_WATCH_LAST_NS. The worker that was the last to look arms it, before it runs what it found. The
+//       watch disarms itself when a worker sleeps, whom a submission would wake. (P28) So an idle scheduler
+//       is silent: no timer, no poll.
+//
+// Orderings:
+//   P28  found: sleepers, then state <-> disarm: state, then sleepers and searching; all seq_cst.
+//   P29  announce: seat (release) -> take: seat (acquire), and with P30 -> the new worker. What the blocked
+//        body has pushed.
+//   P30  give: seat, then recall (release) -> the new worker: recall (acquire).
+//
+// Sources: Go's sysmon, which hands the processor of a blocked thread to another thread; the managed blocker
+// of Java's ForkJoinPool; tokio's block_in_place.
+
+#include "watch.h"
+
+#include <stdio.h>
+
+#include "scheduler_internal.h"
+#include "tuning.h"
+
+// DROWSY: armed, and asleep for so long that a body that blocks had better wake it.
+enum { NONE, DORMANT, ARMED, DROWSY, ENDING };
+
+void csched_watch_init(csched_watch *watch, uint32_t limit)
+{
+    watch->limit = limit;
+    watch->hired = 0;
+    csched_init(&watch->state, NONE);
+    csched_init(&watch->replaced, 0);
+    csched_init(&watch->exhausted, 0);
+}
+
+static void change(csched_watch *watch, uint32_t from, uint32_t to)
+{
+    if (csched_cas(&watch->state, &from, to, seq_cst, relaxed)) {
+        csched_futex_wake(&watch->state, 1);
+    }
+}
+
+void csched_watch_arm(csched_watch *watch)
+{
+    if (csched_load(&watch->state, seq_cst) == DORMANT) { // P28
+        change(watch, DORMANT, ARMED);
+    }
+}
+
+void csched_watch_hurry(csched_watch *watch)
+{
+    if (csched_load(&watch->state, relaxed) == DROWSY) {
+        change(watch, DROWSY, ARMED);
+    }
+}
+
+// One that sleeps without a limit has to see to it that the reserve goes in time.
+void csched_watch_note_reserve(csched_watch *watch)
+{
+    change(watch, DORMANT, ARMED);
+}
+
+// MARK: The reserve
+
+static csched_worker *find_in_reserve(const csched_crew *crew)
+{
+    for (uint32_t position = 0; position < crew->count; position++) {
+        csched_worker *worker = crew->workers[position];
+        if (csched_load(&worker->recall, acquire) == CSCHED_IN_RESERVE) {
+            return worker;
+        }
+    }
+    return NULL;
+}
+
+static void recall(csched_worker *worker, csched_recall why)
+{
+    csched_store(&worker->recall, why, release); // P30
+    csched_futex_wake(&worker->recall, 1);
+}
+
+static void warn_of_limit(csched_scheduler *scheduler)
+{
+    if (csched_fetch_add(&scheduler->watch.exhausted, 1, relaxed) == 0) {
+        csched_warn(scheduler->name, "as many workers are blocked as the limit of spare workers allows; what waits "
+                                     "begins when one of them goes on");
+    }
+}
+
+static bool is_limit_reached(const csched_scheduler *scheduler)
+{
+    return csched_load(&scheduler->crew, relaxed)->count - csched_load(&scheduler->size, relaxed) >=
+           scheduler->watch.limit;
+}
+
+// One that has no seat; NULL: the limit, or the system, has no more.
+static csched_worker *find_spare(csched_scheduler *scheduler)
+{
+    csched_worker *spare = find_in_reserve(csched_load(&scheduler->crew, relaxed));
+    if (spare != NULL) {
+        return spare;
+    }
+    if (is_limit_reached(scheduler)) {
+        csched_scheduler_remove_ended(scheduler);
+        if (is_limit_reached(scheduler)) {
+            warn_of_limit(scheduler);
+            return NULL;
+        }
+    }
+    return csched_scheduler_hire(scheduler, CSCHED_WORKERS_MAX + (uint32_t)scheduler->watch.hired++);
+}
+
+// Under `lifecycle`. Returns whether some are left.
+static bool dismiss_reserve(csched_scheduler *scheduler)
+{
+    csched_worker *spare;
+    while ((spare = find_in_reserve(csched_load(&scheduler->crew, relaxed))) != NULL) {
+        recall(spare, CSCHED_DISMISSED);
+    }
+    csched_scheduler_remove_ended(scheduler);
+    const csched_crew *crew = csched_load(&scheduler->crew, relaxed);
+    for (uint32_t position = 0; position < crew->count; position++) {
+        if (csched_load(&crew->workers[position]->recall, relaxed) == CSCHED_DISMISSED) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// MARK: Looks
+
+static bool anything_waits(const csched_scheduler *scheduler, const csched_crew *crew)
+{
+    bool waits = !csched_registry_is_empty(&scheduler->registry);
+    for (uint32_t position = 0; !waits && position < crew->count; position++) {
+        waits = csched_deque_depth(&crew->workers[position]->deque) != 0;
+    }
+    return waits;
+}
+
+// Z3
+static bool is_blocked(csched_worker *worker, uint32_t seat)
+{
+    uint64_t now = csched_load(&worker->executed, relaxed) + 1;
+    if (worker->watched != now) {
+        worker->watched = now;
+        return false;
+    }
+    return seat == (seat | CSCHED_SEAT_ANNOUNCED) || csched_thread_sleeps(csched_load(&worker->kernel_id, relaxed));
+}
+
+// Z1, Z2
+static bool replace(csched_scheduler *scheduler, csched_worker *worker, uint32_t seat)
+{
+    csched_worker *spare = find_spare(scheduler);
+    bool announced = (seat & CSCHED_SEAT_ANNOUNCED) != 0;
+    if (spare == NULL ||
+        !csched_cas(&worker->seat, &seat, announced ? CSCHED_UNSEATED : CSCHED_UNSEATED_AWAKE, acq_rel, // P29
+                    relaxed)) {
+        return false; // it goes on: the spare stays in reserve
+    }
+    csched_idle_stir(&scheduler->idle);
+    if (!announced) {
+        csched_idle_count_awake(&scheduler->idle);
+    }
+    csched_store(&spare->seat, seat >> CSCHED_SEAT_SHIFT << CSCHED_SEAT_SHIFT, relaxed); // P30
+    recall(spare, CSCHED_SEATED);
+    csched_fetch_add(&scheduler->watch.replaced, 1, relaxed);
+    return true;
+}
+
+// Looks at all who are inside a body. `patient`: for long, so that even a seat for which nothing waits is
+// given away, and its new holder sleeps where submissions find it. Returns whether somebody was replaced.
+static bool look(csched_scheduler *scheduler, bool patient)
+{
+    pthread_mutex_lock(&scheduler->lifecycle); // Z4
+    csched_reclaim_enter();
+    bool waits = anything_waits(scheduler, csched_load(&scheduler->crew, relaxed));
+    csched_reclaim_exit();
+    bool replaced = false;
+    uint32_t count = csched_load(&scheduler->crew, relaxed)->count;
+    for (uint32_t position = 0; position < count; position++) { // those that are hired come behind them
+        csched_worker *worker = csched_load(&scheduler->crew, relaxed)->workers[position];
+        uint32_t seat = csched_load(&worker->seat, relaxed);
+        if (csched_is_seated(seat) && (seat & (CSCHED_SEAT_LOOKING | CSCHED_SEAT_LEAVING)) == 0 &&
+            (waits || patient) && is_blocked(worker, seat)) {
+            replaced |= replace(scheduler, worker, seat);
+        }
+    }
+    pthread_mutex_unlock(&scheduler->lifecycle);
+    return replaced;
+}
+
+// Whether a submission would find somebody to wake, or somebody looks.
+static bool is_attended(const csched_idle *idle)
+{
+    return csched_idle_has_sleepers_now(idle) || csched_load(&idle->searching, seq_cst) != 0; // P28
+}
+
+// Looks, less and less often, until a worker sleeps. W7
+static void watch_until_calm(csched_scheduler *scheduler)
+{
+    csched_watch *watch = &scheduler->watch;
+    uint64_t interval_ns = CSCHED_WATCH_FIRST_NS;
+    int calm = 0;
+    for (;;) {
+        uint32_t state = ARMED;
+        if (interval_ns > CSCHED_WATCH_FIRST_NS && csched_cas(&watch->state, &state, DROWSY, relaxed, relaxed)) {
+            state = DROWSY;
+        }
+        if (state == ENDING) {
+            return;
+        }
+        bool passed = !csched_futex_wait(&watch->state, state, interval_ns);
+        state = DROWSY;
+        (void)csched_cas(&watch->state, &state, ARMED, relaxed, relaxed);
+        if (state == ENDING) {
+            return;
+        }
+        bool attended = is_attended(&scheduler->idle);
+        bool last = interval_ns >= CSCHED_WATCH_LAST_NS;
+        if (!attended && look(scheduler, last)) {
+            interval_ns = CSCHED_WATCH_FIRST_NS;
+        } else {
+            interval_ns = !passed ? CSCHED_WATCH_FIRST_NS : last ? interval_ns : interval_ns * 2;
+        }
+        calm = attended ? calm + 1 : 0;
+        if (calm == CSCHED_CALM_LOOKS) {
+            state = ARMED;
+            if (!csched_cas(&watch->state, &state, DORMANT, seq_cst, relaxed) || // P28
+                is_attended(&scheduler->idle)) {
+                return;
+            }
+            csched_watch_arm(watch);
+            calm = 0;
+        }
+    }
+}
+
+static void *thread_main(void *argument)
+{
+    csched_scheduler *scheduler = argument;
+    csched_watch *watch = &scheduler->watch;
+    char name[16];
+    (void)snprintf(name, sizeof name, "%s-watch", scheduler->name);
+    (void)pthread_setname_np(pthread_self(), name);
+    csched_reclaim_join();
+    bool reserve = false;
+    for (;;) {
+        uint32_t state = csched_load(&watch->state, seq_cst);
+        if (state == ENDING) {
+            break;
+        }
+        if (state != DORMANT) {
+            watch_until_calm(scheduler);
+            reserve = true; // perhaps
+        } else if (!csched_futex_wait(&watch->state, DORMANT, reserve ? CSCHED_RESERVE_NS : CSCHED_FOREVER)) {
+            pthread_mutex_lock(&scheduler->lifecycle);
+            reserve = dismiss_reserve(scheduler);
+            pthread_mutex_unlock(&scheduler->lifecycle);
+        }
+    }
+    csched_reclaim_leave();
+    return NULL;
+}
+
+csched_status csched_watch_start(csched_scheduler *scheduler)
+{
+    csched_watch *watch = &scheduler->watch;
+    if (watch->limit == 0) {
+        return CSCHED_OK;
+    }
+    csched_store(&watch->state, DORMANT, relaxed);
+    if (csched_create_thread(&watch->thread, thread_main, scheduler) != CSCHED_OK) {
+        csched_store(&watch->state, NONE, relaxed);
+        return CSCHED_THREAD_CREATION_FAILED;
+    }
+    return CSCHED_OK;
+}
+
+void csched_watch_end(csched_scheduler *scheduler)
+{
+    csched_watch *watch = &scheduler->watch;
+    if (csched_load(&watch->state, relaxed) == NONE) {
+        return;
+    }
+    csched_store(&watch->state, ENDING, release);
+    csched_futex_wake(&watch->state, 1);
+    (void)pthread_join(watch->thread, NULL);
+    pthread_mutex_lock(&scheduler->lifecycle);
+    (void)dismiss_reserve(scheduler);
+    pthread_mutex_unlock(&scheduler->lifecycle);
+}

@@ -1,0 +1,417 @@
+// block_scenarios.c - bodies that block, and workers that take their place.
+
+#include "life.h"
+
+#include "scenarios.h"
+
+// MARK: Bodies that block
+
+// Opens gate 2 when it has begun, and waits for gate 0.
+static void pass(void *context, csched_disposition disposition)
+{
+    gate_open(&gates[2]);
+    gate_pass(&gates[0]);
+    ran(number_of(context), disposition);
+}
+
+static void blocks(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    pass(context, disposition);
+}
+
+static void blocks_announced(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    csched_block_begin();
+    pass(context, disposition);
+    csched_block_end();
+}
+
+// Goes on after it was blocked, submits, and waits for that.
+static void submit_1_and_wait(void)
+{
+    submit(operation_with(1, opens_gate_2));
+    gate_pass(&gates[2]);
+}
+
+static void blocks_and_submits(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_pass(&gates[0]);
+    submit_1_and_wait();
+    ran(number_of(context), disposition);
+}
+
+static void blocks_announced_and_submits(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    csched_block_begin();
+    gate_pass(&gates[0]);
+    csched_block_end();
+    submit_1_and_wait();
+    ran(number_of(context), disposition);
+}
+
+// The same, and submits while it is about to block.
+static void submits_and_blocks_announced(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    csched_block_begin();
+    submit_1_and_wait();
+    csched_block_end();
+    ran(number_of(context), disposition);
+}
+
+// MARK: Replaced
+
+// The only worker blocks, and what would end that waits.
+static void block_and_open(csched_function body, uint32_t spares)
+{
+    world_open_with_spares(1, spares);
+    submit(operation_with(0, body));
+    world_explore();
+    submit(operation_with(1, opens_gate));
+    world_end(2);
+}
+
+static void announced_main(void) { block_and_open(blocks_announced, 1); }
+MAIN(announced)
+
+static void unannounced_main(void) { block_and_open(blocks, 1); }
+MAIN(unannounced)
+
+static void memory_main(void) { block_and_open(blocks_announced, 2); }
+MAIN(memory)
+
+// It goes on while the watch looks at it: it has its seat still, or knows that it has none.
+static void goes_on(csched_function body)
+{
+    world_open_with_spares(1, 1);
+    submit(operation_with(0, body));
+    gate_pass(&gates[2]);
+    explorer_settle(csched_site("settle"));
+    world_explore();
+    submit(operation(1));
+    gate_open(&gates[0]);
+    submit(operation(2));
+    world_end(3);
+}
+
+static void goes_on_announced_main(void) { goes_on(blocks_announced); }
+MAIN(goes_on_announced)
+
+static void goes_on_unannounced_main(void) { goes_on(blocks); }
+MAIN(goes_on_unannounced)
+
+// It has no seat, goes on, submits, and waits: the new one sleeps, and has to come.
+static void submits_without_seat(csched_function body)
+{
+    world_open_with_spares(1, 1);
+    submit(operation_with(0, body));
+    explorer_settle(csched_site("settle"));
+    submit(operation(2)); // so that it is replaced
+    explorer_settle(csched_site("settle"));
+    gate_open(&gates[0]);
+    world_explore();
+    world_end(3);
+}
+
+static void submits_announced_main(void) { submits_without_seat(blocks_announced_and_submits); }
+MAIN(submits_announced)
+
+static void submits_unannounced_main(void) { submits_without_seat(blocks_and_submits); }
+MAIN(submits_unannounced)
+
+static void submits_blocked_main(void)
+{
+    world_open_with_spares(1, 1);
+    world_explore();
+    submit(operation_with(0, submits_and_blocks_announced));
+    world_end(2);
+}
+MAIN(submits_blocked)
+
+// A wait for what only another worker can run; and for what its own deque holds.
+static csched_completion *inner;
+
+static void waits_for_inner(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_open(&gates[2]);
+    csched_check(csched_completion_wait(inner, CSCHED_FOREVER) == CSCHED_WAIT_COMPLETED, "wait");
+    ran(number_of(context), disposition);
+}
+
+static csched_operation of_inner(int number)
+{
+    csched_operation what = operation(number);
+    what.counter = inner;
+    return what;
+}
+
+static void end_inner(int count)
+{
+    wait_for_all();
+    expect_ran(count);
+    explorer_calm(true);
+    csched_completion_release(inner);
+    world_close();
+}
+
+static void wait_main(void)
+{
+    world_open_with_spares(1, 1);
+    inner = csched_completion_create();
+    csched_completion_enter(inner, 1);
+    submit(operation_with(0, waits_for_inner));
+    gate_pass(&gates[2]);
+    world_explore();
+    submit(of_inner(1));
+    (void)csched_completion_leave(inner, 1);
+    end_inner(2);
+}
+MAIN(wait)
+
+// What runs nested is called through the embedder, in the waiting thread; strangers are not run.
+static int isolated; // plain: of one thread
+
+static void isolate(void (*body)(void *), void *context)
+{
+    isolated++;
+    body(context);
+    isolated--;
+}
+
+static int waiting; // plain: a body that waits is on the stack
+
+static void is_no_stranger(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    if (isolated != 1 || waiting != 1) {
+        explorer_fail("an operation of the counter does not run in the wait, isolated (X7)");
+    }
+    ran(number_of(context), disposition);
+}
+
+static void is_stranger(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    if (waiting != 0) {
+        explorer_fail("an operation ran below a wait that was not for it (X7)");
+    }
+    ran(number_of(context), disposition);
+}
+
+static void waits_nested(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    csched_operation children[] = {of_inner(1), operation_with(2, is_stranger), of_inner(3)};
+    children[0].run = children[2].run = is_no_stranger;
+    csched_check(csched_submit_bulk(scheduler, children, 3) == CSCHED_OK, "a submission was not accepted");
+    waiting++;
+    csched_check(csched_completion_wait(inner, CSCHED_FOREVER) == CSCHED_WAIT_COMPLETED, "wait");
+    waiting--;
+    ran(number_of(context), disposition);
+}
+
+static void nested_main(void)
+{
+    isolated = waiting = 0;
+    world_open_workers(1);
+    csched_scheduler_isolate(scheduler, isolate);
+    inner = csched_completion_create();
+    world_explore();
+    submit(operation_with(0, waits_nested));
+    end_inner(4);
+}
+MAIN(nested)
+
+// The choice to help anybody.
+static void helps_anybody(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    submit(operation(1));
+    csched_completion_enter(inner, 1);
+    csched_operation last = operation_with(2, opens_gate_2);
+    submit(last);
+    submit(of_inner(3));
+    (void)csched_completion_leave(inner, 1);
+    csched_check(csched_completion_wait_helping(inner, CSCHED_FOREVER, CSCHED_HELP_ANYBODY) ==
+                     CSCHED_WAIT_COMPLETED,
+                 "wait");
+    ran(number_of(context), disposition);
+}
+
+static void anybody_main(void)
+{
+    world_open_workers(1);
+    inner = csched_completion_create();
+    world_explore();
+    submit(operation_with(0, helps_anybody));
+    end_inner(4);
+}
+MAIN(anybody)
+
+// MARK: Limits and lives
+
+// As many are blocked as there may be: a warning, once, and nothing is lost.
+static void limit_main(void)
+{
+    world_open_with_spares(1, 1);
+    submit(operation_with(0, blocks));
+    submit(operation_with(1, blocks));
+    submit(operation(2));
+    submit(operation(3));
+    explorer_settle(csched_site("settle"));
+    world_explore();
+    explorer_settle(csched_site("settle"));
+    if (times_warned() > 1) {
+        explorer_fail("the limit was told %d times (Z3)", times_warned());
+    }
+    gate_open(&gates[0]);
+    world_end(4);
+}
+MAIN(limit)
+
+// What is let go is hired again.
+static void again_main(void)
+{
+    world_open_with_spares(1, 1);
+    submit(operation_with(0, blocks_announced));
+    submit(operation_with(1, opens_gate));
+    wait_for_all();
+    world_explore();
+    explorer_settle(csched_site("settle"));
+    gates[0].open = 0;
+    submit(operation_with(2, blocks_announced));
+    submit(operation_with(3, opens_gate));
+    world_end(4);
+}
+MAIN(again)
+
+// A shutdown while the worker is blocked, and needs another one for what waits.
+static void drain_main(void)
+{
+    world_open_with_spares(1, 1);
+    accepted[0] = accepted[1] = true;
+    submit(operation_with(0, blocks_announced));
+    gate_pass(&gates[2]);
+    submit(operation_with(1, opens_gate));
+    world_explore();
+    shut_down(CSCHED_FOREVER);
+    explorer_calm(true);
+    expect_accepted(2, false);
+    world_close();
+}
+MAIN(drain)
+
+// Resized while the worker is blocked, and while it is replaced.
+static void grows_and_shrinks(void)
+{
+    csched_check(csched_scheduler_resize(scheduler, 2) == CSCHED_OK, "resize");
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+}
+
+static void resize_main(void)
+{
+    world_open_with_spares(1, 1);
+    submit(operation_with(0, blocks_announced));
+    gate_pass(&gates[2]);
+    int other = thread_start("resizer", grows_and_shrinks);
+    world_explore();
+    submit(operation_with(1, opens_gate));
+    thread_join(other);
+    submit(operation(2));
+    world_end(3);
+}
+MAIN(resize)
+
+// Suspended while one is replaced: neither starts anything.
+static void suspend_main(void)
+{
+    quiet = 0;
+    world_open_with_spares(1, 1);
+    submit(operation_with(0, blocks_announced));
+    gate_pass(&gates[2]);
+    submit(operation_with(1, stays_quiet));
+    world_explore();
+    suspends_and_resumes();
+    gate_open(&gates[0]);
+    world_end(2);
+}
+MAIN(suspend)
+
+// Jobs of one body: the first where its worker takes the newest first, the rest in order, also when the
+// scheduler is closed meanwhile.
+static int order[4];
+static int begun;
+
+static void notes_its_turn(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    order[begun++] = number_of(context);
+    ran(number_of(context), disposition);
+}
+
+static void submits_jobs(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    for (int number = 1; number <= 4; number++) {
+        csched_operation job = operation_with(number, notes_its_turn);
+        csched_check(csched_submit_job(scheduler, &job) == CSCHED_OK, "a job was not accepted");
+    }
+    ran(number_of(context), disposition);
+}
+
+static void jobs_main(void)
+{
+    begun = 0;
+    world_open_workers(1);
+    world_explore();
+    submit(operation_with(0, submits_jobs));
+    wait_for_all();
+    expect_ran(5);
+    for (int turn = 0; turn < 4; turn++) {
+        if (order[turn] != turn + 1) {
+            explorer_fail("job %d began in place of job %d (U4)", order[turn], turn + 1);
+        }
+    }
+    world_close();
+}
+MAIN(jobs)
+
+static void jobs_and_close_main(void)
+{
+    begun = 0;
+    world_open_workers(1);
+    submit(operation_with(0, submits_jobs));
+    int other = thread_start("closer", closes);
+    world_explore();
+    wait_for_all();
+    thread_join(other);
+    world_end(5);
+}
+MAIN(jobs_and_close)
+
+const explorer_program block_scenarios[] = {
+    SCENARIO("block", announced, "S3 S12", "the only worker blocks, and has said so"),
+    SCENARIO("block", unannounced, "S3 S12", "the only worker blocks, and has not said so"),
+    SCENARIO("block", memory, "S1 S3", "the only worker blocks, and memory runs out", .allocations_fail = true),
+    SCENARIO("block", goes_on_announced, "S1 S8", "a worker goes on as its seat is given away"),
+    SCENARIO("block", goes_on_unannounced, "S1 S8", "the same, and it has not said that it blocks"),
+    SCENARIO("block", submits_announced, "S1 S3", "a worker without a seat submits what it waits for"),
+    SCENARIO("block", submits_unannounced, "S1 S3", "the same, and it does not know that it has no seat"),
+    SCENARIO("block", submits_blocked, "S1 S3", "a worker submits while it says that it blocks"),
+    SCENARIO("block", wait, "S3 S16", "a worker waits inside a body for what comes from outside"),
+    SCENARIO("block", nested, "S16", "a wait runs what belongs to it, and no stranger"),
+    SCENARIO("block", anybody, "S16", "a wait that helps anybody"),
+    SCENARIO("block", limit, "S1 S3", "as many are blocked as there may be"),
+    SCENARIO("block", again, "S3 R3", "a worker in reserve goes, and is hired again"),
+    SCENARIO("block", drain, "S13 S16", "a shutdown that needs another worker"),
+    SCENARIO("block", resize, "S8 R3", "resized while a worker is replaced"),
+    SCENARIO("block", suspend, "S7 S3", "suspended while a worker is replaced"),
+    SCENARIO("block", jobs, "S12", "jobs of one body begin in order"),
+    SCENARIO("block", jobs_and_close, "S13 S14", "jobs of one body beside a close"),
+};
+const size_t block_scenario_count = sizeof block_scenarios / sizeof block_scenarios[0];

@@ -128,21 +128,29 @@ static csched_worker *find_spare(csched_scheduler *scheduler)
     return csched_scheduler_hire(scheduler, CSCHED_WORKERS_MAX + (uint32_t)scheduler->watch.hired++);
 }
 
-// Under `lifecycle`. Returns whether some are left.
-static bool dismiss_reserve(csched_scheduler *scheduler)
+static void dismiss_reserve(csched_scheduler *scheduler)
 {
+    pthread_mutex_lock(&scheduler->lifecycle);
     csched_worker *spare;
     while ((spare = find_in_reserve(csched_load(&scheduler->crew, relaxed))) != NULL) {
         recall(spare, CSCHED_DISMISSED);
     }
     csched_scheduler_remove_ended(scheduler);
+    pthread_mutex_unlock(&scheduler->lifecycle);
+}
+
+// Whether there is a worker to let go, or to join.
+static bool has_reserve(csched_scheduler *scheduler)
+{
+    bool found = false;
+    pthread_mutex_lock(&scheduler->lifecycle);
     const csched_crew *crew = csched_load(&scheduler->crew, relaxed);
-    for (uint32_t position = 0; position < crew->count; position++) {
-        if (csched_load(&crew->workers[position]->recall, relaxed) == CSCHED_DISMISSED) {
-            return true;
-        }
+    for (uint32_t position = 0; !found && position < crew->count; position++) {
+        uint32_t recalled = csched_load(&crew->workers[position]->recall, relaxed);
+        found = recalled == CSCHED_IN_RESERVE || recalled == CSCHED_DISMISSED;
     }
-    return false;
+    pthread_mutex_unlock(&scheduler->lifecycle);
+    return found;
 }
 
 // MARK: Looks
@@ -263,19 +271,13 @@ static void *thread_main(void *argument)
     (void)snprintf(name, sizeof name, "%s-watch", scheduler->name);
     (void)pthread_setname_np(pthread_self(), name);
     csched_reclaim_join();
-    bool reserve = false;
-    for (;;) {
-        uint32_t state = csched_load(&watch->state, seq_cst);
-        if (state == ENDING) {
-            break;
-        }
+    uint32_t state;
+    while ((state = csched_load(&watch->state, seq_cst)) != ENDING) {
         if (state != DORMANT) {
             watch_until_calm(scheduler);
-            reserve = true; // perhaps
-        } else if (!csched_futex_wait(&watch->state, DORMANT, reserve ? CSCHED_RESERVE_NS : CSCHED_FOREVER)) {
-            pthread_mutex_lock(&scheduler->lifecycle);
-            reserve = dismiss_reserve(scheduler);
-            pthread_mutex_unlock(&scheduler->lifecycle);
+        } else if (!csched_futex_wait(&watch->state, DORMANT,
+                                      has_reserve(scheduler) ? CSCHED_RESERVE_NS : CSCHED_FOREVER)) {
+            dismiss_reserve(scheduler);
         }
     }
     csched_reclaim_leave();
@@ -305,7 +307,5 @@ void csched_watch_end(csched_scheduler *scheduler)
     csched_store(&watch->state, ENDING, release);
     csched_futex_wake(&watch->state, 1);
     (void)pthread_join(watch->thread, NULL);
-    pthread_mutex_lock(&scheduler->lifecycle);
-    (void)dismiss_reserve(scheduler);
-    pthread_mutex_unlock(&scheduler->lifecycle);
+    dismiss_reserve(scheduler);
 }

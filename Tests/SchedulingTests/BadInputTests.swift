@@ -241,7 +241,7 @@ private func configuration(workers: UInt32 = 1, capacity: UInt64 = .max) -> csch
 }
 
 /// What a process wrote to its standard error before it was stopped.
-private func sentence(_ result: ExitTest.Result?) -> String {
+func sentence(_ result: ExitTest.Result?) -> String {
     String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
 }
 
@@ -296,24 +296,6 @@ private func sentence(_ result: ExitTest.Result?) -> String {
             csched_completion_release(counter)
         }
         #expect(sentence(result).contains("released twice"))
-    }
-
-    @Test func `waits that are nested too deep say so`() async {
-        let result = await #expect(
-            processExitsWith: .signal(SIGABRT), observing: [\.standardErrorContent]
-        ) {
-            let scheduler = try Scheduler(.workers(1))
-            @Sendable func descend() {
-                do {
-                    let counter = try CompletionCounter()
-                    try scheduler.submit(in: counter, descend)
-                    counter.wait()
-                } catch { Issue.record(error) }
-            }
-            try scheduler.submit(descend)
-            Gate().wait()  // for ever: the operations stop the process
-        }
-        #expect(sentence(result).contains("too many waits are nested on this worker's stack"))
     }
 
     @Test func `a shared scheduler that cannot be made says why`() async {

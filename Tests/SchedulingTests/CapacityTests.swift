@@ -11,7 +11,8 @@ private func withFullScheduler(
     _ policy: Scheduler.CapacityPolicy, capacity: Int,
     _ body: (Scheduler, Gate) throws -> Void
 ) throws {
-    let scheduler = try Scheduler(.init(workers: 1, capacity: capacity, whenFull: policy))
+    let scheduler = try Scheduler(
+        .init(workers: 1, capacity: capacity, whenFull: policy, spareWorkers: 0))  // full, while it blocks
     let started = Gate()
     let gate = Gate()
     try scheduler.submit {

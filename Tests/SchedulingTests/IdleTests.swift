@@ -15,7 +15,8 @@ extension Stress {
                 for _ in 0..<1000 { try scheduler.submit(in: counter) {} }
                 counter.wait()
                 #expect(eventually { KernelThread.named(name).count == 4 })  // each names itself
-                let threads = KernelThread.named(name)
+                let threads = KernelThread.named(name) + KernelThread.watch(of: name)
+                #expect(threads.count == 5)
                 func switches() -> [Int] { threads.compactMap(\.voluntarySwitches) }
                 // Falling asleep takes a few timed sleeps of the sentry; then it is silent for as long as we
                 // look.

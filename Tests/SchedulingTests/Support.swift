@@ -176,9 +176,19 @@ func memoryInUse() throws -> Int {
 struct KernelThread {
     let id: Int32
 
-    /// The threads of this process whose names begin with `prefix`.
+    /// The threads of this process whose names begin with `prefix`, but for the watch of a scheduler.
     static func named(_ prefix: String) -> [KernelThread] {
-        all().filter { contents(of: "/proc/self/task/\($0.id)/comm")?.hasPrefix(prefix) ?? false }
+        all().filter { $0.name.hasPrefix(prefix) && !$0.name.hasSuffix("-watch") }
+    }
+
+    /// The watch of the scheduler of this name.
+    static func watch(of scheduler: String) -> [KernelThread] {
+        all().filter { $0.name == scheduler + "-watch" }
+    }
+
+    /// Empty when the thread has ended.
+    private var name: String {
+        contents(of: "/proc/self/task/\(id)/comm").map { String($0.prefix { $0 != "\n" }) } ?? ""
     }
 
     static func all() -> [KernelThread] {

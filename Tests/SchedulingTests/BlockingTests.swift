@@ -1,0 +1,326 @@
+// X7, Z1 to Z5: what a wait runs on its stack, and who takes the place of an operation that blocks.
+
+import Glibc
+import PropertyTesting
+import PropertyTestingSupport
+import Scheduling
+import Synchronization
+import Testing
+
+private enum Request {
+    @TaskLocal static var id = 0
+}
+
+private final class Order: Sendable {
+    private let numbers = Mutex<[Int]>([])
+    var noted: [Int] { numbers.withLock { $0 } }
+    func note(_ number: Int) { numbers.withLock { $0.append(number) } }
+}
+
+/// Four operations that block, of which one waits until another goes on.
+private func blockFour(spareWorkers: Int) throws {
+    let gate = Gate()
+    let counter = try CompletionCounter()
+    try withScheduler(.init(workers: 1, name: "limit-t", spareWorkers: spareWorkers)) { scheduler in
+        let begun = Count()
+        for _ in 0..<4 {
+            try scheduler.submit(in: counter) {
+                begun.add()
+                Scheduler.blocking { gate.wait() }
+            }
+        }
+        try #require(eventually { scheduler.statistics.exhausted > 0 })
+        try #require(begun.value == 1 + spareWorkers)
+        gate.open()
+        counter.wait()
+        try #require(begun.value == 4)
+    }
+}
+
+extension Stress {
+    @Suite(.inTurn) struct Blocking {
+        // MARK: Workers that block
+
+        @Test(arguments: [1, 2, 4], [false, true])
+        func `operations that block do not keep others from running`(workers: Int, announced: Bool) throws {
+            let gate = Gate()
+            let counter = try CompletionCounter()
+            try withScheduler(.workers(workers)) { scheduler in
+                for _ in 0..<workers {
+                    try scheduler.submit(in: counter) {
+                        if announced { Scheduler.blocking { gate.wait() } } else { gate.wait() }
+                    }
+                }
+                try scheduler.submit(in: counter) { gate.open() }
+                #expect(counter.wait(timeout: .seconds(20)) == .completed)
+            }
+        }
+
+        @Test func `threads that were needed for a time go again`() throws {
+            let gate = Gate()
+            let counter = try CompletionCounter()
+            try withScheduler(.init(workers: 2, name: "spare-t")) { scheduler in
+                for _ in 0..<40 { try scheduler.submit(in: counter) { Scheduler.blocking { gate.wait() } } }
+                #expect(eventually { scheduler.statistics.replaced >= 38 })
+                gate.open()
+                #expect(counter.wait(timeout: .seconds(20)) == .completed)
+                #expect(scheduler.workers == 2)
+                #expect(eventually { scheduler.statistics.threads == 2 })
+                #expect(eventually { KernelThread.named("spare-t").count == 2 })
+            }
+        }
+
+        @Test func `a limit of spare workers is kept, counted and told`() async {
+            let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+                try blockFour(spareWorkers: 2)
+            }
+            #expect(sentence(result).contains("'limit-t': as many workers are blocked as the limit"))
+        }
+
+        @Test func `without spare workers nobody is replaced`() throws {
+            let gate = Gate()
+            let counter = try CompletionCounter()
+            try withScheduler(.init(workers: 1, spareWorkers: 0)) { scheduler in
+                try scheduler.submit(in: counter) { Scheduler.blocking { gate.wait() } }
+                try scheduler.submit(in: counter) {}
+                #expect(counter.wait(timeout: .milliseconds(50)) == .timedOut)
+                #expect(scheduler.statistics.threads == 1)
+                gate.open()
+                counter.wait()
+            }
+        }
+
+        @Test func `a number of spare workers that is not possible is refused`() {
+            for count in [-1, 65_537, Int.max] {
+                #expect(code { _ = try Scheduler(.init(workers: 1, spareWorkers: count)) } == .invalidSpareWorkers)
+            }
+        }
+
+        @Test func `what a blocking body returns and throws comes back`() throws {
+            struct Failure: Error {}
+            #expect(Scheduler.blocking { 3 } == 3)
+            #expect(throws: Failure.self) { try Scheduler.blocking { throw Failure() } }
+            try withScheduler(.workers(1)) { scheduler in
+                let right = Count()
+                let counter = try CompletionCounter()
+                try scheduler.submit(in: counter) {
+                    if Scheduler.blocking({ Scheduler.blocking { 4 } }) == 4 { right.add() }
+                    do { try Scheduler.blocking { throw Failure() } } catch { right.add() }
+                }
+                counter.wait()
+                #expect(right.value == 2)
+            }
+        }
+
+        @Test func `what a replaced operation submits is run, while it blocks again`() throws {
+            let counter = try CompletionCounter()
+            let again = Gate()
+            let gate = Gate()
+            try withScheduler(.workers(1)) { scheduler in
+                try scheduler.submit(in: counter) {
+                    Scheduler.blocking { gate.wait() }
+                    do { try scheduler.submit(in: counter) { again.open() } } catch { Issue.record(error) }
+                    again.wait()  // unannounced: it has no seat, and somebody else has
+                }
+                try scheduler.submit(in: counter) {}
+                #expect(eventually { scheduler.statistics.replaced == 1 })
+                gate.open()
+                #expect(counter.wait(timeout: .seconds(20)) == .completed)
+            }
+        }
+
+        // MARK: Waits
+
+        @Test(arguments: [1, 2, 4])
+        func `a wait under a lock runs nobody who wants it`(workers: Int) throws {
+            try withScheduler(.workers(workers)) { scheduler in
+                let lock = Mutex(0)
+                let all = try CompletionCounter()
+                for _ in 0..<20 {
+                    try scheduler.submit(in: all) {
+                        do {
+                            let inner = try CompletionCounter()
+                            try scheduler.submit(in: inner) { usleep(200) }
+                            lock.withLock {
+                                inner.wait()
+                                $0 += 1
+                            }
+                        } catch { Issue.record(error) }
+                    }
+                }
+                #expect(all.wait(timeout: .seconds(20)) == .completed)
+                #expect(lock.withLock { $0 } == 20)
+            }
+        }
+
+        @Test(arguments: [1, 2, 4])
+        func `what runs below a wait does not see its task-local values`(workers: Int) throws {
+            try withScheduler(.workers(workers)) { scheduler in
+                let strangers = Count()
+                let all = try CompletionCounter()
+                for id in 1...50 {
+                    try scheduler.submit(in: all) {
+                        do {
+                            let inner = try CompletionCounter()
+                            for _ in 0..<10 {
+                                try scheduler.submit(in: inner) { if Request.id != 0 { strangers.add() } }
+                            }
+                            Request.$id.withValue(id) {
+                                inner.wait()
+                                if Request.id != id { strangers.add() }
+                            }
+                        } catch { Issue.record(error) }
+                    }
+                }
+                #expect(all.wait(timeout: .seconds(20)) == .completed)
+                #expect(strangers.value == 0)
+            }
+        }
+
+        @Test(arguments: [1, 2, 4])
+        func `operations that wait for one gate end when it opens`(workers: Int) throws {
+            try withScheduler(.init(workers: workers, spareWorkers: 64)) { scheduler in
+                let gate = try CompletionCounter()
+                let all = try CompletionCounter()
+                gate.enter()
+                for _ in 0..<20_000 { try scheduler.submit(in: all) { gate.wait() } }
+                #expect(eventually { scheduler.statistics.replaced >= 32 })
+                gate.leave()
+                #expect(all.wait(timeout: .seconds(20)) == .completed)
+            }
+        }
+
+        @Test(arguments: [1, 2, 4])
+        func `a wait inside a wait, 10,000 deep, ends`(workers: Int) throws {
+            try withScheduler(.workers(workers)) { scheduler in
+                let all = try CompletionCounter()
+                @Sendable func descend(_ depth: Int) {
+                    guard depth > 0 else { return }
+                    do {
+                        let counter = try CompletionCounter()
+                        try scheduler.submit(in: counter) { descend(depth - 1) }
+                        counter.wait()
+                    } catch { Issue.record(error) }
+                }
+                try scheduler.submit(in: all) { descend(10_000) }
+                #expect(all.wait(timeout: .seconds(60)) == .completed)
+            }
+        }
+
+        @Test(arguments: [1, 2, 4])
+        func `waits of operations that others wait for are no cycle`(workers: Int) throws {
+            try withScheduler(.workers(workers)) { scheduler in
+                let (first, second) = (try CompletionCounter(), try CompletionCounter())
+                let all = try CompletionCounter()
+                first.enter()
+                try scheduler.submit(in: second) { first.wait() }
+                for _ in 0..<workers { try scheduler.submit(in: all) { second.wait() } }
+                first.leave()  // by a thread that is none of the scheduler's
+                #expect(all.wait(timeout: .seconds(20)) == .completed)
+            }
+        }
+
+        @Test(arguments: [1, 2, 4])
+        func `a limit holds, and nothing runs on the stack of who waits`(workers: Int) throws {
+            try withScheduler(.workers(workers)) { scheduler in
+                let gate = try CompletionCounter()
+                let all = try CompletionCounter()
+                gate.enter()
+                let times = Mutex<[Duration]>([])
+                for _ in 0..<40 {
+                    try scheduler.submit(in: all) {
+                        let clock = ContinuousClock()
+                        let began = clock.now
+                        guard gate.wait(timeout: .milliseconds(50)) == .timedOut else { return }
+                        times.withLock { $0.append(clock.now - began) }
+                    }
+                    try scheduler.submit(in: all) { usleep(100_000) }  // what would be run meanwhile
+                }
+                #expect(all.wait(timeout: .seconds(60)) == .completed)
+                gate.leave()
+                let sorted = times.withLock { $0.sorted() }
+                try #require(sorted.count == 40)
+                #expect(sorted[0] >= .milliseconds(50))
+                #expect(sorted[20] < .milliseconds(60))
+            }
+        }
+
+        @Test func `a wait helps whom its caller names`() throws {
+            try withScheduler(.init(workers: 1, spareWorkers: 0)) { scheduler in
+                for help in CompletionCounter.Help.allCases where help != .nobody {
+                    let order = Mutex<[String]>([])
+                    let note = { @Sendable (name: String) in order.withLock { $0.append(name) } }
+                    let all = try CompletionCounter()
+                    try scheduler.submit(in: all) {
+                        do {
+                            let own = try CompletionCounter()
+                            try scheduler.submit(in: own) { note("own") }
+                            try scheduler.submit(in: all) { note("stranger") }
+                            own.wait(helping: help)
+                            note("waited")
+                        } catch { Issue.record(error) }
+                    }
+                    #expect(all.wait(timeout: .seconds(20)) == .completed)
+                    #expect(
+                        order.withLock { $0 }
+                            == (help == .own ? ["own", "waited", "stranger"] : ["stranger", "own", "waited"]))
+                }
+            }
+        }
+
+        @Test func `a wait that helps nobody leaves it to another worker`() throws {
+            try withScheduler(.workers(1)) { scheduler in
+                let all = try CompletionCounter()
+                let elsewhere = Count()
+                try scheduler.submit(in: all) {
+                    do {
+                        let (own, waiter) = (try CompletionCounter(), KernelThread.current.id)
+                        try scheduler.submit(in: own) {
+                            if KernelThread.current.id != waiter { elsewhere.add() }
+                        }
+                        own.wait(helping: .nobody)
+                    } catch { Issue.record(error) }
+                }
+                #expect(all.wait(timeout: .seconds(20)) == .completed)
+                #expect(elsewhere.value == 1)
+            }
+        }
+
+        // MARK: Tasks
+
+        /// U4: the runtime walks the children of a group from the oldest when one ends.
+        @Test func `a task group that a task on a worker fills is linear`() async throws {
+            try await withScheduler(.workers(2)) { scheduler in
+                let clock = ContinuousClock()
+                func time(_ count: Int) async -> Duration {
+                    await withTaskExecutorPreference(scheduler) {
+                        let began = clock.now
+                        await withTaskGroup(of: Void.self) { group in
+                            for _ in 0..<count { group.addTask {} }
+                        }
+                        return clock.now - began
+                    }
+                }
+                _ = await time(1000)
+                let (few, many) = (await time(5_000), await time(50_000))
+                // Ten times as many; it took a hundred times as long. The limit leaves room for a busy machine.
+                #expect(many < max(few, .milliseconds(2)) * 50)
+            }
+        }
+
+        @Test func `the jobs of a task begin about in their order`() async throws {
+            let order = Order()
+            try await withScheduler(.workers(1)) { scheduler in
+                await withTaskExecutorPreference(scheduler) {
+                    await withDiscardingTaskGroup { group in
+                        for index in 0..<1000 { group.addTask { order.note(index) } }
+                    }
+                }
+            }
+            let begun = order.noted
+            #expect(begun.sorted() == Array(0..<1000))
+            // Two batches: what is taken at once, and what a fair turn takes in between.
+            #expect(begun.enumerated().allSatisfy { place, index in abs(place - index) <= 64 })
+        }
+    }
+}

@@ -25,8 +25,8 @@ public final class Scheduler: Sendable {
     /// Creates a scheduler and starts its workers.
     ///
     /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/invalidWorkers``,
-    ///   ``SchedulerError/Code/invalidCapacity``, ``SchedulerError/Code/invalidEnvironment``,
-    ///   ``SchedulerError/Code/threadCreationFailed`` or ``SchedulerError/Code/outOfMemory``.
+    ///   ``SchedulerError/Code/invalidCapacity``, ``SchedulerError/Code/threadCreationFailed`` or
+    ///   ``SchedulerError/Code/outOfMemory``.
     /// - Complexity: O(workers), each a thread.
     public init(_ configuration: Configuration = Configuration()) throws(SchedulerError) {
         unsafe self.handle = try configuration.createScheduler()
@@ -46,8 +46,7 @@ public final class Scheduler: Sendable {
     /// The scheduler of the process, with one worker for every CPU the process may use. It is never shut
     /// down.
     ///
-    /// - Precondition: its first use can create threads, and `CSCHED_WORKERS` in the environment is valid
-    ///   when it is set.
+    /// - Precondition: its first use can create threads.
     public static let shared: Scheduler = {
         do {
             return try Scheduler(Configuration(name: "shared"))

@@ -316,15 +316,6 @@ private func sentence(_ result: ExitTest.Result?) -> String {
         #expect(sentence(result).contains("too many waits are nested on this worker's stack"))
     }
 
-    @Test func `a shared scheduler that cannot be made says why`() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            setenv("CSCHED_WORKERS", "abc", 1)
-            _ = Scheduler.shared
-        }
-        #expect(
-            sentence(result).contains("CSCHED_WORKERS in the environment is not a number between 1 and 256"))
-    }
-
     @Test func `shutting the shared scheduler down says so`() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             try await Scheduler.shared.shutdown()

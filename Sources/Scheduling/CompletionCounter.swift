@@ -75,7 +75,7 @@ public final class CompletionCounter: Sendable {
     /// - Parameter timeout: how long to wait, on the monotonic clock; zero asks without waiting. A helping
     ///   worker may return later, by the length of one operation.
     /// - Returns: ``WaitOutcome/completed`` at once when nothing is outstanding.
-    @available(*, noasync, message: "Blocks the thread; use the asynchronous wait().")
+    @available(*, noasync, message: "Blocks the thread; use `await completed()`.")
     public func wait(timeout: Duration) -> WaitOutcome {
         switch unsafe csched_completion_wait(handle, timeout.wholeNanoseconds) {
         case .completed: .completed
@@ -86,7 +86,7 @@ public final class CompletionCounter: Sendable {
     /// Blocks the calling thread until the current generation is complete, however long that takes.
     ///
     /// - SeeAlso: ``wait(timeout:)``, for what the call does on a worker.
-    @available(*, noasync, message: "Blocks the thread; use the asynchronous wait().")
+    @available(*, noasync, message: "Blocks the thread; use `await completed()`.")
     public func wait() {
         _ = unsafe csched_completion_wait(handle, UInt64.max)
     }
@@ -108,7 +108,25 @@ public final class CompletionCounter: Sendable {
         unsafe csched_notification_release(notification)
     }
 
+    /// Waits until the current generation is complete, without blocking a thread: ``wait()-()`` by a name of its
+    /// own.
+    ///
+    /// ```swift
+    /// let counter = try CompletionCounter()
+    /// Scheduler.submit(in: counter) { resize(image) }
+    /// try await counter.completed()
+    /// ```
+    ///
+    /// The code at the top level of `main.swift` may await, but the compiler chooses there among functions of
+    /// one name as if it could not: `try await counter.wait()` is the blocking `wait()` there, and an error.
+    /// This name has one meaning everywhere.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled first; the operations go on.
+    public func completed() async throws(CancellationError) { try await wait() }
+
     /// Waits until the current generation is complete, without blocking a thread.
+    ///
+    /// At the top level of `main.swift` write ``completed()``.
     ///
     /// - Throws: `CancellationError` when the task is cancelled first; the operations go on.
     public func wait() async throws(CancellationError) {

@@ -1,6 +1,7 @@
 // What a scheduler is made of: the number of workers, the environment, names, and refusals.
 
 import Glibc
+import PropertyTesting
 import Scheduling
 import PropertyTestingSupport
 import Testing

@@ -57,13 +57,13 @@ extension Scheduler {
     /// try scheduler.forEach(files) { file in try compress(file) }
     /// ```
     ///
-    /// The order is none; each worker takes runs of neighbours. When a call throws, those that have not begun are
-    /// left out, and those that have are waited for. On a worker of a scheduler the call helps: it runs operations
-    /// meanwhile.
+    /// The order is none; each worker takes runs of neighbours. When a call throws, those that have not begun
+    /// are left out, and those that have are waited for. On a worker of a scheduler the call helps: it runs
+    /// operations meanwhile.
     ///
     /// - Parameter elements: shared by the workers, hence `Sendable`.
-    /// - Throws: the first error that `body` threw, in time; ``SchedulerError`` as ``submit(_:)`` does, and with
-    ///   code ``SchedulerError/Code/closed`` when a shutdown cut the loop short.
+    /// - Throws: the first error that `body` threw, in time; ``SchedulerError`` as ``submit(_:)`` does, and
+    ///   with code ``SchedulerError/Code/closed`` when a shutdown cut the loop short.
     /// - Complexity: O(n) calls; a fixed number of allocations, none for an element.
     @available(*, noasync, message: "Blocks the thread; use the asynchronous forEach(_:_:).")
     @inlinable
@@ -73,20 +73,20 @@ extension Scheduler {
         try runLoop(Chunks(of: elements.count, for: self), Self.eachElement(of: elements, body))
     }
 
-    /// Calls `body` once for every element of a collection, on the workers, and returns after the last, blocking
-    /// no thread.
+    /// Calls `body` once for every element of a collection, on the workers, and returns after the last,
+    /// blocking no thread.
     ///
     /// ```swift
     /// try await scheduler.forEach(files) { file in try compress(file) }
     /// ```
     ///
-    /// The order is none; each worker takes runs of neighbours. When a call throws, or the task is cancelled, calls
-    /// that have not begun are left out, and those that have are waited for. (With a range and a body that does
-    /// not throw, the form with a ``SchedulerError`` is chosen, which no cancellation ends.)
+    /// The order is none; each worker takes runs of neighbours. When a call throws, or the task is cancelled,
+    /// calls that have not begun are left out, and those that have are waited for. (With a range and a body
+    /// that does not throw, the form with a ``SchedulerError`` is chosen, which no cancellation ends.)
     ///
     /// - Parameter elements: shared by the workers, hence `Sendable`.
-    /// - Throws: the first error that `body` threw, in time; `CancellationError` when the task was cancelled and
-    ///   an element was left out; ``SchedulerError`` as ``submit(_:)`` does, and with code
+    /// - Throws: the first error that `body` threw, in time; `CancellationError` when the task was cancelled
+    ///   and an element was left out; ``SchedulerError`` as ``submit(_:)`` does, and with code
     ///   ``SchedulerError/Code/closed`` when a shutdown cut the loop short.
     /// - Complexity: O(n) calls; a fixed number of allocations, none for an element.
     @inlinable

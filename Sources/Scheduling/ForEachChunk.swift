@@ -10,8 +10,8 @@ extension Scheduler {
     /// ```
     ///
     /// For bodies that have something to prepare, which many elements then share: a buffer, a connection, one
-    /// bulk insertion. When a call throws, those that have not begun are left out, and those that have are waited
-    /// for. On a worker of a scheduler the call helps: it runs operations meanwhile.
+    /// bulk insertion. When a call throws, those that have not begun are left out, and those that have are
+    /// waited for. On a worker of a scheduler the call helps: it runs operations meanwhile.
     ///
     /// - Parameter size: how many neighbours are a chunk, at least 1; the last chunk may be shorter.
     /// - Throws: as the form without chunks, ``forEach(_:_:)-(Elements,_)``.
@@ -25,8 +25,8 @@ extension Scheduler {
         try runLoop(Self.chunks(of: elements.count, size: size), Self.forEachChunk(of: elements, body))
     }
 
-    /// Calls `body` once for every chunk of a collection, on the workers, and returns after the last, blocking no
-    /// thread.
+    /// Calls `body` once for every chunk of a collection, on the workers, and returns after the last,
+    /// blocking no thread.
     ///
     /// ```swift
     /// try await scheduler.forEach(samples, chunksOf: 4_096) { chunk in filter(chunk) }

@@ -1,7 +1,7 @@
 // Loop.swift - what forEach, map and reduce stand on: a number of elements in chunks, each on a worker.
 //
-// The collection and the closure are generic, and are specialised where they are used: so this file knows neither,
-// and calls one closure for each chunk. Nothing is allocated for a chunk.
+// The collection and the closure are generic, and are specialised where they are used: so this file knows
+// neither, and calls one closure for each chunk. Nothing is allocated for a chunk.
 
 internal import CScheduler
 internal import Synchronization
@@ -42,7 +42,8 @@ struct Chunks: Sendable {
 /// What the chunks of one loop share: the first error, and whether the rest is still wanted.
 @safe @usableFromInline
 final class Loop: Sendable {
-    /// Called with the number of a chunk and the offsets of its elements. It calls ``goOn()`` before each of them.
+    /// Called with the number of a chunk and the offsets of its elements. It calls ``goOn()`` before each of
+    /// them.
     @usableFromInline
     typealias Body = @Sendable (_ chunk: Int, _ offsets: Range<Int>, _ loop: Loop) throws -> Void
 
@@ -55,8 +56,8 @@ final class Loop: Sendable {
     private let body: Body
     private let ended: @Sendable (Loop) -> Void
     private let failure = Mutex<(any Error)?>(nil)
-    // Relaxed, all of them: what a chunk wrote is handed over by the end of the range, P20 of range.c, and a chunk that
-    // sees a wish late only does more than it had to.
+    // Relaxed, all of them: what a chunk wrote is handed over by the end of the range, P20 of range.c, and a
+    // chunk that sees a wish late only does more than it had to.
     private let isStopped = Atomic(false)
     private let isCancelled = Atomic(false)
     private let isCutShort = Atomic(false)

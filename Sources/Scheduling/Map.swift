@@ -1,15 +1,16 @@
 // Map.swift - an array of what a closure makes of each element, in the order of the elements.
 
 extension Scheduler {
-    /// Transforms every element of a collection, on the workers, and returns the results in the elements' order.
+    /// Transforms every element of a collection, on the workers, and returns the results in the elements'
+    /// order.
     ///
     /// ```swift
     /// let thumbnails = try scheduler.map(images) { image in try image.scaled(to: 64) }
     /// ```
     ///
-    /// The results are written where they stay: into the memory of the array that is returned. When a call throws,
-    /// those that have not begun are left out, those that have are waited for, and what they made is destroyed. On
-    /// a worker of a scheduler the call helps: it runs operations meanwhile.
+    /// The results are written where they stay: into the memory of the array that is returned. When a call
+    /// throws, those that have not begun are left out, those that have are waited for, and what they made is
+    /// destroyed. On a worker of a scheduler the call helps: it runs operations meanwhile.
     ///
     /// - Parameter transform: called once for every element, in no order.
     /// - Throws: as ``forEach(_:_:)-(Elements,_)``.
@@ -28,8 +29,8 @@ extension Scheduler {
         }
     }
 
-    /// Transforms every element of a collection, on the workers, and returns the results in the elements' order,
-    /// blocking no thread.
+    /// Transforms every element of a collection, on the workers, and returns the results in the elements'
+    /// order, blocking no thread.
     ///
     /// ```swift
     /// let thumbnails = try await scheduler.map(images) { image in try image.scaled(to: 64) }
@@ -39,8 +40,8 @@ extension Scheduler {
     ///
     /// - Parameter transform: called once for every element, in no order.
     /// - Throws: as ``forEach(_:_:)-(Elements,_)``.
-    /// - Complexity: O(n) calls; a fixed number of allocations beside the array, none for an element. The results
-    ///   are moved once, as bytes: an array cannot lend its memory to code that suspends.
+    /// - Complexity: O(n) calls; a fixed number of allocations beside the array, none for an element. The
+    ///   results are moved once, as bytes: an array cannot lend its memory to code that suspends.
     @inlinable
     public nonisolated(nonsending) func map<Elements: RandomAccessCollection & Sendable, Value: Sendable>(
         _ elements: Elements, _ transform: @escaping @Sendable (Elements.Element) throws -> Value
@@ -54,12 +55,12 @@ extension Scheduler {
 
 /// Uninitialised memory for the results of a map, which its chunks fill.
 ///
-/// A chunk that fails destroys what it has made; what the others have made is destroyed at the end, unless it was
-/// given away.
+/// A chunk that fails destroys what it has made; what the others have made is destroyed at the end, unless it
+/// was given away.
 @safe @usableFromInline
 final class MapResults<Value: Sendable>: Sendable {
-    // Sendable: each chunk has its own part of the memory, and its own mark; who reads all of them does so after the
-    // loop.
+    // Sendable: each chunk has its own part of the memory, and its own mark; who reads all of them does so
+    // after the loop.
     @usableFromInline nonisolated(unsafe) let memory: UnsafeMutablePointer<Value>?
     @usableFromInline nonisolated(unsafe) let isFilled: UnsafeMutablePointer<Bool>
     @usableFromInline let chunks: Chunks

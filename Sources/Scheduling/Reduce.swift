@@ -1,4 +1,5 @@
-// Reduce.swift - one value of many: each chunk into a partial one, then the partial ones in the order of the chunks.
+// Reduce.swift - one value of many: each chunk into a partial one, then the partial ones in the order of the
+// chunks.
 
 extension Scheduler {
     /// Combines all elements of a collection, on the workers.
@@ -7,13 +8,14 @@ extension Scheduler {
     /// let total = try scheduler.reduce(prices, 0, +)
     /// ```
     ///
-    /// Every worker combines runs of neighbours, each beginning with `identity`; the partial results are then combined
-    /// in the elements' order. So `combine` must be *associative*, and need not be commutative. If it isn't (floating
-    /// point numbers), the result depends on how the elements were cut, which depends on the number of
-    /// workers. When a call throws, those that have not begun are left out.
+    /// Every worker combines runs of neighbours, each beginning with `identity`; the partial results are then
+    /// combined in the elements' order. So `combine` must be *associative*, and need not be commutative. If
+    /// it isn't (floating point numbers), the result depends on how the elements were cut, which depends on
+    /// the number of workers. When a call throws, those that have not begun are left out.
     ///
     /// - Parameters:
-    ///   - identity: a neutral element, such as 0 for `+`: it is used once for every chunk and once for the end.
+    ///   - identity: a neutral element, such as 0 for `+`: it is used once for every chunk and once for the
+    ///     end.
     ///   - combine: called on many workers at the same time.
     /// - Throws: as ``forEach(_:_:)-(Elements,_)``.
     /// - Returns: `identity` for an empty collection.
@@ -26,7 +28,11 @@ extension Scheduler {
         _ elements: Elements, _ identity: Elements.Element,
         _ combine: @escaping @Sendable (Elements.Element, Elements.Element) throws -> Elements.Element
     ) throws -> Elements.Element where Elements.Element: Sendable {
-        try reduce(elements, into: identity) { $0 = try combine($0, $1) } combine: { $0 = try combine($0, $1) }
+        try reduce(elements, into: identity) {
+            $0 = try combine($0, $1)
+        } combine: {
+            $0 = try combine($0, $1)
+        }
     }
 
     /// Combines all elements of a collection, on the workers, blocking no thread.
@@ -45,7 +51,9 @@ extension Scheduler {
         _ elements: Elements, _ identity: Elements.Element,
         _ combine: @escaping @Sendable (Elements.Element, Elements.Element) throws -> Elements.Element
     ) async throws -> Elements.Element where Elements.Element: Sendable {
-        try await reduce(elements, into: identity) { $0 = try combine($0, $1) } combine: {
+        try await reduce(elements, into: identity) {
+            $0 = try combine($0, $1)
+        } combine: {
             $0 = try combine($0, $1)
         }
     }
@@ -58,19 +66,20 @@ extension Scheduler {
     /// }
     /// ```
     ///
-    /// Every worker updates partial results with runs of neighbours, each beginning with `identity`; `combine` then
-    /// puts these together, in the elements' order. It must be *associative*, need not be commutative, and must agree
-    /// with `update`: to update with some elements and combine with the result of the others is the same as to
-    /// update with all.
+    /// Every worker updates partial results with runs of neighbours, each beginning with `identity`;
+    /// `combine` then puts these together, in the elements' order. It must be *associative*, need not be
+    /// commutative, and must agree with `update`: to update with some elements and combine with the result of
+    /// the others is the same as to update with all.
     ///
     /// - Parameters:
-    ///   - identity: a neutral value, such as an empty dictionary: it is used once for every chunk and for the end.
+    ///   - identity: a neutral value, such as an empty dictionary: it is used once for every chunk and for
+    ///     the end.
     ///   - update: adds an element to a partial result; called on many workers at the same time.
     ///   - combine: adds a later partial result to an earlier one; called in the calling thread.
     /// - Throws: as ``forEach(_:_:)-(Elements,_)``.
     /// - Returns: `identity` for an empty collection.
-    /// - Complexity: O(n) calls of `update`, one of `combine` for each chunk, which are some 32 for each worker; a
-    ///   fixed number of allocations, no lock.
+    /// - Complexity: O(n) calls of `update`, one of `combine` for each chunk, which are some 32 for each
+    ///   worker; a fixed number of allocations, no lock.
     /// - SeeAlso: `fold` and `reduce` of rayon.
     @available(*, noasync, message: "Blocks the thread; use the asynchronous reduce(_:into:_:combine:).")
     @inlinable
@@ -85,7 +94,8 @@ extension Scheduler {
         return try partials.combined(beginningWith: identity, combine)
     }
 
-    /// Combines all elements of a collection into a value of another type, on the workers, blocking no thread.
+    /// Combines all elements of a collection into a value of another type, on the workers, blocking no
+    /// thread.
     ///
     /// ```swift
     /// let counts = try await scheduler.reduce(words, into: [:]) { $0[$1, default: 0] += 1 } combine: {
@@ -131,7 +141,8 @@ final class PartialResults<Value: Sendable>: Sendable {
         unsafe values.deallocate()
     }
 
-    /// What a loop does with each chunk. The value is written once, at the end: neighbours share a cache line.
+    /// What a loop does with each chunk. The value is written once, at the end: neighbours share a cache
+    /// line.
     @inlinable
     func fill<Elements: RandomAccessCollection & Sendable>(
         from elements: Elements, beginningWith identity: Value,
@@ -151,7 +162,9 @@ final class PartialResults<Value: Sendable>: Sendable {
 
     /// All of them together, in the order of the chunks; after a loop that has ended well.
     @inlinable
-    func combined(beginningWith identity: Value, _ combine: (inout Value, Value) throws -> Void) rethrows -> Value {
+    func combined(beginningWith identity: Value, _ combine: (inout Value, Value) throws -> Void) rethrows
+        -> Value
+    {
         var result = identity
         for chunk in 0..<count {
             if let value = unsafe values[chunk] { try combine(&result, value) }

@@ -12,9 +12,10 @@ extension Scheduler {
     /// let digest = try await scheduler.run { sha256(of: file) }
     /// ```
     ///
-    /// The calling task moves to a worker, so no thread is blocked, and the body sees the task's local values and
-    /// `Task.isCancelled`. It may block, as any operation may: ``join(_:_:)``, the blocking ``forEach(_:_:)``
-    /// and ``CompletionCounter/wait()`` are allowed inside, where an asynchronous body has to do without.
+    /// The calling task moves to a worker, so no thread is blocked, and the body sees the task's local values
+    /// and `Task.isCancelled`. It may block, as any operation may: ``join(_:_:)``, the blocking
+    /// ``forEach(_:_:)`` and ``CompletionCounter/wait()`` are allowed inside, where an asynchronous body has
+    /// to do without.
     ///
     /// When the task is cancelled before the body has begun, it does not begin. Once it has begun it runs to
     /// its end, unless it asks for the cancellation itself. A cancelled task still waits for its turn: the
@@ -23,8 +24,9 @@ extension Scheduler {
     /// - Parameter body: called once, or not at all. It is sent to the worker: what it captures, and what it
     ///   returns, need not be `Sendable` as long as nobody else uses it.
     /// - Throws: what `body` throws; `CancellationError`; ``SchedulerError`` with code
-    ///   ``SchedulerError/Code/closed`` when the scheduler is shut down. The body was not called in the last two
-    ///   cases, unless it threw them. That there are three kinds is why the type of the error is not `body`'s.
+    ///   ``SchedulerError/Code/closed`` when the scheduler is shut down. The body was not called in the last
+    ///   two cases, unless it threw them. That there are three kinds is why the type of the error is not
+    ///   `body`'s.
     /// - Complexity: O(1), lock-free; the capacity does not apply, as to no job of a task.
     public nonisolated(nonsending) func run<Value>(
         _ body: sending @escaping () throws -> sending Value
@@ -47,13 +49,13 @@ extension Scheduler {
     /// The body, and the child tasks that it makes, run on the workers, as with
     /// `withTaskExecutorPreference(_:operation:)`; what is isolated to an actor runs where the actor does.
     ///
-    /// When the task is cancelled before the body has begun, it does not begin; once it has begun, it learns of
-    /// the cancellation as every asynchronous function does.
+    /// When the task is cancelled before the body has begun, it does not begin; once it has begun, it learns
+    /// of the cancellation as every asynchronous function does.
     ///
     /// - Parameter body: called once, or not at all.
     /// - Throws: what `body` throws; `CancellationError`; ``SchedulerError`` with code
-    ///   ``SchedulerError/Code/closed`` when the scheduler is shut down before the body begins. What is left of
-    ///   a body that has begun goes on on ``shared`` after a shutdown.
+    ///   ``SchedulerError/Code/closed`` when the scheduler is shut down before the body begins. What is left
+    ///   of a body that has begun goes on on ``shared`` after a shutdown.
     public nonisolated(nonsending) func run<Value>(
         _ body: sending @escaping @concurrent () async throws -> sending Value
     ) async throws -> sending Value {

@@ -69,7 +69,7 @@ import Testing
             #expect(Scheduler.shared.workers == automatic)
         }
         let told = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        let sentences = told.split(separator: "\n").filter { $0.contains("CSCHED_WORKERS in the environment") }
+        let sentences = told.split(separator: "\n").filter { $0.contains("CSCHED_WORKERS in the env") }
         #expect(sentences.count == 1)
         #expect(sentences.first?.hasSuffix("the number of CPUs is taken.") ?? false)
     }

@@ -1,5 +1,5 @@
-// The examples of the article in Scheduling.docc: Scripts/documentation looks for every block of Swift in it here.
-// To change one is to change the other.
+// The examples of the article in Scheduling.docc: Scripts/documentation looks for every block of Swift in it
+// here. To change one is to change the other.
 
 import PropertyTestingSupport
 import Scheduling

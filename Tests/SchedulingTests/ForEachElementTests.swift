@@ -1,9 +1,11 @@
-// forEach over collections: every element once; the first error and a cancellation leave out what has not begun.
+// forEach over collections: every element once; the first error and a cancellation leave out what has not
+// begun.
 
 import Glibc
 import PropertyTesting
 import PropertyTestingSupport
 import Scheduling
+import Synchronization
 import Testing
 
 @Suite(.inTurn) struct ForEachElementTests {
@@ -21,34 +23,35 @@ import Testing
                 try #require(rest.each == elements.map { $0 < dropped ? 0 : 1 })
                 // One whose indices are no numbers.
                 let letters = Count()
-                try await scheduler.forEach(elements.map(String.init).reversed()) { letters.add($0.utf8.count) }
+                try await scheduler.forEach(elements.map(String.init).reversed()) {
+                    letters.add($0.utf8.count)
+                }
                 try #require(letters.value == elements.map { String($0).utf8.count }.reduce(0, +))
             }
         }
     }
 
-    /// One worker goes upwards: so the first error is known, and what comes after it.
-    @Test func `the first error is thrown, and the rest is not begun`() async throws {
+    /// One worker: what it began last threw, and it began nothing after that.
+    @Test(arguments: [false, true])
+    func `the first error is thrown, and the rest is not begun`(isBlocking: Bool) async throws {
         try await withScheduler(.workers(1)) { scheduler in
             await forAll(.zip(.int(in: 1...2_000), .int(in: 0...1_999))) { count, wish in
                 let bad = wish % count
-                let (asynchronous, synchronous) = (Runs(count), Runs(count))
-                await #expect(throws: Fault(element: bad)) {
-                    try await scheduler.forEach(0..<count) { index in
-                        asynchronous.note(index)
-                        if index >= bad { throw Fault(element: index) }
+                let begun = Mutex<[Int]>([])
+                let body: @Sendable (Int) throws -> Void = { index in
+                    begun.withLock { $0.append(index) }
+                    if index >= bad { throw Fault(element: index) }
+                }
+                let error = await #expect(throws: Fault.self) {
+                    if isBlocking {
+                        try blocking { try scheduler.forEach(Array(0..<count), body) }
+                    } else {
+                        try await scheduler.forEach(0..<count, body)
                     }
                 }
-                try #require(asynchronous.each == (0..<count).map { $0 <= bad ? 1 : 0 })
-                #expect(throws: Fault(element: bad)) {
-                    try blocking {
-                        try scheduler.forEach(Array(0..<count)) { index in
-                            synchronous.note(index)
-                            if index >= bad { throw Fault(element: index) }
-                        }
-                    }
-                }
-                try #require(synchronous.areAtMostOnce && synchronous.total == bad + 1)
+                let indices = begun.withLock { $0 }
+                try #require(indices.last == error?.element)
+                try #require(indices.count { $0 >= bad } == 1 && Set(indices).count == indices.count)
             }
         }
     }
@@ -73,6 +76,7 @@ import Testing
         }
     }
 
+    /// Its body stays in the first run of neighbours, which is begun first.
     @Test func `a task that is cancelled half-way leaves the rest out`() async throws {
         try await withScheduler(.workers(1)) { scheduler in
             let runs = Runs(10_000)

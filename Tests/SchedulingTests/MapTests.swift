@@ -72,15 +72,15 @@ import Testing
             let middle = Middle()
             let task = Task {
                 try await scheduler.map(0..<10_000) { index in
-                    if index == 700 { middle.stay() }
+                    if index == 200 { middle.stay() }
                     made.add()
                     return Token(released)
                 }
             }
             blocking { middle.cancel(task) }
             await #expect(throws: CancellationError.self) { _ = try await task.value }
-            #expect(made.value == 701)
-            #expect(eventually { released.value == 701 })
+            #expect(made.value == 201)
+            #expect(eventually { released.value == 201 })
         }
     }
 

@@ -24,7 +24,11 @@ import Testing
                 }
                 try #require(lists == Array(0..<count))
                 let blockingLists = try blocking {
-                    try scheduler.reduce(0..<count, into: [Int]()) { $0.append($1) } combine: { $0 += $1 }
+                    try scheduler.reduce(0..<count, into: [Int]()) {
+                        $0.append($1)
+                    } combine: {
+                        $0 += $1
+                    }
                 }
                 try #require(blockingLists == lists)
             }
@@ -49,7 +53,9 @@ import Testing
             }
             #expect(throws: Fault(element: 6)) {
                 _ = try blocking {
-                    try scheduler.reduce(1...9, into: 0) { $0 += $1 } combine: { _, partial in
+                    try scheduler.reduce(1...9, into: 0) {
+                        $0 += $1
+                    } combine: { _, partial in
                         if partial >= 6 { throw Fault(element: 6) }
                     }
                 }

@@ -1,5 +1,5 @@
-// run: the value, the errors and the place of a body that a task sends to a worker, and what a cancellation and a
-// shutdown leave of it.
+// run: the value, the errors and the place of a body that a task sends to a worker, and what a cancellation
+// and a shutdown leave of it.
 
 import Glibc
 import PropertyTesting

@@ -21,7 +21,7 @@ try await withScheduler(Scheduler.Configuration(workers: 1)) { scheduler in
     print("a sum: \(try await scheduler.reduce(1...1_000, 0, +))")
     try await scheduler.forEach(1...6, chunksOf: 4) { chunk in print("a chunk: \(Array(chunk))") }
     do {
-        try await scheduler.forEach(["one", "two", "thirteen", "four"]) { word in
+        try await scheduler.forEach(["thirteen", "one", "two", "three"]) { word in
             if word == "thirteen" { throw Unlucky(number: 13) }
             print("an element: \(word)")
         }

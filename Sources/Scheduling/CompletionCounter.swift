@@ -108,7 +108,7 @@ public final class CompletionCounter: Sendable {
         unsafe csched_notification_release(notification)
     }
 
-    /// Waits until the current generation is complete, without blocking a thread: ``wait()-()`` by a name of its
+    /// Waits until the current generation is complete, without blocking a thread: `wait()` by a name of its
     /// own.
     ///
     /// ```swift

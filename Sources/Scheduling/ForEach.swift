@@ -8,7 +8,7 @@ extension Scheduler {
     ///
     /// - Parameter body: called once for every index, in no order. After a shutdown that cancels, not for
     ///   those that had not begun.
-    /// - Throws: as ``submit(_:)``; `body` is not called then.
+    /// - Throws: as ``submit(_:)-method``; `body` is not called then.
     /// - Complexity: O(1), three allocations for the whole range.
     public func submit(
         _ range: Range<Int>, in counter: CompletionCounter, _ body: @escaping @Sendable (Int) -> Void
@@ -20,7 +20,8 @@ extension Scheduler {
     ///
     /// On a worker of a scheduler the call helps: it runs operations meanwhile.
     ///
-    /// - Throws: as ``submit(_:)``, and ``SchedulerError/Code/closed`` when a shutdown cut the range short.
+    /// - Throws: as ``submit(_:)-method``, and ``SchedulerError/Code/closed`` when a shutdown cut the range
+    ///   short.
     @available(*, noasync, message: "Blocks the thread; use the asynchronous forEach(_:_:).")
     public func forEach(_ range: Range<Int>, _ body: @escaping @Sendable (Int) -> Void) throws(SchedulerError)
     {
@@ -34,7 +35,8 @@ extension Scheduler {
     /// Calls `body` once for every index of a range, on the workers, and returns after the last, blocking no
     /// thread.
     ///
-    /// - Throws: as ``submit(_:)``, and ``SchedulerError/Code/closed`` when a shutdown cut the range short.
+    /// - Throws: as ``submit(_:)-method``, and ``SchedulerError/Code/closed`` when a shutdown cut the range
+    ///   short.
     public func forEach(_ range: Range<Int>, _ body: @escaping @Sendable (Int) -> Void)
         async throws(SchedulerError)
     {
@@ -62,8 +64,8 @@ extension Scheduler {
     /// operations meanwhile.
     ///
     /// - Parameter elements: shared by the workers, hence `Sendable`.
-    /// - Throws: the first error that `body` threw, in time; ``SchedulerError`` as ``submit(_:)`` does, and
-    ///   with code ``SchedulerError/Code/closed`` when a shutdown cut the loop short.
+    /// - Throws: the first error that `body` threw, in time; ``SchedulerError`` as ``submit(_:)-method``
+    ///   does, and with code ``SchedulerError/Code/closed`` when a shutdown cut the loop short.
     /// - Complexity: O(n) calls; a fixed number of allocations, none for an element.
     @available(*, noasync, message: "Blocks the thread; use the asynchronous forEach(_:_:).")
     @inlinable
@@ -86,7 +88,7 @@ extension Scheduler {
     ///
     /// - Parameter elements: shared by the workers, hence `Sendable`.
     /// - Throws: the first error that `body` threw, in time; `CancellationError` when the task was cancelled
-    ///   and an element was left out; ``SchedulerError`` as ``submit(_:)`` does, and with code
+    ///   and an element was left out; ``SchedulerError`` as ``submit(_:)-method`` does, and with code
     ///   ``SchedulerError/Code/closed`` when a shutdown cut the loop short.
     /// - Complexity: O(n) calls; a fixed number of allocations, none for an element.
     @inlinable

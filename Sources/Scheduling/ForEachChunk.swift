@@ -14,7 +14,7 @@ extension Scheduler {
     /// waited for. On a worker of a scheduler the call helps: it runs operations meanwhile.
     ///
     /// - Parameter size: how many neighbours are a chunk, at least 1; the last chunk may be shorter.
-    /// - Throws: as the form without chunks, ``forEach(_:_:)-(Elements,_)``.
+    /// - Throws: as the form without chunks, `forEach(_:_:)`.
     /// - Complexity: O(n / size) calls; a fixed number of allocations, none for a chunk.
     @available(*, noasync, message: "Blocks the thread; use the asynchronous forEach(_:chunksOf:_:).")
     @inlinable
@@ -35,7 +35,7 @@ extension Scheduler {
     /// As the blocking form; when the task is cancelled, chunks that have not begun are left out.
     ///
     /// - Parameter size: how many neighbours are a chunk, at least 1; the last chunk may be shorter.
-    /// - Throws: as the form without chunks, ``forEach(_:_:)-(Elements,_)``.
+    /// - Throws: as the form without chunks, `forEach(_:_:)`.
     /// - Complexity: O(n / size) calls; a fixed number of allocations, none for a chunk.
     @inlinable
     public nonisolated(nonsending) func forEach<Elements: RandomAccessCollection & Sendable>(

@@ -13,7 +13,7 @@ extension Scheduler {
     /// destroyed. On a worker of a scheduler the call helps: it runs operations meanwhile.
     ///
     /// - Parameter transform: called once for every element, in no order.
-    /// - Throws: as ``forEach(_:_:)-(Elements,_)``.
+    /// - Throws: as `forEach(_:_:)`.
     /// - Complexity: O(n) calls; a fixed number of allocations beside the array, none for an element.
     @available(*, noasync, message: "Blocks the thread; use the asynchronous map(_:_:).")
     @inlinable
@@ -39,7 +39,7 @@ extension Scheduler {
     /// As the blocking form; when the task is cancelled, calls that have not begun are left out.
     ///
     /// - Parameter transform: called once for every element, in no order.
-    /// - Throws: as ``forEach(_:_:)-(Elements,_)``.
+    /// - Throws: as `forEach(_:_:)`.
     /// - Complexity: O(n) calls; a fixed number of allocations beside the array, none for an element. The
     ///   results are moved once, as bytes: an array cannot lend its memory to code that suspends.
     @inlinable

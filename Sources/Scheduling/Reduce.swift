@@ -17,7 +17,7 @@ extension Scheduler {
     ///   - identity: a neutral element, such as 0 for `+`: it is used once for every chunk and once for the
     ///     end.
     ///   - combine: called on many workers at the same time.
-    /// - Throws: as ``forEach(_:_:)-(Elements,_)``.
+    /// - Throws: as `forEach(_:_:)`.
     /// - Returns: `identity` for an empty collection.
     /// - Complexity: O(n) calls, of which some 32 for each worker happen in the caller; a fixed number of
     ///   allocations, no lock.
@@ -44,7 +44,7 @@ extension Scheduler {
     /// As the blocking form: `combine` must be associative, and need not be commutative. When the task is
     /// cancelled, calls that have not begun are left out.
     ///
-    /// - Throws: as ``forEach(_:_:)-(Elements,_)``.
+    /// - Throws: as `forEach(_:_:)`.
     /// - Returns: `identity` for an empty collection.
     @inlinable
     public nonisolated(nonsending) func reduce<Elements: RandomAccessCollection & Sendable>(
@@ -76,7 +76,7 @@ extension Scheduler {
     ///     the end.
     ///   - update: adds an element to a partial result; called on many workers at the same time.
     ///   - combine: adds a later partial result to an earlier one; called in the calling thread.
-    /// - Throws: as ``forEach(_:_:)-(Elements,_)``.
+    /// - Throws: as `forEach(_:_:)`.
     /// - Returns: `identity` for an empty collection.
     /// - Complexity: O(n) calls of `update`, one of `combine` for each chunk, which are some 32 for each
     ///   worker; a fixed number of allocations, no lock.
@@ -106,7 +106,7 @@ extension Scheduler {
     /// As the blocking form: `combine` must be associative, and need not be commutative. When the task is
     /// cancelled, calls that have not begun are left out.
     ///
-    /// - Throws: as ``forEach(_:_:)-(Elements,_)``.
+    /// - Throws: as `forEach(_:_:)`.
     /// - Returns: `identity` for an empty collection.
     @inlinable
     public nonisolated(nonsending) func reduce<Elements: RandomAccessCollection & Sendable, Value: Sendable>(

@@ -14,7 +14,7 @@ extension Scheduler {
     ///
     /// The calling task moves to a worker, so no thread is blocked, and the body sees the task's local values
     /// and `Task.isCancelled`. It may block, as any operation may: ``join(_:_:)``, the blocking
-    /// ``forEach(_:_:)`` and ``CompletionCounter/wait()`` are allowed inside, where an asynchronous body has
+    /// `forEach(_:_:)` and `wait()` of a counter are allowed inside, where an asynchronous body has
     /// to do without.
     ///
     /// When the task is cancelled before the body has begun, it does not begin. Once it has begun it runs to

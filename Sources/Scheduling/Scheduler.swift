@@ -78,8 +78,8 @@ public final class Scheduler: Sendable {
 
     /// Submits one operation that counts in `counter` until it has returned.
     ///
-    /// - Throws: as ``submit(_:)``; the counter is as before then.
-    /// - Complexity: as ``submit(_:)``.
+    /// - Throws: as ``submit(_:)-method``; the counter is as before then.
+    /// - Complexity: as ``submit(_:)-method``.
     public func submit(in counter: CompletionCounter, _ body: consuming @escaping @Sendable () -> Void)
         throws(SchedulerError)
     {
@@ -98,7 +98,7 @@ public final class Scheduler: Sendable {
 
     /// Submits many operations with one publication and one wake-up; all or none.
     ///
-    /// - Throws: as ``submit(_:)``; none of the bodies is called then. More bodies than the capacity are
+    /// - Throws: as ``submit(_:)-method``; none of the bodies is called then. More bodies than the capacity are
     ///   refused as ``SchedulerError/Code/full`` also when the policy is to suspend.
     /// - Complexity: O(n), lock-free, one temporary array.
     public func submit(

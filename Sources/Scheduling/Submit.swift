@@ -12,12 +12,12 @@ extension Scheduler {
     /// A submission can fail in three ways. That the scheduler is closed: the shared one is never shut down.
     /// That its capacity is reached: it has none. That memory is exhausted: then the process is stopped, as
     /// Swift does when an object or an array finds no memory, the closure itself among them. So there is
-    /// nothing left for the caller to decide. Another scheduler's ``submit(_:)`` throws, because there the
-    /// first two are real.
+    /// nothing left for the caller to decide. Another scheduler's ``submit(_:)-method`` throws, because there
+    /// the first two are real.
     ///
     /// - Precondition: there is memory, and the process isn't a forked child, where all schedulers are
     ///   closed.
-    /// - Complexity: as ``submit(_:)-(()->Void)``; the call never blocks.
+    /// - Complexity: as ``submit(_:)-method``; the call never blocks.
     public static func submit(_ body: consuming @escaping @Sendable () -> Void) {
         unsafe surely(Body(body).operation(in: nil))
     }
@@ -28,8 +28,8 @@ extension Scheduler {
     /// Scheduler.submit(in: counter) { index(text) }
     /// ```
     ///
-    /// - Precondition: as ``submit(_:)-(()->Void)``.
-    /// - Complexity: as ``submit(_:)-(()->Void)``.
+    /// - Precondition: as ``submit(_:)-method``.
+    /// - Complexity: as ``submit(_:)-method``.
     public static func submit(
         in counter: CompletionCounter, _ body: consuming @escaping @Sendable () -> Void
     ) {

@@ -22,7 +22,10 @@ extension Scheduler {
     ///
     /// - Throws: as ``submit(_:)-method``, and ``SchedulerError/Code/closed`` when a shutdown cut the range
     ///   short.
-    @available(*, noasync, message: "Blocks the thread; use the asynchronous forEach(_:_:).")
+    @available(
+        *, noasync,
+        message: "Blocks the thread; use the asynchronous forEach(_:_:) (in top-level code: in a function)."
+    )
     public func forEach(_ range: Range<Int>, _ body: @escaping @Sendable (Int) -> Void) throws(SchedulerError)
     {
         let counter = try CompletionCounter()
@@ -67,7 +70,10 @@ extension Scheduler {
     /// - Throws: the first error that `body` threw, in time; ``SchedulerError`` as ``submit(_:)-method``
     ///   does, and with code ``SchedulerError/Code/closed`` when a shutdown cut the loop short.
     /// - Complexity: O(n) calls; a fixed number of allocations, none for an element.
-    @available(*, noasync, message: "Blocks the thread; use the asynchronous forEach(_:_:).")
+    @available(
+        *, noasync,
+        message: "Blocks the thread; use the asynchronous forEach(_:_:) (in top-level code: in a function)."
+    )
     @inlinable
     public func forEach<Elements: RandomAccessCollection & Sendable>(
         _ elements: Elements, _ body: @escaping @Sendable (Elements.Element) throws -> Void

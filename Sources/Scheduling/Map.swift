@@ -15,7 +15,10 @@ extension Scheduler {
     /// - Parameter transform: called once for every element, in no order.
     /// - Throws: as `forEach(_:_:)`.
     /// - Complexity: O(n) calls; a fixed number of allocations beside the array, none for an element.
-    @available(*, noasync, message: "Blocks the thread; use the asynchronous map(_:_:).")
+    @available(
+        *, noasync,
+        message: "Blocks the thread; use the asynchronous map(_:_:) (in top-level code: in a function)."
+    )
     @inlinable
     public func map<Elements: RandomAccessCollection & Sendable, Value: Sendable>(
         _ elements: Elements, _ transform: @escaping @Sendable (Elements.Element) throws -> Value

@@ -22,7 +22,10 @@ extension Scheduler {
     /// - Complexity: O(n) calls, of which some 32 for each worker happen in the caller; a fixed number of
     ///   allocations, no lock.
     /// - SeeAlso: `reduce` of rayon, `parallel_reduce` of TBB.
-    @available(*, noasync, message: "Blocks the thread; use the asynchronous reduce(_:_:_:).")
+    @available(
+        *, noasync,
+        message: "Blocks the thread; use the asynchronous reduce(_:_:_:) (in top-level code: in a function)."
+    )
     @inlinable
     public func reduce<Elements: RandomAccessCollection & Sendable>(
         _ elements: Elements, _ identity: Elements.Element,
@@ -81,7 +84,11 @@ extension Scheduler {
     /// - Complexity: O(n) calls of `update`, one of `combine` for each chunk, which are some 32 for each
     ///   worker; a fixed number of allocations, no lock.
     /// - SeeAlso: `fold` and `reduce` of rayon.
-    @available(*, noasync, message: "Blocks the thread; use the asynchronous reduce(_:into:_:combine:).")
+    @available(
+        *, noasync,
+        message:
+            "Blocks the thread; use the asynchronous reduce(_:into:_:combine:) (top level: in a function)."
+    )
     @inlinable
     public func reduce<Elements: RandomAccessCollection & Sendable, Value: Sendable>(
         _ elements: Elements, into identity: Value,

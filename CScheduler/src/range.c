@@ -92,6 +92,11 @@ static void run_piece(void *context, void *extra, csched_disposition disposition
     end(whole, high - low);
 }
 
+bool csched_scheduler_is_cancelling(const csched_scheduler *scheduler)
+{
+    return csched_is_cancelling(scheduler);
+}
+
 csched_status csched_submit_range(csched_scheduler *scheduler, uint64_t count, uint64_t grain,
                                   csched_index_function body, csched_range_function finally, void *context,
                                   csched_completion *counter)

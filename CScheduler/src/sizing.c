@@ -9,6 +9,7 @@
 
 #include "cscheduler/internals/sizing.h"
 #include "cscheduler/scheduler.h"
+#include "port.h"
 
 static uint32_t affinity(void)
 {
@@ -139,18 +140,35 @@ uint32_t csched_sizing_quota(const char *membership, const char *mount)
     return least;
 }
 
+// The number that CSCHED_WORKERS names; 0: none. What is no number is told once in the life of the process: a
+// slip in a service's configuration must be seen, but must not keep the service from starting.
+static uint32_t wished(void)
+{
+    static csched_atomic(bool) told;
+    const char *wish = getenv("CSCHED_WORKERS");
+    if (wish == NULL || *wish == '\0') {
+        return 0;
+    }
+    char *end;
+    errno = 0;
+    unsigned long number = strtoul(wish, &end, 10);
+    if (*wish >= '0' && *wish <= '9' && *end == '\0' && errno == 0 && number > 0 &&
+        number <= CSCHED_WORKERS_MAX) {
+        return (uint32_t)number;
+    }
+    if (!csched_exchange(&told, true, relaxed)) { // one writer; nothing else is handed over
+        fprintf(stderr,
+                "CScheduler: CSCHED_WORKERS in the environment is not a number between 1 and 256; the number "
+                "of CPUs is taken.\n");
+    }
+    return 0;
+}
+
 csched_status csched_automatic_workers(uint32_t *workers)
 {
-    const char *wish = getenv("CSCHED_WORKERS");
-    if (wish != NULL && *wish != '\0') {
-        char *end;
-        errno = 0;
-        unsigned long number = strtoul(wish, &end, 10);
-        if (*wish < '0' || *wish > '9' || *end != '\0' || errno != 0 || number == 0 ||
-            number > CSCHED_WORKERS_MAX) {
-            return CSCHED_INVALID_ENVIRONMENT;
-        }
-        *workers = (uint32_t)number;
+    uint32_t wish = wished();
+    if (wish != 0) {
+        *workers = wish;
         return CSCHED_OK;
     }
     uint32_t cpus = affinity();

@@ -73,7 +73,7 @@ public final class CompletionCounter: Sendable {
     ///
     /// - Parameter timeout: how long to wait, on the monotonic clock; zero asks without waiting.
     /// - Returns: ``WaitOutcome/completed`` at once when nothing is outstanding.
-    @available(*, noasync, message: "Blocks the thread; use the asynchronous wait().")
+    @available(*, noasync, message: "Blocks the thread; use `await completed()`.")
     public func wait(timeout: Duration) -> WaitOutcome {
         switch unsafe csched_completion_wait(handle, timeout.wholeNanoseconds) {
         case .completed: .completed
@@ -99,7 +99,7 @@ public final class CompletionCounter: Sendable {
     /// takes its place, see ``Scheduler/Configuration/spareWorkers``.
     ///
     /// - Parameter help: what else may be run, or nothing at all.
-    @available(*, noasync, message: "Blocks the thread; use the asynchronous wait().")
+    @available(*, noasync, message: "Blocks the thread; use `await completed()`.")
     public func wait(helping help: Help = .own) {
         let helping: csched_helping =
             switch help {
@@ -127,7 +127,25 @@ public final class CompletionCounter: Sendable {
         unsafe csched_notification_release(notification)
     }
 
+    /// Waits until the current generation is complete, without blocking a thread: `wait()` by a name of its
+    /// own.
+    ///
+    /// ```swift
+    /// let counter = try CompletionCounter()
+    /// Scheduler.submit(in: counter) { resize(image) }
+    /// try await counter.completed()
+    /// ```
+    ///
+    /// The code at the top level of `main.swift` may await, but the compiler chooses there among functions of
+    /// one name as if it could not: `try await counter.wait()` is the blocking `wait()` there, and an error.
+    /// This name has one meaning everywhere.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled first; the operations go on.
+    public func completed() async throws(CancellationError) { try await wait() }
+
     /// Waits until the current generation is complete, without blocking a thread.
+    ///
+    /// At the top level of `main.swift` write ``completed()``.
     ///
     /// - Throws: `CancellationError` when the task is cancelled first; the operations go on.
     public func wait() async throws(CancellationError) {

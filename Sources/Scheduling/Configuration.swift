@@ -5,8 +5,9 @@ extension Scheduler {
     public struct Configuration: Hashable, Sendable {
         /// The number of workers, 1 to 256.
         ///
-        /// Nil: `CSCHED_WORKERS` of the environment when it is set, else the smaller of the affinity mask's
-        /// CPUs and the quota of the process's control group (v2, then v1), rounded up.
+        /// Nil: `CSCHED_WORKERS` of the environment when it is such a number, else the smaller of the affinity
+        /// mask's CPUs and the quota of the process's control group (v2, then v1), rounded up. When
+        /// `CSCHED_WORKERS` is anything else, a sentence on the standard error says so, once.
         public var workers: Int?
         /// The prefix of the threads' names; the first 10 bytes are shown.
         public var name: String

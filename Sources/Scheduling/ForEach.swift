@@ -8,7 +8,7 @@ extension Scheduler {
     ///
     /// - Parameter body: called once for every index, in no order. After a shutdown that cancels, not for
     ///   those that had not begun.
-    /// - Throws: as ``submit(_:)``; `body` is not called then.
+    /// - Throws: as ``submit(_:)-method``; `body` is not called then.
     /// - Complexity: O(1), three allocations for the whole range.
     public func submit(
         _ range: Range<Int>, in counter: CompletionCounter, _ body: @escaping @Sendable (Int) -> Void
@@ -20,8 +20,12 @@ extension Scheduler {
     ///
     /// On a worker of a scheduler the call helps: it runs operations meanwhile.
     ///
-    /// - Throws: as ``submit(_:)``, and ``SchedulerError/Code/closed`` when a shutdown cut the range short.
-    @available(*, noasync, message: "Blocks the thread; use the asynchronous forEach(_:_:).")
+    /// - Throws: as ``submit(_:)-method``, and ``SchedulerError/Code/closed`` when a shutdown cut the range
+    ///   short.
+    @available(
+        *, noasync,
+        message: "Blocks the thread; use the asynchronous forEach(_:_:) (in top-level code: in a function)."
+    )
     public func forEach(_ range: Range<Int>, _ body: @escaping @Sendable (Int) -> Void) throws(SchedulerError)
     {
         let counter = try CompletionCounter()
@@ -34,7 +38,8 @@ extension Scheduler {
     /// Calls `body` once for every index of a range, on the workers, and returns after the last, blocking no
     /// thread.
     ///
-    /// - Throws: as ``submit(_:)``, and ``SchedulerError/Code/closed`` when a shutdown cut the range short.
+    /// - Throws: as ``submit(_:)-method``, and ``SchedulerError/Code/closed`` when a shutdown cut the range
+    ///   short.
     public func forEach(_ range: Range<Int>, _ body: @escaping @Sendable (Int) -> Void)
         async throws(SchedulerError)
     {
@@ -49,6 +54,68 @@ extension Scheduler {
             }
         }
         try result.get()
+    }
+
+    /// Calls `body` once for every element of a collection, on the workers, and returns after the last.
+    ///
+    /// ```swift
+    /// try scheduler.forEach(files) { file in try compress(file) }
+    /// ```
+    ///
+    /// The order is none; each worker takes runs of neighbours. When a call throws, those that have not begun
+    /// are left out, and those that have are waited for. On a worker of a scheduler the call helps: it runs
+    /// operations meanwhile.
+    ///
+    /// - Parameter elements: shared by the workers, hence `Sendable`.
+    /// - Throws: the first error that `body` threw, in time; ``SchedulerError`` as ``submit(_:)-method``
+    ///   does, and with code ``SchedulerError/Code/closed`` when a shutdown cut the loop short.
+    /// - Complexity: O(n) calls; a fixed number of allocations, none for an element.
+    @available(
+        *, noasync,
+        message: "Blocks the thread; use the asynchronous forEach(_:_:) (in top-level code: in a function)."
+    )
+    @inlinable
+    public func forEach<Elements: RandomAccessCollection & Sendable>(
+        _ elements: Elements, _ body: @escaping @Sendable (Elements.Element) throws -> Void
+    ) throws {
+        try runLoop(Chunks(of: elements.count, for: self), Self.eachElement(of: elements, body))
+    }
+
+    /// Calls `body` once for every element of a collection, on the workers, and returns after the last,
+    /// blocking no thread.
+    ///
+    /// ```swift
+    /// try await scheduler.forEach(files) { file in try compress(file) }
+    /// ```
+    ///
+    /// The order is none; each worker takes runs of neighbours. When a call throws, or the task is cancelled,
+    /// calls that have not begun are left out, and those that have are waited for. (With a range and a body
+    /// that does not throw, the form with a ``SchedulerError`` is chosen, which no cancellation ends.)
+    ///
+    /// - Parameter elements: shared by the workers, hence `Sendable`.
+    /// - Throws: the first error that `body` threw, in time; `CancellationError` when the task was cancelled
+    ///   and an element was left out; ``SchedulerError`` as ``submit(_:)-method`` does, and with code
+    ///   ``SchedulerError/Code/closed`` when a shutdown cut the loop short.
+    /// - Complexity: O(n) calls; a fixed number of allocations, none for an element.
+    @inlinable
+    public nonisolated(nonsending) func forEach<Elements: RandomAccessCollection & Sendable>(
+        _ elements: Elements, _ body: @escaping @Sendable (Elements.Element) throws -> Void
+    ) async throws {
+        try await awaitLoop(Chunks(of: elements.count, for: self), Self.eachElement(of: elements, body))
+    }
+
+    @inlinable
+    static func eachElement<Elements: RandomAccessCollection & Sendable>(
+        of elements: Elements, _ body: @escaping @Sendable (Elements.Element) throws -> Void
+    ) -> Loop.Body {
+        { _, offsets, loop in
+            var index = elements.index(elements.startIndex, offsetBy: offsets.lowerBound)
+            for _ in offsets {
+                try loop.goOn()
+                try body(elements[index])
+                elements.formIndex(after: &index)
+            }
+        }
     }
 
     private func submit(_ call: RangeCall) throws(SchedulerError) {

@@ -25,8 +25,8 @@ public final class Scheduler: Sendable {
     /// Creates a scheduler and starts its workers.
     ///
     /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/invalidWorkers``,
-    ///   ``SchedulerError/Code/invalidCapacity``, ``SchedulerError/Code/invalidEnvironment``,
-    ///   ``SchedulerError/Code/threadCreationFailed`` or ``SchedulerError/Code/outOfMemory``.
+    ///   ``SchedulerError/Code/invalidCapacity``, ``SchedulerError/Code/threadCreationFailed`` or
+    ///   ``SchedulerError/Code/outOfMemory``.
     /// - Complexity: O(workers), each a thread.
     public init(_ configuration: Configuration = Configuration()) throws(SchedulerError) {
         unsafe self.handle = try configuration.createScheduler()
@@ -46,8 +46,7 @@ public final class Scheduler: Sendable {
     /// The scheduler of the process, with one worker for every CPU the process may use. It is never shut
     /// down.
     ///
-    /// - Precondition: its first use can create threads, and `CSCHED_WORKERS` in the environment is valid
-    ///   when it is set.
+    /// - Precondition: its first use can create threads.
     public static let shared: Scheduler = {
         do {
             return try Scheduler(Configuration(name: "shared"))
@@ -79,8 +78,8 @@ public final class Scheduler: Sendable {
 
     /// Submits one operation that counts in `counter` until it has returned.
     ///
-    /// - Throws: as ``submit(_:)``; the counter is as before then.
-    /// - Complexity: as ``submit(_:)``.
+    /// - Throws: as ``submit(_:)-method``; the counter is as before then.
+    /// - Complexity: as ``submit(_:)-method``.
     public func submit(in counter: CompletionCounter, _ body: consuming @escaping @Sendable () -> Void)
         throws(SchedulerError)
     {
@@ -99,7 +98,7 @@ public final class Scheduler: Sendable {
 
     /// Submits many operations with one publication and one wake-up; all or none.
     ///
-    /// - Throws: as ``submit(_:)``; none of the bodies is called then. More bodies than the capacity are
+    /// - Throws: as ``submit(_:)-method``; none of the bodies is called then. More bodies than the capacity are
     ///   refused as ``SchedulerError/Code/full`` also when the policy is to suspend.
     /// - Complexity: O(n), lock-free, one temporary array.
     public func submit(

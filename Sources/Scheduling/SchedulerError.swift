@@ -15,7 +15,9 @@ public struct SchedulerError: Error, Hashable, Sendable {
         case invalidCapacity
         /// The number of spare workers is not between 0 and 65,536.
         case invalidSpareWorkers
-        /// `CSCHED_WORKERS` in the environment is not a number between 1 and 256.
+        /// `CSCHED_WORKERS` in the environment is not a number between 1 and 256. Not thrown any more: a
+        /// sentence on the standard error says so, and the number of CPUs is taken. The case stays for those
+        /// who name it.
         case invalidEnvironment
         /// The system refused a worker thread.
         case threadCreationFailed

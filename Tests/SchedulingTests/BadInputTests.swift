@@ -298,15 +298,6 @@ func sentence(_ result: ExitTest.Result?) -> String {
         #expect(sentence(result).contains("released twice"))
     }
 
-    @Test func `a shared scheduler that cannot be made says why`() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            setenv("CSCHED_WORKERS", "abc", 1)
-            _ = Scheduler.shared
-        }
-        #expect(
-            sentence(result).contains("CSCHED_WORKERS in the environment is not a number between 1 and 256"))
-    }
-
     @Test func `shutting the shared scheduler down says so`() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             try await Scheduler.shared.shutdown()

@@ -1,6 +1,7 @@
 // What a scheduler is made of: the number of workers, the environment, names, and refusals.
 
 import Glibc
+import PropertyTesting
 import Scheduling
 import PropertyTestingSupport
 import Testing
@@ -54,21 +55,34 @@ import Testing
         }
     }
 
-    @Test func `an environment that is not possible is refused`() async {
-        await #expect(processExitsWith: .success) {
+    /// Several threads read the environment at the same time.
+    @Test func `an environment that is not possible is told once, and the default is taken`() async {
+        let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+            unsetenv("CSCHED_WORKERS")
+            let automatic = try Scheduler().workers
             for wish in ["banana", "0", "257", "-1", "3 ", "3x", "1e2", "99999999999999999999999"] {
                 setenv("CSCHED_WORKERS", wish, 1)
-                #expect(code { _ = try Scheduler() } == .invalidEnvironment, "\(wish)")
-                #expect(code { _ = try Scheduler(.workers(1)) } == nil)
+                let found = concurrently(4) { _ in try? Scheduler().workers }
+                #expect(found == Array(repeating: automatic, count: 4), "\(wish)")
+                #expect(try Scheduler(.workers(1)).workers == 1)
             }
+            #expect(Scheduler.shared.workers == automatic)
         }
+        let told = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        let sentences = told.split(separator: "\n").filter { $0.contains("CSCHED_WORKERS in the env") }
+        #expect(sentences.count == 1)
+        #expect(sentences.first?.hasSuffix("the number of CPUs is taken.") ?? false)
     }
 
-    @Test func `the shared scheduler stops the process when the environment is not possible`() async {
-        await #expect(processExitsWith: .failure) {
-            setenv("CSCHED_WORKERS", "many", 1)
-            _ = Scheduler.shared
+    @Test func `an environment that is possible, or empty, is not told`() async {
+        let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+            for wish in ["1", "256", ""] {
+                setenv("CSCHED_WORKERS", wish, 1)
+                _ = try Scheduler()
+            }
         }
+        let told = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(!told.contains("CSCHED_WORKERS"))
     }
 
     @Test func `every error says in one sentence what it is`() {

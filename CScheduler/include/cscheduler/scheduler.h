@@ -55,6 +55,7 @@ typedef enum CSCHED_CLOSED_ENUM {
     CSCHED_OUT_OF_MEMORY CSCHED_SWIFT_NAME(outOfMemory) = 1,
     CSCHED_INVALID_WORKERS CSCHED_SWIFT_NAME(invalidWorkers) = 2,
     CSCHED_INVALID_CAPACITY CSCHED_SWIFT_NAME(invalidCapacity) = 3,
+    /// Not returned any more: CSCHED_WORKERS that is no number is told on stderr, and not used.
     CSCHED_INVALID_ENVIRONMENT CSCHED_SWIFT_NAME(invalidEnvironment) = 4,
     CSCHED_THREAD_CREATION_FAILED CSCHED_SWIFT_NAME(threadCreationFailed) = 5,
     /// The scheduler is shutting down, is shut down, or belongs to the parent of a fork. Nothing was
@@ -72,9 +73,10 @@ const char *csched_status_message(csched_status status);
 /// Automatic workers, no capacity.
 csched_configuration csched_configuration_default(void);
 
-/// How many workers CSCHED_WORKERS_AUTOMATIC means now: CSCHED_WORKERS of the environment when it is set,
-/// else the smaller of the affinity mask's CPUs and the quota of the process's cgroup (v2, then v1), rounded
-/// up, at least 1.
+/// How many workers CSCHED_WORKERS_AUTOMATIC means now: CSCHED_WORKERS of the environment when it is a number
+/// between 1 and 256, else the smaller of the affinity mask's CPUs and the quota of the process's cgroup (v2,
+/// then v1), rounded up, at least 1. When CSCHED_WORKERS is anything else, a sentence on stderr says so, once
+/// in the life of the process. CSCHED_OK.
 csched_status csched_automatic_workers(uint32_t *workers) CSCHED_MUST_USE;
 
 /// Creates a scheduler and starts its workers.
@@ -125,6 +127,10 @@ csched_status csched_submit_range(csched_scheduler *scheduler, uint64_t count, u
                                   csched_index_function body, csched_range_function CSCHED_NULLABLE finally,
                                   void *CSCHED_NULLABLE context, csched_completion *CSCHED_NULLABLE counter)
     CSCHED_MUST_USE;
+
+/// Whether a shutdown that cancels has begun: a body that does many things, one after the other, may leave the
+/// rest out. Relaxed; on any thread.
+bool csched_scheduler_is_cancelling(const csched_scheduler *scheduler);
 
 /// Calls `function` once on a detached thread made for it: for an embedder's calls that must not block its
 /// own threads.

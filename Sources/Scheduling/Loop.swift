@@ -1,0 +1,172 @@
+// Loop.swift - what forEach, map and reduce stand on: a number of elements in chunks, each on a worker.
+//
+// The collection and the closure are generic, and are specialised where they are used: so this file knows
+// neither, and calls one closure for each chunk. Nothing is allocated for a chunk.
+
+internal import CScheduler
+internal import Synchronization
+
+/// How a number of elements is cut: into chunks of `size`, the last one may be shorter.
+@usableFromInline
+struct Chunks: Sendable {
+    @usableFromInline let elements: Int
+    @usableFromInline let size: Int
+    /// How many chunks of theirs a worker takes at a time; 0: the scheduler chooses.
+    let grain: UInt64
+
+    /// Cut as the scheduler finds right: about 32 chunks for each worker even out what they cost.
+    @usableFromInline
+    init(of elements: Int, for scheduler: Scheduler) {
+        self.elements = elements
+        size = elements / (32 * max(1, scheduler.workers)) + 1
+        grain = 1
+    }
+
+    /// Cut as the caller wishes.
+    @usableFromInline
+    init(of elements: Int, size: Int) {
+        self.elements = elements
+        self.size = max(1, min(size, elements))
+        grain = 0
+    }
+
+    @usableFromInline var count: Int { elements / size + (elements % size == 0 ? 0 : 1) }
+
+    @usableFromInline
+    func range(of chunk: Int) -> Range<Int> {
+        let first = chunk * size
+        return first..<(elements - first > size ? first + size : elements)
+    }
+}
+
+/// What the chunks of one loop share: the first error, and whether the rest is still wanted.
+@safe @usableFromInline
+final class Loop: Sendable {
+    /// Called with the number of a chunk and the offsets of its elements. It calls ``goOn()`` before each of
+    /// them.
+    @usableFromInline
+    typealias Body = @Sendable (_ chunk: Int, _ offsets: Range<Int>, _ loop: Loop) throws -> Void
+
+    /// The rest is not wanted any more.
+    private struct Stopped: Error {}
+
+    // Sendable: the loop is over before its scheduler's handle is.
+    nonisolated(unsafe) private let scheduler: OpaquePointer
+    let chunks: Chunks
+    private let body: Body
+    private let ended: @Sendable (Loop) -> Void
+    private let failure = Mutex<(any Error)?>(nil)
+    // Relaxed, all of them: what a chunk wrote is handed over by the end of the range, P20 of range.c, and a
+    // chunk that sees a wish late only does more than it had to.
+    private let isStopped = Atomic(false)
+    private let isCancelled = Atomic(false)
+    private let isCutShort = Atomic(false)
+
+    init(
+        _ chunks: Chunks, on scheduler: Scheduler, body: @escaping Body,
+        ended: @escaping @Sendable (Loop) -> Void
+    ) {
+        unsafe self.scheduler = scheduler.handle
+        self.chunks = chunks
+        self.body = body
+        self.ended = ended
+    }
+
+    /// Throws when an earlier element failed, the task was cancelled, or a shutdown cancels.
+    @usableFromInline
+    func goOn() throws {
+        if isStopped.load(ordering: .relaxed) { throw Stopped() }
+        if unsafe csched_scheduler_is_cancelling(scheduler) { throw Stopped() }
+    }
+
+    /// The surrounding task was cancelled.
+    func cancel() {
+        isCancelled.store(true, ordering: .relaxed)
+        isStopped.store(true, ordering: .relaxed)
+    }
+
+    fileprivate func run(_ chunk: Int) {
+        do {
+            try goOn()
+            try body(chunk, chunks.range(of: chunk), self)
+        } catch is Stopped {
+            isCutShort.store(true, ordering: .relaxed)
+        } catch {
+            isStopped.store(true, ordering: .relaxed)
+            failure.withLock { first in
+                if first == nil { first = error }
+            }
+        }
+    }
+
+    fileprivate func end(isComplete: Bool) {
+        if !isComplete { isCutShort.store(true, ordering: .relaxed) }
+        ended(self)
+    }
+
+    /// How the loop ended; only after its end.
+    var outcome: Result<Void, any Error> {
+        if let error = failure.withLock({ $0 }) { return .failure(error) }
+        guard isCutShort.load(ordering: .relaxed) else { return .success(()) }
+        return .failure(
+            isCancelled.load(ordering: .relaxed) ? CancellationError() : SchedulerError(.closed))
+    }
+}
+
+extension Scheduler {
+    /// Runs a loop, and blocks until it has ended.
+    @available(*, noasync)
+    @usableFromInline
+    func runLoop(_ chunks: Chunks, _ body: @escaping Loop.Body) throws {
+        let counter = try CompletionCounter()
+        let loop = Loop(chunks, on: self, body: body, ended: { _ in })
+        try submit(loop, in: counter)
+        counter.wait()
+        try loop.outcome.get()
+    }
+
+    /// Runs a loop, and waits until it has ended; when the task is cancelled, what has not begun is left out.
+    @usableFromInline
+    nonisolated(nonsending) func awaitLoop(_ chunks: Chunks, _ body: @escaping Loop.Body) async throws {
+        try Task.checkCancellation()
+        let end = LoopEnd()
+        let loop = Loop(chunks, on: self, body: body, ended: { end.resume(with: $0.outcome) })
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                unsafe end.continuation = continuation
+                do throws(SchedulerError) {
+                    try submit(loop, in: nil)
+                } catch {
+                    continuation.resume(throwing: error)
+                }
+            }
+        } onCancel: {
+            loop.cancel()
+        }
+    }
+
+    private func submit(_ loop: Loop, in counter: CompletionCounter?) throws(SchedulerError) {
+        let context = unsafe Unmanaged.passRetained(loop)
+        let status = unsafe csched_submit_range(
+            handle, UInt64(loop.chunks.count), loop.chunks.grain,
+            { context, chunk in
+                unsafe Unmanaged<Loop>.fromOpaque(context!)._withUnsafeGuaranteedRef { $0.run(Int(chunk)) }
+            },
+            { context, isComplete in
+                unsafe Unmanaged<Loop>.fromOpaque(context!).takeRetainedValue().end(isComplete: isComplete)
+            },
+            context.toOpaque(), counter?.handle)
+        if status != .ok {
+            unsafe context.release()
+            try status.check()
+        }
+    }
+}
+
+/// The task that waits for a loop.
+private final class LoopEnd: Sendable {
+    // Sendable: written before the loop is submitted, read at its end.
+    nonisolated(unsafe) var continuation: CheckedContinuation<Void, any Error>?
+
+    func resume(with outcome: Result<Void, any Error>) { unsafe continuation?.resume(with: outcome) }
+}

@@ -1,0 +1,48 @@
+// Submit.swift - to submit where nothing can fail.
+
+internal import CScheduler
+
+extension Scheduler {
+    /// Submits one operation to ``shared``, without `try`.
+    ///
+    /// ```swift
+    /// Scheduler.submit { log.flush() }
+    /// ```
+    ///
+    /// A submission can fail in three ways. That the scheduler is closed: the shared one is never shut down.
+    /// That its capacity is reached: it has none. That memory is exhausted: then the process is stopped, as
+    /// Swift does when an object or an array finds no memory, the closure itself among them. So there is
+    /// nothing left for the caller to decide. Another scheduler's ``submit(_:)-method`` throws, because there
+    /// the first two are real.
+    ///
+    /// - Precondition: there is memory, and the process isn't a forked child, where all schedulers are
+    ///   closed.
+    /// - Complexity: as ``submit(_:)-method``; the call never blocks.
+    public static func submit(_ body: consuming @escaping @Sendable () -> Void) {
+        unsafe surely(Body(body).operation(in: nil))
+    }
+
+    /// Submits one operation that counts in `counter` until it has returned to ``shared``, without `try`.
+    ///
+    /// ```swift
+    /// Scheduler.submit(in: counter) { index(text) }
+    /// ```
+    ///
+    /// - Precondition: as ``submit(_:)-method``.
+    /// - Complexity: as ``submit(_:)-method``.
+    public static func submit(
+        in counter: CompletionCounter, _ body: consuming @escaping @Sendable () -> Void
+    ) {
+        unsafe surely(Body(body).operation(in: counter.handle))
+    }
+
+    @inline(__always)
+    private static func surely(_ operation: csched_operation) {
+        var operation = unsafe operation
+        let status = unsafe csched_submit(shared.handle, &operation)
+        guard status == .ok else {
+            let reason = unsafe String(cString: csched_status_message(status))
+            fatalError("Scheduler.submit: \(reason), so the shared scheduler took no operation")
+        }
+    }
+}

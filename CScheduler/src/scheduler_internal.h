@@ -32,6 +32,7 @@ struct csched_scheduler {
     csched_atomic(csched_observer_snapshot *) observer;
     csched_atomic(void *) owner;
     void (*release_owner)(void *owner);
+    csched_atomic(struct csched_timers *) timers; // NULL until the first timer; written under `lifecycle`
     csched_reclaim *domain;
     csched_atomic(uint64_t) ran_in_callers; // operations, under CSCHED_WHEN_FULL_RUN_IN_CALLER
     char name[11];
@@ -58,7 +59,7 @@ static inline bool csched_is_cancelling(const csched_scheduler *scheduler)
 static inline bool csched_is_suspended(uint32_t control) { return control >= CSCHED_SUSPENSION; }
 
 /// Appends an operation that has entered its counter already to the calling thread's inbox, past the
-/// capacity. For a worker that leaves.
+/// capacity. For a worker that leaves, and for timers.
 csched_status csched_submit_again(csched_scheduler *scheduler, const csched_operation *operation);
 
 #endif

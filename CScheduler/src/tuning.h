@@ -72,4 +72,23 @@
 #define CSCHED_TURN 64
 #endif
 
+/// A tick of the timers is 2^this nanoseconds, 0.13 ms: they fire by so much too late at most, and wake their
+/// thread so often at most.
+#ifndef CSCHED_TICK_SHIFT
+#define CSCHED_TICK_SHIFT 17
+#endif
+/// A level of their wheel has 2^this slots. A timer moves once for each level below its own: one of half a
+/// minute twice.
+#ifndef CSCHED_WHEEL_BITS
+#define CSCHED_WHEEL_BITS 8
+#endif
+/// The timers that are sorted before their thread looks at the time again (T7), and the cancelled ones that are
+/// kept in any case (T5).
+#ifndef CSCHED_TIMER_PIECE
+#define CSCHED_TIMER_PIECE 256
+#endif
+#ifndef CSCHED_TIMER_SWEEP_LEAST
+#define CSCHED_TIMER_SWEEP_LEAST 1024
+#endif
+
 #endif

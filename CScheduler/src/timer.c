@@ -46,12 +46,18 @@ typedef enum { PENDING, QUEUED, RUNNING, FIRED, STOPPING, CANCELLED } timer_stat
 struct csched_timer {
     csched_wheel_entry entry; // the first member
     csched_operation operation;
-    uint64_t deadline_ns;
-    uint64_t interval_ns; // 0: it does not repeat
     csched_timers *timers;
-    csched_atomic(uint32_t) state;      // T2: a timer_state
     csched_atomic(uint32_t) references; // T1
+    csched_atomic(uint16_t) state;      // T2: a timer_state
+    bool repeats;
 };
+
+// One that repeats.
+typedef struct {
+    csched_timer timer; // the first member
+    uint64_t deadline_ns;
+    uint64_t interval_ns;
+} repeating_timer;
 
 struct csched_timers {
     csched_scheduler *scheduler;
@@ -119,9 +125,9 @@ static uint64_t later(uint64_t time_ns, uint64_t more_ns)
 }
 
 // False: refused. The inbox's hold on the timer is given away with it.
-static bool push(csched_timers *timers, csched_timer *timer)
+static bool push(csched_timers *timers, csched_timer *timer, uint64_t deadline_ns)
 {
-    uint64_t tick = timer->entry.tick = tick_of(timer->deadline_ns);
+    uint64_t tick = timer->entry.tick = tick_of(deadline_ns);
     csched_wheel_entry *head = csched_load(&timers->inbox, relaxed);
     do {
         if (head == REFUSING) { // T6
@@ -204,20 +210,26 @@ static csched_status set(csched_scheduler *scheduler, const csched_operation *op
             return status;
         }
     }
-    csched_timer *timer = csched_allocate(sizeof *timer, 0);
+    bool repeats = interval_ns != 0;
+    csched_timer *timer = csched_allocate(repeats ? sizeof(repeating_timer) : sizeof *timer, 0);
     if (csched_unlikely(timer == NULL)) {
         return CSCHED_OUT_OF_MEMORY;
     }
     timer->operation = *operation;
-    timer->deadline_ns = later(csched_now_ns(), delay_ns);
-    timer->interval_ns = interval_ns;
     timer->timers = timers;
+    timer->repeats = repeats;
+    uint64_t deadline_ns = later(csched_now_ns(), delay_ns);
+    if (repeats) {
+        repeating_timer *repeating = (repeating_timer *)(void *)timer;
+        repeating->deadline_ns = deadline_ns;
+        repeating->interval_ns = interval_ns;
+    }
     csched_init(&timer->state, PENDING);
     csched_init(&timer->references, result != NULL ? 2 : 1); // T1
     if (operation->counter != NULL) {
         csched_completion_enter(operation->counter, 1); // as U1
     }
-    if (csched_unlikely(!push(timers, timer))) {
+    if (csched_unlikely(!push(timers, timer, deadline_ns))) {
         if (operation->counter != NULL) {
             (void)csched_completion_leave(operation->counter, 1);
         }
@@ -259,8 +271,8 @@ static void note_cancelled(csched_timers *timers)
 
 bool csched_timer_cancel(csched_timer *timer)
 {
-    uint32_t seen = csched_load(&timer->state, relaxed);
-    uint32_t next;
+    uint16_t seen = csched_load(&timer->state, relaxed);
+    uint16_t next;
     do {
         if (seen != PENDING && seen != QUEUED && seen != RUNNING) {
             return false;
@@ -277,7 +289,7 @@ bool csched_timer_cancel(csched_timer *timer)
 }
 
 // For its holder: cancels a timer that has to wait no more, and gives it up.
-static void cancel_and_drop(csched_timer *timer, uint32_t seen)
+static void cancel_and_drop(csched_timer *timer, uint16_t seen)
 {
     if (csched_cas(&timer->state, &seen, CANCELLED, acquire, relaxed)) { // T2, P44
         tell_cancelled(&timer->operation);
@@ -288,13 +300,13 @@ static void cancel_and_drop(csched_timer *timer, uint32_t seen)
 // MARK: Running again and again
 
 // The first of its times that is still to come.
-static uint64_t next_time(const csched_timer *timer)
+static uint64_t next_time(const repeating_timer *repeating)
 {
     uint64_t now = csched_now_ns();
-    uint64_t next = later(timer->deadline_ns, timer->interval_ns);
+    uint64_t next = later(repeating->deadline_ns, repeating->interval_ns);
     if (next <= now) {
-        uint64_t missed = (now - next) / timer->interval_ns + 1;
-        next = later(next, missed * timer->interval_ns);
+        uint64_t missed = (now - next) / repeating->interval_ns + 1;
+        next = later(next, missed * repeating->interval_ns);
     }
     return next;
 }
@@ -302,12 +314,13 @@ static uint64_t next_time(const csched_timer *timer)
 static void run_and_set_again(csched_timer *timer)
 {
     timer->operation.run(timer->operation.context, timer->operation.extra, CSCHED_RUN);
-    timer->deadline_ns = next_time(timer);
-    uint32_t running = RUNNING;
+    repeating_timer *repeating = (repeating_timer *)(void *)timer;
+    uint64_t deadline_ns = repeating->deadline_ns = next_time(repeating);
+    uint16_t running = RUNNING;
     if (!csched_cas(&timer->state, &running, PENDING, release, relaxed)) { // T2, P44
         tell_cancelled(&timer->operation);
         unreference(timer);
-    } else if (!push(timer->timers, timer)) {
+    } else if (!push(timer->timers, timer, deadline_ns)) {
         cancel_and_drop(timer, PENDING);
     }
 }
@@ -316,7 +329,7 @@ static void run_repeating(void *context, void *unused, csched_disposition dispos
 {
     (void)unused;
     csched_timer *timer = context;
-    uint32_t queued = QUEUED;
+    uint16_t queued = QUEUED;
     if (disposition == CSCHED_CANCEL) {
         cancel_and_drop(timer, QUEUED);
     } else if (csched_cas(&timer->state, &queued, RUNNING, relaxed, relaxed)) { // T2
@@ -349,9 +362,9 @@ static void refused(csched_timers *timers, csched_timer *timer, csched_status st
 {
     if (status == CSCHED_OUT_OF_MEMORY) { // it was accepted: try again
         csched_store(&timer->state, PENDING, relaxed);
-        timer->entry.tick = timers->wheel.now + 1;
+        timer->entry.tick = timers->wheel.now + CSCHED_TIMER_RETRY_TICKS;
         keep(timers, timer);
-    } else if (timer->interval_ns != 0) {
+    } else if (timer->repeats) {
         cancel_and_drop(timer, QUEUED);
     } else {
         tell_cancelled(&timer->operation);
@@ -361,8 +374,8 @@ static void refused(csched_timers *timers, csched_timer *timer, csched_status st
 
 static void fire(csched_timers *timers, csched_timer *timer)
 {
-    bool repeats = timer->interval_ns != 0;
-    uint32_t pending = PENDING;
+    bool repeats = timer->repeats;
+    uint16_t pending = PENDING;
     // relaxed: it decides; the fields came with the list (P41).
     if (!csched_cas(&timer->state, &pending, repeats ? QUEUED : FIRED, relaxed, relaxed)) { // T2
         timers->dropped++;
@@ -384,6 +397,7 @@ static void fire_due(csched_timers *timers)
     for (csched_wheel_entry *due; (due = csched_wheel_take(&timers->wheel, tick)) != NULL;) {
         for (csched_wheel_entry *next; due != NULL; due = next) {
             next = due->next;
+            __builtin_prefetch(next); // those of one tick lie anywhere in memory
             timers->kept--;
             fire(timers, timer_of(due));
         }

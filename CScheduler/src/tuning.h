@@ -90,5 +90,9 @@
 #ifndef CSCHED_TIMER_SWEEP_LEAST
 #define CSCHED_TIMER_SWEEP_LEAST 1024
 #endif
+/// How long a timer waits that found no memory for its submission: 1 ms.
+#ifndef CSCHED_TIMER_RETRY_TICKS
+#define CSCHED_TIMER_RETRY_TICKS 8
+#endif
 
 #endif

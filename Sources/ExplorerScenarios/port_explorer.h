@@ -19,6 +19,11 @@
 #define CSCHED_ADVANCE 2
 #define CSCHED_SWEEP_LEAST 2
 #define CSCHED_TURN 2
+#define CSCHED_TICK_SHIFT 1
+#define CSCHED_WHEEL_BITS 2
+#define CSCHED_TIMER_PIECE 2
+#define CSCHED_TIMER_SWEEP_LEAST 2
+#define CSCHED_TIMER_RETRY_TICKS 5000
 
 #define csched_site(text)                                                                                    \
     (__extension__({                                                                                         \

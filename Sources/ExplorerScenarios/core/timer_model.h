@@ -1,0 +1,11 @@
+// timer_model.h - the inside of timers, for scenarios.
+
+#ifndef TIMER_MODEL_H
+#define TIMER_MODEL_H
+
+#include "cscheduler/scheduler.h"
+
+/// In a forked child, where the explorer still has the thread of the parent: it ends.
+void timer_model_end_parents_thread(csched_scheduler *scheduler);
+
+#endif

@@ -14,8 +14,8 @@
 //   T5  A cancelled timer is dropped where the thread comes by, and all of them are swept when they are half
 //       of what it keeps. The thread is signalled for that, once in a while, by who cancels: so memory is
 //       bounded by twice the timers that are pending, and a cancel costs O(1) of anybody's time.
-//   T6  The end: the close sets `closing`, the thread takes what is in the inbox and leaves REFUSING there, by
-//       one exchange, and cancels whatever it has. A push finds REFUSING, or was before it: a timer is
+//   T6  The end: the close sets `closing`, the thread takes what is in the inbox and leaves REFUSING there,
+//       by one exchange, and cancels whatever it has. A push finds REFUSING, or was before it: a timer is
 //       refused, or told. The first timer publishes the thread, then looks whether the scheduler is closing,
 //       which sets that, then looks for the thread (P43).
 //   T7  A burst is taken in pieces, newest first, and what is due is submitted in between: a new timer does
@@ -43,13 +43,15 @@
 
 typedef enum { PENDING, QUEUED, RUNNING, FIRED, STOPPING, CANCELLED } timer_state;
 
+typedef enum { ONCE, AT_ONCE, REPEATING } kind;
+
 struct csched_timer {
     csched_wheel_entry entry; // the first member
     csched_operation operation;
     csched_timers *timers;
     csched_atomic(uint32_t) references; // T1
     csched_atomic(uint16_t) state;      // T2: a timer_state
-    bool repeats;
+    uint16_t kind;
 };
 
 // One that repeats.
@@ -96,9 +98,9 @@ static void unreference(csched_timer *timer)
     }
 }
 
-static void tell_cancelled(const csched_operation *operation)
+static void tell(const csched_operation *operation, csched_disposition disposition)
 {
-    operation->run(operation->context, operation->extra, CSCHED_CANCEL);
+    operation->run(operation->context, operation->extra, disposition);
     if (operation->counter != NULL) {
         (void)csched_completion_leave(operation->counter, 1);
     }
@@ -200,8 +202,8 @@ static csched_status start(csched_scheduler *scheduler, csched_timers **result)
     return status;
 }
 
-static csched_status set(csched_scheduler *scheduler, const csched_operation *operation, uint64_t delay_ns,
-                         uint64_t interval_ns, csched_timer **result)
+static csched_status set(csched_scheduler *scheduler, kind what, const csched_operation *operation,
+                         uint64_t delay_ns, uint64_t interval_ns, csched_timer **result)
 {
     csched_timers *timers = csched_load(&scheduler->timers, acquire); // P43: and what `create` wrote
     if (csched_unlikely(timers == NULL)) {
@@ -210,16 +212,15 @@ static csched_status set(csched_scheduler *scheduler, const csched_operation *op
             return status;
         }
     }
-    bool repeats = interval_ns != 0;
-    csched_timer *timer = csched_allocate(repeats ? sizeof(repeating_timer) : sizeof *timer, 0);
+    csched_timer *timer = csched_allocate(what == REPEATING ? sizeof(repeating_timer) : sizeof *timer, 0);
     if (csched_unlikely(timer == NULL)) {
         return CSCHED_OUT_OF_MEMORY;
     }
     timer->operation = *operation;
     timer->timers = timers;
-    timer->repeats = repeats;
+    timer->kind = (uint16_t)what;
     uint64_t deadline_ns = later(csched_now_ns(), delay_ns);
-    if (repeats) {
+    if (what == REPEATING) {
         repeating_timer *repeating = (repeating_timer *)(void *)timer;
         repeating->deadline_ns = deadline_ns;
         repeating->interval_ns = interval_ns;
@@ -245,14 +246,20 @@ static csched_status set(csched_scheduler *scheduler, const csched_operation *op
 csched_status csched_submit_after(csched_scheduler *scheduler, const csched_operation *operation,
                                   uint64_t delay_ns, csched_timer **timer)
 {
-    return set(scheduler, operation, delay_ns, 0, timer);
+    return set(scheduler, ONCE, operation, delay_ns, 0, timer);
+}
+
+csched_status csched_call_after(csched_scheduler *scheduler, const csched_operation *operation,
+                                uint64_t delay_ns, csched_timer **timer)
+{
+    return set(scheduler, AT_ONCE, operation, delay_ns, 0, timer);
 }
 
 csched_status csched_submit_every(csched_scheduler *scheduler, const csched_operation *operation,
                                   uint64_t delay_ns, uint64_t interval_ns, csched_timer **timer)
 {
     csched_check(interval_ns > 0, "the interval is 0");
-    return set(scheduler, operation, delay_ns, interval_ns, timer);
+    return set(scheduler, REPEATING, operation, delay_ns, interval_ns, timer);
 }
 
 // MARK: Cancelling
@@ -283,7 +290,7 @@ bool csched_timer_cancel(csched_timer *timer)
         note_cancelled(timer->timers);
     }
     if (seen != RUNNING) {
-        tell_cancelled(&timer->operation);
+        tell(&timer->operation, CSCHED_CANCEL);
     }
     return true;
 }
@@ -292,7 +299,7 @@ bool csched_timer_cancel(csched_timer *timer)
 static void cancel_and_drop(csched_timer *timer, uint16_t seen)
 {
     if (csched_cas(&timer->state, &seen, CANCELLED, acquire, relaxed)) { // T2, P44
-        tell_cancelled(&timer->operation);
+        tell(&timer->operation, CSCHED_CANCEL);
     }
     unreference(timer);
 }
@@ -318,7 +325,7 @@ static void run_and_set_again(csched_timer *timer)
     uint64_t deadline_ns = repeating->deadline_ns = next_time(repeating);
     uint16_t running = RUNNING;
     if (!csched_cas(&timer->state, &running, PENDING, release, relaxed)) { // T2, P44
-        tell_cancelled(&timer->operation);
+        tell(&timer->operation, CSCHED_CANCEL);
         unreference(timer);
     } else if (!push(timer->timers, timer, deadline_ns)) {
         cancel_and_drop(timer, PENDING);
@@ -364,29 +371,35 @@ static void refused(csched_timers *timers, csched_timer *timer, csched_status st
         csched_store(&timer->state, PENDING, relaxed);
         timer->entry.tick = timers->wheel.now + CSCHED_TIMER_RETRY_TICKS;
         keep(timers, timer);
-    } else if (timer->repeats) {
+    } else if (timer->kind == REPEATING) {
         cancel_and_drop(timer, QUEUED);
     } else {
-        tell_cancelled(&timer->operation);
+        tell(&timer->operation, CSCHED_CANCEL);
         unreference(timer);
     }
 }
 
 static void fire(csched_timers *timers, csched_timer *timer)
 {
-    bool repeats = timer->repeats;
+    kind what = timer->kind;
     uint16_t pending = PENDING;
     // relaxed: it decides; the fields came with the list (P41).
-    if (!csched_cas(&timer->state, &pending, repeats ? QUEUED : FIRED, relaxed, relaxed)) { // T2
+    if (!csched_cas(&timer->state, &pending, what == REPEATING ? QUEUED : FIRED, relaxed, relaxed)) { // T2
         timers->dropped++;
         unreference(timer);
         return;
     }
+    if (what == AT_ONCE) {
+        tell(&timer->operation, CSCHED_RUN);
+        unreference(timer);
+        return;
+    }
     const csched_operation repeating = {.run = run_repeating, .context = timer};
-    csched_status status = csched_submit_again(timers->scheduler, repeats ? &repeating : &timer->operation);
+    csched_status status =
+        csched_submit_again(timers->scheduler, what == REPEATING ? &repeating : &timer->operation);
     if (csched_unlikely(status != CSCHED_OK)) {
         refused(timers, timer, status);
-    } else if (!repeats) {
+    } else if (what == ONCE) {
         unreference(timer);
     }
 }

@@ -5,8 +5,8 @@
 //
 //   H1  At every level, each occupied slot lies behind the digit of `now`, and what is in it agrees with
 //       `now` in all higher digits. So the first occupied slot of the lowest level that has one comes first.
-//   H2  `now` moves to the beginning of that slot at most, so H1 stays true. What was in the slot then differs
-//       from `now` at a lower level, or not at all: it is moved, once for each level at most, or due.
+//   H2  `now` moves to the beginning of that slot at most, so H1 stays true. What was in the slot then
+//       differs from `now` at a lower level, or not at all: it is moved, once for each level at most, or due.
 //
 // Source: Varghese, Lauck: Hashed and Hierarchical Timing Wheels (SOSP 1987), scheme 7.
 

@@ -215,6 +215,36 @@ static void burst_main(void)
 }
 MAIN(burst)
 
+// Called on the timers' own thread: also while the scheduler is suspended, and cancelled as any other.
+static void looks_at_thread(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    if (disposition == CSCHED_RUN && !csched_timer_is_own_thread()) {
+        explorer_fail("a call of the timers' thread is made on another one (A1)");
+    }
+    ran(number_of(context), disposition);
+}
+
+static void call_main(void)
+{
+    open_timers(1);
+    csched_scheduler_suspend(scheduler);
+    set_first(LATER);
+    world_explore();
+    csched_operation what = operation_with(0, looks_at_thread);
+    csched_check(csched_call_after(scheduler, &what, 0, &timers[0]) == CSCHED_OK, "set");
+    what = operation_with(1, looks_at_thread);
+    csched_check(csched_call_after(scheduler, &what, LATER, &timers[1]) == CSCHED_OK, "set");
+    cancel(0);
+    cancel(1);
+    wait_for_all();
+    csched_scheduler_resume(scheduler);
+    expect_told(2);
+    release_all();
+    world_close();
+}
+MAIN(call)
+
 // Memory runs out: a timer is refused, or fires.
 static void memory_main(void)
 {
@@ -928,6 +958,7 @@ const explorer_program timer_scenarios[] = {
     SCENARIO("timer", early, "S1", "timers do not fire too early"),
     SCENARIO("timer", order, "S9", "timers fire in their order, and in time"),
     SCENARIO("timer", burst, "S1 S3", "more timers than are taken at once"),
+    SCENARIO("timer", call, "A1 S13", "a call on the timers' own thread"),
     SCENARIO("timer", memory, "S1 S6", "memory runs out", .allocations_fail = true),
     SCENARIO("timer", memory_later, "S1 S6", "memory runs out while timers fire"),
     SCENARIO("timer", cancel, "S13 R1", "a timer is cancelled while it fires"),

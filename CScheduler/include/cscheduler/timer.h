@@ -1,7 +1,8 @@
 /// timer.h - operations that are submitted later, once or again and again.
 ///
 /// A scheduler has one thread for its timers, `<name>-timer`, made at the first one; it submits what is due,
-/// and runs no body. Time is that of the monotonic clock, which stands still while the machine is suspended.
+/// and runs no body but those of csched_call_after. Time is that of the monotonic clock, which stands still
+/// while the machine is suspended.
 ///
 /// Synchronisation: every function may run beside every other one; `release` is the caller's last use of a
 /// timer. A timer's scheduler outlives the caller's hold on it.
@@ -34,8 +35,14 @@ csched_status csched_submit_after(csched_scheduler *scheduler, const csched_oper
                                   uint64_t delay_ns, csched_timer *CSCHED_NULLABLE *CSCHED_NULLABLE timer)
     CSCHED_MUST_USE;
 
-/// Submits an operation `delay_ns` nanoseconds from now, and then every `interval_ns` (at least 1) nanoseconds,
-/// counted from its first time: it does not drift. One run ends before the next is submitted; times that
+/// As csched_submit_after, but calls the operation on the timers' thread in place of a worker: something
+/// short that blocks nowhere, such as to resume a task. All timers wait for it.
+csched_status csched_call_after(csched_scheduler *scheduler, const csched_operation *operation,
+                                uint64_t delay_ns, csched_timer *CSCHED_NULLABLE *CSCHED_NULLABLE timer)
+    CSCHED_MUST_USE;
+
+/// Submits an operation `delay_ns` nanoseconds from now, and then every `interval_ns` (at least 1)
+/// nanoseconds, counted from its first time: it does not drift. One run ends before the next is submitted; times that
 /// pass meanwhile are left out. What a run wrote is visible to the next.
 ///
 /// The operation is told CSCHED_RUN for each of its times, and then CSCHED_CANCEL, once, by a cancel or a

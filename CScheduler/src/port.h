@@ -19,6 +19,7 @@
 //   csched_allocate(size, alignment), csched_free(pointer)
 //   csched_thread_local                           storage class
 //   csched_yield(), csched_now_ns()
+//   csched_wake_on_time()                         the calling thread's waits end on time, not 50 us late
 //   csched_fatal(function, sentence)              misuse: a sentence on stderr, then SIGABRT
 
 #ifndef CSCHEDULER_PORT_H

@@ -509,6 +509,7 @@ static void *thread_main(void *argument)
     (void)snprintf(name, sizeof name, "%s-timer", timers->scheduler->name);
     name[15] = '\0';
     (void)pthread_setname_np(pthread_self(), name);
+    csched_wake_on_time();
     for (;;) {
         uint32_t signal = csched_load(&timers->signal, acquire); // P42
         if (csched_load(&timers->closing, relaxed)) {            // P42

@@ -72,10 +72,10 @@
 #define CSCHED_TURN 64
 #endif
 
-/// A tick of the timers is 2^this nanoseconds, 0.13 ms: they fire by so much too late at most, and wake their
-/// thread so often at most.
+/// A tick of the timers is 2^this nanoseconds, 33 us: by so much they may be late, and no more often they wake
+/// their thread.
 #ifndef CSCHED_TICK_SHIFT
-#define CSCHED_TICK_SHIFT 17
+#define CSCHED_TICK_SHIFT 15
 #endif
 /// A level of their wheel has 2^this slots. A timer moves once for each level below its own: one of half a
 /// minute twice.
@@ -92,7 +92,7 @@
 #endif
 /// How long a timer waits that found no memory for its submission: 1 ms.
 #ifndef CSCHED_TIMER_RETRY_TICKS
-#define CSCHED_TIMER_RETRY_TICKS 8
+#define CSCHED_TIMER_RETRY_TICKS 32
 #endif
 
 #endif

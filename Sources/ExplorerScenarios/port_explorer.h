@@ -70,6 +70,7 @@
 #define csched_allocate(size, alignment) explorer_allocate((size), (alignment))
 #define csched_free(memory) explorer_free(memory)
 #define csched_yield() explorer_yield(csched_site("yield"))
+#define csched_wake_on_time() ((void)0)
 #define csched_now_ns() explorer_now_ns()
 #define csched_fatal(function, sentence) port_fatal((function), (sentence))
 _Noreturn void port_fatal(const char *function, const char *sentence);

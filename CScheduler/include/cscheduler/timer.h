@@ -23,7 +23,7 @@ CSCHED_ASSUME_NONNULL_BEGIN
 typedef struct csched_timer csched_timer;
 
 /// Submits an operation, past the capacity, when `delay_ns` nanoseconds have passed: not before, and about
-/// 0.2 ms after, when the machine is idle. UINT64_MAX: never. It counts in its counter from now on.
+/// 0.1 ms after, when the machine is idle. UINT64_MAX: never. It counts in its counter from now on.
 ///
 /// The operation is told exactly one of the two: CSCHED_RUN, or CSCHED_CANCEL, by a cancel that was in time
 /// or by a shutdown, of any kind: that cancels all timers that have not fired.

@@ -72,8 +72,8 @@
 #define CSCHED_TURN 64
 #endif
 
-/// A tick of the timers is 2^this nanoseconds, 33 us: by so much they may be late, and no more often they wake
-/// their thread.
+/// A tick of the timers is 2^this nanoseconds, 33 us: by so much they may be late, and no more often they
+/// wake their thread.
 #ifndef CSCHED_TICK_SHIFT
 #define CSCHED_TICK_SHIFT 15
 #endif
@@ -82,8 +82,8 @@
 #ifndef CSCHED_WHEEL_BITS
 #define CSCHED_WHEEL_BITS 8
 #endif
-/// The timers that are sorted before their thread looks at the time again (T7), and the cancelled ones that are
-/// kept in any case (T5).
+/// The timers that are sorted before their thread looks at the time again (T7), and the cancelled ones that
+/// are kept in any case (T5).
 #ifndef CSCHED_TIMER_PIECE
 #define CSCHED_TIMER_PIECE 256
 #endif

@@ -295,10 +295,11 @@ bool csched_timer_cancel(csched_timer *timer)
     return true;
 }
 
-// For its holder: cancels a timer that has to wait no more, and gives it up.
+// For its holder: cancels a timer that has to wait no more, and gives it up. relaxed: what the last run wrote
+// came with the timer (P41).
 static void cancel_and_drop(csched_timer *timer, uint16_t seen)
 {
-    if (csched_cas(&timer->state, &seen, CANCELLED, acquire, relaxed)) { // T2, P44
+    if (csched_cas(&timer->state, &seen, CANCELLED, relaxed, relaxed)) { // T2
         tell(&timer->operation, CSCHED_CANCEL);
     }
     unreference(timer);

@@ -84,7 +84,7 @@ csched_wheel_entry *csched_wheel_take(csched_wheel *wheel, uint64_t now)
     }
     csched_wheel_entry *due = wheel->due;
     wheel->due = NULL;
-    if (due == NULL && wheel->now < now) {
+    if (due == NULL) {
         wheel->now = now; // H2
     }
     return due;

@@ -30,7 +30,8 @@ typedef struct {
 
 void csched_wheel_init(csched_wheel *wheel, uint64_t now);
 void csched_wheel_insert(csched_wheel *wheel, csched_wheel_entry *entry);
-/// Moves the wheel on towards the tick `now`, and takes entries whose ticks have come; NULL: no more of them.
+/// Moves the wheel on towards the tick `now`, which never goes back, and takes entries whose ticks have come;
+/// NULL: no more of them.
 csched_wheel_entry *csched_wheel_take(csched_wheel *wheel, uint64_t now);
 /// The tick at which the wheel has to be moved on: no later than that of the first entry. UINT64_MAX: there
 /// is none.

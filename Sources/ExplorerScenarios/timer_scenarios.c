@@ -1,7 +1,6 @@
 // timer_scenarios.c - timers: set, fired, cancelled, repeated, and the end.
 //
-// An operation that has time to come is in no queue. Where time stands still a timer that is due at once needs
-// a wake-up, and one that is due later never fires.
+// Where time stands still a timer that is due at once needs a wake-up, and one that is due later never fires.
 
 #include "life.h"
 
@@ -102,6 +101,23 @@ static void first_main(void)
 }
 MAIN(first)
 
+// Two threads set the first timer.
+static void sets_1(void) { set(1, 0); }
+
+static void first_twice_main(void)
+{
+    open_timers(1);
+    int other = thread_start("setter", sets_1);
+    world_explore_without_time();
+    set(0, 0);
+    thread_join(other);
+    wait_for_all();
+    expect_ran(2);
+    release_all();
+    world_close();
+}
+MAIN(first_twice)
+
 // A timer that is due earlier than the thread would wake, while it falls asleep; and again, while it rises.
 static void earlier_main(void)
 {
@@ -123,8 +139,6 @@ static void earlier_main(void)
 MAIN(earlier)
 
 // The thread sleeps, and two set timers at once.
-static void sets_1(void) { set(1, 0); }
-
 static void together_main(void)
 {
     open_timers(1);
@@ -335,6 +349,14 @@ static void cancel_twice_main(void)
 }
 MAIN(cancel_twice)
 
+static void expect_at_rest(void)
+{
+    const char *wrong = timer_model_at_rest(scheduler);
+    if (wrong != NULL) {
+        explorer_fail("when nothing happens any more, %s", wrong);
+    }
+}
+
 // Cancelled timers go, though the first that is pending is far away; those that are pending stay.
 static void sweep_main(void)
 {
@@ -353,6 +375,7 @@ static void sweep_main(void)
     }
     explorer_calm(true);
     explorer_settle(csched_site("settle"));
+    expect_at_rest();
     // Of 8 timers 2 are pending: 1 + 2 may wait for a sweep; and 2 more, when who cancels saw an older limit.
     if (explorer_allocated() > before + 5) {
         explorer_fail("%zu cancelled timers are kept (R2)", explorer_allocated() - before);
@@ -398,6 +421,7 @@ static void sweep_wheel_main(void)
     thread_join(other);
     explorer_calm(true);
     explorer_settle(csched_site("settle"));
+    expect_at_rest();
     for (int number = 1; number < 7; number++) {
         release(number);
     }
@@ -560,6 +584,38 @@ static void repeat_in_time_main(void)
     world_close();
 }
 MAIN(repeat_in_time)
+
+// Undisturbed: a run of two intervals and a bit leaves times out, and the next one comes at one of them.
+static void leaves_out(void *context, void *extra, csched_disposition disposition)
+{
+    counts(context, extra, disposition);
+    if (disposition == CSCHED_RUN) {
+        uint64_t now = explorer_now_ns();
+        if ((now - first_ns) % 100000 > 50000) {
+            explorer_fail("run %d came between its times, at %lld ns (S1)", times,
+                          (long long)(now - first_ns));
+        }
+        while (explorer_now_ns() < now + 260000) {
+        }
+        if (times == 3) {
+            csched_check(csched_timer_cancel(timers[0]), "cancel");
+        }
+    }
+}
+
+static void repeat_leaves_out_main(void)
+{
+    open_timers(1);
+    times = 0;
+    csched_operation what = operation_with(0, leaves_out);
+    first_ns = explorer_now_ns() + 3000;
+    csched_check(csched_submit_every(scheduler, &what, 3000, 100000, &timers[0]) == CSCHED_OK, "set");
+    wait_for_all();
+    expect_stopped();
+    release_all();
+    world_close();
+}
+MAIN(repeat_leaves_out)
 
 static void sets_none_again(void) { repeat(0, 0); }
 
@@ -852,6 +908,22 @@ MAIN(free)
 
 // MARK: The wheel
 
+// A timer fires at the first tick that does not begin before its time.
+static void ticks_main(void)
+{
+    for (uint64_t time = 0; time < 200; time++) {
+        uint64_t begins = timer_model_tick_of(time) << CSCHED_TICK_SHIFT;
+        if (begins < time || begins >= time + (UINT64_C(1) << CSCHED_TICK_SHIFT)) {
+            explorer_fail("a timer of %llu fires at %llu (S1)", (unsigned long long)time,
+                          (unsigned long long)begins);
+        }
+    }
+    if (timer_model_tick_of(UINT64_MAX) != CSCHED_TICK_LAST) {
+        explorer_fail("a timer beyond all times fires (S1)");
+    }
+}
+MAIN(ticks)
+
 enum { ENTRIES = 24 };
 
 // Whatever is in it is taken when its tick has come, once, and it is told when that is.
@@ -953,6 +1025,7 @@ static void memory_setup(void) { world_setup(memory_main); }
 
 const explorer_program timer_scenarios[] = {
     SCENARIO("timer", first, "S1 S3", "the first timer of a scheduler"),
+    SCENARIO("timer", first_twice, "S1 S3", "two threads set the first timer of a scheduler"),
     SCENARIO("timer", earlier, "S1 S3", "a timer that is due earlier, while the thread falls asleep"),
     SCENARIO("timer", together, "S1 S3", "two threads set timers while their thread sleeps"),
     SCENARIO("timer", early, "S1", "timers do not fire too early"),
@@ -970,6 +1043,7 @@ const explorer_program timer_scenarios[] = {
     SCENARIO("timer", repeat_itself, "S13 S1", "a timer that repeats cancels itself"),
     SCENARIO("timer", repeat_long, "S9 S1", "a run is longer than its interval"),
     SCENARIO("timer", repeat_in_time, "S1", "a timer that repeats keeps its time"),
+    SCENARIO("timer", repeat_leaves_out, "S1", "a timer that repeats leaves times out"),
     SCENARIO("timer", repeat_never, "A1", "an interval of 0"),
     SCENARIO("timer", repeat_and_drain, "S13", "a shutdown ends what repeats"),
     SCENARIO("timer", repeat_and_cancel, "S13 C1", "a shutdown that cancels ends what repeats"),
@@ -984,6 +1058,7 @@ const explorer_program timer_scenarios[] = {
     SCENARIO("timer", no_thread, "S14 S6", "no thread can be made"),
     SCENARIO("timer", fork, "A1", "a forked child", .leaks = true),
     SCENARIO("timer", free, "S2 S3", "any thread stops for ever", .check_frozen = free_check_frozen),
+    SCENARIO("timer", ticks, "S1", "times and ticks"),
     SCENARIO("timer", wheel, "S1", "the wheel by itself"),
     SCENARIO("timer", wheel_filter, "R2 S1", "the wheel is swept"),
 };

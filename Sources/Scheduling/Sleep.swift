@@ -43,6 +43,17 @@ extension Scheduler {
     }
 }
 
+/// Suspends the task for a while by `clock`: the continuous one on a timer of the shared scheduler.
+///
+/// - Throws: as the clock's `sleep(for:)`.
+package func sleep(for duration: Duration, by clock: any Clock<Duration>) async throws {
+    if clock is ContinuousClock {
+        try await Scheduler.shared.sleep(for: duration)
+    } else {
+        try await clock.sleep(for: duration)
+    }
+}
+
 /// One task that sleeps. Its timer tells exactly one of run and cancel, and that resumes it.
 @safe
 private final class Sleep: Sendable {

@@ -4,8 +4,8 @@ internal import Synchronization
 extension Scheduler {
     /// Suspends the task for a while, on a timer of this scheduler.
     ///
-    /// As `Task.sleep(for:)`, and several times faster; the task goes on where it was. (`Task.sleep` itself
-    /// cannot be served here: the interface for that is not public in this toolchain.)
+    /// As `Task.sleep(for:)`, at half of its cost; the task goes on where it was. (`Task.sleep` itself cannot
+    /// be served here: the interface for that is not public in this toolchain.)
     ///
     /// ```swift
     /// try await scheduler.sleep(for: .milliseconds(100))

@@ -12,5 +12,6 @@
 #include "cscheduler/operation.h"
 #include "cscheduler/scheduler.h"
 #include "cscheduler/statistics.h"
+#include "cscheduler/timer.h"
 
 #endif

@@ -21,6 +21,7 @@
 //   csched_yield(), csched_now_ns()
 //   csched_thread_id(), csched_thread_sleeps(id)  the kernel's id of this thread; whether that one is blocked
 //   csched_warn(name, sentence)                   a sentence on stderr
+//   csched_wake_on_time()                         the calling thread's waits end on time, not 50 us late
 //   csched_fatal(function, sentence)              misuse: a sentence on stderr, then SIGABRT
 
 #ifndef CSCHEDULER_PORT_H

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -97,6 +98,8 @@ static inline void *csched_allocate(size_t size, size_t alignment)
 static inline void csched_free(void *memory) { free(memory); }
 
 static inline void csched_yield(void) { sched_yield(); }
+
+static inline void csched_wake_on_time(void) { (void)prctl(PR_SET_TIMERSLACK, 1UL); }
 
 static inline uint64_t csched_now_ns(void)
 {

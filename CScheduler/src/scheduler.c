@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "scheduler_internal.h"
+#include "timer.h"
 
 static csched_atomic(uint64_t) ids;
 
@@ -73,7 +74,8 @@ static void after_fork_in_child(void)
     csched_worker_forget();
     for (csched_scheduler *scheduler = alive; scheduler != NULL; scheduler = scheduler->next_alive) {
         csched_fetch_or(&scheduler->control, CSCHED_CLOSING | CSCHED_SEALED | CSCHED_STOPPED, seq_cst);
-        csched_registry_close(&scheduler->registry);     // no read section needed: there is no other thread
+        csched_registry_close(&scheduler->registry); // no read section needed: there is no other thread
+        csched_timers_forget(csched_load(&scheduler->timers, relaxed));
         pthread_mutex_init(&scheduler->lifecycle, NULL); // whoever held it does not exist here
         pthread_mutex_init(&scheduler->ending, NULL);
         scheduler->joined = true;
@@ -351,6 +353,7 @@ csched_status csched_scheduler_resize(csched_scheduler *scheduler, uint32_t work
 static void free_scheduler(csched_scheduler *scheduler)
 {
     csched_registry_destroy(&scheduler->registry);
+    csched_timers_destroy(csched_load(&scheduler->timers, relaxed));
     if (scheduler->release_owner != NULL) {
         scheduler->release_owner(csched_load(&scheduler->owner, relaxed));
     }
@@ -367,6 +370,7 @@ static csched_status initialise(csched_scheduler *scheduler, const csched_config
     csched_init(&scheduler->ran_in_callers, 0);
     csched_init(&scheduler->observer, NULL);
     csched_init(&scheduler->owner, NULL);
+    csched_init(&scheduler->timers, NULL);
     csched_capacity_init(&scheduler->capacity, configuration->capacity, configuration->when_full);
     const char *name = configuration->name == NULL ? "csched" : configuration->name;
     (void)strncpy(scheduler->name, name, sizeof scheduler->name - 1);
@@ -438,6 +442,7 @@ void csched_scheduler_close(csched_scheduler *scheduler)
     if ((before & CSCHED_CLOSING) != 0) {
         return;
     }
+    csched_timers_close(csched_load(&scheduler->timers, seq_cst)); // P43
     bool reader = csched_worker_self() != NULL;
     if (!reader) {
         csched_reclaim_join();
@@ -501,7 +506,7 @@ static void join_all(csched_scheduler *scheduler)
 csched_status csched_scheduler_shutdown(csched_scheduler *scheduler, uint64_t timeout_ns)
 {
     csched_worker *worker = csched_worker_self();
-    if (worker != NULL && worker->scheduler == scheduler) {
+    if ((worker != NULL && worker->scheduler == scheduler) || csched_timers_is_thread_of(scheduler)) {
         return CSCHED_WOULD_DEADLOCK;
     }
     uint64_t now = csched_now_ns();
@@ -525,6 +530,7 @@ csched_status csched_scheduler_shutdown(csched_scheduler *scheduler, uint64_t ti
         }
         csched_watch_end(scheduler);
         join_all(scheduler);
+        csched_timers_join(csched_load(&scheduler->timers, relaxed));
         scheduler->joined = true;
     }
     pthread_mutex_unlock(&scheduler->ending);

@@ -34,6 +34,7 @@ struct csched_scheduler {
     csched_atomic(void *) owner;
     void (*release_owner)(void *owner);
     void (*isolate)(void (*body)(void *context), void *context); // calls what runs nested; NULL: as it is
+    csched_atomic(struct csched_timers *) timers; // NULL until the first timer; written under `lifecycle`
     csched_reclaim *domain;
     csched_atomic(uint64_t) ran_in_callers; // operations, under CSCHED_WHEN_FULL_RUN_IN_CALLER
     char name[11];
@@ -60,8 +61,8 @@ static inline bool csched_is_cancelling(const csched_scheduler *scheduler)
 
 static inline bool csched_is_suspended(uint32_t control) { return control >= CSCHED_SUSPENSION; }
 
-/// Appends operations that have entered their counters already to the calling worker's inbox, past the
-/// capacity. CSCHED_OK or CSCHED_OUT_OF_MEMORY.
+/// Appends operations that have entered their counters already to the calling thread's inbox, past the
+/// capacity: for workers, and for timers. CSCHED_OK, CSCHED_OUT_OF_MEMORY or, on no worker, CSCHED_CLOSED.
 csched_status csched_submit_again(csched_scheduler *scheduler, const csched_operation *operations,
                                   size_t count);
 /// The calling thread is no worker any more: its inbox is closed if the scheduler is (U5).

@@ -94,4 +94,27 @@
 #define CSCHED_TURN 64
 #endif
 
+/// A tick of the timers is 2^this nanoseconds, 33 us: by so much they may be late, and no more often they
+/// wake their thread.
+#ifndef CSCHED_TICK_SHIFT
+#define CSCHED_TICK_SHIFT 15
+#endif
+/// A level of their wheel has 2^this slots. A timer moves once for each level below its own: one of half a
+/// minute twice.
+#ifndef CSCHED_WHEEL_BITS
+#define CSCHED_WHEEL_BITS 8
+#endif
+/// The timers that are sorted before their thread looks at the time again (T7), and the cancelled ones that
+/// are kept in any case (T5).
+#ifndef CSCHED_TIMER_PIECE
+#define CSCHED_TIMER_PIECE 256
+#endif
+#ifndef CSCHED_TIMER_SWEEP_LEAST
+#define CSCHED_TIMER_SWEEP_LEAST 1024
+#endif
+/// How long a timer waits that found no memory for its submission: 1 ms.
+#ifndef CSCHED_TIMER_RETRY_TICKS
+#define CSCHED_TIMER_RETRY_TICKS 32
+#endif
+
 #endif

@@ -1,6 +1,7 @@
 // Decorators.swift - commands out of commands: retried, limited in time, repeated, continued, intercepted, enclosed.
 
 internal import CompositeOperations
+internal import Scheduling
 
 extension Command {
     /// Tries until the command returns, or the policy has no attempt left; then throws the last error.
@@ -61,7 +62,7 @@ extension Command {
                 }
             }
             group.addTask {
-                do { try await clock.sleep(for: duration) } catch { return .timerWasCancelled }
+                do { try await sleep(for: duration, by: clock) } catch { return .timerWasCancelled }
                 return .timeIsOver
             }
             var isOver = false

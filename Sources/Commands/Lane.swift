@@ -337,7 +337,7 @@ final class Lane: Sendable {
         effects.obsoleteTimer = state.timer?.task
         state.timer = number.map { number in
             let task = Task { [weak self, clock = batching.clock] in
-                do { try await clock.sleep(for: delay) } catch { return }
+                do { try await sleep(for: delay, by: clock) } catch { return }
                 self?.timeIsOver(number)
             }
             return (number, task)

@@ -1,6 +1,7 @@
 // TransactionOptions.swift - what a transaction command may be told beside its commands.
 
 public import CompositeOperations
+internal import Scheduling
 
 /// What a ``TransactionCommand`` may be told beside its commands.
 public struct TransactionOptions: Sendable {
@@ -116,7 +117,7 @@ public struct RetryPolicy: Sendable {
                 }
             }
             let pause = resolver.pause(after: attempt)
-            if pause > .zero { try await resolver.clock.sleep(for: pause) }
+            if pause > .zero { try await sleep(for: pause, by: resolver.clock) }
             attempt += 1
         }
     }

@@ -1,8 +1,11 @@
-// Timers.swift - timeouts, deadlines and pauses: one task for each that is running, none otherwise.
+// Timers.swift - timeouts, deadlines and pauses: a timer of the shared scheduler for each that is running, none
+// otherwise; a task for one on a clock of the user's.
+
+internal import Scheduling
 
 /// Something that happens to an operation after a while, unless it is disarmed.
 final class OperationTimer: @unchecked Sendable {
-    // Unchecked: `task` and `isDisarmed` are under `lock`.
+    // Unchecked: what is running and `isDisarmed` are under the lock of `state`.
 
     enum Kind: Equatable {
         case whole
@@ -13,11 +16,16 @@ final class OperationTimer: @unchecked Sendable {
         var isOfAttempt: Bool { if case .attempt = self { true } else { false } }
     }
 
+    private enum Running {
+        case scheduled(ScheduledOperation)
+        case task(Task<Void, Never>)
+    }
+
     let kind: Kind
     private weak let operation: AnyOperation?
     private let duration: Duration
     private let clock: any Clock<Duration>
-    private let state = Guarded<(task: Task<Void, Never>?, isDisarmed: Bool)>((nil, false))
+    private let state = Guarded<(running: Running?, isDisarmed: Bool)>((nil, false))
 
     init(_ kind: Kind, of operation: AnyOperation, after duration: Duration, clock: any Clock<Duration>) {
         self.kind = kind
@@ -29,29 +37,50 @@ final class OperationTimer: @unchecked Sendable {
     /// Both are effects, which may come in either order.
     func arm() {
         if state.withLock({ $0.isDisarmed }) { return }
-        let task = Task.detached { [clock, duration] in
-            do { try await clock.sleep(for: duration) } catch { return }
-            self.fire()
-        }
+        let running = start()
         if state.withLock({ state in
-            state.task = task
+            state.running = running
             return state.isDisarmed
         }) {
-            cancel(task)
+            cancel(running)
         }
+    }
+
+    private func start() -> Running {
+        // Without a thread for timers there are still tasks.
+        if clock is ContinuousClock,
+            let scheduled = try? Scheduler.shared.call(
+                after: duration, job: self,
+                { timer, isCancelled in
+                    let timer = Unmanaged<OperationTimer>.fromOpaque(timer).takeRetainedValue()
+                    // Not on the timers' thread: handlers of the user's follow. And not on a worker, all of
+                    // which may be waiting for just this.
+                    if !isCancelled { Task.detached { timer.fire() } }
+                })
+        {
+            return .scheduled(scheduled)
+        }
+        return .task(
+            Task.detached { [clock, duration] in
+                do { try await clock.sleep(for: duration) } catch { return }
+                self.fire()
+            })
     }
 
     func disarm() {
-        let task = state.withLock { state in
+        let running = state.withLock { state in
             state.isDisarmed = true
-            return state.task
+            return state.running
         }
-        if let task { cancel(task) }
+        if let running { cancel(running) }
     }
 
-    /// A clock of a user's has code of the user's for the end of a sleep.
-    private func cancel(_ task: Task<Void, Never>) {
-        if clock is ContinuousClock { task.cancel() } else { task.cancelElsewhere() }
+    private func cancel(_ running: Running) {
+        switch running {
+        case .scheduled(let scheduled): scheduled.cancel()
+        // A clock of a user's has code of the user's for the end of a sleep.
+        case .task(let task): if clock is ContinuousClock { task.cancel() } else { task.cancelElsewhere() }
+        }
     }
 
     private func fire() { operation?.timeIsOver(self) }

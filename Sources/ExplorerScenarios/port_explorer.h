@@ -21,6 +21,11 @@
 #define CSCHED_TURN 2
 #define CSCHED_BURST 1
 #define CSCHED_CALM_LOOKS 1
+#define CSCHED_TICK_SHIFT 1
+#define CSCHED_WHEEL_BITS 2
+#define CSCHED_TIMER_PIECE 2
+#define CSCHED_TIMER_SWEEP_LEAST 2
+#define CSCHED_TIMER_RETRY_TICKS 5000
 
 #define csched_site(text)                                                                                    \
     (__extension__({                                                                                         \
@@ -67,6 +72,7 @@
 #define csched_allocate(size, alignment) explorer_allocate((size), (alignment))
 #define csched_free(memory) explorer_free(memory)
 #define csched_yield() explorer_yield(csched_site("yield"))
+#define csched_wake_on_time() ((void)0)
 #define csched_now_ns() explorer_now_ns()
 #define csched_thread_id() ((int32_t)explorer_self())
 #define csched_thread_sleeps(id) explorer_is_waiting(id)

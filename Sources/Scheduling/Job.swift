@@ -51,7 +51,7 @@ extension SerialLane {
 }
 
 @inline(__always)
-private func jobOperation(_ object: AnyObject, _ function: JobFunction) -> csched_operation {
+func jobOperation(_ object: AnyObject, _ function: JobFunction) -> csched_operation {
     unsafe csched_operation(
         run: runJob, context: Unmanaged.passRetained(object).toOpaque(),
         extra: unsafeBitCast(function, to: UnsafeMutableRawPointer.self), counter: nil)

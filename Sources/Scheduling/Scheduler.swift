@@ -36,7 +36,8 @@ public final class Scheduler: Sendable {
     }
 
     deinit {
-        if unsafe csched_scheduler_current() != nil {  // an operation's last reference; no worker waits here
+        // An operation's last reference, or a timer's: neither thread waits here.
+        if unsafe csched_scheduler_current() != nil || csched_timer_is_own_thread() {
             unsafe csched_scheduler_destroy_later(handle)
         } else {
             unsafe csched_scheduler_destroy(handle)

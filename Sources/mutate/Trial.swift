@@ -159,11 +159,13 @@ extension Laboratory {
             "registry.c": ["registry", "life-two", "life-churn"],
             "scheduler.c": ["call", "life"],
             "submit.c": ["call", "parking", "life"],
+            "timer.c": ["timer"],
+            "wheel.c": ["timer"],
             "worker.c": ["call", "join", "parking", "life"],
         ]
         let all = [
             "call", "deque", "inbox", "registry", "completion", "capacity", "idle", "lane", "join", "life",
-            "parking",
+            "parking", "timer",
         ]
         let first = near[file] ?? []
         return onlyNear ? first : first + all.filter { !first.contains($0) }

@@ -117,6 +117,7 @@ bool relacy_try_join(const relacy_site *site, void *thread);
 #define csched_allocate(size, alignment) relacy_allocate(csched_site("allocate"), (size), (alignment))
 #define csched_free(memory) relacy_free(csched_site("free"), (memory))
 #define csched_yield() relacy_yield(csched_site("yield"))
+#define csched_wake_on_time() ((void)0)
 #define csched_now_ns() relacy_now_ns()
 #define csched_fatal(function, sentence) relacy_fail("stopped: %s: %s", (function), (sentence))
 

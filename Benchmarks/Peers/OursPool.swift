@@ -22,8 +22,16 @@ final class OursPool: PausablePool {
 
     func run(_ workload: String, n: Int) throws -> Sample {
         if Workload.isOfLibraries(workload) { return try OursLibraries.run(workload, n: n) }
+        if Workload.isOfServers(workload) { return try runOfServers(workload, n: n) }
         return OursLayer.runs(workload)
             ? try OursLayer(threads: threads).run(workload, n: n) : try runPausing(workload, n: n)
+    }
+
+    private func runOfServers(_ workload: String, n: Int) throws -> Sample {
+        switch workload {
+        case _ where workload.hasPrefix("W24-"): swiftTasks(workload, n: n, on: scheduler)
+        default: throw PeerError("The peer 'ours' has no workload '\(workload)'.")
+        }
     }
 
     var isReclaimed: Bool {

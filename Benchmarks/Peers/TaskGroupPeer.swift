@@ -11,7 +11,10 @@ final class TaskGroupPeer: Pool {
     static let source = "Benchmarks/Peers/TaskGroupPeer.swift"
 
     static func notApplicable(_ workload: String) -> String? {
-        workload == "W20-queued" ? "It has no queues." : withoutSuspension(workload)
+        if Workload.isOfServers(workload) {
+            return workload.contains("announced") ? cannotBeTold : nil
+        }
+        return workload == "W20-queued" ? "It has no queues." : withoutSuspension(workload)
     }
 
     init(threads: Int) {}
@@ -54,6 +57,7 @@ final class TaskGroupPeer: Pool {
         case "W14-0", "W14-1", "W14-50":
             blocking { await Self.cancellation(count: n, begun: Workload.started(workload, of: n)) }
         case "W20", "W20-leaf", "W20-child": blocking { await Self.pendingMemory(count: n) }
+        case _ where workload.hasPrefix("W24-"): swiftTasks(workload, n: n, on: nil)
         default: try runWithoutThreads(workload, n: n)
         }
     }

@@ -127,6 +127,9 @@ private func withoutServers(_ workload: String) -> String {
     }
 }
 
+/// Runs a job as a Swift task on the default executor, for peers that run none themselves.
+func runAsTask(_ job: some Job) { Task.detached { job.run() } }
+
 /// Why only ours can run an announced workload.
 let cannotBeTold = "It cannot be told that an operation will block: see W19."
 

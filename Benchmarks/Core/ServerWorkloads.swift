@@ -1,11 +1,11 @@
-/// The workloads of what a server puts on a scheduler, in the order of the report: Swift tasks, bodies that block,
-/// priorities, timers, requests.
+/// The workloads of what a server puts on a scheduler, in the order of the report: bodies that block, Swift
+/// tasks, priorities, timers, requests.
 let serverWorkloads: [Workload] = [
     Workload(
         id: "W19", title: "Blocked threads",
         sentence: """
-            N operations block a thread each, unannounced; meanwhile one operation is due every 10 ms: how late it \
-            starts. Blockers that have not begun at the end of the time do not block any more.
+            N operations block a thread each, unannounced; meanwhile one operation is due every 10 ms: how late \
+            it starts. Blockers that have not begun at the end of the time do not block any more.
             """,
         unit: "us", metric: .latency,
         sizes: .range(1...400),
@@ -63,8 +63,8 @@ let serverWorkloads: [Workload] = [
     Workload(
         id: "W26", title: "Priority under a flood",
         sentence: """
-            Background operations of 100 us arrive at N % of what the threads can do; meanwhile one operation of high \
-            priority is due every millisecond, 200 in all: how late it starts.
+            Background operations of 100 us arrive at N % of what the threads can do; meanwhile one operation of \
+            high priority is due every millisecond, 200 in all: how late it starts.
             """,
         unit: "us", metric: .latency,
         sizes: .range(1...1_000),
@@ -86,7 +86,8 @@ let serverWorkloads: [Workload] = [
     Workload(
         id: "W27-fire", title: "Timers, fire",
         sentence: """
-            N timers are due at once, 10 ms and 4 us for each after the first was set: from then until the last has run.
+            N timers are due at once, 10 ms and 4 us for each after the first was set: from then until the last \
+            has run.
             """,
         unit: "ns/op", metric: .throughput,
         quick: [1_000, 100_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000, 1_000_000],
@@ -101,9 +102,9 @@ let serverWorkloads: [Workload] = [
     Workload(
         id: "R4", title: "Server",
         sentence: """
-            An event loop serves N connections on loopback, each a task that answers one request after the other, 10,000 \
-            in all, from a thread that sends the next one when the answer is there: the time of a request. Event loops, \
-            handlers and client share the CPUs.
+            Event loops serve N connections on loopback, each a task that answers one request after the other, \
+            10,000 in all, of a thread that sends the next one when the answer is there: the time of a request. \
+            Event loops, handlers and client share the CPUs.
             """,
         unit: "ns/op", metric: .throughput,
         sizes: .range(1...500),

@@ -2,11 +2,11 @@ import BenchmarkCore
 import Foundation
 import Synchronization
 
-/// W19: `blockers` operations block a thread each; meanwhile one operation is due every 10 ms. The latency is counted
-/// from the time when it was due (open loop).
+/// W19: `blockers` operations block a thread each; meanwhile one operation is due every 10 ms. The latency is
+/// counted from the time when it was due (open loop).
 ///
-/// A pool of a few threads would take minutes for all blockers: those that have not begun when the time is over return
-/// at once. What still waits then is late by what was left of the time at least.
+/// A pool of a few threads would take minutes for all blockers: those that have not begun when the time is
+/// over return at once. What still waits then is late by what was left of the time at least.
 func startsWhileBlocked(
     blockers: Int, block: (Blocker) -> Void, start: (TimedMark) -> Void
 ) -> Sample {

@@ -1,7 +1,8 @@
 import BenchmarkCore
 
-/// W26: background operations of 100 us arrive at a share of what `threads` threads can do; meanwhile one operation of
-/// high priority is due every millisecond. The latency is counted from the time when it was due (open loop).
+/// W26: background operations of 100 us arrive at a share of what `threads` threads can do; meanwhile one
+/// operation of high priority is due every millisecond. The latency is counted from the time when it was due
+/// (open loop).
 func startsUnderFlood(
     percent: Int, threads: Int, background: (FloodOperation) -> Void, urgent: (TimedMark) -> Void
 ) -> Sample {

@@ -8,8 +8,8 @@
     /// Why R4 cannot be run; nil when it can.
     let withoutServer: String? = nil
 
-    /// R4: an event-loop server on loopback, a task for each connection, and a client in the calling thread that keeps one
-    /// request of each connection under way.
+    /// R4: an event-loop server on loopback, a task for each connection, and a client in the calling thread
+    /// that keeps one request of each connection under way.
     ///
     /// - Parameter executor: where the tasks of the connections run; nil: the default executor.
     func requests(

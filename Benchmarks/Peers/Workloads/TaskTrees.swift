@@ -19,8 +19,8 @@ func swiftTasks(_ workload: String, n: Int, on executor: (any TaskExecutor)?) ->
     }
 }
 
-/// Each workload is one function for both forms: it runs where `isolation` says, and what it makes is isolated to
-/// nothing, so that it runs on the executor.
+/// Each workload is one function for both forms: it runs where `isolation` says, and what it makes is isolated
+/// to nothing, so that it runs on the executor.
 private struct TaskTrees: Sendable {
     let executor: (any TaskExecutor)?
 

@@ -149,7 +149,7 @@ final class TaskTimers: TimerForm {
     }
 }
 
-/// A source for each timer: what `asyncAfter` begins is a tenth of its delay late, and cannot be taken out again.
+/// A source for each timer: `asyncAfter` may be late by a tenth of its delay, and cannot be taken out again.
 ///
 /// Sendable: a queue is.
 struct DispatchTimers: TimerForm, @unchecked Sendable {

@@ -129,7 +129,8 @@ final class TaskTimers: TimerForm {
 
     func set(_ delay_ns: Int, _ job: some Job) -> Task<Void, Never> {
         let due = ContinuousClock.now + .nanoseconds(delay_ns)
-        return Task.detached(executorPreference: executor) { [self] in
+        // Whoever waits keeps it: a reference here would be counted on one line by all threads.
+        return Task.detached(executorPreference: executor) { [unowned(unsafe) asleep] in
             asleep.leave()
             if (try? await Task.sleep(until: due)) != nil { job.run() }
         }

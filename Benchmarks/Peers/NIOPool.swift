@@ -107,6 +107,9 @@
 
         func cancel(_ timer: Scheduled<Void>) { timer.cancel() }
 
+        /// The loop is shut down, and drops what is pending.
+        func discard(_ timers: [Scheduled<Void>]) {}
+
         func perform(_ body: @escaping @Sendable () -> Void) {
             let end = ChainEnd()
             eventLoop.execute {

@@ -17,6 +17,9 @@ protocol TimerForm: Sendable {
     /// Returns when all timers that were set are pending.
     func waitUntilPending()
 
+    /// Gets rid of pending timers, at any time before the sample's end.
+    func discard(_ timers: [Timer])
+
     /// Returns when nothing is left of timers that were cancelled.
     func settle(_ timers: [Timer])
 }
@@ -25,6 +28,8 @@ extension TimerForm {
     func perform(_ body: @escaping @Sendable () -> Void) { body() }
 
     func waitUntilPending() {}
+
+    func discard(_ timers: [Timer]) { for timer in timers { cancel(timer) } }
 
     func settle(_ timers: [Timer]) {}
 }
@@ -38,7 +43,7 @@ func timers(_ workload: String, n: Int, _ form: some TimerForm) -> Sample {
     }
 }
 
-/// Timers that never fire: set, and then cancelled in another order. A mark is missing for each that ran.
+/// Timers that never fire: set, and then cancelled. A mark is missing for each that ran.
 private func pendingTimers<Form: TimerForm>(_ workload: String, count: Int, _ form: Form) -> Sample {
     let hour_ns = 3_600_000_000_000
     let slots = Slots(count: count)
@@ -52,19 +57,27 @@ private func pendingTimers<Form: TimerForm>(_ workload: String, count: Int, _ fo
     }
     form.waitUntilPending()
     pending.stop = now_ns()
-    let wasSet = (start: pending.start, stop: pending.stop)
+    if workload == "W27-set" {
+        form.discard(pending.timers)
+    } else {
+        cancelInTurn(pending, form)
+    }
+    form.settle(pending.timers)
+    let checksum = slots.values.enumerated().reduce(UInt64(0)) { sum, slot in
+        slot.element == 0 ? sum &+ Workload.mark(slot.offset) : sum
+    }
+    return Sample(from: pending.start, to: pending.stop, operations: count, checksum: checksum)
+}
+
+/// Cancels timers in an order that is not theirs.
+private func cancelInTurn<Form: TimerForm>(_ pending: PendingTimers<Form.Timer>, _ form: Form) {
+    let count = pending.timers.count
     form.perform {
         let step = count % 7_919 == 0 ? 7_907 : 7_919  // a prime that does not divide the number
         pending.start = now_ns()
         for turn in 0..<count { form.cancel(pending.timers[turn &* step % count]) }
         pending.stop = now_ns()
     }
-    form.settle(pending.timers)
-    let time = workload == "W27-set" ? wasSet : (pending.start, pending.stop)
-    let checksum = slots.values.enumerated().reduce(UInt64(0)) { sum, slot in
-        slot.element == 0 ? sum &+ Workload.mark(slot.offset) : sum
-    }
-    return Sample(from: time.0, to: time.1, operations: count, checksum: checksum)
 }
 
 /// Timers that are due at one time. One that fires before makes a wrong result.

@@ -115,6 +115,11 @@ extension Workload {
         libraryWorkloads.contains { $0.id == workload }
     }
 
+    /// Whether it is a workload of what a server puts on a scheduler.
+    public static func isOfServers(_ workload: String) -> Bool {
+        serverWorkloads.contains { $0.id == workload }
+    }
+
     /// The operations of one sample of W2, whatever the number of submitting threads: divisible by all of
     /// them.
     public static let submissionsOfAllThreads = 50_000

@@ -1,5 +1,5 @@
 /// Every workload, in the order of the report; W0 is the control and stands first.
-public let workloads: [Workload] = operationWorkloads + libraryWorkloads
+public let workloads: [Workload] = operationWorkloads + serverWorkloads + libraryWorkloads
 
 /// The workloads of the scheduler, and of operations, cascades and groups.
 private let operationWorkloads: [Workload] = [

@@ -8,9 +8,54 @@ final class DispatchPool: PausablePool {
     static let version = "of the toolchain"
     static let source = "Benchmarks/Peers/DispatchPool.swift"
 
-    private let queue = DispatchQueue(label: "benchmark", attributes: .concurrent)
+    static func form(_ workload: String) -> String? {
+        switch workload {
+        case "W19-task": "The task runs on the default executor."
+        case "W26": "The global queues of the classes background and userInteractive."
+        case _ where workload.hasPrefix("W27-"): "A strict DispatchSourceTimer each, on a serial queue."
+        default: nil
+        }
+    }
 
-    init(threads: Int) {}
+    static func notApplicable(_ workload: String) -> String? {
+        switch workload {
+        case "W19", "W19-task", "W26": nil
+        case _ where workload.hasPrefix("W27-"): nil
+        default: withoutGroups(workload)
+        }
+    }
+
+    private let queue = DispatchQueue(label: "benchmark", attributes: .concurrent)
+    private let threads: Int
+
+    init(threads: Int) { self.threads = threads }
+
+    func run(_ workload: String, n: Int) throws -> Sample {
+        switch workload {
+        case "W19":
+            return startsWhileBlocked(blockers: n) {
+                submit($0)
+            } start: {
+                submit($0)
+            }
+        case "W19-task":
+            return startsWhileBlocked(blockers: n) {
+                submit($0)
+            } start: {
+                runAsTask($0)
+            }
+        case "W26":
+            let background = DispatchQueue.global(qos: .background)
+            let urgent = DispatchQueue.global(qos: .userInteractive)
+            return startsUnderFlood(percent: n, threads: threads) { operation in
+                background.async { operation.run() }
+            } urgent: { mark in
+                urgent.async { mark.run() }
+            }
+        case _ where workload.hasPrefix("W27-"): return timers(workload, n: n, DispatchTimers())
+        default: return try runPausing(workload, n: n)
+        }
+    }
 
     func batch(of count: Int) -> DispatchGroup { DispatchGroup() }
 

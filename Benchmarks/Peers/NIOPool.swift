@@ -1,5 +1,6 @@
 #if canImport(NIOPosix)
     import BenchmarkCore
+    import NIOCore
     import NIOPosix
 
     /// SwiftNIO's `NIOThreadPool`. It has no means to wait for many operations: a countdown does that.
@@ -8,7 +9,21 @@
         static let version = "of Package.resolved"
         static let source = "Benchmarks/Peers/NIOPool.swift"
 
-        static func notApplicable(_ workload: String) -> String? { withoutSuspension(workload) }
+        static func form(_ workload: String) -> String? {
+            switch workload {
+            case "W19-task": "The task runs on the default executor."
+            case _ where workload.hasPrefix("W27-"): "EventLoop.scheduleTask, called on the event loop."
+            default: nil
+            }
+        }
+
+        static func notApplicable(_ workload: String) -> String? {
+            switch workload {
+            case "W19", "W19-task": nil
+            case _ where workload.hasPrefix("W27-"): nil
+            default: withoutSuspension(workload)
+            }
+        }
 
         private let pool: NIOThreadPool
         private let threads: Int
@@ -18,6 +33,34 @@
             pool = NIOThreadPool(numberOfThreads: threads)
             pool.start()
             self.threads = threads
+        }
+
+        static func largest(_ workload: String) -> Int? {
+            // The loop looks for a timer among all of them to take it out.
+            workload == "W27-cancel" ? 10_000 : nil
+        }
+
+        func run(_ workload: String, n: Int) throws -> Sample {
+            switch workload {
+            case "W19":
+                return startsWhileBlocked(blockers: n) {
+                    submit($0)
+                } start: {
+                    submit($0)
+                }
+            case "W19-task":
+                return startsWhileBlocked(blockers: n) {
+                    submit($0)
+                } start: {
+                    runAsTask($0)
+                }
+            case _ where workload.hasPrefix("W27-"):
+                let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+                let sample = timers(workload, n: n, NIOTimers(eventLoop: group.next()))
+                try group.syncShutdownGracefully()
+                return sample
+            default: return try runPausing(workload, n: n)
+            }
         }
 
         func batch(of count: Int) -> Countdown { Countdown(count) }
@@ -54,6 +97,29 @@
         func lanes(_ count: Int) -> [NIOLane] { (0..<count).map { _ in NIOLane() } }
     }
 
+    /// Timers of an event loop.
+    struct NIOTimers: TimerForm {
+        let eventLoop: any EventLoop
+
+        func set(_ delay_ns: Int, _ job: some Job) -> Scheduled<Void> {
+            eventLoop.scheduleTask(in: .nanoseconds(Int64(delay_ns))) { job.run() }
+        }
+
+        func cancel(_ timer: Scheduled<Void>) { timer.cancel() }
+
+        /// The loop is shut down, and drops what is pending.
+        func discard(_ timers: [Scheduled<Void>]) {}
+
+        func perform(_ body: @escaping @Sendable () -> Void) {
+            let end = ChainEnd()
+            eventLoop.execute {
+                body()
+                end.reach(0)
+            }
+            end.wait()
+        }
+    }
+
     /// A pool of one thread.
     final class NIOLane: Lane {
         private let pool = NIOThreadPool(numberOfThreads: 1)
@@ -82,6 +148,11 @@
 
         init(threads: Int) throws {
             throw PeerError("The peer 'nio' was built without the package trait NIO.")
+        }
+
+        static func largest(_ workload: String) -> Int? {
+            // The loop looks for a timer among all of them to take it out.
+            workload == "W27-cancel" ? 10_000 : nil
         }
 
         func run(_ workload: String, n: Int) throws -> Sample {

@@ -7,9 +7,26 @@ final class OperationQueuePool: PausablePool {
     static let version = "of the toolchain"
     static let source = "Benchmarks/Peers/OperationQueuePool.swift"
 
-    private let queue = OperationQueue()
+    static func form(_ workload: String) -> String? {
+        switch workload {
+        case "W19": "A queue of the default width."
+        case "W19-task": "A queue of the default width; the task runs on the default executor."
+        case "W26": "Operations of the queue priorities veryLow and veryHigh."
+        default: nil
+        }
+    }
 
-    init(threads: Int) { queue.maxConcurrentOperationCount = threads }
+    static func notApplicable(_ workload: String) -> String? {
+        ["W19", "W19-task", "W26"].contains(workload) ? nil : withoutGroups(workload)
+    }
+
+    private let queue = OperationQueue()
+    private let threads: Int
+
+    init(threads: Int) {
+        queue.maxConcurrentOperationCount = threads
+        self.threads = threads
+    }
 
     func batch(of count: Int) {}
 
@@ -38,11 +55,35 @@ final class OperationQueuePool: PausablePool {
 
     func run(_ workload: String, n: Int) throws -> Sample {
         switch workload {
+        case "W19", "W19-task": blocked(workload, blockers: n)
+        case "W26": flooded(percent: n)
         case "W5": group(count: n)
         case "W6-cascade": cascade(steps: n)
         case "W7": stages(width: n)
         case "W14-0": cancellation(count: n)
         default: try runPausing(workload, n: n)
+        }
+    }
+
+    private func blocked(_ workload: String, blockers: Int) -> Sample {
+        let wide = OperationQueue()
+        return startsWhileBlocked(blockers: blockers) { blocker in
+            wide.addOperation { blocker.run() }
+        } start: { mark in
+            if workload == "W19" { wide.addOperation { mark.run() } } else { runAsTask(mark) }
+        }
+    }
+
+    private func flooded(percent: Int) -> Sample {
+        func add(_ job: some Job, _ priority: Operation.QueuePriority) {
+            let operation = BlockOperation { job.run() }
+            operation.queuePriority = priority
+            queue.addOperation(operation)
+        }
+        return startsUnderFlood(percent: percent, threads: threads) {
+            add($0, .veryLow)
+        } urgent: {
+            add($0, .veryHigh)
         }
     }
 

@@ -10,7 +10,9 @@ final class OursPool: PausablePool {
 
     static func form(_ workload: String) -> String? { OursLibraries.form(workload) }
 
-    static func notApplicable(_ workload: String) -> String? { nil }
+    static func notApplicable(_ workload: String) -> String? {
+        workload.hasPrefix("R4") ? withoutServer : nil
+    }
 
     private let scheduler: Scheduler
     private let threads: Int
@@ -22,8 +24,55 @@ final class OursPool: PausablePool {
 
     func run(_ workload: String, n: Int) throws -> Sample {
         if Workload.isOfLibraries(workload) { return try OursLibraries.run(workload, n: n) }
+        if Workload.isOfServers(workload) { return try runOfServers(workload, n: n) }
         return OursLayer.runs(workload)
             ? try OursLayer(threads: threads).run(workload, n: n) : try runPausing(workload, n: n)
+    }
+
+    private func runOfServers(_ workload: String, n: Int) throws -> Sample {
+        let ours = OursServices(scheduler: scheduler)
+        func task(_ mark: TimedMark) { Task.detached(executorPreference: scheduler) { mark.run() } }
+        func announced(_ blocker: Blocker) {
+            accepted { () throws(SchedulerError) in
+                try scheduler.submit { OursServices.announce { blocker.run() } }
+            }
+        }
+        return switch workload {
+        case "W19":
+            startsWhileBlocked(blockers: n) {
+                submit($0)
+            } start: {
+                submit($0)
+            }
+        case "W19-task":
+            startsWhileBlocked(blockers: n) {
+                submit($0)
+            } start: {
+                task($0)
+            }
+        case "W19-announced":
+            startsWhileBlocked(blockers: n) {
+                announced($0)
+            } start: {
+                submit($0)
+            }
+        case "W19-announced-task":
+            startsWhileBlocked(blockers: n) {
+                announced($0)
+            } start: {
+                task($0)
+            }
+        case "W26":
+            startsUnderFlood(percent: n, threads: threads) {
+                ours.submitWithoutHurry($0)
+            } urgent: {
+                ours.submitUrgently($0)
+            }
+        case "R4", "R4-late": try requests(connections: n, eventLoops: threads, on: scheduler)
+        case _ where workload.hasPrefix("W27-"): timers(workload, n: n, ours.timers(count: n))
+        case _ where workload.hasPrefix("W24-"): swiftTasks(workload, n: n, on: scheduler)
+        default: throw PeerError("The peer 'ours' has no workload '\(workload)'.")
+        }
     }
 
     var isReclaimed: Bool {
@@ -114,7 +163,7 @@ struct OursLane: Lane {
 
 /// Stops the child when a submission is refused: the coordinator shows that instead of a figure.
 @inline(__always)
-private func accepted(_ submit: () throws(SchedulerError) -> Void) {
+func accepted(_ submit: () throws(SchedulerError) -> Void) {
     do {
         try submit()
     } catch {

@@ -60,6 +60,7 @@ func withoutThreads(_ workload: String) -> String? {
     case "W2": "It has one thread, the caller's."
     case "W6-serial": "It is one place: see the chain."
     case "W11": "It has no two sides: a turn would call the next one."
+    case "W19", "W19-task": "It has no thread that could be blocked but the caller's."
     case "W12", "W13": "It has no thread that could be idle."
     case "W20", "W14-0", "W14-1", "W14-50", "W15-suspend", "W20-leaf", "W20-child", "W20-queued":
         "Nothing is ever pending: a submission is the call."

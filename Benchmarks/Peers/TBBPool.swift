@@ -19,6 +19,7 @@ final class TBBPool: ThreadPool, @unchecked Sendable {
             return "It cannot be kept from starting: its arenas have no pause."
         case "W20", "W20-leaf", "W20-child", "W20-queued":
             return "Its tasks come from an allocator of its own, which tells no live bytes."
+        case "W26": return "Its priorities are those of arenas."
         default: return withoutGroups(workload)
         }
     }

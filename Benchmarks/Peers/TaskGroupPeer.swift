@@ -10,11 +10,29 @@ final class TaskGroupPeer: Pool {
     static let version = "of the toolchain"
     static let source = "Benchmarks/Peers/TaskGroupPeer.swift"
 
-    static func notApplicable(_ workload: String) -> String? {
-        workload == "W20-queued" ? "It has no queues." : withoutSuspension(workload)
+    static func form(_ workload: String) -> String? {
+        switch workload {
+        case "W26": "Detached tasks of priority background and high."
+        case _ where workload.hasPrefix("W27-"): "A task for each timer, that sleeps; it is cancelled."
+        default: nil
+        }
     }
 
-    init(threads: Int) {}
+    static func notApplicable(_ workload: String) -> String? {
+        if Workload.isOfServers(workload) {
+            return switch workload {
+            case "W19": "All that it runs are tasks: see W19-task."
+            case "W19-announced", "W19-announced-task": cannotBeTold
+            case "R4", "R4-late": withoutServer
+            default: nil
+            }
+        }
+        return workload == "W20-queued" ? "It has no queues." : withoutSuspension(workload)
+    }
+
+    private let threads: Int
+
+    init(threads: Int) { self.threads = threads }
 
     // A group takes tasks only from the task that it belongs to: an outside thread detaches them, and counts.
 
@@ -54,6 +72,21 @@ final class TaskGroupPeer: Pool {
         case "W14-0", "W14-1", "W14-50":
             blocking { await Self.cancellation(count: n, begun: Workload.started(workload, of: n)) }
         case "W20", "W20-leaf", "W20-child": blocking { await Self.pendingMemory(count: n) }
+        case "W19-task":
+            startsWhileBlocked(blockers: n) {
+                submit($0)
+            } start: {
+                submit($0)
+            }
+        case "W26":
+            startsUnderFlood(percent: n, threads: threads) { operation in
+                Task.detached(priority: .background) { operation.run() }
+            } urgent: { mark in
+                Task.detached(priority: .high) { mark.run() }
+            }
+        case "R4", "R4-late": try requests(connections: n, eventLoops: threads, on: nil)
+        case _ where workload.hasPrefix("W27-"): timers(workload, n: n, TaskTimers(count: n, on: nil))
+        case _ where workload.hasPrefix("W24-"): swiftTasks(workload, n: n, on: nil)
         default: try runWithoutThreads(workload, n: n)
         }
     }

@@ -87,6 +87,13 @@ public struct Gates {
     private static let demanded: [(workload: String, peer: String, ratio: Double)] = [
         ("W5", "dispatch", 3), ("W5", "taskgroup", 10), ("W6-cascade", "ours-bare", 0.5),
         ("W6-cascade", "dispatch", 3),
+        ("W24-group", "taskgroup", 1), ("W24-group-main", "taskgroup", 1),
+        ("W24-discarding", "taskgroup", 1), ("W24-discarding-main", "taskgroup", 1),
+        ("W24-asynclet", "taskgroup", 1), ("W24-asynclet-main", "taskgroup", 1),
+        ("W24-tasks", "taskgroup", 0.9), ("W24-tasks-main", "taskgroup", 0.9),
+        ("W24-actor", "taskgroup", 0.9), ("W24-actor-main", "taskgroup", 0.9),
+        ("W24-handover", "taskgroup", 0.9), ("W24-handover-main", "taskgroup", 0.9),
+        ("R4", "taskgroup", 1), ("R4-late", "taskgroup", 1),
     ]
 
     private var demands: [String] {
@@ -106,7 +113,9 @@ public struct Gates {
         let linear = [
             "W1", "W3", "W5", "W6", "W6-cascade", "W10", "W14-0", "W14-1", "W14-50", "W16-last", "W16-half",
             "W21-execute", "W21-undo", "W21-redo", "W21-now", "W21-invoker",
-            "W22-members",
+            "W22-members", "W24-group", "W24-discarding", "W24-asynclet", "W24-tasks", "W24-actor",
+            "W24-handover", "W24-group-main", "W24-discarding-main", "W24-asynclet-main", "W24-tasks-main",
+            "W24-actor-main", "W24-handover-main", "W27-set", "W27-cancel", "W27-fire",
         ]
         return linear.compactMap { workload in
             guard let slope = document.slope(workload, peer: "ours"), slope > 1.1,

@@ -9,17 +9,14 @@ func wakeUp(interval_ns: Int, count: Int, submit: (TimedMark) -> Void) -> Sample
     let before = OthersUsage.now()
     let start = now_ns() + interval_ns
     for index in 0..<count {
-        let due = start + index * interval_ns
-        // The timer is some 60 us late: sleep until shortly before, then look at the clock.
-        sleep(until: due - 100_000)
-        while now_ns() < due {}
+        wait(until: start + index * interval_ns)
         submit(timed[index])
     }
     timed.wait()
     let stop = now_ns()
     let used = OthersUsage.now() - before
     var sample = Sample(from: start, to: stop, operations: count, checksum: timed.marks.checksum)
-    sample.latencies_ns = timed.times.values.enumerated().map { $1 - UInt64(start + $0 * interval_ns) }
+    sample.latencies_ns = timed.latencies { start + $0 * interval_ns }
     sample.extra = [
         "cpu_seconds": Double(used.cpu_ns) / 1e9,
         "wakeups_per_op": Double(used.switches) / Double(count),
@@ -56,7 +53,7 @@ func idleCost(count: Int, submit: (TimedMark) -> Void) -> Sample {
 }
 
 /// Operations that note when they start, and that are waited for together.
-private struct TimedMarks {
+struct TimedMarks {
     let marks: Slots
     let times: Slots
     private let group = DispatchGroup()
@@ -72,4 +69,9 @@ private struct TimedMarks {
     }
 
     func wait() { group.wait() }
+
+    /// How late each started after it was due; 0 when it was early.
+    func latencies(_ due: (Int) -> Int) -> [UInt64] {
+        times.values.enumerated().map { UInt64(max(0, Int($1) - due($0))) }
+    }
 }

@@ -112,8 +112,26 @@ extension PausablePool {
 /// Why a peer that runs closures cannot run a workload.
 func withoutGroups(_ workload: String) -> String? {
     if Workload.isOfLibraries(workload) { return "It runs operations: what they do is measured here." }
+    if Workload.isOfServers(workload) { return withoutServers(workload) }
     return workload == "W20-composite" ? "Nothing of it waits to declare what belongs to it." : nil
 }
+
+/// Why a peer that is given closures, and nothing else, cannot run a workload of servers.
+private func withoutServers(_ workload: String) -> String {
+    switch workload {
+    case "W19", "W19-task": "Its threads are as many as it is given, as those of NIO's pool: see there."
+    case "W19-announced", "W19-announced-task": cannotBeTold
+    case "W26": "What it is given has no priority."
+    case _ where workload.hasPrefix("W27-"): "It has no timers."
+    default: "It runs no Swift tasks."
+    }
+}
+
+/// Runs a job as a Swift task on the default executor, for peers that run none themselves.
+func runAsTask(_ job: some Job) { Task.detached { job.run() } }
+
+/// Why only ours can run an announced workload.
+let cannotBeTold = "It cannot be told that an operation will block: see W19."
 
 /// Why a peer whose threads can only be occupied cannot run a workload.
 func withoutSuspension(_ workload: String) -> String? {

@@ -87,3 +87,18 @@ func blocking(beginsHere: Bool = false, _ body: @escaping @Sendable () async -> 
     done.wait()
     return result.sample.unsafelyUnwrapped
 }
+
+/// As ``blocking(beginsHere:_:)``, on the main actor, whose jobs the calling thread runs: it has to be the main one.
+func onMainActor(_ body: @escaping @MainActor () async -> Sample) -> Sample {
+    precondition(Thread.isMainThread, "the main actor's jobs are run by the main thread")
+    /// Sendable: of the main thread alone.
+    final class Result: @unchecked Sendable {
+        var sample: Sample?
+    }
+    let result = Result()
+    Task { @MainActor in result.sample = await body() }
+    while true {
+        if let sample = result.sample { return sample }
+        _ = RunLoop.main.run(mode: .default, before: .distantFuture)
+    }
+}

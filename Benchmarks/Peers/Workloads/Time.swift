@@ -14,6 +14,12 @@ func sleep(until due_ns: Int) {
     while clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nil) == EINTR {}
 }
 
+/// As ``sleep(until:)``, to the microsecond: the timer is some 60 us late, so the clock is looked at in the end.
+func wait(until due_ns: Int) {
+    sleep(until: due_ns - 100_000)
+    while now_ns() < due_ns {}
+}
+
 /// CPU time and voluntary context switches of the process without those of the calling thread, whose own
 /// sleeps would hide what the peer does.
 struct OthersUsage {

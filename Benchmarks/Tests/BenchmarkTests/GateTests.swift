@@ -68,7 +68,8 @@ import Testing
     }
 
     @Test func `time that grows faster than n fails`() {
-        for workload in ["W5", "W6-cascade", "W10", "W16-last", "W21-undo", "W22-members"] {
+        let some = ["W5", "W6-cascade", "W10", "W16-last", "W21-undo", "W22-members", "W27-set"]
+        for workload in some + BenchmarkCore.workloads.map(\.id).filter({ $0.hasPrefix("W24-") }) {
             let linear = [1_000, 10_000, 100_000].map { series(workload, n: $0) }
             #expect(Gates(document(linear)).countFailures().isEmpty)
             // Each size takes half as long again for an operation: the power 1.18.

@@ -147,6 +147,29 @@ import Testing
         }
     }
 
+    @Test func `what a server needs is measured with those who have it, and its slopes are shown`() throws {
+        try Program.inFolder { program in
+            let run = try program.run([
+                "run", "--smoke", "--filter", "W19-task,W24,W26,W27-cancel", "--peers",
+                "taskgroup,operationqueue", "--sizes", "100,200",
+            ])
+            #expect(run.status == 0)
+            let document = try program.document()
+            for workload in ["W19-task", "W24-group", "W24-actor-main", "W26", "W27-cancel"] {
+                for peer in ["ours", "taskgroup"] {
+                    #expect(try #require(document.series(workload, n: 200, peer: peer)).values.count == 1)
+                }
+            }
+            #expect(document.series("W19-task", n: 200, peer: "operationqueue") != nil)
+            #expect(document.series("W27-cancel", n: 200, peer: "operationqueue") == nil)
+            let slopes = try program.run(["slopes"])
+            #expect(slopes.status == 0)
+            let lines = slopes.output.split(separator: "\n")
+            #expect(lines.count { $0.hasPrefix("W24-") } == 2 * 12)
+            #expect(lines.contains { $0.hasPrefix("W27-cancel\ttaskgroup\t") })
+        }
+    }
+
     #if DEBUG
         @Test func `a debug build refuses to measure`() throws {
             try Program.inFolder { program in

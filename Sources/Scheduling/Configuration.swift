@@ -14,16 +14,19 @@ extension Scheduler {
         public var capacity: Int?
         /// What a submission from outside does when ``capacity`` is reached.
         public var whenFull: CapacityPolicy
+        /// Which task-local values operations see that do not say it themselves.
+        public var context: Context
 
         /// Creates a configuration; the defaults suit most programs.
         public init(
             workers: Int? = nil, name: String = "csched", capacity: Int? = nil,
-            whenFull: CapacityPolicy = .suspend
+            whenFull: CapacityPolicy = .suspend, context: Context = .empty
         ) {
             self.workers = workers
             self.name = name
             self.capacity = capacity
             self.whenFull = whenFull
+            self.context = context
         }
     }
 

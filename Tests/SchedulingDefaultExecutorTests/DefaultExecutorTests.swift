@@ -12,7 +12,10 @@ private actor Account {
     }
 }
 
-@concurrent private func current() async -> Scheduler? { .current }
+@concurrent private func onCurrentJob() async -> Scheduler? { .current }
+
+/// Where a new job runs: a test's body is in one already, which goes on where it is.
+private func current() async -> Scheduler? { await Task { @MainActor in await onCurrentJob() }.value }
 
 @MainActor private func currentOfMainActor() -> Scheduler? { .current }
 
@@ -26,10 +29,15 @@ private func shutDown(_ scheduler: Scheduler) throws { try scheduler.shutdown() 
             #expect(await current() == nil)
             scheduler.installAsDefaultExecutor()
             #expect(await current() === scheduler)
-            #expect(await Task.detached { Scheduler.current }.value === scheduler)
-            #expect(await Task { @concurrent in Scheduler.current }.value === scheduler)
+            let detached = await Task.detached { Scheduler.current }.value
+            #expect(detached === scheduler)
+            let unstructured = await Task { @concurrent in Scheduler.current }.value
+            #expect(unstructured === scheduler)
             #expect(await Account().deposit(1) === scheduler)
-            #expect(await withTaskExecutorPreference(nil) { await current() } === scheduler)
+            let withoutPreference = await Task { @MainActor in
+                await withTaskExecutorPreference(nil) { await onCurrentJob() }
+            }.value
+            #expect(withoutPreference === scheduler)
             let children = await withTaskGroup(of: Bool.self) { group in
                 for _ in 0..<1000 { group.addTask { Scheduler.current === scheduler } }
                 return await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
@@ -60,7 +68,7 @@ private func shutDown(_ scheduler: Scheduler) throws { try scheduler.shutdown() 
         await #expect(processExitsWith: .success) {
             let other = try Scheduler(.init(workers: 1))
             Scheduler.shared.installAsDefaultExecutor()
-            #expect(await withTaskExecutorPreference(other) { await current() } === other)
+            #expect(await withTaskExecutorPreference(other) { await onCurrentJob() } === other)
             #expect(await currentOfMainActor() == nil)
             #expect(await current() === Scheduler.shared)
         }

@@ -1,7 +1,7 @@
 // The context of operations: task-local values that go along, or do not.
 
+import PropertyTesting
 import Scheduling
-import Synchronization
 import Testing
 
 private enum Trace {
@@ -11,7 +11,7 @@ private enum Trace {
 
 /// Values that operations saw, on any thread.
 private final class Seen: Sendable {
-    private let ids = Mutex<[Int?]>([])
+    private let ids = Locked<[Int?]>([])
     func add(_ id: Int?) { ids.withLock { $0.append(id) } }
     var all: [Int?] { ids.withLock(\.self) }
     /// Each value, with how often it was seen.
@@ -19,7 +19,7 @@ private final class Seen: Sendable {
 }
 
 /// Tells when it is released.
-private final class Token: Sendable {
+private final class Released: Sendable {
     private let releases: Seen
     init(_ releases: Seen) { self.releases = releases }
     deinit { releases.add(nil) }
@@ -184,7 +184,7 @@ private let everything = 2002
     private func submitTokens(
         to scheduler: Scheduler, and lane: SerialLane, seen: Seen, releases: Seen
     ) throws {
-        let (first, second) = (Token(releases), Token(releases))
+        let (first, second) = (Released(releases), Released(releases))
         try scheduler.submit(context: .inherited) { withExtendedLifetime(first) { seen.add(1) } }
         try lane.submit(context: .inherited) { withExtendedLifetime(second) { seen.add(2) } }
     }

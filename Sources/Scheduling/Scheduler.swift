@@ -78,7 +78,7 @@ public final class Scheduler: Sendable {
     ///   every few hundred operations that wait. With ``CapacityPolicy/suspend`` the call may block a thread
     ///   that is no worker.
     public func submit(_ body: consuming @escaping @Sendable () -> Void) throws(SchedulerError) {
-        if context == .inherited { return try submit(context: .inherited, body) }
+        if context == .inherited { return try submitInherited(body, in: nil) }
         unsafe try submit(Body(body), in: nil)
     }
 
@@ -89,7 +89,7 @@ public final class Scheduler: Sendable {
     public func submit(in counter: CompletionCounter, _ body: consuming @escaping @Sendable () -> Void)
         throws(SchedulerError)
     {
-        if context == .inherited { return try submit(context: .inherited, in: counter, body) }
+        if context == .inherited { return try submitInherited(body, in: counter) }
         unsafe try submit(Body(body), in: counter.handle)
     }
 

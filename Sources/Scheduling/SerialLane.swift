@@ -34,7 +34,7 @@ public final class SerialLane: Sendable {
     ///   capacity does not apply.
     /// - Complexity: O(1), lock-free, one allocation beside the closure's own context.
     public func submit(_ body: consuming @escaping @Sendable () -> Void) throws(SchedulerError) {
-        if scheduler.context == .inherited { return try submit(context: .inherited, body) }
+        if scheduler.context == .inherited { return try submitInherited(body, in: nil) }
         unsafe try submit(Body(body), in: nil)
     }
 
@@ -44,7 +44,7 @@ public final class SerialLane: Sendable {
     public func submit(in counter: CompletionCounter, _ body: consuming @escaping @Sendable () -> Void)
         throws(SchedulerError)
     {
-        if scheduler.context == .inherited { return try submit(context: .inherited, in: counter, body) }
+        if scheduler.context == .inherited { return try submitInherited(body, in: counter) }
         unsafe try submit(Body(body), in: counter.handle)
     }
 

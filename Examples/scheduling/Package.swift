@@ -1,0 +1,22 @@
+// swift-tools-version: 6.3
+
+// What can be done with the scheduler of this repository, as programs that print what happened.
+
+import PackageDescription
+
+/// A program, beside which stands what it prints.
+func program(_ name: String, with products: [String] = ["Scheduling"]) -> Target {
+    .executableTarget(
+        name: name, dependencies: products.map { .product(name: $0, package: "CompositeOperations") },
+        exclude: ["expected.txt"])
+}
+
+let package = Package(
+    name: "scheduling",
+    dependencies: [.package(name: "CompositeOperations", path: "../..", traits: [])],
+    targets: [
+        program("default-executor", with: ["Scheduling", "SchedulingDefaultExecutor"]),
+        program("tracing"),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -20,6 +20,7 @@ let package = Package(
     products: [
         .library(name: "CScheduler", targets: ["CScheduler"]),
         .library(name: "Scheduling", targets: ["Scheduling"]),
+        .library(name: "SchedulingDefaultExecutor", targets: ["SchedulingDefaultExecutor"]),
         .library(name: "CompositeOperations", targets: ["CompositeOperations"]),
         .library(name: "CompositeOperationsFoundation", targets: ["CompositeOperationsFoundation"]),
         .library(name: "Transactions", targets: ["Transactions"]),
@@ -60,6 +61,12 @@ let package = Package(
             name: "Scheduling",
             dependencies: ["CompositeOperationsBasics", "CScheduler"],
             swiftSettings: settings + [.strictMemorySafety()]
+        ),
+        // Apart: its means are experimental interface of the library.
+        .target(
+            name: "SchedulingDefaultExecutor",
+            dependencies: ["CompositeOperationsBasics", "Scheduling"],
+            swiftSettings: settings
         ),
         .target(
             name: "CompositeOperations",
@@ -199,6 +206,11 @@ let package = Package(
         .testTarget(
             name: "SchedulingTests",
             dependencies: ["CScheduler", "PropertyTesting", "PropertyTestingSupport", "Scheduling"],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "SchedulingDefaultExecutorTests",
+            dependencies: ["Scheduling", "SchedulingDefaultExecutor"],
             swiftSettings: settings
         ),
     ],

@@ -1,20 +1,26 @@
 // swift-tools-version: 6.3
 
-// First steps with the scheduler, at the top level of a program.
+// What can be done with the scheduler of this repository, as programs that print what happened.
 
 import PackageDescription
+
+/// A program, beside which stands what it prints.
+func program(_ name: String, with products: [String] = ["Scheduling"]) -> Target {
+    .executableTarget(
+        name: name, dependencies: products.map { .product(name: $0, package: "CompositeOperations") },
+        exclude: ["expected.txt"],
+        swiftSettings: [
+            .enableUpcomingFeature("ExistentialAny"), .enableUpcomingFeature("MemberImportVisibility"),
+        ])
+}
 
 let package = Package(
     name: "scheduling",
     dependencies: [.package(name: "CompositeOperations", path: "../..", traits: [])],
     targets: [
-        .executableTarget(
-            name: "first-steps",
-            dependencies: [.product(name: "Scheduling", package: "CompositeOperations")],
-            exclude: ["expected.txt"],
-            swiftSettings: [
-                .enableUpcomingFeature("ExistentialAny"), .enableUpcomingFeature("MemberImportVisibility"),
-            ])
+        program("default-executor", with: ["Scheduling", "SchedulingDefaultExecutor"]),
+        program("first-steps"),
+        program("tracing"),
     ],
     swiftLanguageModes: [.v6]
 )

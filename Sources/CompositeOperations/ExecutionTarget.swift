@@ -54,7 +54,7 @@ extension Scheduler: ExecutionTarget {
     /// Enqueues a piece of work; when it is refused, the work is released.
     public func submit(_ work: COQueues.Work) {
         // Refused: the closure is released, and with it the work.
-        try? submit { work.run() }
+        try? submit(context: .empty) { work.run() }
     }
 
     /// False: a scheduler runs many operations at a time.
@@ -68,7 +68,7 @@ extension Scheduler: ExecutionTarget {
 
 extension SerialLane: ExecutionTarget {
     /// Enqueues a piece of work; when it is refused, the work is released.
-    public func submit(_ work: COQueues.Work) { try? submit { work.run() } }
+    public func submit(_ work: COQueues.Work) { try? submit(context: .empty) { work.run() } }
 
     /// Sends the turn without a closure.
     public func _send(_ operation: AnyOperation) {

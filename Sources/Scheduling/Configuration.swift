@@ -22,17 +22,20 @@ extension Scheduler {
         /// waits begins when one of them goes on; ``Scheduler/Statistics/exhausted`` counts that, and the first time
         /// a sentence on the standard error output says so.
         public var spareWorkers: Int
+        /// Which task-local values operations see that do not say it themselves.
+        public var context: Context
 
         /// Creates a configuration; the defaults suit most programs.
         public init(
             workers: Int? = nil, name: String = "csched", capacity: Int? = nil,
-            whenFull: CapacityPolicy = .suspend, spareWorkers: Int = 512
+            whenFull: CapacityPolicy = .suspend, spareWorkers: Int = 512, context: Context = .empty
         ) {
             self.workers = workers
             self.name = name
             self.capacity = capacity
             self.whenFull = whenFull
             self.spareWorkers = spareWorkers
+            self.context = context
         }
     }
 

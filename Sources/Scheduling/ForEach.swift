@@ -13,6 +13,13 @@ extension Scheduler {
     public func submit(
         _ range: Range<Int>, in counter: CompletionCounter, _ body: @escaping @Sendable (Int) -> Void
     ) throws(SchedulerError) {
+        try submit(range, context: context, in: counter, body)
+    }
+
+    /// As ``submit(_:in:_:)``, in no context.
+    func submitHalves(
+        _ range: Range<Int>, in counter: CompletionCounter, _ body: @escaping @Sendable (Int) -> Void
+    ) throws(SchedulerError) {
         try submit(RangeCall(range, in: counter, body: body, finally: { _ in }))
     }
 
@@ -28,6 +35,13 @@ extension Scheduler {
     )
     public func forEach(_ range: Range<Int>, _ body: @escaping @Sendable (Int) -> Void) throws(SchedulerError)
     {
+        try forEach(range, context: context, body)
+    }
+
+    /// As the blocking ``forEach(_:_:)``, in no context.
+    @available(*, noasync)
+    func forEachHalves(_ range: Range<Int>, _ body: @escaping @Sendable (Int) -> Void) throws(SchedulerError)
+    {
         let counter = try CompletionCounter()
         let outcome = RangeOutcome()
         try submit(RangeCall(range, in: counter, body: body, finally: { outcome.set($0) }))
@@ -41,6 +55,13 @@ extension Scheduler {
     /// - Throws: as ``submit(_:)-method``, and ``SchedulerError/Code/closed`` when a shutdown cut the range
     ///   short.
     public func forEach(_ range: Range<Int>, _ body: @escaping @Sendable (Int) -> Void)
+        async throws(SchedulerError)
+    {
+        try await forEach(range, context: context, body)
+    }
+
+    /// As the asynchronous ``forEach(_:_:)``, in no context.
+    func forEachHalves(_ range: Range<Int>, _ body: @escaping @Sendable (Int) -> Void)
         async throws(SchedulerError)
     {
         let result: Result<Void, SchedulerError> = await withCheckedContinuation { continuation in

@@ -22,6 +22,9 @@ public final class Scheduler: Sendable {
     // Sendable: the C side synchronises every call, and the last use is `deinit`.
     nonisolated(unsafe) let handle: OpaquePointer
 
+    /// Which task-local values operations see that do not say it themselves.
+    let context: Context
+
     /// Creates a scheduler and starts its workers.
     ///
     /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/invalidWorkers``,
@@ -30,6 +33,7 @@ public final class Scheduler: Sendable {
     /// - Complexity: O(workers), each a thread.
     public init(_ configuration: Configuration = Configuration()) throws(SchedulerError) {
         unsafe self.handle = try configuration.createScheduler()
+        self.context = configuration.context
         unsafe csched_scheduler_set_owner(handle, Unmanaged.passRetained(Owner(self)).toOpaque()) { owner in
             unsafe Unmanaged<Owner>.fromOpaque(owner!).release()
         }
@@ -74,6 +78,7 @@ public final class Scheduler: Sendable {
     ///   every few hundred operations that wait. With ``CapacityPolicy/suspend`` the call may block a thread
     ///   that is no worker.
     public func submit(_ body: consuming @escaping @Sendable () -> Void) throws(SchedulerError) {
+        if context == .inherited { return try submitInherited(body, in: nil) }
         unsafe try submit(Body(body), in: nil)
     }
 
@@ -84,11 +89,12 @@ public final class Scheduler: Sendable {
     public func submit(in counter: CompletionCounter, _ body: consuming @escaping @Sendable () -> Void)
         throws(SchedulerError)
     {
+        if context == .inherited { return try submitInherited(body, in: counter) }
         unsafe try submit(Body(body), in: counter.handle)
     }
 
     @inline(__always)
-    private func submit(_ body: consuming Body, in counter: OpaquePointer?) throws(SchedulerError) {
+    func submit(_ body: consuming Body, in counter: OpaquePointer?) throws(SchedulerError) {
         var operation = unsafe body.operation(in: counter)
         let status = unsafe csched_submit(handle, &operation)
         if status != .ok {
@@ -104,6 +110,16 @@ public final class Scheduler: Sendable {
     /// - Complexity: O(n), lock-free, one temporary array.
     public func submit(
         contentsOf bodies: [@Sendable () -> Void], in counter: CompletionCounter? = nil
+    ) throws(SchedulerError) {
+        if context == .inherited {
+            return try submitEach(bodies.map { context.bound(to: $0) }, in: counter)
+        }
+        try submitEach(bodies, in: counter)
+    }
+
+    /// As ``submit(contentsOf:in:)``, in whatever context the bodies have.
+    func submitEach(
+        _ bodies: [@Sendable () -> Void], in counter: CompletionCounter?
     ) throws(SchedulerError) {
         let group = unsafe counter?.handle
         let operations = unsafe bodies.map { body in unsafe Body(body).operation(in: group) }

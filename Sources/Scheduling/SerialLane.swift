@@ -34,6 +34,7 @@ public final class SerialLane: Sendable {
     ///   capacity does not apply.
     /// - Complexity: O(1), lock-free, one allocation beside the closure's own context.
     public func submit(_ body: consuming @escaping @Sendable () -> Void) throws(SchedulerError) {
+        if scheduler.context == .inherited { return try submitInherited(body, in: nil) }
         unsafe try submit(Body(body), in: nil)
     }
 
@@ -43,10 +44,11 @@ public final class SerialLane: Sendable {
     public func submit(in counter: CompletionCounter, _ body: consuming @escaping @Sendable () -> Void)
         throws(SchedulerError)
     {
+        if scheduler.context == .inherited { return try submitInherited(body, in: counter) }
         unsafe try submit(Body(body), in: counter.handle)
     }
 
-    private func submit(_ body: consuming Body, in counter: OpaquePointer?) throws(SchedulerError) {
+    func submit(_ body: consuming Body, in counter: OpaquePointer?) throws(SchedulerError) {
         var operation = unsafe body.operation(in: counter)
         let status = unsafe csched_lane_submit(handle, &operation)
         if status != .ok {

@@ -1,0 +1,31 @@
+// A request's identifier goes along to the workers, through operations, ranges and lanes.
+
+import Scheduling
+
+enum Trace {
+    @TaskLocal static var request = "no request"
+}
+
+func log(_ what: String) { print("\(Trace.request): \(what)") }
+
+func serve(on scheduler: Scheduler, log lane: SerialLane) throws {
+    let counter = try CompletionCounter()
+    // Each operation asks for the context: the one that the lane appends to the log has that of its submitter.
+    try scheduler.submit(context: .inherited, in: counter) {
+        do { try lane.submit(context: .inherited, in: counter) { log("resized") } } catch { log("\(error)") }
+    }
+    counter.wait()
+    let count = try CompletionCounter()
+    try scheduler.forEach(0..<100, context: .inherited) { _ in
+        if Trace.request != "no request" { count.enter() }
+    }
+    log("\(count.outstanding) of 100 tiles know their request")
+    // Not asked for: the scheduler's configuration decides, and has none unless it is told so.
+    try lane.submit(in: counter) { log("an operation without context") }
+    counter.wait()
+}
+
+let lane = try SerialLane()
+for number in 1...2 {
+    try Trace.$request.withValue("request \(number)") { try serve(on: .shared, log: lane) }
+}

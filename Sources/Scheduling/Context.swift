@@ -1,0 +1,220 @@
+internal import CompositeOperationsBasics
+internal import Synchronization
+
+// Task-local values are taken along by what the runtime does for every unstructured task: a task is created, with a copy
+// of the caller's values, and its only job is run as the operation.
+
+extension Scheduler {
+    /// Which task-local values an operation sees.
+    public enum Context: Hashable, Sendable, CaseIterable {
+        /// None of the submitting code's.
+        case empty
+        /// Copies of all that are bound where the operation is submitted, in a task or outside of any, as in
+        /// `Task { }`.
+        case inherited
+    }
+
+    /// Submits one operation that sees the task-local values of the submitting code, when asked.
+    ///
+    /// A trace survives the way to the worker:
+    ///
+    /// ```swift
+    /// enum Trace { @TaskLocal static var id: String? }
+    ///
+    /// try Trace.$id.withValue("request 7") {
+    ///     try scheduler.submit(context: .inherited) { log("resizing", trace: Trace.id) }
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - context: for this operation, in place of ``Configuration/context``.
+    ///   - counter: counts the operation until it has returned.
+    /// - Throws: as ``submit(_:)``.
+    /// - Complexity: as ``submit(_:)``; with ``Context/inherited`` a task and two objects more, also when no value
+    ///   is bound, which the runtime does not tell: about half a microsecond.
+    public func submit(
+        context: Context, in counter: CompletionCounter? = nil, _ body: @escaping @Sendable () -> Void
+    ) throws(SchedulerError) {
+        unsafe try submit(Body(context.bound(to: body)), in: counter?.handle)
+    }
+
+    // Apart and never inlined, so that a submission without a context pays one comparison.
+    @inline(never)
+    func submitInherited(
+        _ body: consuming @escaping @Sendable () -> Void, in counter: CompletionCounter?
+    ) throws(SchedulerError) {
+        try submit(context: .inherited, in: counter, body)
+    }
+
+    /// Submits one operation for every index of a range, in the submitting code's context when asked.
+    ///
+    /// With ``Context/inherited`` the range is not cut in halves: each worker gets one operation, which takes
+    /// indices in blocks until none is left.
+    ///
+    /// - Throws: as ``submit(contentsOf:in:)``; `body` is not called then.
+    /// - Complexity: O(workers).
+    public func submit(
+        _ range: Range<Int>, context: Context, in counter: CompletionCounter,
+        _ body: @escaping @Sendable (Int) -> Void
+    ) throws(SchedulerError) {
+        switch context {
+        case .empty: try submitHalves(range, in: counter, body)
+        case .inherited: try submitBlocks(SharedRange(range, workers: workers, body), in: counter)
+        }
+    }
+
+    /// Calls `body` once for every index of a range, on the workers, in the caller's context when asked, and
+    /// returns after the last.
+    ///
+    /// - Throws: as ``submit(contentsOf:in:)``, and ``SchedulerError/Code/closed`` when a shutdown cut the range
+    ///   short.
+    @available(*, noasync, message: "Blocks the thread; use the asynchronous forEach(_:context:_:).")
+    public func forEach(
+        _ range: Range<Int>, context: Context, _ body: @escaping @Sendable (Int) -> Void
+    ) throws(SchedulerError) {
+        guard context == .inherited else { return try forEachHalves(range, body) }
+        let counter = try CompletionCounter()
+        let shared = SharedRange(range, workers: workers, body)
+        try submitBlocks(shared, in: counter)
+        counter.wait()
+        if !shared.isComplete { throw SchedulerError(.closed) }
+    }
+
+    /// Calls `body` once for every index of a range, on the workers, in the caller's context when asked, and
+    /// returns after the last, blocking no thread.
+    ///
+    /// - Throws: as ``submit(contentsOf:in:)``, and ``SchedulerError/Code/closed`` when a shutdown cut the range
+    ///   short.
+    public func forEach(
+        _ range: Range<Int>, context: Context, _ body: @escaping @Sendable (Int) -> Void
+    ) async throws(SchedulerError) {
+        guard context == .inherited else { return try await forEachHalves(range, body) }
+        let counter = try CompletionCounter()
+        let shared = SharedRange(range, workers: workers, body)
+        try submitBlocks(shared, in: counter)
+        let told: Result<Void, SchedulerError> = await withCheckedContinuation { continuation in
+            do throws(SchedulerError) {
+                try counter.notify { continuation.resume(returning: .success(())) }
+            } catch {
+                continuation.resume(returning: .failure(error))
+            }
+        }
+        try told.get()
+        if !shared.isComplete { throw SchedulerError(.closed) }
+    }
+
+    private func submitBlocks(_ shared: SharedRange, in counter: CompletionCounter) throws(SchedulerError) {
+        try submitEach((0..<shared.pieces).map { _ in Context.inherited.bound { shared.run() } }, in: counter)
+    }
+}
+
+extension SerialLane {
+    /// Appends one operation that sees the task-local values of the submitting code, when asked.
+    ///
+    /// - Parameters:
+    ///   - context: for this operation, in place of that of ``Scheduler/Configuration/context``.
+    ///   - counter: counts the operation until it has returned.
+    /// - Throws: as ``submit(_:)``.
+    public func submit(
+        context: Scheduler.Context, in counter: CompletionCounter? = nil,
+        _ body: @escaping @Sendable () -> Void
+    ) throws(SchedulerError) {
+        unsafe try submit(Body(context.bound(to: body)), in: counter?.handle)
+    }
+
+    // As of a scheduler.
+    @inline(never)
+    func submitInherited(
+        _ body: consuming @escaping @Sendable () -> Void, in counter: CompletionCounter?
+    ) throws(SchedulerError) {
+        try submit(context: .inherited, in: counter, body)
+    }
+}
+
+extension Scheduler.Context {
+    /// A closure that is called at most once, and calls `body` in this context of the code that asks now.
+    @inline(__always)
+    func bound(to body: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
+        switch self {
+        case .empty: return body
+        case .inherited:
+            let job = ContextJob(body)
+            return { job.run() }
+        }
+    }
+}
+
+/// A task whose only job waits to be run, with the values that were bound at its creation.
+private final class ContextJob: Sendable {
+    private let receiver = JobReceiver()
+    private let task: Task<Void, Never>
+    // Sendable: an operation is run once or released, and `deinit` comes after both.
+    nonisolated(unsafe) private var hasRun = false
+
+    init(_ body: @escaping @Sendable () -> Void) {
+        // Nobody else has the task: cancelled means that the operation was released without being called.
+        task = Task(executorPreference: receiver) {
+            if !Task.isCancelled { body() }
+        }
+    }
+
+    func run() {
+        unsafe hasRun = true
+        receiver.run()
+    }
+
+    /// A job that is never run would leak its task, and with it what the body holds.
+    deinit {
+        if unsafe hasRun { return }
+        task.cancel()
+        receiver.run()
+    }
+}
+
+/// An executor that keeps the one job it is given.
+private final class JobReceiver: TaskExecutor {
+    // Sendable: written by the creation of the task, before the operation is submitted.
+    nonisolated(unsafe) private var job: UnownedJob?
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        demand(unsafe self.job == nil, "Scheduler.submit: a synchronous body was suspended")
+        unsafe self.job = UnownedJob(job)
+    }
+
+    func run() {
+        guard let job = unsafe job else { fatalError("Scheduler.submit: the runtime kept a task's job") }
+        unsafe job.runSynchronously(on: asUnownedTaskExecutor())
+    }
+}
+
+/// A range from which pieces take blocks of indices, each in a context of its own.
+private final class SharedRange: Sendable {
+    let pieces: Int
+    private let range: Range<Int>
+    private let block: Int
+    private let body: @Sendable (Int) -> Void
+    private let taken = Atomic(0)
+    private let called = Atomic(0)
+
+    /// - Parameter workers: none when the scheduler is shut down.
+    init(_ range: Range<Int>, workers: Int, _ body: @escaping @Sendable (Int) -> Void) {
+        let pieces = max(1, workers)
+        self.range = range
+        self.pieces = min(pieces, range.count)
+        self.block = max(1, range.count / (16 * pieces))
+        self.body = body
+    }
+
+    /// Whether every index was called, once the pieces have ended.
+    var isComplete: Bool { called.load(ordering: .relaxed) == range.count }
+
+    func run() {
+        while true {
+            let first = taken.add(block, ordering: .relaxed).oldValue
+            if first >= range.count { return }
+            let end = min(first + block, range.count)
+            for index in first..<end { body(range.lowerBound + index) }
+            called.add(end - first, ordering: .relaxed)
+        }
+    }
+}

@@ -1,0 +1,31 @@
+internal import CScheduler
+internal import CompositeOperationsBasics
+
+extension Scheduler {
+    /// Runs a job of the default executor, past the capacity; when this scheduler is shut down, on
+    /// ``shared``.
+    ///
+    /// Unlike a job that is enqueued by preference, such a job runs on the generic executor, as the runtime's
+    /// own default executor runs its jobs: a task without a preference then goes from job to job, and into
+    /// actors, without being enqueued anew.
+    package func enqueueDefault(_ job: UnownedJob) {
+        var operation = unsafe csched_operation(
+            run: runDefaultJob, context: unsafeBitCast(job, to: UnsafeMutableRawPointer.self), extra: nil,
+            counter: nil)
+        var status = unsafe csched_submit_exempt(handle, &operation)
+        if status == .closed, self !== Scheduler.shared {
+            status = unsafe csched_submit_exempt(Scheduler.shared.handle, &operation)
+        }
+        demand(status == .ok, "Scheduler.installAsDefaultExecutor: a job of a task could not be enqueued")
+    }
+}
+
+/// The executor of code that is isolated to nothing: two words of zero, as `swift_executor_generic` in the
+/// toolchain's ExecutorImpl.h has it. The library has no public name for it.
+private let generic = unsafe unsafeBitCast((UInt(0), UInt(0)), to: UnownedSerialExecutor.self)
+
+private func runDefaultJob(
+    _ job: UnsafeMutableRawPointer?, _: UnsafeMutableRawPointer?, _: csched_disposition
+) {
+    unsafe unsafeBitCast(job!, to: UnownedJob.self).runSynchronously(on: generic)
+}

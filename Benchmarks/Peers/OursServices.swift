@@ -2,24 +2,34 @@ import BenchmarkCore
 import Scheduling
 
 /// What ours has for a server, as W19, W26 and W27 use it.
-///
-/// PENDING: each member stands in for one that the scheduler is to have, and says which.
 struct OursServices {
     let scheduler: Scheduler
 
-    /// PENDING: `Scheduler.blocking(body)`.
-    static func announce<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R { try body() }
+    static func announce<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
+        try Scheduler.blocking(body)
+    }
 
-    /// PENDING: `scheduler.submit(priority: .high) { job.run() }`.
     func submitUrgently(_ job: some Job) {
-        accepted { () throws(SchedulerError) in try scheduler.submit { job.run() } }
+        accepted { () throws(SchedulerError) in try scheduler.submit(priority: .high) { job.run() } }
     }
 
-    /// PENDING: `scheduler.submit(priority: .background) { job.run() }`.
     func submitWithoutHurry(_ job: some Job) {
-        accepted { () throws(SchedulerError) in try scheduler.submit { job.run() } }
+        accepted { () throws(SchedulerError) in try scheduler.submit(priority: .background) { job.run() } }
     }
 
-    /// PENDING: a form whose `set` is `scheduler.submit(after: .nanoseconds(delay_ns)) { job.run() }`.
-    func timers(count: Int) -> some TimerForm { TaskTimers(count: count, on: scheduler) }
+    func timers(count: Int) -> some TimerForm { OursTimers(scheduler: scheduler) }
+}
+
+private struct OursTimers: TimerForm {
+    let scheduler: Scheduler
+
+    func set(_ delay_ns: Int, _ job: some Job) -> ScheduledOperation {
+        do {
+            return try scheduler.submit(after: .nanoseconds(delay_ns)) { job.run() }
+        } catch {
+            fatalError("ours: \(error)")
+        }
+    }
+
+    func cancel(_ timer: ScheduledOperation) { timer.cancel() }
 }

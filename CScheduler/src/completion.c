@@ -296,6 +296,9 @@ void csched_notification_release(csched_notification *notification) { unreferenc
 typedef struct {
     const csched_completion *counter;
     uint32_t generation;
+    csched_function run;
+    csched_wanted_function wanted;
+    const void *wanted_by;
 } awaited;
 
 static bool is_complete(const void *context)
@@ -308,6 +311,13 @@ static bool counts_here(const void *context, const csched_operation *operation)
 {
     const awaited *wait = context;
     return operation->counter == wait->counter;
+}
+
+// The embedder's question, with what it asks for.
+static bool is_wanted(const void *context, const csched_operation *operation)
+{
+    const awaited *wait = context;
+    return operation->run == wait->run && wait->wanted(wait->wanted_by, operation->context, operation->extra);
 }
 
 // Sleeps until the generation is complete.
@@ -333,35 +343,52 @@ static csched_wait_result sleep_until(csched_completion *counter, uint32_t curre
     return CSCHED_WAIT_COMPLETED;
 }
 
-csched_wait_result csched_completion_wait_helping(csched_completion *counter, uint64_t timeout_ns,
-                                                  csched_helping helping)
+// Sleeps; on a worker, without a time limit, after it has run what may be run.
+static csched_wait_result wait(csched_completion *counter, uint64_t timeout_ns, awaited *wait,
+                               csched_wait *nested)
 {
     uint64_t seen = csched_load(&counter->state, acquire);
     if (outstanding(seen) == 0) {
         return CSCHED_WAIT_COMPLETED;
     }
-    const awaited wait = {.counter = counter, .generation = generation(seen)};
     if (timeout_ns == 0) {
         return CSCHED_WAIT_TIMED_OUT;
     }
+    wait->counter = counter;
+    wait->generation = generation(seen);
     uint64_t now = timeout_ns == CSCHED_FOREVER ? 0 : csched_now_ns();
     uint64_t deadline = timeout_ns > UINT64_MAX - now ? CSCHED_FOREVER : now + timeout_ns;
     csched_worker *worker = csched_worker_self();
     if (worker == NULL) {
-        return sleep_until(counter, wait.generation, deadline);
+        return sleep_until(counter, wait->generation, deadline);
     }
-    if (deadline == CSCHED_FOREVER && helping != CSCHED_HELP_NOBODY) { // X7; a limit is to hold
-        const csched_wait nested = {.is_over = is_complete,
-                                    .belongs = helping == CSCHED_HELP_ANYBODY ? NULL : counts_here,
-                                    .context = &wait};
-        while (!is_complete(&wait) && csched_worker_run_nested(worker, &nested)) {
+    if (deadline == CSCHED_FOREVER && nested != NULL) { // X7; a limit is to hold
+        nested->is_over = is_complete;
+        nested->context = wait;
+        while (!is_complete(wait) && csched_worker_run_nested(worker, nested)) {
         }
     }
     csched_worker_settle(worker);
     csched_worker_block(worker);
-    csched_wait_result result = sleep_until(counter, wait.generation, deadline);
+    csched_wait_result result = sleep_until(counter, wait->generation, deadline);
     csched_worker_unblock(worker);
     return result;
+}
+
+csched_wait_result csched_completion_wait_helping(csched_completion *counter, uint64_t timeout_ns,
+                                                  csched_helping helping)
+{
+    awaited here = {.counter = counter};
+    csched_wait nested = {.belongs = helping == CSCHED_HELP_ANYBODY ? NULL : counts_here};
+    return wait(counter, timeout_ns, &here, helping == CSCHED_HELP_NOBODY ? NULL : &nested);
+}
+
+csched_wait_result csched_completion_wait_running(csched_completion *counter, csched_function run,
+                                                  csched_wanted_function wanted, const void *wanted_by)
+{
+    awaited here = {.counter = counter, .run = run, .wanted = wanted, .wanted_by = wanted_by};
+    csched_wait nested = {.belongs = is_wanted, .only_own = true};
+    return wait(counter, CSCHED_FOREVER, &here, &nested);
 }
 
 csched_wait_result csched_completion_wait(csched_completion *counter, uint64_t timeout_ns)

@@ -240,8 +240,8 @@ bool csched_deque_steal_if(csched_deque *deque,
                            bool (*wanted)(const void *context, const csched_operation *operation),
                            const void *context, csched_operation *operation)
 {
-    int64_t top = csched_load(&deque->top, acquire); // P4
-    csched_fence(seq_cst);                           // P2
+    int64_t top = csched_load(&deque->top, acquire);   // P4
+    csched_fence(seq_cst);                             // P2
     if (top >= csched_load(&deque->bottom, acquire)) { // P1
         return false;
     }

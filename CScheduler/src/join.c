@@ -44,7 +44,7 @@ static void finish(csched_fork *fork)
 {
     csched_atomic(uint32_t) *state = state_of(fork);
     if (csched_exchange(state, DONE, acq_rel) == AWAITED) { // P24, P25
-        csched_futex_wake(state, 1); // J3
+        csched_futex_wake(state, 1);                        // J3
     }
 }
 

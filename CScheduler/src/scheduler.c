@@ -271,9 +271,10 @@ static csched_status grow(csched_scheduler *scheduler, uint32_t more)
     csched_status status = CSCHED_OK;
     while (status == CSCHED_OK && crew->count < before + more) {
         uint32_t seat = first_unused(crew, is_seat_used);
-        status = seat >= CSCHED_WORKERS_MAX // those who leave still have their seats, in their last bodies
-                     ? CSCHED_THREAD_CREATION_FAILED
-                     : add_worker(scheduler, crew, first_unused(crew, is_index_used), seat << CSCHED_SEAT_SHIFT);
+        status =
+            seat >= CSCHED_WORKERS_MAX // those who leave still have their seats, in their last bodies
+                ? CSCHED_THREAD_CREATION_FAILED
+                : add_worker(scheduler, crew, first_unused(crew, is_index_used), seat << CSCHED_SEAT_SHIFT);
     }
     publish_crew(scheduler,
                  crew); // before the threads: thieves must find a deque as soon as something can be in it

@@ -7,7 +7,8 @@
 
 bool csched_thread_sleeps(int32_t id)
 {
-    char text[128]; // "id (name) S ...": the name has 15 bytes at most, any of them, and ends with the last ')'
+    char text
+        [128]; // "id (name) S ...": the name has 15 bytes at most, any of them, and ends with the last ')'
     (void)snprintf(text, sizeof text, "/proc/self/task/%d/stat", (int)id);
     int file = open(text, O_RDONLY | O_CLOEXEC);
     if (file < 0) {

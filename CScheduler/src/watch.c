@@ -73,10 +73,7 @@ void csched_watch_hurry(csched_watch *watch)
 }
 
 // One that sleeps without a limit has to see to it that the reserve goes in time.
-void csched_watch_note_reserve(csched_watch *watch)
-{
-    change(watch, DORMANT, ARMED);
-}
+void csched_watch_note_reserve(csched_watch *watch) { change(watch, DORMANT, ARMED); }
 
 // MARK: The reserve
 
@@ -100,8 +97,9 @@ static void recall(csched_worker *worker, csched_recall why)
 static void warn_of_limit(csched_scheduler *scheduler)
 {
     if (csched_fetch_add(&scheduler->watch.exhausted, 1, relaxed) == 0) {
-        csched_warn(scheduler->name, "as many workers are blocked as the limit of spare workers allows; what waits "
-                                     "begins when one of them goes on");
+        csched_warn(scheduler->name,
+                    "as many workers are blocked as the limit of spare workers allows; what waits "
+                    "begins when one of them goes on");
     }
 }
 
@@ -172,7 +170,8 @@ static bool is_blocked(csched_worker *worker, uint32_t seat)
         worker->watched = now;
         return false;
     }
-    return seat == (seat | CSCHED_SEAT_ANNOUNCED) || csched_thread_sleeps(csched_load(&worker->kernel_id, relaxed));
+    return seat == (seat | CSCHED_SEAT_ANNOUNCED) ||
+           csched_thread_sleeps(csched_load(&worker->kernel_id, relaxed));
 }
 
 // Z1, Z2
@@ -231,7 +230,8 @@ static void watch_until_calm(csched_scheduler *scheduler)
     int calm = 0;
     for (;;) {
         uint32_t state = ARMED;
-        if (interval_ns > CSCHED_WATCH_FIRST_NS && csched_cas(&watch->state, &state, DROWSY, relaxed, relaxed)) {
+        if (interval_ns > CSCHED_WATCH_FIRST_NS &&
+            csched_cas(&watch->state, &state, DROWSY, relaxed, relaxed)) {
             state = DROWSY;
         }
         if (state == ENDING) {

@@ -319,8 +319,7 @@ static size_t take_from_inboxes(csched_worker *worker, csched_operation *batch, 
 {
     csched_scheduler *scheduler = worker->scheduler;
     bool bounded = csched_capacity_is_bounded(&scheduler->capacity);
-    size_t number =
-        csched_registry_take(&scheduler->registry, &worker->cursor, batch, bounded ? 1 : room);
+    size_t number = csched_registry_take(&scheduler->registry, &worker->cursor, batch, bounded ? 1 : room);
     worker->places += bounded ? number : 0;
     return number;
 }
@@ -425,8 +424,8 @@ static bool take_fairly(csched_worker *worker, csched_operation *operation)
     csched_reclaim_enter();
     for (int attempt = 0; attempt < 2 && number == 0; attempt++) {
         bool from_inboxes = worker->fair_turn == (attempt == 0);
-        number =
-            from_inboxes ? take_from_inboxes(worker, batch, CSCHED_BATCH) : csched_deque_steal(&worker->deque, batch, 1);
+        number = from_inboxes ? take_from_inboxes(worker, batch, CSCHED_BATCH)
+                              : csched_deque_steal(&worker->deque, batch, 1);
     }
     csched_reclaim_exit();
     give_places_back(worker);
@@ -791,7 +790,8 @@ csched_status csched_worker_start(csched_worker *worker)
 {
     bool seated = csched_is_seated(csched_load(&worker->seat, relaxed));
     if (seated) {
-        csched_idle_join(&worker->scheduler->idle); // before the thread: the crew it belongs to counts it awake
+        csched_idle_join(
+            &worker->scheduler->idle); // before the thread: the crew it belongs to counts it awake
     }
     if (csched_create_thread(&worker->thread, thread_main, worker) != CSCHED_OK) {
         if (seated) {
@@ -826,10 +826,10 @@ static bool take_belonging(csched_worker *worker, const csched_wait *wait, csche
     if (wait->belongs == NULL) {
         return take_any(worker, operation);
     }
-    if (dig(worker, wait->belongs, wait->context, false, operation)) {
-        return true;
+    bool taken = dig(worker, wait->belongs, wait->context, false, operation);
+    if (taken || wait->only_own) {
+        return taken;
     }
-    bool taken = false;
     csched_reclaim_enter();
     const csched_crew *crew = csched_load(&worker->scheduler->crew, acquire);
     for (uint32_t index = 0; !taken && index < crew->count; index++) {
@@ -924,5 +924,6 @@ void csched_worker_unblock(csched_worker *worker)
             return;
         }
         // P29. acquire: from here on nobody but this worker says what its seat is.
-    } while (!csched_cas_weak(&worker->seat, &seat, seat & ~(uint32_t)CSCHED_SEAT_ANNOUNCED, acquire, relaxed));
+    } while (
+        !csched_cas_weak(&worker->seat, &seat, seat & ~(uint32_t)CSCHED_SEAT_ANNOUNCED, acquire, relaxed));
 }

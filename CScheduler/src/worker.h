@@ -22,9 +22,9 @@ typedef struct csched_worker {
     csched_atomic(uint32_t) running;
     // Written by others, rarely.
     csched_aligned_to_line csched_atomic(uint64_t)
-        stuck;                    // 1 + the value of executed at which a sentry found it stuck
-    csched_atomic(uint64_t) seen; // the value of executed when the sentry went to sleep
-    csched_atomic(uint32_t) seat; // Z1: a number, and flags; see csched_seat_flag
+        stuck;                      // 1 + the value of executed at which a sentry found it stuck
+    csched_atomic(uint64_t) seen;   // the value of executed when the sentry went to sleep
+    csched_atomic(uint32_t) seat;   // Z1: a number, and flags; see csched_seat_flag
     csched_atomic(uint32_t) recall; // Z5: a csched_recall; slept on in reserve
     csched_atomic(int32_t) kernel_id;
     csched_atomic(bool) ended;
@@ -106,6 +106,7 @@ typedef struct {
     bool (*is_over)(const void *context);
     bool (*belongs)(const void *context, const csched_operation *operation); // NULL: every operation
     const void *context;
+    bool only_own; // from its own deque alone, where `belongs` may look at what an operation points to
 } csched_wait;
 
 /// Runs what belongs to a wait, nested on the worker's stack, until it is over or nothing is in reach. False:

@@ -477,6 +477,19 @@ extension AnyOperation {
         return true
     }
 
+    /// Whether it is `operation`, or below it.
+    final func isPart(of operation: AnyOperation) -> Bool {
+        if self === operation { return true }
+        return look {
+            var above: AnyOperation? = isDropped ? nil : parent
+            while let one = above {
+                if one === operation { return true }
+                above = one.isDropped ? nil : one.parent
+            }
+            return false
+        }
+    }
+
     /// Its queue is not suspended.
     @inline(__always)
     final var queueIsOpen: Bool { !isAdmitted || admission.map { !$0.isSuspended } ?? true }

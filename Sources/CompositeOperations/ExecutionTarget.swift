@@ -35,9 +35,20 @@ extension ExecutionTarget {
 }
 
 /// The turn of an operation, as a job of a scheduler's: no allocation.
-private let turnOfOperation: JobFunction = { object, isCancelled in
+let turnOfOperation: JobFunction = { object, isCancelled in
     let operation = Unmanaged<AnyOperation>.fromOpaque(object).takeRetainedValue()
     if isCancelled { operation.turnIsRefused() } else { operation.turn() }
+}
+
+extension CompletionCounter {
+    /// Blocks, and runs meanwhile turns of `operation`, and of what is below it, that wait on the calling worker: the
+    /// wait could not end without them.
+    @available(*, noasync)
+    func wait(runningTurnsOf operation: AnyOperation) {
+        wait(running: turnOfOperation) { object in
+            Unmanaged<AnyOperation>.fromOpaque(object)._withUnsafeGuaranteedRef { $0.isPart(of: operation) }
+        }
+    }
 }
 
 extension AnyOperation {

@@ -125,7 +125,7 @@ final class Waiter: ExecutionTarget {
                     return state.isOver
                 }
             }
-            guard COQueues.apart({ sleep(until: deadline) }) else {
+            guard COQueues.apart({ sleep(until: deadline, for: operation) }) else {
                 let (isOver, isToLeave) = state.withLock { state in
                     defer { state.isArmed = false }
                     return (state.isOver, state.isArmed)
@@ -150,9 +150,9 @@ final class Waiter: ExecutionTarget {
 
     /// - Returns: whether something has happened.
     @available(*, noasync)
-    private func sleep(until deadline: ContinuousClock.Instant?) -> Bool {
+    private func sleep(until deadline: ContinuousClock.Instant?, for operation: AnyOperation) -> Bool {
         guard let deadline else {
-            counter.wait()
+            counter.wait(runningTurnsOf: operation)
             return true
         }
         return counter.wait(timeout: ContinuousClock.now.duration(to: deadline)) == .completed

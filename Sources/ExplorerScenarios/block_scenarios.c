@@ -397,7 +397,8 @@ MAIN(jobs_and_close)
 const explorer_program block_scenarios[] = {
     SCENARIO("block", announced, "S3 S12", "the only worker blocks, and has said so"),
     SCENARIO("block", unannounced, "S3 S12", "the only worker blocks, and has not said so"),
-    SCENARIO("block", memory, "S1 S3", "the only worker blocks, and memory runs out", .allocations_fail = true),
+    SCENARIO("block", memory, "S1 S3", "the only worker blocks, and memory runs out",
+             .allocations_fail = true),
     SCENARIO("block", goes_on_announced, "S1 S8", "a worker goes on as its seat is given away"),
     SCENARIO("block", goes_on_unannounced, "S1 S8", "the same, and it has not said that it blocks"),
     SCENARIO("block", submits_announced, "S1 S3", "a worker without a seat submits what it waits for"),

@@ -57,6 +57,43 @@ func jobOperation(_ object: AnyObject, _ function: JobFunction) -> csched_operat
         extra: unsafeBitCast(function, to: UnsafeMutableRawPointer.self), counter: nil)
 }
 
+extension CompletionCounter {
+    /// Blocks as ``wait(helping:)``, and runs meanwhile jobs with this function for which `isWanted` says so, of those
+    /// that wait on the calling worker.
+    ///
+    /// - Parameter isWanted: is given the job's object, which it may look at and must not keep.
+    @available(*, noasync)
+    package func wait(running function: JobFunction, where isWanted: (UnsafeMutableRawPointer) -> Bool) {
+        unsafe withoutActuallyEscaping(isWanted) { isWanted in
+            let wanted = unsafe WantedJobs(function: function, isWanted: isWanted)
+            withExtendedLifetime(wanted) {
+                _ = unsafe csched_completion_wait_running(
+                    handle, runJob,
+                    { wanted, object, function in
+                        let wanted = unsafe Unmanaged<WantedJobs>.fromOpaque(wanted!)
+                        return unsafe wanted._withUnsafeGuaranteedRef { unsafe $0.contain(object!, function!) }
+                    }, Unmanaged.passUnretained(wanted).toOpaque())
+            }
+        }
+    }
+}
+
+/// What a wait may run on its stack, for the time of the wait.
+@safe
+private final class WantedJobs {
+    private let function: UnsafeMutableRawPointer
+    private let isWanted: (UnsafeMutableRawPointer) -> Bool
+
+    init(function: JobFunction, isWanted: @escaping (UnsafeMutableRawPointer) -> Bool) {
+        unsafe self.function = unsafeBitCast(function, to: UnsafeMutableRawPointer.self)
+        unsafe self.isWanted = isWanted
+    }
+
+    func contain(_ object: UnsafeMutableRawPointer, _ function: UnsafeMutableRawPointer) -> Bool {
+        unsafe self.function == function && isWanted(object)
+    }
+}
+
 private func runJob(
     _ object: UnsafeMutableRawPointer?, _ function: UnsafeMutableRawPointer?,
     _ disposition: csched_disposition

@@ -64,6 +64,17 @@ typedef enum CSCHED_CLOSED_ENUM {
 csched_wait_result csched_completion_wait_helping(csched_completion *counter, uint64_t timeout_ns,
                                                   csched_helping helping) CSCHED_MUST_USE;
 
+/// Whether a wait may run an operation with this context and this second word, on the waiting thread.
+typedef bool (*csched_wanted_function)(const void *CSCHED_NULLABLE wanted_by, void *CSCHED_NULLABLE context,
+                                       void *CSCHED_NULLABLE extra);
+
+/// As csched_completion_wait without a timeout, but runs operations of the function `run` for which `wanted`
+/// says so, in place of those of the counter: from among the newest of the waiting worker's own, so that it may
+/// look at what they point to.
+csched_wait_result csched_completion_wait_running(csched_completion *counter, csched_function run,
+                                                  csched_wanted_function wanted,
+                                                  const void *CSCHED_NULLABLE wanted_by) CSCHED_MUST_USE;
+
 /// How many operations are outstanding, at some moment of the call. Above 0 it may be too many: a worker that
 /// runs operations of the counter keeps up to 1,024 leaves back, and enters up to 64 in advance. 0 is exact.
 uint32_t csched_completion_outstanding(const csched_completion *counter);

@@ -78,7 +78,7 @@ import Testing
 
     /// Its body stays in the first run of neighbours, which is begun first.
     @Test func `a task that is cancelled half-way leaves the rest out`() async throws {
-        try await withScheduler(.workers(1)) { scheduler in
+        try await withScheduler(.init(workers: 1, spareWorkers: 0)) { scheduler in
             let runs = Runs(10_000)
             let middle = Middle()
             let task = Task {

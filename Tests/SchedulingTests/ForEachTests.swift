@@ -208,6 +208,7 @@ private final class RangeRecord: @unchecked Sendable {
 private func withCScheduler(workers: UInt32, _ body: (OpaquePointer) throws -> Void) throws {
     var configuration = csched_configuration_default()
     configuration.workers = workers
+    configuration.spares = 0  // an index that is held keeps the others from running
     var created: OpaquePointer?
     try #require(csched_scheduler_create(&configuration, &created) == .ok)
     let scheduler = try #require(created)

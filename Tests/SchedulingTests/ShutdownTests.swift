@@ -244,7 +244,7 @@ extension Stress {
         }
 
         @Test func `a counter completes when its operations are cancelled`() throws {
-            let scheduler = try Scheduler(.workers(1))
+            let scheduler = try Scheduler(.init(workers: 1, spareWorkers: 0))
             let started = Gate()
             let gate = Gate()
             let counter = try CompletionCounter()

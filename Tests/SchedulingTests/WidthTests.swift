@@ -144,7 +144,7 @@ extension Stress {
         {
             let name = "stay-t"
             for _ in 0..<scaled(40) {
-                let scheduler = try Scheduler(.init(workers: 2, name: name))
+                let scheduler = try Scheduler(.init(workers: 2, name: name, spareWorkers: 0))
                 let lane = try SerialLane(on: scheduler)
                 let started = try CompletionCounter()
                 started.enter(2)

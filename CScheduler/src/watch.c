@@ -28,6 +28,7 @@
 //   P29  announce: seat (release) -> take: seat (acquire), and with P30 -> the new worker. What the blocked
 //        body has pushed.
 //   P30  give: seat, then recall (release) -> the new worker: recall (acquire).
+//   P45  reserve: recall, then state <-> disarm: state, then recall; all seq_cst.
 //
 // Sources: Go's sysmon, which hands the processor of a blocked thread to another thread; the managed blocker
 // of Java's ForkJoinPool; tokio's block_in_place.
@@ -73,7 +74,7 @@ void csched_watch_hurry(csched_watch *watch)
 }
 
 // One that sleeps without a limit has to see to it that the reserve goes in time.
-void csched_watch_note_reserve(csched_watch *watch) { change(watch, DORMANT, ARMED); }
+void csched_watch_note_reserve(csched_watch *watch) { csched_watch_arm(watch); }
 
 // MARK: The reserve
 
@@ -144,7 +145,7 @@ static bool has_reserve(csched_scheduler *scheduler)
     pthread_mutex_lock(&scheduler->lifecycle);
     const csched_crew *crew = csched_load(&scheduler->crew, relaxed);
     for (uint32_t position = 0; !found && position < crew->count; position++) {
-        uint32_t recalled = csched_load(&crew->workers[position]->recall, relaxed);
+        uint32_t recalled = csched_load(&crew->workers[position]->recall, seq_cst); // P45
         found = recalled == CSCHED_IN_RESERVE || recalled == CSCHED_DISMISSED;
     }
     pthread_mutex_unlock(&scheduler->lifecycle);

@@ -721,7 +721,7 @@ static void go_into_reserve(csched_worker *worker)
 {
     csched_idle *idle = &worker->scheduler->idle;
     bool counted = csched_load(&worker->seat, relaxed) == CSCHED_UNSEATED_AWAKE;
-    csched_store(&worker->recall, CSCHED_IN_RESERVE, release);
+    csched_store(&worker->recall, CSCHED_IN_RESERVE, seq_cst); // P45
     csched_idle_leave(idle, counted);
     csched_idle_wake_one(idle); // X6, W5: the last one that did not rest may have been this one
     csched_watch_note_reserve(&worker->scheduler->watch);

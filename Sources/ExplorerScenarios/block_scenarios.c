@@ -14,6 +14,13 @@ static void pass(void *context, csched_disposition disposition)
     ran(number_of(context), disposition);
 }
 
+static void opens_gate_1(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    ran(number_of(context), disposition);
+    gate_open(&gates[1]);
+}
+
 static void blocks(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -183,12 +190,12 @@ static void isolate(void (*body)(void *), void *context)
     isolated--;
 }
 
-static int waiting; // plain: a body that waits is on the stack
+static int waiting; // plain: 1 + the thread on whose stack a body waits, or 0
 
 static void is_no_stranger(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
-    if (isolated != 1 || waiting != 1) {
+    if (isolated != 1 || waiting != 1 + explorer_self()) {
         explorer_fail("an operation of the counter does not run in the wait, isolated (X7)");
     }
     ran(number_of(context), disposition);
@@ -197,7 +204,7 @@ static void is_no_stranger(void *context, void *extra, csched_disposition dispos
 static void is_stranger(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
-    if (waiting != 0) {
+    if (waiting == 1 + explorer_self()) {
         explorer_fail("an operation ran below a wait that was not for it (X7)");
     }
     ran(number_of(context), disposition);
@@ -209,9 +216,9 @@ static void waits_nested(void *context, void *extra, csched_disposition disposit
     csched_operation children[] = {of_inner(1), operation_with(2, is_stranger), of_inner(3)};
     children[0].run = children[2].run = is_no_stranger;
     csched_check(csched_submit_bulk(scheduler, children, 3) == CSCHED_OK, "a submission was not accepted");
-    waiting++;
+    waiting = 1 + explorer_self();
     csched_check(csched_completion_wait(inner, CSCHED_FOREVER) == CSCHED_WAIT_COMPLETED, "wait");
-    waiting--;
+    waiting = 0;
     ran(number_of(context), disposition);
 }
 
@@ -253,7 +260,191 @@ static void anybody_main(void)
 }
 MAIN(anybody)
 
+// What belongs to the wait lies in another worker's deque, whose body cannot go on without it: the wait takes
+// that, and not what lies behind it.
+static void offers_and_passes_gate_1(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    csched_operation child = of_inner(1);
+    child.run = opens_gate_1;
+    submit(child);
+    submit(operation_with(2, is_stranger));
+    gate_open(&gates[0]);
+    gate_pass(&gates[1]);
+    ran(number_of(context), disposition);
+}
+
+static void waits_for_another(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_pass(&gates[0]);
+    waiting = 1 + explorer_self();
+    csched_check(csched_completion_wait(inner, CSCHED_FOREVER) == CSCHED_WAIT_COMPLETED, "wait");
+    waiting = 0;
+    ran(number_of(context), disposition);
+}
+
+static void wait_steals_main(void)
+{
+    waiting = 0;
+    world_open_workers(2);
+    inner = csched_completion_create();
+    csched_completion_enter(inner, 1);
+    world_explore();
+    submit(operation_with(0, waits_for_another));
+    submit(operation_with(3, offers_and_passes_gate_1));
+    gate_pass(&gates[1]);
+    (void)csched_completion_leave(inner, 1);
+    end_inner(4);
+}
+MAIN(wait_steals)
+
+// A wait that names what it runs: of its own deque alone, and nothing else.
+static int asked_by; // plain: the thread whose operations may be asked about
+
+static void is_named(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    if (number_of(context) != 1 && waiting == 1 + explorer_self()) {
+        explorer_fail("operation %d ran below a wait that did not want it (X7)", number_of(context));
+    }
+    ran(number_of(context), disposition);
+}
+
+static bool is_number_1(const void *wanted_by, void *context, void *extra)
+{
+    (void)wanted_by, (void)extra;
+    if (number_of(context) > 2 || explorer_self() != asked_by) {
+        explorer_fail("a wait looks at operation %d, which is none of its own (X7)", number_of(context));
+    }
+    return number_of(context) == 1;
+}
+
+static void waits_running(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_open(&gates[2]);
+    gate_pass(&gates[3]);
+    asked_by = explorer_self();
+    csched_operation children[] = {of_inner(1), operation_with(2, is_named), operation_with(3, is_stranger)};
+    children[0].run = is_named;
+    csched_check(csched_submit_bulk(scheduler, children, 3) == CSCHED_OK, "a submission was not accepted");
+    waiting = 1 + explorer_self();
+    csched_check(csched_completion_wait_running(inner, is_named, is_number_1, NULL) == CSCHED_WAIT_COMPLETED,
+                 "wait");
+    waiting = 0;
+    gate_open(&gates[1]);
+    ran(number_of(context), disposition);
+}
+
+static void offers_and_waits(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    submit(operation_with(5, is_named));
+    gate_open(&gates[0]);
+    gate_pass(&gates[1]);
+    ran(number_of(context), disposition);
+}
+
+static void wait_running_main(void)
+{
+    waiting = 0;
+    world_open_workers(2);
+    inner = csched_completion_create();
+    submit(operation_with(4, offers_and_waits));
+    gate_pass(&gates[0]);
+    submit(operation_with(0, waits_running));
+    gate_pass(&gates[2]);
+    world_explore();
+    gate_open(&gates[3]);
+    end_inner(6);
+}
+MAIN(wait_running)
+
+// Suspended while a wait looks for what belongs to it: that does not start, and is not forgotten.
+static void waits_for_quiet_one(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_open(&gates[0]);
+    gate_pass(&gates[1]);
+    csched_operation child = of_inner(1);
+    child.run = stays_quiet;
+    submit(child);
+    csched_check(csched_completion_wait(inner, CSCHED_FOREVER) == CSCHED_WAIT_COMPLETED, "wait");
+    ran(number_of(context), disposition);
+}
+
+static void wait_suspended_main(void)
+{
+    quiet = 0;
+    world_open_with_spares(1, 1);
+    inner = csched_completion_create();
+    submit(operation_with(0, waits_for_quiet_one));
+    gate_pass(&gates[0]);
+    world_explore();
+    gate_open(&gates[1]);
+    suspends_and_resumes();
+    end_inner(2);
+}
+MAIN(wait_suspended)
+
+// A wait with a limit runs nothing: it is over in time, whatever that would take.
+static void waits_in_time(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    csched_operation child = of_inner(1);
+    child.run = passes_gate;
+    submit(child);
+    csched_check(csched_completion_wait(inner, 1000) == CSCHED_WAIT_TIMED_OUT, "wait");
+    gate_open(&gates[0]);
+    ran(number_of(context), disposition);
+}
+
+static void wait_in_time_main(void)
+{
+    world_open_workers(1);
+    inner = csched_completion_create();
+    csched_completion_enter(inner, 1);
+    world_explore();
+    submit(operation_with(0, waits_in_time));
+    wait_for_all();
+    (void)csched_completion_leave(inner, 1);
+    csched_check(csched_completion_wait(inner, CSCHED_FOREVER) == CSCHED_WAIT_COMPLETED, "wait");
+    end_inner(2);
+}
+MAIN(wait_in_time)
+
+// A wait below an announcement, and an announcement below a wait.
+static void announces_twice(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    csched_block_begin();
+    csched_block_begin();
+    csched_block_end();
+    submit_1_and_wait(); // as from outside: the outer block goes on
+    csched_block_end();
+    submit(operation(2)); // its own next step
+    ran(number_of(context), disposition);
+}
+
+static void announced_twice_main(void)
+{
+    world_open_with_spares(1, 1);
+    world_explore();
+    submit(operation_with(0, announces_twice));
+    world_end(3);
+}
+MAIN(announced_twice)
+
 // MARK: Limits and lives
+
+static void expect_threads(uint32_t most)
+{
+    uint32_t threads = csched_scheduler_statistics(scheduler).threads;
+    if (threads > most) {
+        explorer_fail("%u threads, and %u are the most (Z5)", threads, most);
+    }
+}
 
 // As many are blocked as there may be: a warning, once, and nothing is lost.
 static void limit_main(void)
@@ -269,6 +460,7 @@ static void limit_main(void)
     if (times_warned() > 1) {
         explorer_fail("the limit was told %d times (Z3)", times_warned());
     }
+    expect_threads(2);
     gate_open(&gates[0]);
     world_end(4);
 }
@@ -278,12 +470,14 @@ MAIN(limit)
 static void again_main(void)
 {
     world_open_with_spares(1, 1);
+    watch_the_end_of_a_worker();
     submit(operation_with(0, blocks_announced));
     submit(operation_with(1, opens_gate));
     wait_for_all();
+    csched_store(&gates[0].open, 0, seq_cst);
     world_explore();
-    explorer_settle(csched_site("settle"));
-    gates[0].open = 0;
+    gate_pass(&gates[0]); // one of the two is let go, sooner or later
+    csched_store(&gates[0].open, 0, seq_cst);
     submit(operation_with(2, blocks_announced));
     submit(operation_with(3, opens_gate));
     world_end(4);
@@ -407,6 +601,11 @@ const explorer_program block_scenarios[] = {
     SCENARIO("block", wait, "S3 S16", "a worker waits inside a body for what comes from outside"),
     SCENARIO("block", nested, "S16", "a wait runs what belongs to it, and no stranger"),
     SCENARIO("block", anybody, "S16", "a wait that helps anybody"),
+    SCENARIO("block", wait_steals, "S3 S16", "a wait takes what belongs to it from another worker"),
+    SCENARIO("block", wait_running, "S16", "a wait that names what it runs"),
+    SCENARIO("block", wait_suspended, "S7 S3", "suspended while a wait looks for what belongs to it"),
+    SCENARIO("block", wait_in_time, "S16", "a wait with a limit runs nothing"),
+    SCENARIO("block", announced_twice, "S3", "an announcement inside another one"),
     SCENARIO("block", limit, "S1 S3", "as many are blocked as there may be"),
     SCENARIO("block", again, "S3 R3", "a worker in reserve goes, and is hired again"),
     SCENARIO("block", drain, "S13 S16", "a shutdown that needs another worker"),

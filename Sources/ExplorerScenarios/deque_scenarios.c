@@ -231,6 +231,71 @@ static void own_oldest_setup(void)
     (void)explorer_spawn("thief", steals_twice, (void *)4);
 }
 
+// A thief that takes only what it wants: one operation, or none, the oldest.
+static bool is_even(const void *unused, const csched_operation *operation)
+{
+    (void)unused;
+    return ((uintptr_t)operation->context - 1) % 2 == 0;
+}
+
+static void steal_even(void)
+{
+    csched_operation operation;
+    csched_reclaim_enter();
+    bool found = csched_deque_steal_if(&deque, is_even, NULL, &operation);
+    csched_reclaim_exit();
+    if (found && item_taken(&operation) % 2 != 0) {
+        explorer_fail("a thief took what it did not want (X7)");
+    }
+}
+
+static void steals_even_twice(void *unused)
+{
+    (void)unused;
+    steal_even();
+    steal_even();
+}
+
+static void steals_even_once(void *unused)
+{
+    (void)unused;
+    steal_even();
+}
+
+static void wanted_setup(void)
+{
+    begin();
+    push(3);
+    (void)explorer_spawn("owner", pops_all, NULL);
+    (void)explorer_spawn("thief", steals_even_twice, NULL);
+    (void)explorer_spawn("thief", steals_even_twice, NULL);
+}
+
+static void wanted_last_setup(void)
+{
+    begin();
+    (void)explorer_spawn("owner", pushes_and_pops, NULL);
+    (void)explorer_spawn("thief", steals_even_twice, NULL);
+    (void)explorer_spawn("thief", steals_twice, (void *)1);
+}
+
+static void wanted_stale_setup(void)
+{
+    begin();
+    push(2);
+    push(1);
+    (void)explorer_spawn("thief", steals_twice, (void *)1);
+    (void)explorer_spawn("thief", steals_even_once, NULL);
+    (void)explorer_spawn("owner", pops_once, NULL);
+}
+
+static void wanted_grow_setup(void)
+{
+    begin();
+    (void)explorer_spawn("owner", pushes_many, NULL);
+    (void)explorer_spawn("thief", steals_even_twice, NULL);
+}
+
 const explorer_program deque_scenarios[] = {
     SCENARIO("deque", last, "Q1 Q2 Q6 R4", "owner and thieves want the last operation", .check = check,
              .check_frozen = check_frozen),
@@ -247,5 +312,13 @@ const explorer_program deque_scenarios[] = {
              .check_frozen = check_frozen),
     SCENARIO("deque", own_oldest, "Q1 Q2", "the owner takes its own oldest operation", .check = check,
              .check_frozen = check_frozen),
+    SCENARIO("deque", wanted, "Q1 Q2", "thieves take what they want alone", .check = check,
+             .check_frozen = check_frozen),
+    SCENARIO("deque", wanted_last, "Q1 Q2", "the last operation, and a thief that wants it", .check = check,
+             .check_frozen = check_frozen),
+    SCENARIO("deque", wanted_stale, "Q2", "a thief that wants what is there sees a new top and an old bottom",
+             .check = check),
+    SCENARIO("deque", wanted_grow, "Q1 Q2 R3", "the buffer grows under a thief that wants what is there",
+             .check = check, .check_frozen = check_frozen),
 };
 const size_t deque_scenario_count = sizeof deque_scenarios / sizeof deque_scenarios[0];

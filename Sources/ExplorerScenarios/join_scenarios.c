@@ -235,6 +235,174 @@ static void nested_main(void)
 }
 MAIN(nested)
 
+// Leapfrogging: whoever waits for a branch runs what that one has forked (J4).
+static void passes_gate_1(void *context)
+{
+    (void)context;
+    gate_pass(&gates[1]);
+}
+
+static void tells_and_passes_gate_1(void *context)
+{
+    gate_open(&gates[0]); // from here on, the joiner finds the other branch
+    passes_gate_1(context);
+}
+
+static void writes_outer_and_opens(void *context)
+{
+    writes_outer(context);
+    gate_open(&gates[1]);
+}
+
+static void forks_inside(void *context)
+{
+    csched_check(csched_join(scheduler, branch_of(tells_and_passes_gate_1, 0),
+                             branch_of(writes_outer_and_opens, 1)) == CSCHED_OK,
+                 "join");
+    branch(context);
+}
+
+static void joins_what_forks(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    joins_with(passes_gate, forks_inside);
+    ran(number_of(context), disposition);
+}
+
+static void leapfrog_main(void)
+{
+    outer_branch = 0;
+    begin(2);
+    run_joining(joins_what_forks);
+}
+MAIN(leapfrog)
+
+// It runs no branch that another body has forked.
+static int joiner; // plain: the thread that waits, or -1
+static int other_branch;
+
+static void passes_gate_and_tells(void *context)
+{
+    gate_pass(&gates[0]);
+    joiner = explorer_self();
+    branch(context);
+}
+
+static void is_no_part(void *context)
+{
+    (void)context;
+    if (joiner == explorer_self()) {
+        explorer_fail("a branch of another body ran below a join (J4)");
+    }
+    explorer_plain_write(csched_site("branch"), &other_branch);
+    other_branch++;
+}
+
+static void joins_a_long_one_beside(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    joins_with(passes_gate_and_tells, tells_and_waits);
+    joiner = -1;
+    ran(number_of(context), disposition);
+}
+
+static void forks_beside(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_open(&gates[2]);
+    csched_check(csched_join(scheduler, branch_of(passes_gate_1, 0), branch_of(is_no_part, 1)) == CSCHED_OK,
+                 "join");
+    ran(number_of(context), disposition);
+}
+
+static void strangers_main(void)
+{
+    joiner = -1;
+    other_branch = 0;
+    begin(3);
+    submit(operation_with(0, joins_a_long_one_beside));
+    gate_pass(&gates[0]);
+    submit(operation_with(1, forks_beside));
+    gate_pass(&gates[2]);
+    world_explore();
+    give_way();
+    gate_open(&gates[1]);
+    wait_for_all();
+    expect_ran(2);
+    if (other_branch != 1) {
+        explorer_fail("the branch was run %d times (S1)", other_branch);
+    }
+    world_close();
+}
+MAIN(strangers)
+
+// An inner branch lies below more than fits into a batch, and the outer one below that.
+static void joins_deep_inside(void *context)
+{
+    (void)context;
+    joins_with(submits_six, branch);
+}
+
+static void joins_deep_around(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    csched_check(csched_join(scheduler, branch_of(joins_deep_inside, 0), branch_of(writes_outer, 1)) ==
+                     CSCHED_OK,
+                 "join");
+    if (outer_branch != 1) {
+        explorer_fail("the outer branch was run %d times (S1)", outer_branch);
+    }
+    ran(number_of(context), disposition);
+}
+
+static void deep_around_main(void)
+{
+    outer_branch = 0;
+    begin(1);
+    world_explore();
+    submit(operation_with(0, joins_deep_around));
+    wait_for_all();
+    expect_ran(1);
+    for (int number = 4; number <= 9; number++) {
+        if (times_run(number) != 1) {
+            explorer_fail("operation %d was run %d times (S1)", number, times_run(number));
+        }
+    }
+    world_close();
+}
+MAIN(deep_around)
+
+// Two forks in one body, and others above each: what is sent away goes without the older one.
+static void forks_twice(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    csched_fork forks[2];
+    for (int number = 0; number < 2; number++) {
+        csched_check(csched_fork_begin(&forks[number], branch_of(branch, number)), "fork");
+        for (int more = 1; more <= 3; more++) {
+            submit(operation(3 * number + more));
+        }
+    }
+    for (int number = 1; number >= 0; number--) {
+        if (csched_fork_end(&forks[number])) {
+            branch((void *)(intptr_t)number);
+        }
+    }
+    expect_branches();
+    ran(number_of(context), disposition);
+}
+
+static void two_forks_main(void)
+{
+    begin(1);
+    world_explore();
+    submit(operation_with(0, forks_twice));
+    wait_for_all();
+    expect_ran(7);
+    world_close();
+}
+MAIN(two_forks)
+
 // From a thread that is no worker.
 static void outside_main(void)
 {
@@ -361,6 +529,10 @@ const explorer_program join_scenarios[] = {
     SCENARIO("join", below, "S1 S16", "the second branch lies below others"),
     SCENARIO("join", deep_below, "S1 S16", "the second branch lies below many"),
     SCENARIO("join", nested, "S1 S16", "a join inside the first branch of another one"),
+    SCENARIO("join", leapfrog, "S3 S16", "a joiner runs what the branch it waits for has forked"),
+    SCENARIO("join", strangers, "S16", "a joiner runs no branch of another body"),
+    SCENARIO("join", deep_around, "S1 S16", "an inner branch lies below many, and an outer one below that"),
+    SCENARIO("join", two_forks, "S1 S16", "two forks, and others above each"),
     SCENARIO("join", outside, "S1 S5", "a thread that is no worker joins"),
     SCENARIO("join", closed, "S13 S14", "a join beside a shutdown that cancels"),
     SCENARIO("join", elsewhere, "R3 S4", "a worker joins on another scheduler, and goes"),

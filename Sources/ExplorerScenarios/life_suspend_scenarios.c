@@ -213,7 +213,7 @@ static void notification_waits_main(void)
     submit(operation_with(0, tells_and_waits_for_gate_1));
     gate_pass(&gates[0]);
     csched_notification_release(csched_completion_notify(counter, waits_for_second, NULL));
-    world_explore(); // the watch looks when its time has come
+    world_explore(); // with time: the watch looks, when it was suspended as it looked for what to run
     gate_open(&gates[1]);
     suspends_and_resumes();
     gate_pass(&gates[2]);

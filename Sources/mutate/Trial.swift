@@ -148,7 +148,7 @@ extension Laboratory {
     private static func scenarios(for file: String, onlyNear: Bool) -> [String] {
         let near = [
             "capacity.c": ["capacity"],
-            "completion.c": ["completion", "life-lend", "life-wait", "life-drain_nested"],
+            "completion.c": ["completion", "life-lend", "life-wait", "life-drain_nested", "block"],
             "deque.c": ["deque"],
             "idle.c": ["call-statistics", "idle", "parking", "life"],
             "inbox.c": ["inbox", "registry", "parking"],
@@ -158,14 +158,15 @@ extension Laboratory {
             "range.c": ["call-ranges", "call-cut_short", "join-range"],
             "registry.c": ["registry", "life-two", "life-churn"],
             "scheduler.c": ["call", "life"],
-            "submit.c": ["call", "parking", "life"],
+            "submit.c": ["call", "parking", "life", "block"],
             "timer.c": ["timer"],
+            "watch.c": ["block"],
             "wheel.c": ["timer"],
-            "worker.c": ["call", "join", "parking", "life"],
+            "worker.c": ["call", "join", "block", "parking", "life"],
         ]
         let all = [
             "call", "deque", "inbox", "registry", "completion", "capacity", "idle", "lane", "join", "life",
-            "parking", "timer",
+            "parking", "block", "timer",
         ]
         let first = near[file] ?? []
         return onlyNear ? first : first + all.filter { !first.contains($0) }

@@ -27,6 +27,9 @@
 //   P28  found: sleepers, then state <-> disarm: state, then sleepers and searching; all seq_cst.
 //   P29  announce: seat (release) -> take: seat (acquire), and with P30 -> the new worker. What the blocked
 //        body has pushed.
+//   P31  a push of a worker that is away: bottom, a fence, then searching and sleepers <-> a worker that falls
+//        asleep: its bit, then the depth and whose it is; all seq_cst. As W1: such a deque has nobody else who
+//        looks after it.
 //   P30  give: seat, then recall (release) -> the new worker: recall (acquire).
 //   P45  reserve: recall, then state <-> disarm: state, then recall; all seq_cst.
 //
@@ -50,6 +53,8 @@ void csched_watch_init(csched_watch *watch, uint32_t limit)
     csched_init(&watch->state, NONE);
     csched_init(&watch->replaced, 0);
     csched_init(&watch->exhausted, 0);
+    watch->is_exhausted = false;
+    watch->replaced_at_ns = 0;
 }
 
 static void change(csched_watch *watch, uint32_t from, uint32_t to)
@@ -97,17 +102,30 @@ static void recall(csched_worker *worker, csched_recall why)
 
 static void warn_of_limit(csched_scheduler *scheduler)
 {
-    if (csched_fetch_add(&scheduler->watch.exhausted, 1, relaxed) == 0) {
+    csched_watch *watch = &scheduler->watch;
+    if (watch->is_exhausted) {
+        return; // still
+    }
+    watch->is_exhausted = true;
+    if (csched_fetch_add(&watch->exhausted, 1, relaxed) == 0) {
         csched_warn(scheduler->name,
                     "as many workers are blocked as the limit of spare workers allows; what waits "
                     "begins when one of them goes on");
     }
 }
 
+// Those without a seat: who leaves has one until its thread is about to end.
 static bool is_limit_reached(const csched_scheduler *scheduler)
 {
-    return csched_load(&scheduler->crew, relaxed)->count - csched_load(&scheduler->size, relaxed) >=
-           scheduler->watch.limit;
+    const csched_crew *crew = csched_load(&scheduler->crew, relaxed);
+    uint32_t unseated = 0;
+    for (uint32_t position = 0; position < crew->count; position++) {
+        const csched_worker *worker = crew->workers[position];
+        unseated += !csched_is_seated(csched_load(&worker->seat, relaxed)) &&
+                    csched_load(&worker->recall, relaxed) != CSCHED_DISMISSED &&
+                    !csched_load(&worker->ended, relaxed);
+    }
+    return unseated >= scheduler->watch.limit;
 }
 
 // One that has no seat; NULL: the limit, or the system, has no more.
@@ -118,17 +136,16 @@ static csched_worker *find_spare(csched_scheduler *scheduler)
         return spare;
     }
     if (is_limit_reached(scheduler)) {
-        csched_scheduler_remove_ended(scheduler);
-        if (is_limit_reached(scheduler)) {
-            warn_of_limit(scheduler);
-            return NULL;
-        }
+        warn_of_limit(scheduler);
+        return NULL;
     }
+    scheduler->watch.is_exhausted = false;
     return csched_scheduler_hire(scheduler, CSCHED_WORKERS_MAX + (uint32_t)scheduler->watch.hired++);
 }
 
 static void dismiss_reserve(csched_scheduler *scheduler)
 {
+    scheduler->watch.replaced_at_ns = csched_now_ns(); // in a while, the next ones
     pthread_mutex_lock(&scheduler->lifecycle);
     csched_worker *spare;
     while ((spare = find_in_reserve(csched_load(&scheduler->crew, relaxed))) != NULL) {
@@ -180,9 +197,9 @@ static bool replace(csched_scheduler *scheduler, csched_worker *worker, uint32_t
 {
     csched_worker *spare = find_spare(scheduler);
     bool announced = (seat & CSCHED_SEAT_ANNOUNCED) != 0;
-    if (spare == NULL ||
-        !csched_cas(&worker->seat, &seat, announced ? CSCHED_UNSEATED : CSCHED_UNSEATED_AWAKE, acq_rel, // P29
-                    relaxed)) {
+    if (spare == NULL || !csched_cas(&worker->seat, &seat,
+                                     announced ? CSCHED_UNSEATED : CSCHED_UNSEATED_AWAKE, seq_cst, // P29, P31
+                                     relaxed)) {
         return false; // it goes on: the spare stays in reserve
     }
     csched_idle_stir(&scheduler->idle);
@@ -192,6 +209,7 @@ static bool replace(csched_scheduler *scheduler, csched_worker *worker, uint32_t
     csched_store(&spare->seat, seat >> CSCHED_SEAT_SHIFT << CSCHED_SEAT_SHIFT, relaxed); // P30
     recall(spare, CSCHED_SEATED);
     csched_fetch_add(&scheduler->watch.replaced, 1, relaxed);
+    scheduler->watch.replaced_at_ns = csched_now_ns();
     return true;
 }
 
@@ -204,9 +222,15 @@ static bool look(csched_scheduler *scheduler, bool patient)
     bool waits = anything_waits(scheduler, csched_load(&scheduler->crew, relaxed));
     csched_reclaim_exit();
     bool replaced = false;
-    uint32_t count = csched_load(&scheduler->crew, relaxed)->count;
-    for (uint32_t position = 0; position < count; position++) { // those that are hired come behind them
-        csched_worker *worker = csched_load(&scheduler->crew, relaxed)->workers[position];
+    const uint32_t count =
+        csched_load(&scheduler->crew, relaxed)->count; // those that are hired come behind them
+    for (uint32_t position = 0; position < count; position++) {
+        const csched_crew *crew =
+            csched_load(&scheduler->crew, relaxed); // replaced where one is hired or joined
+        if (position >= crew->count) {
+            break;
+        }
+        csched_worker *worker = crew->workers[position];
         uint32_t seat = csched_load(&worker->seat, relaxed);
         if (csched_is_seated(seat) && (seat & (CSCHED_SEAT_LOOKING | CSCHED_SEAT_LEAVING)) == 0 &&
             (waits || patient) && is_blocked(worker, seat)) {
@@ -250,6 +274,9 @@ static void watch_until_calm(csched_scheduler *scheduler)
             interval_ns = CSCHED_WATCH_FIRST_NS;
         } else {
             interval_ns = !passed ? CSCHED_WATCH_FIRST_NS : last ? interval_ns : interval_ns * 2;
+        }
+        if (csched_now_ns() - watch->replaced_at_ns >= CSCHED_RESERVE_NS) {
+            dismiss_reserve(scheduler);
         }
         calm = attended ? calm + 1 : 0;
         if (calm == CSCHED_CALM_LOOKS) {

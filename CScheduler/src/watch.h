@@ -16,6 +16,8 @@ typedef struct {
     csched_atomic(uint64_t) replaced;                     // workers whose seats others were given
     csched_atomic(uint64_t) exhausted;                    // times that the limit was in the way
     uint64_t hired;                                       // under `lifecycle`
+    bool is_exhausted;                                    // the same: as it last wanted a spare worker
+    uint64_t replaced_at_ns;                              // the watch's own: when the reserve was needed last
     pthread_t thread;
 } csched_watch;
 

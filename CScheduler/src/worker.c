@@ -116,7 +116,7 @@ static bool is_stuck(const csched_worker *worker)
 // Whether it comes back soon for what it has in its deque, as far as it has said.
 static bool is_away(const csched_worker *worker)
 {
-    uint32_t seat = csched_load(&worker->seat, relaxed);
+    uint32_t seat = csched_load(&worker->seat, seq_cst); // P31
     return !csched_is_seated(seat) || (seat & CSCHED_SEAT_ANNOUNCED) != 0;
 }
 
@@ -126,10 +126,14 @@ static bool push(csched_worker *worker, const csched_operation *operations, size
         return false;
     }
     csched_idle *idle = &worker->scheduler->idle;
+    bool away = is_away(worker);
+    if (csched_unlikely(away)) {
+        csched_fence(seq_cst); // P31
+    }
     if (csched_unlikely(csched_idle_has_sleepers(idle))) {
         int64_t depth =
             csched_load(&worker->deque.bottom, relaxed) - csched_load(&worker->deque.top, relaxed);
-        csched_idle_after_push(idle, depth, is_stuck(worker) || is_away(worker));
+        csched_idle_after_push(idle, depth, away || is_stuck(worker));
     }
     return true;
 }
@@ -217,9 +221,9 @@ static bool send_away(csched_worker *worker, csched_operation *above, size_t *nu
 }
 
 // Takes the newest operation of its own that is `wanted`, also from below a few others: what a branch has
-// submitted, or what a pop took from the other end (D4). `deep`: from below however many.
+// submitted, or what a pop took from the other end (D4); what is more than a few goes to the inbox.
 static bool dig(csched_worker *worker, bool (*wanted)(const void *context, const csched_operation *operation),
-                const void *context, bool deep, csched_operation *operation)
+                const void *context, csched_operation *operation)
 {
     csched_operation above[CSCHED_BATCH];
     size_t number = 0;
@@ -230,7 +234,7 @@ static bool dig(csched_worker *worker, bool (*wanted)(const void *context, const
             break;
         }
         above[number++] = *operation;
-        if (number == CSCHED_BATCH && deep) {
+        if (number == CSCHED_BATCH) {
             (void)send_away(worker, above, &number);
         }
     }
@@ -248,7 +252,7 @@ static bool is_second(const void *fork, const csched_operation *operation)
 bool csched_worker_take_back(csched_worker *worker, const void *fork)
 {
     csched_operation second;
-    if (!dig(worker, is_second, fork, true, &second)) {
+    if (!dig(worker, is_second, fork, &second)) {
         return false;
     }
     count(&worker->executed, 1); // the caller runs it at once
@@ -747,6 +751,10 @@ static void work_for_life(csched_worker *worker)
 {
     csched_idle *idle = &worker->scheduler->idle;
     bool seated = csched_load(&worker->recall, relaxed) == CSCHED_OUT; // else it was hired for the reserve
+    if (seated) { // W7: what the observer has submitted is taken without a search
+        csched_idle_search(idle);
+        stop_searching(worker);
+    }
     while (seated || wait_for_seat(worker)) {
         work(worker);
         while (!hand_over(worker)) {
@@ -826,7 +834,7 @@ static bool take_belonging(csched_worker *worker, const csched_wait *wait, csche
     if (wait->belongs == NULL) {
         return take_any(worker, operation);
     }
-    bool taken = dig(worker, wait->belongs, wait->context, false, operation);
+    bool taken = dig(worker, wait->belongs, wait->context, operation);
     if (taken || wait->only_own) {
         return taken;
     }
@@ -853,11 +861,9 @@ static void run_nest(void *context)
     const nest *here = context;
     csched_worker *worker = here->worker;
     const void *enclosing = worker->enclosing;
-    uint32_t blocking = worker->blocking;
     csched_operation operation = here->first;
     worker->nesting++;
     worker->enclosing = NULL;
-    worker->blocking = 0;
     do {
         uint32_t control = csched_load(&worker->scheduler->control, acquire);
         if (csched_unlikely(csched_is_suspended(control))) { // X3
@@ -867,12 +873,11 @@ static void run_nest(void *context)
         run(worker, &operation, control);
         pay(worker);
     } while (!here->wait->is_over(here->wait->context) && take_belonging(worker, here->wait, &operation));
-    worker->blocking = blocking;
     worker->enclosing = enclosing;
     worker->nesting--;
 }
 
-bool csched_worker_run_nested(csched_worker *worker, const csched_wait *wait)
+static bool run_nested(csched_worker *worker, const csched_wait *wait)
 {
     pay(worker); // X2
     nest here = {.worker = worker, .wait = wait};
@@ -892,6 +897,22 @@ bool csched_worker_run_nested(csched_worker *worker, const csched_wait *wait)
     return true;
 }
 
+bool csched_worker_run_nested(csched_worker *worker, const csched_wait *wait)
+{
+    // What runs nested does not block, as long as it has not said so itself.
+    uint32_t blocking = worker->blocking;
+    if (blocking != 0) {
+        worker->blocking = 1;
+        csched_worker_unblock(worker);
+    }
+    bool ran = run_nested(worker, wait);
+    if (blocking != 0) {
+        csched_worker_block(worker);
+        worker->blocking = blocking;
+    }
+    return ran;
+}
+
 void csched_worker_settle(csched_worker *worker) { pay(worker); }
 
 void csched_worker_block(csched_worker *worker)
@@ -908,6 +929,7 @@ void csched_worker_block(csched_worker *worker)
     } while (!csched_cas_weak(&worker->seat, &seat, seat | CSCHED_SEAT_ANNOUNCED, release, relaxed));
     csched_scheduler *scheduler = worker->scheduler;
     if (csched_load(&worker->deque.top, relaxed) != csched_load(&worker->deque.bottom, relaxed)) {
+        csched_fence(seq_cst); // P31
         csched_idle_wake_one(&scheduler->idle); // the sentry would come in its time
     }
     csched_watch_hurry(&scheduler->watch);

@@ -205,7 +205,11 @@ static bool look(csched_scheduler *scheduler, bool patient)
     bool replaced = false;
     uint32_t count = csched_load(&scheduler->crew, relaxed)->count;
     for (uint32_t position = 0; position < count; position++) { // those that are hired come behind them
-        csched_worker *worker = csched_load(&scheduler->crew, relaxed)->workers[position];
+        const csched_crew *crew = csched_load(&scheduler->crew, relaxed);
+        if (position >= crew->count) { // a replacement has removed some that have ended
+            break;
+        }
+        csched_worker *worker = crew->workers[position];
         uint32_t seat = csched_load(&worker->seat, relaxed);
         if (csched_is_seated(seat) && (seat & (CSCHED_SEAT_LOOKING | CSCHED_SEAT_LEAVING)) == 0 &&
             (waits || patient) && is_blocked(worker, seat)) {

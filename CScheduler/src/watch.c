@@ -103,10 +103,15 @@ static void warn_of_limit(csched_scheduler *scheduler)
     }
 }
 
+// Workers that leave keep their seats, and are none of the spares.
 static bool is_limit_reached(const csched_scheduler *scheduler)
 {
-    return csched_load(&scheduler->crew, relaxed)->count - csched_load(&scheduler->size, relaxed) >=
-           scheduler->watch.limit;
+    const csched_crew *crew = csched_load(&scheduler->crew, relaxed);
+    uint32_t spares = 0;
+    for (uint32_t position = 0; position < crew->count; position++) {
+        spares += !csched_is_seated(csched_load(&crew->workers[position]->seat, relaxed));
+    }
+    return spares >= scheduler->watch.limit;
 }
 
 // One that has no seat; NULL: the limit, or the system, has no more.

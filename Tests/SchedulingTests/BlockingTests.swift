@@ -97,6 +97,25 @@ extension Stress {
             }
         }
 
+        @Test func `workers that leave count for no spare ones`() throws {
+            let gate = Gate()
+            let begun = Count()
+            let counter = try CompletionCounter()
+            try withScheduler(.init(workers: 4, spareWorkers: 3)) { scheduler in
+                for _ in 0..<4 {
+                    try scheduler.submit(in: counter) {
+                        begun.add()
+                        Scheduler.blocking { gate.wait() }
+                    }
+                }
+                #expect(eventually { begun.value == 4 })
+                try scheduler.setWorkers(1)
+                try scheduler.submit(in: counter) { gate.open() }
+                #expect(counter.wait(timeout: .seconds(20)) == .completed)
+                #expect(scheduler.statistics.exhausted == 0)
+            }
+        }
+
         @Test func `without spare workers nobody is replaced`() throws {
             let gate = Gate()
             let counter = try CompletionCounter()

@@ -841,6 +841,23 @@ static bool take_belonging(csched_worker *worker, const csched_wait *wait, csche
     return taken;
 }
 
+// Z2
+static void announce(csched_worker *worker)
+{
+    uint32_t seat = csched_load(&worker->seat, relaxed);
+    do {
+        if (!csched_is_seated(seat) || (seat & CSCHED_SEAT_LOOKING) != 0) {
+            return;
+        }
+        // P29. release: what it leaves behind is found by whoever gets the seat.
+    } while (!csched_cas_weak(&worker->seat, &seat, seat | CSCHED_SEAT_ANNOUNCED, release, relaxed));
+    csched_scheduler *scheduler = worker->scheduler;
+    if (csched_load(&worker->deque.top, relaxed) != csched_load(&worker->deque.bottom, relaxed)) {
+        csched_idle_wake_one(&scheduler->idle); // the sentry would come in its time
+    }
+    csched_watch_hurry(&scheduler->watch);
+}
+
 typedef struct {
     csched_worker *worker;
     const csched_wait *wait;
@@ -868,6 +885,9 @@ static void run_nest(void *context)
         pay(worker);
     } while (!here->wait->is_over(here->wait->context) && take_belonging(worker, here->wait, &operation));
     worker->blocking = blocking;
+    if (blocking != 0) { // the end of an announcement in the nest has ended this one too
+        announce(worker);
+    }
     worker->enclosing = enclosing;
     worker->nesting--;
 }
@@ -896,21 +916,9 @@ void csched_worker_settle(csched_worker *worker) { pay(worker); }
 
 void csched_worker_block(csched_worker *worker)
 {
-    if (worker->blocking++ != 0) {
-        return;
+    if (worker->blocking++ == 0) {
+        announce(worker);
     }
-    uint32_t seat = csched_load(&worker->seat, relaxed);
-    do {
-        if (!csched_is_seated(seat) || (seat & CSCHED_SEAT_LOOKING) != 0) {
-            return;
-        }
-        // P29. release: what it leaves behind is found by whoever gets the seat.
-    } while (!csched_cas_weak(&worker->seat, &seat, seat | CSCHED_SEAT_ANNOUNCED, release, relaxed));
-    csched_scheduler *scheduler = worker->scheduler;
-    if (csched_load(&worker->deque.top, relaxed) != csched_load(&worker->deque.bottom, relaxed)) {
-        csched_idle_wake_one(&scheduler->idle); // the sentry would come in its time
-    }
-    csched_watch_hurry(&scheduler->watch);
 }
 
 void csched_worker_unblock(csched_worker *worker)

@@ -220,7 +220,13 @@ static bool always(csched_worker *worker)
 
 void csched_scheduler_remove_ended(csched_scheduler *scheduler)
 {
-    (void)remove_workers(scheduler, 0, has_ended); // without memory: the next time
+    const csched_crew *crew = csched_load(&scheduler->crew, relaxed);
+    for (uint32_t position = 0; position < crew->count; position++) {
+        if (csched_load(&crew->workers[position]->ended, relaxed)) { // else the crew stays as it is
+            (void)remove_workers(scheduler, 0, has_ended);           // without memory: the next time
+            return;
+        }
+    }
 }
 
 csched_status csched_create_thread(pthread_t *thread, void *(*body)(void *argument), void *argument)

@@ -222,12 +222,10 @@ static bool look(csched_scheduler *scheduler, bool patient)
     bool waits = anything_waits(scheduler, csched_load(&scheduler->crew, relaxed));
     csched_reclaim_exit();
     bool replaced = false;
-    const uint32_t count =
-        csched_load(&scheduler->crew, relaxed)->count; // those that are hired come behind them
-    for (uint32_t position = 0; position < count; position++) {
-        const csched_crew *crew =
-            csched_load(&scheduler->crew, relaxed); // replaced where one is hired or joined
-        if (position >= crew->count) {
+    uint32_t count = csched_load(&scheduler->crew, relaxed)->count;
+    for (uint32_t position = 0; position < count; position++) { // those that are hired come behind them
+        const csched_crew *crew = csched_load(&scheduler->crew, relaxed);
+        if (position >= crew->count) { // some that have ended were joined meanwhile
             break;
         }
         csched_worker *worker = crew->workers[position];

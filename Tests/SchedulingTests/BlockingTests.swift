@@ -77,6 +77,47 @@ extension Stress {
             #expect(sentence(result).contains("'limit-t': as many workers are blocked as the limit"))
         }
 
+        @Test func `a replacement that finds ended workers goes on with the crew that is left`() throws {
+            try withScheduler(.init(workers: 3, name: "ended-t", spareWorkers: 3)) { scheduler in
+                for _ in 0..<4 {
+                    let gates = [Gate(), Gate()]
+                    let counter = try CompletionCounter()
+                    for _ in 0..<6 {
+                        try scheduler.submit(in: counter) { Scheduler.blocking { gates[0].wait() } }
+                    }
+                    #expect(eventually { scheduler.statistics.threads == 6 })
+                    gates[0].open()
+                    counter.wait()
+                    // Three have ended, and the watch joins them when it looks next.
+                    #expect(eventually { KernelThread.named("ended-t").count == 3 })
+                    let before = scheduler.statistics.replaced
+                    for _ in 0..<3 { try scheduler.submit(in: counter) { gates[1].wait() } }
+                    try scheduler.submit(in: counter) { gates[1].open() }
+                    #expect(counter.wait(timeout: .seconds(20)) == .completed)
+                    #expect(scheduler.statistics.replaced > before)
+                }
+            }
+        }
+
+        @Test func `workers that leave count for no spare ones`() throws {
+            let gate = Gate()
+            let begun = Count()
+            let counter = try CompletionCounter()
+            try withScheduler(.init(workers: 4, spareWorkers: 3)) { scheduler in
+                for _ in 0..<4 {
+                    try scheduler.submit(in: counter) {
+                        begun.add()
+                        Scheduler.blocking { gate.wait() }
+                    }
+                }
+                #expect(eventually { begun.value == 4 })
+                try scheduler.setWorkers(1)
+                try scheduler.submit(in: counter) { gate.open() }
+                #expect(counter.wait(timeout: .seconds(20)) == .completed)
+                #expect(scheduler.statistics.exhausted == 0)
+            }
+        }
+
         @Test func `without spare workers nobody is replaced`() throws {
             let gate = Gate()
             let counter = try CompletionCounter()

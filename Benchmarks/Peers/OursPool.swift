@@ -93,7 +93,7 @@ final class OursPool: PausablePool {
         accepted { () throws(SchedulerError) in try scheduler.submit { job.run() } }
     }
 
-    /// W9 by joins: the wait for a branch that was taken helps.
+    /// W9 by joins: the wait for a branch that was taken runs what that has forked.
     func forkJoin(n: Int) throws -> Sample {
         let end = ChainEnd()
         let start = now_ns()

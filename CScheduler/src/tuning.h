@@ -84,7 +84,7 @@
 #define CSCHED_ADVANCE 64
 #endif
 
-/// The notifications of a counter before its list is swept for the first time (C7).
+/// The notifications of a counter before its list is swept for the first time (C6).
 #ifndef CSCHED_SWEEP_LEAST
 #define CSCHED_SWEEP_LEAST 64
 #endif

@@ -18,7 +18,7 @@ public struct CommandContext: Sendable {
     private var run: (any Cancellable)?
     /// Those around it.
     private var outer: CancellationLink?
-    /// On a worker without a task, the task that is found is one of whoever waits below on the stack.
+    /// On a worker without a task of the run's own, the task that is found, if any, has nothing to do with it.
     var looksAtTask = true
     /// nil: nothing is taken back when this one fails.
     var parts: FailureParts?

@@ -237,7 +237,7 @@ extension CommandHandle: LaneMember {
             end(outcome, from: nil)
         } else {
             let context = CommandContext().within(transaction, self)
-            // Detached: a worker that waits below on this stack may be a task's, which has nothing to do with this run.
+            // Detached: a task in which this thread is has nothing to do with this run.
             let task = Task.detached(executorPreference: lane.scheduler) {
                 let outcome = await LaneRun.inTask(of: LaneRun.Holders(lane)) {
                     await Self.outcome(of: body, context, in: CommandContext())

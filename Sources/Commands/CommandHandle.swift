@@ -78,7 +78,8 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
         return try latchedOutcome.get()
     }
 
-    /// Blocks the calling thread until the outcome is there. On a worker of a scheduler the call helps meanwhile.
+    /// Blocks the calling thread until the outcome is there. On a worker of a scheduler, another one takes its
+    /// place meanwhile.
     ///
     /// - Parameter timeout: nil: however long it takes.
     /// - Returns: nil when the time was over first.

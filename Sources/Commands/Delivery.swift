@@ -10,8 +10,8 @@ internal import CompositeOperationsBasics
 /// Where a notice is delivered.
 public enum Delivery: Sendable {
     /// On the thread that ended the run, after the invoker's slot has been released; or, where it is still busy with an
-    /// earlier notice of the same invoker, on the thread that is. Who blocks that blocks a worker of the scheduler: where
-    /// there is one only, nothing else runs meanwhile.
+    /// earlier notice of the same invoker, on the thread that is. Code that blocks there blocks a worker of the
+    /// scheduler, until another one has taken its place.
     case inline
     /// On the main actor, which has to be running.
     case main

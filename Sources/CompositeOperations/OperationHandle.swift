@@ -104,10 +104,12 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
 
     /// Blocks the calling thread until it has ended.
     ///
-    /// On a worker of a scheduler the call helps: other operations run meanwhile, nested on the worker's stack. On
-    /// the main thread the main queue is served.
+    /// On a worker of a scheduler the call runs blocks of this operation, and of what is below it, nested on the
+    /// worker's stack, as far as they wait on that worker, and no others. When there are none the thread sleeps,
+    /// and another worker takes its place. On the main thread the main queue is served.
     ///
-    /// - Parameter timeout: how long to wait at most; nil: for ever. The operation goes on.
+    /// - Parameter timeout: how long to wait at most, and on a worker nothing is run meanwhile; nil: for ever. The
+    ///   operation goes on.
     /// - Returns: the outcome; nil when the time was over first.
     @available(*, noasync, message: "Blocks the thread; use `outcome` or `value`.")
     @discardableResult

@@ -52,7 +52,7 @@ static void shrink_asleep_main(void)
 }
 MAIN(shrink_asleep)
 
-// The worker that goes was woken a moment ago, by a submission (P26).
+// The worker that goes was woken a moment ago, by a submission.
 static void shrink_woken_main(void)
 {
     world_open_workers(2);

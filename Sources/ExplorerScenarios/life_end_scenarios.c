@@ -154,8 +154,8 @@ static void drain_nested_main(void)
 }
 MAIN(drain_nested)
 
-// A wait inside a body lends the worker to whoever completes it: nobody uses it after the wait, and the
-// scheduler can go.
+// A wait inside a body that another thread completes, by the address of the counter: nobody uses the worker
+// after the wait, and the scheduler can go.
 static void waits_inside(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;

@@ -193,8 +193,8 @@ static void suspended_sleeps_main(void)
 }
 MAIN(suspended_sleeps)
 
-// A notification that waits, on a worker that runs no body: the worker shows as running while it helps, and
-// not afterwards.
+// A notification that waits, on a worker that runs no body: the worker shows as running while it runs
+// what belongs to its wait, and not afterwards.
 static csched_completion *second;
 
 static void waits_for_second(void *unused)

@@ -29,8 +29,8 @@ extension Scheduler {
     /// - Parameters:
     ///   - context: for this operation, in place of ``Configuration/context``.
     ///   - counter: counts the operation until it has returned.
-    /// - Throws: as ``submit(_:)``.
-    /// - Complexity: as ``submit(_:)``; with ``Context/inherited`` a task and two objects more, also when no value
+    /// - Throws: as ``submit(_:)-method``.
+    /// - Complexity: as ``submit(_:)-method``; with ``Context/inherited`` a task and two objects more, also when no value
     ///   is bound, which the runtime does not tell: about half a microsecond.
     public func submit(
         context: Context, in counter: CompletionCounter? = nil, _ body: @escaping @Sendable () -> Void

@@ -25,7 +25,8 @@ extension Scheduler {
 
     /// Calls `body` once for every index of a range, on the workers, and returns after the last.
     ///
-    /// On a worker of a scheduler the call helps: it runs operations meanwhile.
+    /// On a worker of a scheduler the call runs parts of the range itself, and no other operations, see
+    /// ``CompletionCounter/wait(helping:)``.
     ///
     /// - Throws: as ``submit(_:)-method``, and ``SchedulerError/Code/closed`` when a shutdown cut the range
     ///   short.
@@ -84,8 +85,8 @@ extension Scheduler {
     /// ```
     ///
     /// The order is none; each worker takes runs of neighbours. When a call throws, those that have not begun
-    /// are left out, and those that have are waited for. On a worker of a scheduler the call helps: it runs
-    /// operations meanwhile.
+    /// are left out, and those that have are waited for. On a worker of a scheduler the call runs parts of the
+    /// loop itself, and no other operations.
     ///
     /// - Parameter elements: shared by the workers, hence `Sendable`.
     /// - Throws: the first error that `body` threw, in time; ``SchedulerError`` as ``submit(_:)-method``

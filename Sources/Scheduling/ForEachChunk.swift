@@ -11,7 +11,7 @@ extension Scheduler {
     ///
     /// For bodies that have something to prepare, which many elements then share: a buffer, a connection, one
     /// bulk insertion. When a call throws, those that have not begun are left out, and those that have are
-    /// waited for. On a worker of a scheduler the call helps: it runs operations meanwhile.
+    /// waited for. On a worker of a scheduler the call runs parts of the loop itself, and no other operations.
     ///
     /// - Parameter size: how many neighbours are a chunk, at least 1; the last chunk may be shorter.
     /// - Throws: as the form without chunks, `forEach(_:_:)`.

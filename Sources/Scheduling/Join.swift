@@ -12,10 +12,10 @@ extension Scheduler {
     /// ```
     ///
     /// On a worker, `second` waits in the worker's queue, where others may take it, while the caller runs
-    /// `first`; then the caller runs `second` itself, unless it was taken, or `first` submitted more than 31
-    /// operations: then it helps, which is to run other operations nested on its stack until `second` has
-    /// returned. On every other thread both run on the
-    /// workers of ``shared`` while the caller blocks; when memory is exhausted, in the caller.
+    /// `first`; then the caller runs `second` itself, unless it was taken. Then the caller runs branches that
+    /// `second` has forked, nested on its stack, and no other operations; when there are none its thread sleeps,
+    /// and another worker takes its place. On every other thread both run on the workers of ``shared`` while the
+    /// caller blocks; when memory is exhausted, in the caller.
     ///
     /// `second` is a part of the operation that joins: neither a suspension nor a shutdown cancels it. Both
     /// closures run to their end also when one throws; the error of `first` goes before that of `second`.

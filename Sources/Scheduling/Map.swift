@@ -10,7 +10,7 @@ extension Scheduler {
     ///
     /// The results are written where they stay: into the memory of the array that is returned. When a call
     /// throws, those that have not begun are left out, those that have are waited for, and what they made is
-    /// destroyed. On a worker of a scheduler the call helps: it runs operations meanwhile.
+    /// destroyed. On a worker of a scheduler the call runs parts of the loop itself, and no other operations.
     ///
     /// - Parameter transform: called once for every element, in no order.
     /// - Throws: as `forEach(_:_:)`.

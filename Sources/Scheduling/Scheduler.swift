@@ -28,9 +28,9 @@ public final class Scheduler: Sendable {
     /// Creates a scheduler and starts its workers.
     ///
     /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/invalidWorkers``,
-    ///   ``SchedulerError/Code/invalidCapacity``, ``SchedulerError/Code/threadCreationFailed`` or
-    ///   ``SchedulerError/Code/outOfMemory``.
-    /// - Complexity: O(workers), each a thread.
+    ///   ``SchedulerError/Code/invalidCapacity``, ``SchedulerError/Code/invalidSpareWorkers``,
+    ///   ``SchedulerError/Code/threadCreationFailed`` or ``SchedulerError/Code/outOfMemory``.
+    /// - Complexity: O(workers), each a thread, and one thread that watches for workers that block.
     public init(_ configuration: Configuration = Configuration()) throws(SchedulerError) {
         unsafe self.handle = try configuration.createScheduler()
         self.context = configuration.context

@@ -60,13 +60,14 @@ public final class SerialLane: Sendable {
     /// Whether the calling code is an operation of this lane.
     public var isCurrent: Bool { unsafe csched_lane_is_current(handle) }
 
-    /// Whether an operation of this lane is on the stack of the calling thread: it may wait, and others run above it.
+    /// Whether an operation of this lane is on the stack of the calling thread: it may wait, and what the wait
+    /// runs is above it.
     package var isOnStack: Bool { unsafe csched_lane_is_on_stack(handle) }
 
     /// Blocks until everything that was submitted before the call has run.
     ///
     /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/wouldDeadlock`` inside an operation of
-    ///   this lane, else as ``submit(_:)``.
+    ///   this lane, also further out on the stack, else as ``submit(_:)``.
     @available(*, noasync, message: "Blocks the thread; submit a closure that resumes a continuation.")
     public func drain() throws(SchedulerError) {
         if isOnStack { throw SchedulerError(.wouldDeadlock) }

@@ -26,7 +26,7 @@
  *   mutant no_give_back      | all | generations>=due | the list is called though others have entered (C4)
  *   mutant flag_unchecked    | all | invalid end state | NOTIFY is set in whatever generation (P11)
  *   mutant call_unasked      | all | withdrawn | a cancelled notification is called (C5)
- *   mutant sweep_uncounted   | all | invalid end state | the sweep does not enter (C7)
+ *   mutant sweep_uncounted   | all | invalid end state | the sweep does not enter (C6)
  *   mutant release_at_once   | all | generations>=due | release frees though some are outstanding (C3)
  *   mutant release_forgotten | all | assertion violated freed | the last leave does not look at RELEASED (C3)
  *   mutant stale_retry       | no_sweep | <> ends | leave does not load again after a failed exchange
@@ -265,7 +265,7 @@ returned:
     atomic { seen = 0; current = 0 }
 }
 
-/* C7. It may sweep at any length here. */
+/* C6. It may sweep at any length here. */
 inline sweep()
 {
     atomic {

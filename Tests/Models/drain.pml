@@ -4,8 +4,8 @@
  * A submitter lists its inbox, looks at CLOSING, and appends one operation. The closer sets CLOSING, closes
  * what is listed, sets SEALED, and wakes all. Workers run operations, announce, read the flags, look at
  * everything again, and sleep; the last one sets STOPPED.
- *   NESTED   The first operation waits inside its body until a gate opens from outside: its worker helps, or
- *            sleeps inside the body. Then the body submits two more.
+ *   NESTED   The first operation waits inside its body until a gate opens from outside: its worker runs what
+ *            the wait may run, or sleeps inside the body. Then the body submits two more.
  *   LEAVING  The first operation submits two more, and one worker is told to leave: it hands its deque over.
  *   SUSPEND  Suspended at any time before the close, which ends it: who has an operation in hand puts it back,
  *            and falls asleep over it.

@@ -220,7 +220,8 @@ private func configuration(workers: UInt32 = 1, capacity: UInt64 = .max) -> csch
         }
     }
 
-    /// The lane is further out on the stack: a wait in its operation helps, and runs another lane's, which asks.
+    /// The lane is further out on the stack: a wait in its operation helps anybody, and runs another lane's, which
+    /// asks.
     @Test func `draining a lane from what runs inside its operation would deadlock, and says so`() throws {
         try withScheduler(.workers(1)) { scheduler in
             let (lane, other) = try (SerialLane(on: scheduler), SerialLane(on: scheduler))
@@ -232,7 +233,7 @@ private func configuration(workers: UInt32 = 1, capacity: UInt64 = .max) -> csch
                         if code({ try lane.drain() }) == .wouldDeadlock { refusals.add() }
                     }
                 } catch { Issue.record(error) }
-                counter.wait()
+                counter.wait(helping: .anybody)
             }
             try lane.drain()
             #expect(refusals.value == 1)

@@ -61,6 +61,23 @@ func histogram(of words: [String]) throws -> [Int] {
         // end of the example
         #expect(inserted.sorted == words.sorted())
     }
+
+    @Test func `time, and what blocks`() async throws {
+        let scheduler = Scheduler.shared
+        let counter = try CompletionCounter()
+        let (reminded, sent) = (Count(), Count())
+        @Sendable func remind() { reminded.add() }
+        @Sendable func send() { sent.add() }
+        // Scheduling.md
+        try scheduler.submit(after: .milliseconds(1), in: counter) { remind() }
+        let heartbeat = try scheduler.submit(every: .seconds(1)) { remind() }
+        try await scheduler.sleep(for: .milliseconds(2))
+        heartbeat.cancel()
+        try scheduler.submit(context: .inherited, in: counter) { Scheduler.blocking { send() } }
+        // end of the example
+        try await counter.completed()
+        #expect(reminded.value >= 1 && sent.value == 1)
+    }
 }
 
 private final class InsertedWords: Sendable {

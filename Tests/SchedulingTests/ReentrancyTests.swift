@@ -1,5 +1,5 @@
-// S15: bodies and notifications call the scheduler. S16: a wait inside a body helps, so that one worker is
-// enough.
+// S15: bodies and notifications call the scheduler. S16: a wait inside a body runs what it waits
+// for, so that one worker is enough.
 
 import PropertyTesting
 import Scheduling

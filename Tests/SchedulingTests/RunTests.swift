@@ -90,7 +90,7 @@ private enum Request { @TaskLocal static var id = 0 }
         }
     }
 
-    /// One worker: a body that blocked it without helping would block all.
+    /// One worker: a wait that ran nothing of its own would need another one.
     @Test func `a body may wait for operations of its own scheduler`() async throws {
         try await withScheduler(.workers(1)) { scheduler in
             let sum = try await scheduler.run {

@@ -48,7 +48,7 @@ bool csched_completion_leave(csched_completion *counter, uint32_t count);
 
 /// Blocks until the generation current at the call is complete, `timeout_ns` nanoseconds at most (0 asks
 /// only). On a worker of a scheduler, without a timeout, it runs operations of this counter meanwhile, nested
-/// on its stack: of its own the newest, of other workers' the oldest. It runs no others. When there are none
+/// on its stack: of its own the newest, of other workers' the oldest. It runs no others. When it finds none
 /// the thread sleeps, and another worker takes its place.
 /// Acquire: what the operations of the generation wrote is visible after CSCHED_WAIT_COMPLETED.
 csched_wait_result csched_completion_wait(csched_completion *counter, uint64_t timeout_ns) CSCHED_MUST_USE;

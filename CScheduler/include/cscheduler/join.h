@@ -25,15 +25,16 @@ typedef struct {
 /// Runs two branches and returns when both have returned.
 ///
 /// On a worker of `scheduler`: `second` waits in the worker's deque, where others may take it, while the
-/// caller runs `first`; then the caller runs `second` itself, unless it was taken, or lies below more than 31
-/// operations that `first` submitted: then it runs other operations, nested on its stack, until `second` has
-/// returned. Allocates nothing. `second` belongs to the body that joins: neither a suspension nor a shutdown
+/// caller runs `first`; then the caller runs `second` itself, unless it was taken: then it runs, nested on
+/// its stack, second branches of joins that `second` has begun, and nothing else. When there are none the
+/// thread sleeps, and another worker takes its place. Where `first` submitted more than 31 operations, these
+/// may have gone to the thread's inbox. Allocates nothing otherwise. `second` belongs to the body that joins: neither a suspension nor a shutdown
 /// keeps it from its end, but a worker that is suspended takes none, and one that had just taken it when a
 /// suspension began runs it after the resume. When little of the stack is left the branches run one after the
 /// other.
 ///
-/// On any other thread: both run on workers of `scheduler`, past its capacity, and the caller blocks (a
-/// worker of another scheduler helps there).
+/// On any other thread: both run on workers of `scheduler`, past its capacity, and the caller blocks (of a
+/// worker of another scheduler, another worker takes the place there).
 ///
 /// CSCHED_OK; from outside also CSCHED_CLOSED and CSCHED_OUT_OF_MEMORY: then neither branch was called.
 csched_status csched_join(csched_scheduler *scheduler, csched_branch first, csched_branch second)
@@ -52,8 +53,8 @@ typedef struct {
 bool csched_fork_begin(csched_fork *fork, csched_branch branch) CSCHED_MUST_USE;
 
 /// Ends a fork that began, on the same worker. True: the branch was not taken, and the caller has to run it
-/// now. False: it has run; the worker ran other operations meanwhile. Forks end in the reverse order of their
-/// beginnings.
+/// now. False: it has run on another worker, and the call waited for it as csched_join does. Forks end in the
+/// reverse order of their beginnings.
 bool csched_fork_end(csched_fork *fork) CSCHED_MUST_USE;
 
 CSCHED_ASSUME_NONNULL_END

@@ -54,7 +54,7 @@ private final class Meeting: Sendable {
 
     /// The workers meet inside the range: it is cut into pieces for them.
     @Test func `a range is shared by the workers`() throws {
-        try withScheduler(.workers(3)) { scheduler in
+        try withScheduler(.init(workers: 3, spareWorkers: 0)) { scheduler in
             let gate = Gate()
             let met = Meeting()
             try scheduler.forEach(0..<1000) { _ in

@@ -186,7 +186,7 @@ extension Stress {
         /// Not at the end of the piece: a piece may be long.
         @Test(arguments: [1, 2])
         func `a cancelled range stops after the indices that run`(workers: Int) throws {
-            let scheduler = try Scheduler(.workers(workers))
+            let scheduler = try Scheduler(.init(workers: workers, spareWorkers: 0))
             let counter = try CompletionCounter()
             let runs = Count()
             let started = Gate()

@@ -140,7 +140,8 @@ extension Stress {
         }
 
         /// The worker that leaves finds the scheduler closed, and so it stays and runs its queue by itself.
-        @Test func `what a worker pushed runs on a worker, though it leaves a scheduler that is closed`() throws
+        @Test func `what a worker pushed runs on a worker, though it leaves a scheduler that is closed`()
+            throws
         {
             let name = "stay-t"
             for _ in 0..<scaled(40) {

@@ -2,6 +2,8 @@
 
 #include "life.h"
 
+#include <string.h>
+
 #include "scenarios.h"
 
 // MARK: Bodies that block
@@ -72,6 +74,13 @@ static void submits_and_blocks_announced(void *context, void *extra, csched_disp
 
 // MARK: Replaced
 
+static void expect_replaced(void)
+{
+    if (csched_scheduler_statistics(scheduler).replaced == 0) {
+        explorer_fail("nobody was replaced, and one was needed (Z1)");
+    }
+}
+
 // The only worker blocks, and what would end that waits.
 static void block_and_open(csched_function body, uint32_t spares)
 {
@@ -79,6 +88,8 @@ static void block_and_open(csched_function body, uint32_t spares)
     submit(operation_with(0, body));
     world_explore();
     submit(operation_with(1, opens_gate));
+    wait_for_all();
+    expect_replaced();
     world_end(2);
 }
 
@@ -436,7 +447,76 @@ static void announced_twice_main(void)
 }
 MAIN(announced_twice)
 
+// Few places: what a worker takes in a wait, or in order, has one no more.
+static void open_with_places(void)
+{
+    csched_configuration configuration = world_configuration();
+    configuration.workers = 1;
+    configuration.capacity = 1;
+    world_open(configuration);
+}
+
+static void submits_two_jobs(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    csched_operation jobs[] = {operation(1), operation_with(2, blocks)};
+    for (int index = 0; index < 2; index++) {
+        csched_check(csched_submit_job(scheduler, &jobs[index]) == CSCHED_OK, "a job was not accepted");
+    }
+    ran(number_of(context), disposition);
+}
+
+static void places_main(void)
+{
+    open_with_places();
+    world_explore_without_time();
+    submit(operation_with(0, submits_two_jobs));
+    gate_pass(&gates[2]);
+    submit(operation(3));
+    gate_open(&gates[0]);
+    world_end(4);
+}
+MAIN(places)
+
+static void helps_anybody_to_the_end(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    csched_completion_enter(inner, 1);
+    gate_open(&gates[2]);
+    gate_pass(&gates[1]);
+    csched_check(csched_completion_wait_helping(inner, CSCHED_FOREVER, CSCHED_HELP_ANYBODY) ==
+                     CSCHED_WAIT_COMPLETED,
+                 "wait");
+    ran(number_of(context), disposition);
+}
+
+static void leaves_inner(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_pass(&gates[0]);
+    (void)csched_completion_leave(inner, 1);
+    ran(number_of(context), disposition);
+}
+
+static void anybody_places_main(void)
+{
+    open_with_places();
+    inner = csched_completion_create();
+    submit(operation_with(0, helps_anybody_to_the_end));
+    gate_pass(&gates[2]);
+    submit(operation_with(1, leaves_inner));
+    world_explore_without_time();
+    gate_open(&gates[1]);
+    submit(operation(2));
+    gate_open(&gates[0]);
+    end_inner(3);
+}
+MAIN(anybody_places)
+
 // MARK: Limits and lives
+
+// Lets time pass until something has happened.
+static void pass_time(void) { (void)csched_futex_wait(&gates[3].open, 0, 1); }
 
 static void expect_threads(uint32_t most)
 {
@@ -454,17 +534,133 @@ static void limit_main(void)
     submit(operation_with(1, blocks));
     submit(operation(2));
     submit(operation(3));
-    explorer_settle(csched_site("settle"));
-    world_explore();
-    explorer_settle(csched_site("settle"));
-    if (times_warned() > 1) {
+    while (csched_scheduler_statistics(scheduler).exhausted < 2) {
+        pass_time();
+    }
+    if (times_warned() != 1) {
         explorer_fail("the limit was told %d times (Z3)", times_warned());
     }
     expect_threads(2);
+    expect_replaced();
+    world_explore();
     gate_open(&gates[0]);
     world_end(4);
 }
 MAIN(limit)
+
+// The watch is silent when nothing happens.
+static void silent_main(void)
+{
+    world_open_with_spares(1, 1);
+    submit(operation(0));
+    wait_for_all();
+    world_explore();
+    while (!watch_model_is_silent(scheduler)) {
+        pass_time();
+    }
+    world_end(1);
+}
+MAIN(silent)
+
+// It falls silent while the worker, the last one, begins what blocks.
+static void falls_silent_main(void)
+{
+    world_open_with_spares(1, 1);
+    submit(operation(2));
+    wait_for_all();
+    explorer_settle(csched_site("settle"));
+    world_explore();
+    pass_time();
+    submit(operation_with(0, blocks));
+    submit(operation_with(1, opens_gate));
+    world_end(3);
+}
+MAIN(falls_silent)
+
+// No thread can be made: neither the watch, nor who would take the place of a worker.
+static void no_watch_main(void)
+{
+    csched_configuration configuration = world_configuration();
+    configuration.workers = 1;
+    configuration.spares = 1;
+    pthread_model_fail(true);
+    csched_check(csched_scheduler_create(&configuration, &scheduler) == CSCHED_THREAD_CREATION_FAILED,
+                 "created without threads");
+    pthread_model_fail(false);
+    world_open_with_spares(1, 1);
+    world_explore();
+    submit(operation(0));
+    world_end(1);
+}
+MAIN(no_watch)
+
+static void no_spare_main(void)
+{
+    world_open_with_spares(1, 1);
+    submit(operation_with(0, blocks_announced));
+    gate_pass(&gates[2]);
+    pthread_model_fail(true);
+    submit(operation(1));
+    world_explore();
+    for (int look = 0; look < 4; look++) {
+        pass_time();
+    }
+    expect_threads(1);
+    pthread_model_fail(false);
+    gate_open(&gates[0]);
+    world_end(2);
+}
+MAIN(no_spare)
+
+// The last that a worker's thread does is to tell that it ends: what is submitted then is accepted and run, or
+// refused.
+static int late; // plain: of threads that take turns
+
+static void submits_as_it_ends(void *unused, csched_event event, uint32_t worker)
+{
+    (void)unused, (void)worker;
+    if (event == CSCHED_WORKER_STOPPED) {
+        int number = late++;
+        csched_operation what = operation(number);
+        accepted[number] = csched_submit(scheduler, &what) == CSCHED_OK;
+    }
+}
+
+// Uses its own inbox.
+static void submits_from_inbox(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra, (void)context, (void)disposition;
+    csched_block_begin();
+    csched_operation what = operation(8);
+    what.counter = NULL;
+    csched_check(csched_submit(scheduler, &what) == CSCHED_OK, "a submission was not accepted");
+    csched_block_end();
+    gate_pass(&gates[1]);
+}
+
+static void ends_main(void)
+{
+    late = 0;
+    memset(accepted, 0, sizeof accepted);
+    world_open_workers(2);
+    csched_observer observer = {.notify = submits_as_it_ends};
+    csched_check(csched_scheduler_observe(scheduler, &observer) == CSCHED_OK, "observe");
+    for (int number = 0; number < 2; number++) {
+        csched_operation what = {.run = submits_from_inbox};
+        submit(what);
+        explorer_settle(csched_site("settle"));
+    }
+    gate_open(&gates[1]);
+    explorer_settle(csched_site("settle"));
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    world_explore();
+    give_way();
+    csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
+    explorer_calm(true);
+    expect_accepted(2, false);
+    world_close();
+}
+MAIN(ends)
 
 // What is let go is hired again.
 static void again_main(void)
@@ -606,6 +802,13 @@ const explorer_program block_scenarios[] = {
     SCENARIO("block", wait_suspended, "S7 S3", "suspended while a wait looks for what belongs to it"),
     SCENARIO("block", wait_in_time, "S16", "a wait with a limit runs nothing"),
     SCENARIO("block", announced_twice, "S3", "an announcement inside another one"),
+    SCENARIO("block", places, "S6 S3", "jobs of one body, and few places"),
+    SCENARIO("block", anybody_places, "S6 S3", "a wait that helps anybody, and few places"),
+    SCENARIO("block", silent, "S3", "the watch is silent when nothing happens"),
+    SCENARIO("block", falls_silent, "S3", "the watch falls silent while the last worker begins what blocks"),
+    SCENARIO("block", no_watch, "S6 R3", "no thread for the watch can be made"),
+    SCENARIO("block", no_spare, "S1 R3", "no thread can be made in place of the one that blocks"),
+    SCENARIO("block", ends, "S13 S14", "a worker submits as its thread ends"),
     SCENARIO("block", limit, "S1 S3", "as many are blocked as there may be"),
     SCENARIO("block", again, "S3 R3", "a worker in reserve goes, and is hired again"),
     SCENARIO("block", drain, "S13 S16", "a shutdown that needs another worker"),

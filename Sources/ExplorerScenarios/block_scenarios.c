@@ -447,6 +447,46 @@ static void announced_twice_main(void)
 }
 MAIN(announced_twice)
 
+// It was replaced before it announces that it blocks.
+static void blocks_and_announces(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_pass(&gates[0]);
+    csched_block_begin();
+    csched_block_end();
+    ran(number_of(context), disposition);
+}
+
+static void announced_late_main(void)
+{
+    world_open_with_spares(1, 1);
+    submit(operation_with(0, blocks_and_announces));
+    submit(operation_with(1, opens_gate));
+    world_explore();
+    world_end(2);
+}
+MAIN(announced_late)
+
+// A wait looks at the workers while they change.
+static void grows(void) { csched_check(csched_scheduler_resize(scheduler, 3) == CSCHED_OK, "resize"); }
+
+static void wait_grows_main(void)
+{
+    waiting = 0;
+    world_open_workers(2);
+    inner = csched_completion_create();
+    csched_completion_enter(inner, 1);
+    submit(operation_with(3, offers_and_passes_gate_1));
+    gate_pass(&gates[0]);
+    int other = thread_start("resizer", grows);
+    world_explore();
+    submit(operation_with(0, waits_for_another));
+    thread_join(other);
+    (void)csched_completion_leave(inner, 1);
+    end_inner(4);
+}
+MAIN(wait_grows)
+
 // Few places: what a worker takes in a wait, or in order, has one no more.
 static void open_with_places(void)
 {
@@ -771,6 +811,32 @@ static void jobs_main(void)
 }
 MAIN(jobs)
 
+// When a body blocks no more, what it submits is its worker's next step, the newest first.
+static void announces_and_submits_two(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    csched_block_begin();
+    csched_block_end();
+    submit(operation_with(2, notes_its_turn));
+    submit(operation_with(1, notes_its_turn));
+    ran(number_of(context), disposition);
+}
+
+static void announced_once_main(void)
+{
+    begun = 0;
+    world_open_workers(1);
+    world_explore();
+    submit(operation_with(0, announces_and_submits_two));
+    wait_for_all();
+    expect_ran(3);
+    if (order[0] != 1) {
+        explorer_fail("what a body submits when it blocks no more went elsewhere (U5)");
+    }
+    world_close();
+}
+MAIN(announced_once)
+
 static void jobs_and_close_main(void)
 {
     begun = 0;
@@ -802,6 +868,9 @@ const explorer_program block_scenarios[] = {
     SCENARIO("block", wait_suspended, "S7 S3", "suspended while a wait looks for what belongs to it"),
     SCENARIO("block", wait_in_time, "S16", "a wait with a limit runs nothing"),
     SCENARIO("block", announced_twice, "S3", "an announcement inside another one"),
+    SCENARIO("block", announced_late, "S3 S17", "a worker announces that it blocks, and is replaced already"),
+    SCENARIO("block", wait_grows, "R3 S16", "a wait looks at the workers while they change"),
+    SCENARIO("block", announced_once, "S12", "a body that has announced that it blocks goes on"),
     SCENARIO("block", places, "S6 S3", "jobs of one body, and few places"),
     SCENARIO("block", anybody_places, "S6 S3", "a wait that helps anybody, and few places"),
     SCENARIO("block", silent, "S3", "the watch is silent when nothing happens"),

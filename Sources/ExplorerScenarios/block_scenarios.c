@@ -351,8 +351,10 @@ static void waits_running(void *context, void *extra, csched_disposition disposi
 static void offers_and_waits(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
-    submit(operation_with(5, is_named));
     gate_open(&gates[0]);
+    gate_pass(&gates[2]); // the other worker is busy
+    submit(operation_with(5, is_named));
+    gate_open(&gates[3]);
     gate_pass(&gates[1]);
     ran(number_of(context), disposition);
 }
@@ -364,10 +366,8 @@ static void wait_running_main(void)
     inner = csched_completion_create();
     submit(operation_with(4, offers_and_waits));
     gate_pass(&gates[0]);
-    submit(operation_with(0, waits_running));
-    gate_pass(&gates[2]);
     world_explore();
-    gate_open(&gates[3]);
+    submit(operation_with(0, waits_running));
     end_inner(6);
 }
 MAIN(wait_running)
@@ -837,6 +837,33 @@ static void announced_once_main(void)
 }
 MAIN(announced_once)
 
+// The same on the worker that has got the seat.
+static void submits_two_and_opens(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    submit(operation_with(3, notes_its_turn));
+    submit(operation_with(2, notes_its_turn));
+    ran(number_of(context), disposition);
+}
+
+static void announced_seat_main(void)
+{
+    begun = 0;
+    world_open_with_spares(1, 1);
+    submit(operation_with(0, blocks_announced));
+    submit(operation_with(1, submits_two_and_opens));
+    world_explore();
+    while (csched_completion_outstanding(counter) > 1) {
+        pass_time();
+    }
+    if (order[0] != 2) {
+        explorer_fail("a body does not block, and what it submits went elsewhere (U5)");
+    }
+    gate_open(&gates[0]);
+    world_end(4);
+}
+MAIN(announced_seat)
+
 static void jobs_and_close_main(void)
 {
     begun = 0;
@@ -871,6 +898,7 @@ const explorer_program block_scenarios[] = {
     SCENARIO("block", announced_late, "S3 S17", "a worker announces that it blocks, and is replaced already"),
     SCENARIO("block", wait_grows, "R3 S16", "a wait looks at the workers while they change"),
     SCENARIO("block", announced_once, "S12", "a body that has announced that it blocks goes on"),
+    SCENARIO("block", announced_seat, "S12", "the seat of a body that has announced that it blocks"),
     SCENARIO("block", places, "S6 S3", "jobs of one body, and few places"),
     SCENARIO("block", anybody_places, "S6 S3", "a wait that helps anybody, and few places"),
     SCENARIO("block", silent, "S3", "the watch is silent when nothing happens"),

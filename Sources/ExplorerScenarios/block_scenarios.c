@@ -2,6 +2,8 @@
 
 #include "life.h"
 
+#include <string.h>
+
 #include "scenarios.h"
 
 // MARK: Bodies that block
@@ -72,6 +74,13 @@ static void submits_and_blocks_announced(void *context, void *extra, csched_disp
 
 // MARK: Replaced
 
+static void expect_replaced(void)
+{
+    if (csched_scheduler_statistics(scheduler).replaced == 0) {
+        explorer_fail("nobody was replaced, and one was needed (Z1)");
+    }
+}
+
 // The only worker blocks, and what would end that waits.
 static void block_and_open(csched_function body, uint32_t spares)
 {
@@ -79,6 +88,8 @@ static void block_and_open(csched_function body, uint32_t spares)
     submit(operation_with(0, body));
     world_explore();
     submit(operation_with(1, opens_gate));
+    wait_for_all();
+    expect_replaced();
     world_end(2);
 }
 
@@ -340,8 +351,10 @@ static void waits_running(void *context, void *extra, csched_disposition disposi
 static void offers_and_waits(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
-    submit(operation_with(5, is_named));
     gate_open(&gates[0]);
+    gate_pass(&gates[2]); // the other worker is busy
+    submit(operation_with(5, is_named));
+    gate_open(&gates[3]);
     gate_pass(&gates[1]);
     ran(number_of(context), disposition);
 }
@@ -353,10 +366,8 @@ static void wait_running_main(void)
     inner = csched_completion_create();
     submit(operation_with(4, offers_and_waits));
     gate_pass(&gates[0]);
-    submit(operation_with(0, waits_running));
-    gate_pass(&gates[2]);
     world_explore();
-    gate_open(&gates[3]);
+    submit(operation_with(0, waits_running));
     end_inner(6);
 }
 MAIN(wait_running)
@@ -436,7 +447,116 @@ static void announced_twice_main(void)
 }
 MAIN(announced_twice)
 
+// It was replaced before it announces that it blocks.
+static void blocks_and_announces(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_pass(&gates[0]);
+    csched_block_begin();
+    csched_block_end();
+    ran(number_of(context), disposition);
+}
+
+static void announced_late_main(void)
+{
+    world_open_with_spares(1, 1);
+    submit(operation_with(0, blocks_and_announces));
+    submit(operation_with(1, opens_gate));
+    world_explore();
+    world_end(2);
+}
+MAIN(announced_late)
+
+// A wait looks at the workers while they change.
+static void grows(void) { csched_check(csched_scheduler_resize(scheduler, 3) == CSCHED_OK, "resize"); }
+
+static void wait_grows_main(void)
+{
+    waiting = 0;
+    world_open_workers(2);
+    inner = csched_completion_create();
+    csched_completion_enter(inner, 1);
+    submit(operation_with(3, offers_and_passes_gate_1));
+    gate_pass(&gates[0]);
+    int other = thread_start("resizer", grows);
+    world_explore();
+    submit(operation_with(0, waits_for_another));
+    thread_join(other);
+    (void)csched_completion_leave(inner, 1);
+    end_inner(4);
+}
+MAIN(wait_grows)
+
+// Few places: what a worker takes in a wait, or in order, has one no more.
+static void open_with_places(void)
+{
+    csched_configuration configuration = world_configuration();
+    configuration.workers = 1;
+    configuration.capacity = 1;
+    world_open(configuration);
+}
+
+static void submits_two_jobs(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    csched_operation jobs[] = {operation(1), operation_with(2, blocks)};
+    for (int index = 0; index < 2; index++) {
+        csched_check(csched_submit_job(scheduler, &jobs[index]) == CSCHED_OK, "a job was not accepted");
+    }
+    ran(number_of(context), disposition);
+}
+
+static void places_main(void)
+{
+    open_with_places();
+    world_explore_without_time();
+    submit(operation_with(0, submits_two_jobs));
+    gate_pass(&gates[2]);
+    submit(operation(3));
+    gate_open(&gates[0]);
+    world_end(4);
+}
+MAIN(places)
+
+static void helps_anybody_to_the_end(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    csched_completion_enter(inner, 1);
+    gate_open(&gates[2]);
+    gate_pass(&gates[1]);
+    csched_check(csched_completion_wait_helping(inner, CSCHED_FOREVER, CSCHED_HELP_ANYBODY) ==
+                     CSCHED_WAIT_COMPLETED,
+                 "wait");
+    ran(number_of(context), disposition);
+}
+
+static void leaves_inner(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_pass(&gates[0]);
+    (void)csched_completion_leave(inner, 1);
+    ran(number_of(context), disposition);
+}
+
+static void anybody_places_main(void)
+{
+    open_with_places();
+    inner = csched_completion_create();
+    submit(operation_with(0, helps_anybody_to_the_end));
+    gate_pass(&gates[2]);
+    submit(operation_with(1, leaves_inner));
+    world_explore_without_time();
+    gate_open(&gates[1]);
+    submit(operation(2));
+    gate_open(&gates[0]);
+    end_inner(3);
+}
+MAIN(anybody_places)
+
 // MARK: Limits and lives
+
+// Lets time pass until something has happened.
+static void pass_time(void) { (void)csched_futex_wait(&gates[3].open, 0, 1); }
 
 static void expect_threads(uint32_t most)
 {
@@ -454,17 +574,133 @@ static void limit_main(void)
     submit(operation_with(1, blocks));
     submit(operation(2));
     submit(operation(3));
-    explorer_settle(csched_site("settle"));
-    world_explore();
-    explorer_settle(csched_site("settle"));
-    if (times_warned() > 1) {
+    while (csched_scheduler_statistics(scheduler).exhausted < 2) {
+        pass_time();
+    }
+    if (times_warned() != 1) {
         explorer_fail("the limit was told %d times (Z3)", times_warned());
     }
     expect_threads(2);
+    expect_replaced();
+    world_explore();
     gate_open(&gates[0]);
     world_end(4);
 }
 MAIN(limit)
+
+// The watch is silent when nothing happens.
+static void silent_main(void)
+{
+    world_open_with_spares(1, 1);
+    submit(operation(0));
+    wait_for_all();
+    world_explore();
+    while (!watch_model_is_silent(scheduler)) {
+        pass_time();
+    }
+    world_end(1);
+}
+MAIN(silent)
+
+// It falls silent while the worker, the last one, begins what blocks.
+static void falls_silent_main(void)
+{
+    world_open_with_spares(1, 1);
+    submit(operation(2));
+    wait_for_all();
+    explorer_settle(csched_site("settle"));
+    world_explore();
+    pass_time();
+    submit(operation_with(0, blocks));
+    submit(operation_with(1, opens_gate));
+    world_end(3);
+}
+MAIN(falls_silent)
+
+// No thread can be made: neither the watch, nor who would take the place of a worker.
+static void no_watch_main(void)
+{
+    csched_configuration configuration = world_configuration();
+    configuration.workers = 1;
+    configuration.spares = 1;
+    pthread_model_fail(true);
+    csched_check(csched_scheduler_create(&configuration, &scheduler) == CSCHED_THREAD_CREATION_FAILED,
+                 "created without threads");
+    pthread_model_fail(false);
+    world_open_with_spares(1, 1);
+    world_explore();
+    submit(operation(0));
+    world_end(1);
+}
+MAIN(no_watch)
+
+static void no_spare_main(void)
+{
+    world_open_with_spares(1, 1);
+    submit(operation_with(0, blocks_announced));
+    gate_pass(&gates[2]);
+    pthread_model_fail(true);
+    submit(operation(1));
+    world_explore();
+    for (int look = 0; look < 4; look++) {
+        pass_time();
+    }
+    expect_threads(1);
+    pthread_model_fail(false);
+    gate_open(&gates[0]);
+    world_end(2);
+}
+MAIN(no_spare)
+
+// The last that a worker's thread does is to tell that it ends: what is submitted then is accepted and run, or
+// refused.
+static int late; // plain: of threads that take turns
+
+static void submits_as_it_ends(void *unused, csched_event event, uint32_t worker)
+{
+    (void)unused, (void)worker;
+    if (event == CSCHED_WORKER_STOPPED) {
+        int number = late++;
+        csched_operation what = operation(number);
+        accepted[number] = csched_submit(scheduler, &what) == CSCHED_OK;
+    }
+}
+
+// Uses its own inbox.
+static void submits_from_inbox(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra, (void)context, (void)disposition;
+    csched_block_begin();
+    csched_operation what = operation(8);
+    what.counter = NULL;
+    csched_check(csched_submit(scheduler, &what) == CSCHED_OK, "a submission was not accepted");
+    csched_block_end();
+    gate_pass(&gates[1]);
+}
+
+static void ends_main(void)
+{
+    late = 0;
+    memset(accepted, 0, sizeof accepted);
+    world_open_workers(2);
+    csched_observer observer = {.notify = submits_as_it_ends};
+    csched_check(csched_scheduler_observe(scheduler, &observer) == CSCHED_OK, "observe");
+    for (int number = 0; number < 2; number++) {
+        csched_operation what = {.run = submits_from_inbox};
+        submit(what);
+        explorer_settle(csched_site("settle"));
+    }
+    gate_open(&gates[1]);
+    explorer_settle(csched_site("settle"));
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    world_explore();
+    give_way();
+    csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
+    explorer_calm(true);
+    expect_accepted(2, false);
+    world_close();
+}
+MAIN(ends)
 
 // What is let go is hired again.
 static void again_main(void)
@@ -575,6 +811,59 @@ static void jobs_main(void)
 }
 MAIN(jobs)
 
+// When a body blocks no more, what it submits is its worker's next step, the newest first.
+static void announces_and_submits_two(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    csched_block_begin();
+    csched_block_end();
+    submit(operation_with(2, notes_its_turn));
+    submit(operation_with(1, notes_its_turn));
+    ran(number_of(context), disposition);
+}
+
+static void announced_once_main(void)
+{
+    begun = 0;
+    world_open_workers(1);
+    world_explore();
+    submit(operation_with(0, announces_and_submits_two));
+    wait_for_all();
+    expect_ran(3);
+    if (order[0] != 1) {
+        explorer_fail("what a body submits when it blocks no more went elsewhere (U5)");
+    }
+    world_close();
+}
+MAIN(announced_once)
+
+// The same on the worker that has got the seat.
+static void submits_two_and_opens(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    submit(operation_with(3, notes_its_turn));
+    submit(operation_with(2, notes_its_turn));
+    ran(number_of(context), disposition);
+}
+
+static void announced_seat_main(void)
+{
+    begun = 0;
+    world_open_with_spares(1, 1);
+    submit(operation_with(0, blocks_announced));
+    submit(operation_with(1, submits_two_and_opens));
+    world_explore();
+    while (csched_completion_outstanding(counter) > 1) {
+        pass_time();
+    }
+    if (order[0] != 2) {
+        explorer_fail("a body does not block, and what it submits went elsewhere (U5)");
+    }
+    gate_open(&gates[0]);
+    world_end(4);
+}
+MAIN(announced_seat)
+
 static void jobs_and_close_main(void)
 {
     begun = 0;
@@ -606,6 +895,17 @@ const explorer_program block_scenarios[] = {
     SCENARIO("block", wait_suspended, "S7 S3", "suspended while a wait looks for what belongs to it"),
     SCENARIO("block", wait_in_time, "S16", "a wait with a limit runs nothing"),
     SCENARIO("block", announced_twice, "S3", "an announcement inside another one"),
+    SCENARIO("block", announced_late, "S3 S17", "a worker announces that it blocks, and is replaced already"),
+    SCENARIO("block", wait_grows, "R3 S16", "a wait looks at the workers while they change"),
+    SCENARIO("block", announced_once, "S12", "a body that has announced that it blocks goes on"),
+    SCENARIO("block", announced_seat, "S12", "the seat of a body that has announced that it blocks"),
+    SCENARIO("block", places, "S6 S3", "jobs of one body, and few places"),
+    SCENARIO("block", anybody_places, "S6 S3", "a wait that helps anybody, and few places"),
+    SCENARIO("block", silent, "S3", "the watch is silent when nothing happens"),
+    SCENARIO("block", falls_silent, "S3", "the watch falls silent while the last worker begins what blocks"),
+    SCENARIO("block", no_watch, "S6 R3", "no thread for the watch can be made"),
+    SCENARIO("block", no_spare, "S1 R3", "no thread can be made in place of the one that blocks"),
+    SCENARIO("block", ends, "S13 S14", "a worker submits as its thread ends"),
     SCENARIO("block", limit, "S1 S3", "as many are blocked as there may be"),
     SCENARIO("block", again, "S3 R3", "a worker in reserve goes, and is hired again"),
     SCENARIO("block", drain, "S13 S16", "a shutdown that needs another worker"),

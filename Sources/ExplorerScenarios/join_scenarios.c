@@ -284,6 +284,7 @@ static int other_branch;
 static void passes_gate_and_tells(void *context)
 {
     gate_pass(&gates[0]);
+    gate_pass(&gates[2]);
     joiner = explorer_self();
     branch(context);
 }
@@ -306,11 +307,16 @@ static void joins_a_long_one_beside(void *context, void *extra, csched_dispositi
     ran(number_of(context), disposition);
 }
 
+static void tells_beside(void *context)
+{
+    gate_open(&gates[2]);
+    passes_gate_1(context);
+}
+
 static void forks_beside(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
-    gate_open(&gates[2]);
-    csched_check(csched_join(scheduler, branch_of(passes_gate_1, 0), branch_of(is_no_part, 1)) == CSCHED_OK,
+    csched_check(csched_join(scheduler, branch_of(tells_beside, 0), branch_of(is_no_part, 1)) == CSCHED_OK,
                  "join");
     ran(number_of(context), disposition);
 }

@@ -127,9 +127,13 @@ MAIN(shrink_endless)
 static void submits_children_and_waits(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
-    csched_operation children[] = {operation_with(1, tells_and_waits), operation(2), operation(3),
-                                   operation(4)};
-    csched_check(csched_submit_bulk(scheduler, children, 4) == CSCHED_OK, "a submission was not accepted");
+    csched_operation children[] = {operation_with(1, tells_and_waits),
+                                   operation(2),
+                                   operation(3),
+                                   operation(4),
+                                   operation(6),
+                                   operation(7)};
+    csched_check(csched_submit_bulk(scheduler, children, 6) == CSCHED_OK, "a submission was not accepted");
     gate_pass(&gates[1]);
     ran(number_of(context), disposition);
 }
@@ -146,7 +150,7 @@ static void shrink_twice_main(void)
     gate_pass(&gates[0]);
     csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
     gate_open(&gates[1]);
-    world_end(6);
+    world_end(8);
 }
 MAIN(shrink_twice)
 
@@ -167,7 +171,7 @@ static void shrink_memory_main(void)
     gate_pass(&gates[0]);
     gate_open(&gates[1]);
     wait_for_all();
-    expect_ran(6);
+    expect_ran(8);
     world_close();
 }
 MAIN(shrink_memory)
@@ -329,7 +333,27 @@ static void resize_twice_main(void)
 }
 MAIN(resize_twice)
 
+// A worker sleeps for the second time, and is told to leave.
+static void shrink_asleep_again_main(void)
+{
+    world_open_workers(2);
+    watch_the_end_of_a_worker();
+    submit(operation_with(0, tells_and_waits_for_gate_1));
+    submit(operation_with(1, tells_and_waits_for_gate_1));
+    explorer_settle(csched_site("settle"));
+    gate_open(&gates[1]);
+    wait_for_all();
+    csched_store(&gates[0].open, 0, seq_cst);
+    explorer_settle(csched_site("settle"));
+    world_explore_without_time();
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    gate_pass(&gates[0]);
+    world_end(2);
+}
+MAIN(shrink_asleep_again)
+
 const explorer_program life_crew_scenarios[] = {
+    SCENARIO("life", shrink_asleep_again, "S3 S8", "a worker that sleeps again is to leave"),
     SCENARIO("life", shrink, "S1 S3 S8", "a worker goes that has operations in its deque"),
     SCENARIO("life", shrink_asleep, "S3 S8", "a worker goes that sleeps"),
     SCENARIO("life", shrink_twice, "S1 R3", "a worker that has gone is taken apart"),

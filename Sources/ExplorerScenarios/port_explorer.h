@@ -74,8 +74,8 @@
 #define csched_yield() explorer_yield(csched_site("yield"))
 #define csched_wake_on_time() ((void)0)
 #define csched_now_ns() explorer_now_ns()
-#define csched_thread_id() ((int32_t)explorer_self())
-#define csched_thread_sleeps(id) explorer_is_waiting(id)
+#define csched_thread_id() ((int32_t)explorer_self() + 1)
+#define csched_thread_sleeps(id) ((id) > 0 && explorer_is_waiting((id) - 1))
 #define csched_warn(name, sentence) port_warn((name), (sentence))
 void port_warn(const char *name, const char *sentence);
 #define csched_fatal(function, sentence) port_fatal((function), (sentence))

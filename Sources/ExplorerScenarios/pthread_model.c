@@ -11,12 +11,16 @@ static struct {
 } started[EXPLORER_THREADS];
 static int count;
 static bool joined[EXPLORER_THREADS];
+static bool fails;
 
 void pthread_model_begin(void)
 {
     count = 0;
+    fails = false;
     memset(joined, 0, sizeof joined);
 }
+
+void pthread_model_fail(bool always) { fails = always; }
 
 static void (*destructor)(void *);
 explorer_thread_local void *specific;
@@ -97,7 +101,7 @@ static void run(void *argument)
 
 int pthread_model_create(pthread_t *thread, void *(*body)(void *), void *argument)
 {
-    if (explorer_threads() == EXPLORER_THREADS) {
+    if (fails || explorer_threads() == EXPLORER_THREADS) {
         return EAGAIN;
     }
     int index = count++;

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 
 int pthread_model_create(pthread_t *thread, void *(*body)(void *), void *argument);
+/// From now on no thread can be made, or any.
+void pthread_model_fail(bool always);
 /// A thread is joined once.
 int pthread_model_join(pthread_t thread);
 int pthread_model_try_join(pthread_t thread);

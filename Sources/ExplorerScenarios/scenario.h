@@ -19,6 +19,8 @@ const char *scheduler_model_at_rest(struct csched_scheduler *scheduler);
 
 const char *scheduler_model_name(const struct csched_scheduler *scheduler);
 bool scheduler_model_is_suspended(struct csched_scheduler *scheduler);
+/// Whether its watch sleeps until it is armed.
+bool watch_model_is_silent(struct csched_scheduler *scheduler);
 /// As if it were suspended once less than as often as it can be.
 void scheduler_model_suspend_often(struct csched_scheduler *scheduler);
 

@@ -14,7 +14,7 @@
 #include "json.h"
 #include "run.h"
 
-enum { PROGRAMS_MOST = 256 };
+enum { PROGRAMS_MOST = 512 };
 enum { USAGE = 64 }; // sysexits.h
 
 static const char usage[] =

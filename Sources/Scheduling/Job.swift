@@ -70,8 +70,8 @@ extension CompletionCounter {
                 _ = unsafe csched_completion_wait_running(
                     handle, runJob,
                     { wanted, object, function in
-                        let wanted = unsafe Unmanaged<WantedJobs>.fromOpaque(wanted!)
-                        return unsafe wanted._withUnsafeGuaranteedRef { unsafe $0.contain(object!, function!) }
+                        let jobs = unsafe Unmanaged<WantedJobs>.fromOpaque(wanted!)
+                        return unsafe jobs._withUnsafeGuaranteedRef { unsafe $0.contain(object!, function!) }
                     }, Unmanaged.passUnretained(wanted).toOpaque())
             }
         }

@@ -70,6 +70,23 @@ extension Stress {
             }
         }
 
+        @Test func `threads that are not needed go while there is work all the time`() throws {
+            let gate = Gate()
+            let counter = try CompletionCounter()
+            try withScheduler(.init(workers: 2, name: "busy-t")) { scheduler in
+                for _ in 0..<40 { try scheduler.submit(in: counter) { Scheduler.blocking { gate.wait() } } }
+                #expect(eventually { scheduler.statistics.replaced >= 38 })
+                gate.open()
+                #expect(counter.wait(timeout: .seconds(20)) == .completed)
+                try #require(
+                    eventually {
+                        for _ in 0..<8 { try scheduler.submit(in: counter) {} }
+                        counter.wait()
+                        return scheduler.statistics.threads == 2
+                    })
+            }
+        }
+
         @Test func `a limit of spare workers is kept, counted and told`() async {
             let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
                 try blockFour(spareWorkers: 2)
@@ -134,7 +151,8 @@ extension Stress {
 
         @Test func `a number of spare workers that is not possible is refused`() {
             for count in [-1, 65_537, Int.max] {
-                #expect(code { _ = try Scheduler(.init(workers: 1, spareWorkers: count)) } == .invalidSpareWorkers)
+                let configuration = Scheduler.Configuration(workers: 1, spareWorkers: count)
+                #expect(code { _ = try Scheduler(configuration) } == .invalidSpareWorkers)
             }
         }
 
@@ -303,9 +321,9 @@ extension Stress {
                         } catch { Issue.record(error) }
                     }
                     #expect(all.wait(timeout: .seconds(20)) == .completed)
-                    #expect(
-                        order.withLock { $0 }
-                            == (help == .own ? ["own", "waited", "stranger"] : ["stranger", "own", "waited"]))
+                    let expected =
+                        help == .own ? ["own", "waited", "stranger"] : ["stranger", "own", "waited"]
+                    #expect(order.withLock { $0 } == expected)
                 }
             }
         }

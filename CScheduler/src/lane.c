@@ -45,7 +45,8 @@ struct csched_lane {
     node *taken;                   // the drain's own: in order, not run yet
 };
 
-// The lanes whose operations are on this thread's stack: more than one when an operation waits and helps anybody.
+// The lanes whose operations are on this thread's stack: more than one when an operation waits and helps
+// anybody.
 typedef struct frame {
     const csched_lane *lane;
     const struct frame *outer;

@@ -496,8 +496,8 @@ static void wait_until_stopped(csched_scheduler *scheduler, uint64_t deadline_ns
     }
 }
 
-// Without `lifecycle`: the last callbacks may want statistics. The crew does not change any more: we are closing,
-// and the watch has ended.
+// Without `lifecycle`: the last callbacks may want statistics. The crew does not change any more: we are
+// closing, and the watch has ended.
 static void join_all(csched_scheduler *scheduler)
 {
     const csched_crew *crew = csched_load(&scheduler->crew, relaxed);

@@ -27,9 +27,9 @@
 //   P28  found: sleepers, then state <-> disarm: state, then sleepers and searching; all seq_cst.
 //   P29  announce: seat (release) -> take: seat (acquire), and with P30 -> the new worker. What the blocked
 //        body has pushed.
-//   P31  a push of a worker that is away: bottom, a fence, then searching and sleepers <-> a worker that falls
-//        asleep: its bit, then the depth and whose it is; all seq_cst. As W1: such a deque has nobody else who
-//        looks after it.
+//   P31  a push of a worker that is away: bottom, a fence, then searching and sleepers <-> a worker that
+//        falls asleep: its bit, then the depth and whose it is; all seq_cst. As W1: such a deque has nobody
+//        else who looks after it.
 //   P30  give: seat, then recall (release) -> the new worker: recall (acquire).
 //   P45  reserve: recall, then state <-> disarm: state, then recall; all seq_cst.
 //

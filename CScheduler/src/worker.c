@@ -195,8 +195,8 @@ static void put_back(csched_worker *worker, const csched_operation *operation)
 
 static bool is_fork(const csched_operation *operation) { return operation->run == csched_join_run_second; }
 
-// Makes room among what was dug out: it goes to the thread's inbox, the oldest first. Forks stay: they belong to
-// joins of this stack. False: nothing could go.
+// Makes room among what was dug out: it goes to the thread's inbox, the oldest first. Forks stay: they belong
+// to joins of this stack. False: nothing could go.
 static bool send_away(csched_worker *worker, csched_operation *above, size_t *number)
 {
     csched_operation away[CSCHED_BATCH];
@@ -371,8 +371,8 @@ static size_t take_from_workers(csched_worker *worker, csched_operation *batch, 
     return 0;
 }
 
-// W5. What is left in the inboxes may have counted on this worker alone. W7: nobody may be left who would come
-// for what this worker leaves.
+// W5. What is left in the inboxes may have counted on this worker alone. W7: nobody may be left who would
+// come for what this worker leaves.
 static void stop_searching(csched_worker *worker)
 {
     csched_scheduler *scheduler = worker->scheduler;
@@ -468,8 +468,8 @@ static bool take_own(csched_worker *worker, csched_operation *operation)
 }
 
 // Whether a worker that is about to sleep has to stay awake. `control` was read after its announcement,
-// seq_cst as all the looks here: W1. Not whether it is to leave: whoever says so wakes this very worker, asleep
-// or not yet, and it does not sleep then, but looks for that again.
+// seq_cst as all the looks here: W1. Not whether it is to leave: whoever says so wakes this very worker,
+// asleep or not yet, and it does not sleep then, but looks for that again.
 static bool anything_to_do(csched_worker *worker, uint32_t control)
 {
     csched_scheduler *scheduler = worker->scheduler;
@@ -929,7 +929,7 @@ void csched_worker_block(csched_worker *worker)
     } while (!csched_cas_weak(&worker->seat, &seat, seat | CSCHED_SEAT_ANNOUNCED, release, relaxed));
     csched_scheduler *scheduler = worker->scheduler;
     if (csched_load(&worker->deque.top, relaxed) != csched_load(&worker->deque.bottom, relaxed)) {
-        csched_fence(seq_cst); // P31
+        csched_fence(seq_cst);                  // P31
         csched_idle_wake_one(&scheduler->idle); // the sentry would come in its time
     }
     csched_watch_hurry(&scheduler->watch);

@@ -95,8 +95,8 @@ bool csched_worker_submit(csched_worker *worker, const csched_operation *operati
 /// As csched_worker_submit, for one operation, and enters its counter.
 bool csched_worker_spawn(csched_worker *worker, const csched_operation *operation);
 
-/// Takes the second branch of a fork back, if nobody else has taken it; the caller runs it. What lies above it
-/// may go to the thread's inbox. False also when there is no memory for that.
+/// Takes the second branch of a fork back, if nobody else has taken it; the caller runs it. What lies above
+/// it may go to the thread's inbox. False also when there is no memory for that.
 bool csched_worker_take_back(csched_worker *worker, const void *fork);
 /// Whether the worker's stack is long enough for a join.
 bool csched_worker_may_nest(const csched_worker *worker);

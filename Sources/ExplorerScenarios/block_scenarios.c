@@ -652,8 +652,8 @@ static void no_spare_main(void)
 }
 MAIN(no_spare)
 
-// The last that a worker's thread does is to tell that it ends: what is submitted then is accepted and run, or
-// refused.
+// The last that a worker's thread does is to tell that it ends: what is submitted then is accepted and run,
+// or refused.
 static int late; // plain: of threads that take turns
 
 static void submits_as_it_ends(void *unused, csched_event event, uint32_t worker)

@@ -69,8 +69,8 @@ typedef bool (*csched_wanted_function)(const void *CSCHED_NULLABLE wanted_by, vo
                                        void *CSCHED_NULLABLE extra);
 
 /// As csched_completion_wait without a timeout, but runs operations of the function `run` for which `wanted`
-/// says so, in place of those of the counter: from among the newest of the waiting worker's own, so that it may
-/// look at what they point to.
+/// says so, in place of those of the counter: from among the newest of the waiting worker's own, so that it
+/// may look at what they point to.
 csched_wait_result csched_completion_wait_running(csched_completion *counter, csched_function run,
                                                   csched_wanted_function wanted,
                                                   const void *CSCHED_NULLABLE wanted_by) CSCHED_MUST_USE;

@@ -28,10 +28,10 @@ typedef struct {
 /// caller runs `first`; then the caller runs `second` itself, unless it was taken: then it runs, nested on
 /// its stack, second branches of joins that `second` has begun, and nothing else. When there are none the
 /// thread sleeps, and another worker takes its place. Where `first` submitted more than 31 operations, these
-/// may have gone to the thread's inbox. Allocates nothing otherwise. `second` belongs to the body that joins: neither a suspension nor a shutdown
-/// keeps it from its end, but a worker that is suspended takes none, and one that had just taken it when a
-/// suspension began runs it after the resume. When little of the stack is left the branches run one after the
-/// other.
+/// may have gone to the thread's inbox. Allocates nothing otherwise. `second` belongs to the body that joins:
+/// neither a suspension nor a shutdown keeps it from its end, but a worker that is suspended takes none, and
+/// one that had just taken it when a suspension began runs it after the resume. When little of the stack is
+/// left the branches run one after the other.
 ///
 /// On any other thread: both run on workers of `scheduler`, past its capacity, and the caller blocks (of a
 /// worker of another scheduler, another worker takes the place there).

@@ -128,8 +128,8 @@ csched_status csched_submit_range(csched_scheduler *scheduler, uint64_t count, u
                                   void *CSCHED_NULLABLE context, csched_completion *CSCHED_NULLABLE counter)
     CSCHED_MUST_USE;
 
-/// Whether a shutdown that cancels has begun: a body that does many things, one after the other, may leave the
-/// rest out. Relaxed; on any thread.
+/// Whether a shutdown that cancels has begun: a body that does many things, one after the other, may leave
+/// the rest out. Relaxed; on any thread.
 bool csched_scheduler_is_cancelling(const csched_scheduler *scheduler);
 
 /// Calls `function` once on a detached thread made for it: for an embedder's calls that must not block its

@@ -74,6 +74,9 @@ static void submits_and_blocks_announced(void *context, void *extra, csched_disp
 
 // MARK: Replaced
 
+// Lets time pass for the watch.
+static void pass_time(void) { (void)csched_futex_wait(&gates[3].open, 0, 1); }
+
 static void expect_replaced(void)
 {
     if (csched_scheduler_statistics(scheduler).replaced == 0) {
@@ -121,6 +124,28 @@ MAIN(goes_on_announced)
 
 static void goes_on_unannounced_main(void) { goes_on(blocks); }
 MAIN(goes_on_unannounced)
+
+// The watch has found it blocked, and takes its seat.
+static void goes_on_late(csched_function body)
+{
+    world_open_with_spares(1, 1);
+    submit(operation_with(0, body));
+    gate_pass(&gates[2]);
+    submit(operation(1));
+    world_explore();
+    for (int look = 0; look < 4; look++) {
+        pass_time();
+    }
+    gate_open(&gates[0]);
+    submit(operation(2));
+    world_end(3);
+}
+
+static void goes_on_late_announced_main(void) { goes_on_late(blocks_announced); }
+MAIN(goes_on_late_announced)
+
+static void goes_on_late_unannounced_main(void) { goes_on_late(blocks); }
+MAIN(goes_on_late_unannounced)
 
 // It has no seat, goes on, submits, and waits: the new one sleeps, and has to come.
 static void submits_without_seat(csched_function body)
@@ -555,9 +580,6 @@ MAIN(anybody_places)
 
 // MARK: Limits and lives
 
-// Lets time pass until something has happened.
-static void pass_time(void) { (void)csched_futex_wait(&gates[3].open, 0, 1); }
-
 static void expect_threads(uint32_t most)
 {
     uint32_t threads = csched_scheduler_statistics(scheduler).threads;
@@ -884,6 +906,8 @@ const explorer_program block_scenarios[] = {
              .allocations_fail = true),
     SCENARIO("block", goes_on_announced, "S1 S8", "a worker goes on as its seat is given away"),
     SCENARIO("block", goes_on_unannounced, "S1 S8", "the same, and it has not said that it blocks"),
+    SCENARIO("block", goes_on_late_announced, "S1 S8", "a worker goes on as the watch takes its seat"),
+    SCENARIO("block", goes_on_late_unannounced, "S1 S8", "the same, and it has not said that it blocks"),
     SCENARIO("block", submits_announced, "S1 S3", "a worker without a seat submits what it waits for"),
     SCENARIO("block", submits_unannounced, "S1 S3", "the same, and it does not know that it has no seat"),
     SCENARIO("block", submits_blocked, "S1 S3", "a worker submits while it says that it blocks"),

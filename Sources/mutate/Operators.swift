@@ -32,8 +32,8 @@ struct MutationOperator: Sendable {
     ]
     private static let wakes: Set = [
         "csched_futex_wake", "csched_idle_wake_one", "csched_idle_wake", "csched_idle_wake_all",
-        "csched_idle_after_submit", "csched_idle_after_push", "csched_capacity_interrupt", "csched_watch_hurry",
-        "csched_watch_note_reserve",
+        "csched_idle_after_submit", "csched_idle_after_push", "csched_capacity_interrupt",
+        "csched_watch_hurry", "csched_watch_note_reserve",
         "csched_capacity_leave", "unpark", "wake", "end_if_drained", "stop_searching", "give_places_back",
     ]
 

@@ -197,9 +197,8 @@ static bool replace(csched_scheduler *scheduler, csched_worker *worker, uint32_t
 {
     csched_worker *spare = find_spare(scheduler);
     bool announced = (seat & CSCHED_SEAT_ANNOUNCED) != 0;
-    if (spare == NULL || !csched_cas(&worker->seat, &seat,
-                                     announced ? CSCHED_UNSEATED : CSCHED_UNSEATED_AWAKE, seq_cst, // P29, P31
-                                     relaxed)) {
+    uint32_t none = announced ? CSCHED_UNSEATED : CSCHED_UNSEATED_AWAKE;
+    if (spare == NULL || !csched_cas(&worker->seat, &seat, none, seq_cst, relaxed)) { // P29, P31
         return false; // it goes on: the spare stays in reserve
     }
     csched_idle_stir(&scheduler->idle);

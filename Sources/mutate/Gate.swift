@@ -13,12 +13,22 @@ struct Gate {
         let valid = matrix.outcomes.filter { $0.verdict != .invalid }
         let reasons = matrix.equivalents.reasons
         var found: [String] = []
-        for outcome in valid where outcome.verdict == .survived && reasons[outcome.mutant] == nil {
+        let debts = matrix.debts.mutants
+        for outcome in valid
+        where outcome.verdict == .survived && reasons[outcome.mutant] == nil
+            && !debts.contains(outcome.mutant)
+        {
             found.append("survived, and is not listed as equivalent: \(outcome.mutant)")
         }
         for outcome in valid where outcome.verdict == .killed && reasons[outcome.mutant] != nil {
             found.append(
                 "is listed as equivalent, and \(outcome.kills[0].scenario) found it: \(outcome.mutant)")
+        }
+        for outcome in valid where outcome.verdict == .killed && debts.contains(outcome.mutant) {
+            found.append("is listed as a debt, and \(outcome.kills[0].scenario) found it: \(outcome.mutant)")
+        }
+        for id in debts.sorted() where !everything.contains(id) {
+            found.append("is listed as a debt, and does not exist: \(id)")
         }
         for id in reasons.keys.sorted() where !everything.contains(id) {
             found.append("is listed as equivalent, and does not exist: \(id)")
@@ -32,6 +42,8 @@ struct Gate {
     /// Scenarios that found no mutant.
     var idle: [String] {
         let busy = Set(matrix.outcomes.flatMap { $0.kills.map(\.scenario) })
-        return matrix.scenarios.filter { !busy.contains($0) }.map { "found no mutant: \($0)" }
+        return matrix.scenarios
+            .filter { !busy.contains($0) && !matrix.debts.scenarios.contains($0) }
+            .map { "found no mutant: \($0)" }
     }
 }

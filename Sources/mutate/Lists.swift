@@ -59,6 +59,23 @@ struct Equivalents {
     }
 }
 
+/// Debts: mutants that no scenario finds yet though there is something to be found, and scenarios (`scenario: name`) that
+/// find none yet. They are counted in what is printed, and go from the list as they are paid.
+struct Debts {
+    private(set) var mutants: Set<String> = []
+    private(set) var scenarios: Set<String> = []
+
+    init(_ path: String) throws {
+        for line in try entries(of: path).joined() {
+            if line.hasPrefix("scenario: ") {
+                scenarios.insert(String(line.dropFirst("scenario: ".count)))
+            } else {
+                mutants.insert(line)
+            }
+        }
+    }
+}
+
 /// How mutants were found before, which is tried first: a schedule costs a millisecond, a search seconds.
 ///
 ///     inbox-growth t1@14,r1@20 inbox.c:publish: relaxed: csched_store(...)

@@ -4,6 +4,7 @@ import Foundation
 struct Matrix {
     let outcomes: [Outcome]
     let equivalents: Equivalents
+    let debts: Debts
     let scenarios: [String]
     /// Equivalent mutants that were not tried.
     let skipped: Int
@@ -17,7 +18,8 @@ struct Matrix {
         return
             "\(valid.count) mutants: \(killed) killed, \(listed) equivalent, \(survivors.count - listed) survived; "
             + "\(outcomes.count - valid.count) are no C"
-            + (skipped == 0 ? "" : "; \(skipped) that are listed as equivalent were left out")
+            + (skipped == 0 ? "" : "; \(skipped) that are listed were left out")
+            + (debts.mutants.isEmpty ? "" : "; \(debts.mutants.count) are debts, which no scenario finds yet")
     }
 
     var json: String {

@@ -147,9 +147,11 @@ struct Mutate {
     private static func run(_ options: Options, in root: URL) throws -> Bool {
         let everything = try mutants(in: root)
         let equivalents = try Equivalents(root.appending(path: "Tests/Mutants/equivalents.txt").path)
+        let debts = try Debts(root.appending(path: "Tests/Mutants/debts.txt").path)
+        let listed = debts.mutants.union(equivalents.reasons.keys)
         let wanted = everything.enumerated()
             .filter { $0.offset % options.shard.count == options.shard.index }.map(\.element)
-            .filter { !options.skipsListed || equivalents.reasons[$0.id] == nil }
+            .filter { !options.skipsListed || !listed.contains($0.id) }
             .filter { mutant in options.only.isEmpty || options.only.contains { mutant.id.contains($0) } }
         let scratch = URL(fileURLWithPath: options.scratch, relativeTo: root)
         let laboratory = Laboratory(root: root, scratch: scratch)
@@ -167,8 +169,9 @@ struct Mutate {
             try known.text.write(toFile: list, atomically: true, encoding: .utf8)
         }
         let matrix = Matrix(
-            outcomes: outcomes, equivalents: equivalents, scenarios: options.effort.scenarios ?? scenarios,
-            skipped: options.skipsListed ? everything.count { equivalents.reasons[$0.id] != nil } : 0)
+            outcomes: outcomes, equivalents: equivalents, debts: debts,
+            scenarios: options.effort.scenarios ?? scenarios,
+            skipped: options.skipsListed ? everything.count { listed.contains($0.id) } : 0)
         if let path = options.json { try matrix.json.write(toFile: path, atomically: true, encoding: .utf8) }
         if let path = options.table {
             try matrix.table.write(toFile: path, atomically: true, encoding: .utf8)

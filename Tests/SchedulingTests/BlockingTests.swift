@@ -119,17 +119,19 @@ extension Stress {
 
         @Test func `workers that leave count for no spare ones`() throws {
             let gate = Gate()
-            let begun = Count()
+            let (begun, smaller) = (Count(), Count())
             let counter = try CompletionCounter()
             try withScheduler(.init(workers: 4, spareWorkers: 3)) { scheduler in
                 for _ in 0..<4 {
                     try scheduler.submit(in: counter) {
                         begun.add()
+                        while smaller.value == 0 { sched_yield() }  // no worker is replaced that runs
                         Scheduler.blocking { gate.wait() }
                     }
                 }
                 #expect(eventually { begun.value == 4 })
                 try scheduler.setWorkers(1)
+                smaller.add()
                 try scheduler.submit(in: counter) { gate.open() }
                 #expect(counter.wait(timeout: .seconds(20)) == .completed)
                 #expect(scheduler.statistics.exhausted == 0)

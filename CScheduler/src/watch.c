@@ -293,7 +293,7 @@ static void *thread_main(void *argument)
     csched_scheduler *scheduler = argument;
     csched_watch *watch = &scheduler->watch;
     char name[16];
-    (void)snprintf(name, sizeof name, "%s-watch", scheduler->name);
+    (void)snprintf(name, sizeof name, "%.9s-watch", scheduler->name);
     (void)pthread_setname_np(pthread_self(), name);
     csched_reclaim_join();
     uint32_t state;

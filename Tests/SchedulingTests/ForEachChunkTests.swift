@@ -13,7 +13,7 @@ import Testing
         try await withScheduler(.workers(workers)) { scheduler in
             await forAll(.zip(.int(in: 0...2_000), .int(in: 1...2_500))) { count, size in
                 let elements = Array(0..<count).dropFirst(count / 10)
-                let found = Mutex<[[Int]]>([])
+                let found = Locked<[[Int]]>([])
                 try await scheduler.forEach(elements, chunksOf: size) { chunk in
                     found.withLock { $0.append(Array(chunk)) }
                 }
@@ -33,7 +33,7 @@ import Testing
 
     @Test func `a size may be as large as a number can be`() async throws {
         try await withScheduler(.workers(2)) { scheduler in
-            let sizes = Mutex<[Int]>([])
+            let sizes = Locked<[Int]>([])
             try await scheduler.forEach([1, 2, 3], chunksOf: .max) { chunk in
                 sizes.withLock { $0.append(chunk.count) }
             }

@@ -34,10 +34,10 @@ import Testing
     /// One worker: what it began last threw, and it began nothing after that.
     @Test(arguments: [false, true])
     func `the first error is thrown, and the rest is not begun`(isBlocking: Bool) async throws {
-        try await withScheduler(.workers(1)) { scheduler in
+        try await withScheduler(.init(workers: 1, spareWorkers: 0)) { scheduler in
             await forAll(.zip(.int(in: 1...2_000), .int(in: 0...1_999))) { count, wish in
                 let bad = wish % count
-                let begun = Mutex<[Int]>([])
+                let begun = Locked<[Int]>([])
                 let body: @Sendable (Int) throws -> Void = { index in
                     begun.withLock { $0.append(index) }
                     if index >= bad { throw Fault(element: index) }

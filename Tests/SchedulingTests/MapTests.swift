@@ -67,7 +67,7 @@ import Testing
     @Test func `a task that is cancelled half-way leaves the rest out, and what was made is destroyed`()
         async throws
     {
-        try await withScheduler(.workers(1)) { scheduler in
+        try await withScheduler(.init(workers: 1, spareWorkers: 0)) { scheduler in
             let (made, released) = (Count(), Count())
             let middle = Middle()
             let task = Task {

@@ -12,7 +12,7 @@ import Testing
     @Test func `operations are submitted in the order of their times, and none too early`() throws {
         try withScheduler(.workers(1)) { scheduler in
             let counter = try CompletionCounter()
-            let order = Mutex<[Int]>([])
+            let order = Locked<[Int]>([])
             let early = Count()
             for number in (0..<10).reversed() {
                 let delay = Duration.milliseconds(5 + 20 * number)
@@ -159,7 +159,7 @@ import Testing
 
     @Test func `a run that is longer than the interval leaves times out`() throws {
         try withScheduler(.workers(2)) { scheduler in
-            let runs = Mutex<[ContinuousClock.Instant]>([])
+            let runs = Locked<[ContinuousClock.Instant]>([])
             let enough = Gate()
             let ticks = try scheduler.submit(every: .milliseconds(10), startingAfter: .zero) {
                 let count = runs.withLock { runs in
@@ -180,7 +180,7 @@ import Testing
     @Test func `what repeats cancels itself`() throws {
         try withScheduler(.workers(2)) { scheduler in
             let counter = try CompletionCounter()
-            let handle = Mutex<ScheduledOperation?>(nil)
+            let handle = Locked<ScheduledOperation?>(nil)
             let released = Count()
             let runs = Count()
             let seen = Count()

@@ -55,7 +55,9 @@ final class Loop: Sendable {
     let chunks: Chunks
     private let body: Body
     private let ended: @Sendable (Loop) -> Void
-    private let failure = Mutex<(any Error)?>(nil)
+    /// Written by the chunk that sets `hasFailed`, and read after the end.
+    nonisolated(unsafe) private var failure: (any Error)?
+    private let hasFailed = Atomic(false)
     // Relaxed, all of them: what a chunk wrote is handed over by the end of the range, P20 of range.c, and a
     // chunk that sees a wish late only does more than it had to.
     private let isStopped = Atomic(false)
@@ -93,9 +95,7 @@ final class Loop: Sendable {
             isCutShort.store(true, ordering: .relaxed)
         } catch {
             isStopped.store(true, ordering: .relaxed)
-            failure.withLock { first in
-                if first == nil { first = error }
-            }
+            if !hasFailed.exchange(true, ordering: .relaxed) { unsafe failure = error }
         }
     }
 
@@ -106,7 +106,7 @@ final class Loop: Sendable {
 
     /// How the loop ended; only after its end.
     var outcome: Result<Void, any Error> {
-        if let error = failure.withLock({ $0 }) { return .failure(error) }
+        if let error = unsafe failure { return .failure(error) }
         guard isCutShort.load(ordering: .relaxed) else { return .success(()) }
         return .failure(
             isCancelled.load(ordering: .relaxed) ? CancellationError() : SchedulerError(.closed))

@@ -270,7 +270,7 @@ struct InvokerTests {
     }
 
     @Test func `a scheduler that gives up what waits refuses it for its invoker`() async throws {
-        let scheduler = try Scheduler(.init(workers: 1))
+        let scheduler = try Scheduler(.init(workers: 1, spareWorkers: 0))
         let gate = try await occupied(scheduler)
         let invoker = SerialInvoker(on: scheduler)
         let listener = Listener()
@@ -288,7 +288,7 @@ struct InvokerTests {
     }
 
     @Test func `a scheduler that is full for a while loses nothing of its invoker`() async throws {
-        let scheduler = try Scheduler(.init(workers: 1, capacity: 1, whenFull: .reject))
+        let scheduler = try Scheduler(.init(workers: 1, capacity: 1, whenFull: .reject, spareWorkers: 0))
         let gate = try await occupied(scheduler)
         while (try? scheduler.submit {}) != nil {}
         let invoker = SerialInvoker(on: scheduler)

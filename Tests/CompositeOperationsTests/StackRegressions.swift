@@ -83,7 +83,7 @@ import Testing
     @Test func `R44: an operation does not begin before the call that made it returns, on one worker`()
         async throws
     {
-        let one = try Scheduler(Scheduler.Configuration(workers: 1))
+        let one = try Scheduler(Scheduler.Configuration(workers: 1, spareWorkers: 0))
         let depths = Depths()
         let outer = operation(on: one) {
             depths.enter()
@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test func `R44: a rerun begins when the block that asked for it has left the thread`() async throws {
-        let one = try Scheduler(Scheduler.Configuration(workers: 1))
+        let one = try Scheduler(Scheduler.Configuration(workers: 1, spareWorkers: 0))
         let depths = Depths()
         let again = operation(on: one) { attempt in
             depths.enter()
@@ -113,7 +113,7 @@ import Testing
     }
 
     @Test func `R44: a handler runs outside of the call that ended its operation`() async {
-        let one = try? Scheduler(Scheduler.Configuration(workers: 1))
+        let one = try? Scheduler(Scheduler.Configuration(workers: 1, spareWorkers: 0))
         for ending in Ending.allCases {
             let depths = Depths()
             let handle = COOperation<Int>(on: one, options: OperationOptions(handlerTarget: one))

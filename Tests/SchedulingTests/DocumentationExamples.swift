@@ -3,7 +3,6 @@
 
 import PropertyTestingSupport
 import Scheduling
-import Synchronization
 import Testing
 
 private struct Empty: Error {}
@@ -81,7 +80,7 @@ func histogram(of words: [String]) throws -> [Int] {
 }
 
 private final class InsertedWords: Sendable {
-    private let words = Mutex<[String]>([])
+    private let words = Locked<[String]>([])
 
     func add(_ more: ArraySlice<String>) { words.withLock { $0 += more } }
     var sorted: [String] { words.withLock { $0.sorted() } }

@@ -6,7 +6,7 @@ private final class ThreadBody: Sendable {
     init(_ run: @escaping @Sendable () -> Void) { self.run = run }
 }
 
-/// Starts a kernel thread, which the caller joins.
+/// Starts a kernel thread, which the caller joins or detaches.
 ///
 /// - Parameters:
 ///   - who: the function that needs it, for the sentence that says that there can be no thread.

@@ -24,11 +24,12 @@ func bark(_ sentence: String, about scope: WatchedScope, status: CInt) -> Never 
 
     say(sentence)
     let isReported = Gate()
-    _ = startThread(for: "Watchdog") {
-        nameThisThread("watchdog report")
-        report(on: scope)
-        isReported.open()
-    }
+    pthread_detach(
+        startThread(for: "Watchdog") {
+            nameThisThread("watchdog report")
+            report(on: scope)
+            isReported.open()
+        })
     if !isReported.wait(timeout: .seconds(10)) { say("watchdog: the report itself has not ended.\n") }
     _exit(status)
 }

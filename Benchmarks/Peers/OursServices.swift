@@ -9,14 +9,12 @@ struct OursServices {
         try Scheduler.blocking(body)
     }
 
-    // The scheduler has no priorities: what W26 measures of it is its order of submissions alone.
-
     func submitUrgently(_ job: some Job) {
-        accepted { () throws(SchedulerError) in try scheduler.submit { job.run() } }
+        accepted { () throws(SchedulerError) in try scheduler.submit(priority: .high) { job.run() } }
     }
 
     func submitWithoutHurry(_ job: some Job) {
-        accepted { () throws(SchedulerError) in try scheduler.submit { job.run() } }
+        accepted { () throws(SchedulerError) in try scheduler.submit(priority: .background) { job.run() } }
     }
 
     func timers(count: Int) -> some TimerForm { OursTimers(scheduler: scheduler) }

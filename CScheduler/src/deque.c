@@ -58,9 +58,9 @@ static csched_slot *slot(csched_buffer *buffer, int64_t index)
 
 static void free_buffer(csched_retired *object) { csched_free(object); }
 
-bool csched_deque_init(csched_deque *deque, csched_reclaim *domain)
+bool csched_deque_init(csched_deque *deque, csched_reclaim *domain, int64_t capacity)
 {
-    csched_buffer *buffer = allocate(CSCHED_DEQUE_CAPACITY);
+    csched_buffer *buffer = allocate(capacity);
     if (buffer == NULL) {
         return false;
     }

@@ -26,8 +26,8 @@ typedef struct {
     csched_reclaim *domain;
 } csched_deque;
 
-/// False: out of memory.
-bool csched_deque_init(csched_deque *deque, csched_reclaim *domain);
+/// `capacity`: a power of two, to begin with. False: out of memory.
+bool csched_deque_init(csched_deque *deque, csched_reclaim *domain, int64_t capacity);
 /// No thief may be left.
 void csched_deque_destroy(csched_deque *deque);
 

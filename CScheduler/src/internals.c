@@ -21,7 +21,8 @@ csched_test_deque *csched_test_deque_create(void)
     csched_test_deque *test = csched_allocate(sizeof *test, CSCHED_LINE);
     csched_check(test != NULL, "out of memory");
     test->domain = csched_reclaim_create();
-    csched_check(test->domain != NULL && csched_deque_init(&test->deque, test->domain), "out of memory");
+    csched_check(test->domain != NULL && csched_deque_init(&test->deque, test->domain, CSCHED_DEQUE_CAPACITY),
+                 "out of memory");
     return test;
 }
 

@@ -103,7 +103,8 @@ static bool begin(csched_worker *worker, csched_fork *fork, csched_branch branch
     csched_init(state_of(fork), PENDING);
     const csched_operation operation = {
         .run = csched_join_run_second, .context = fork, .extra = (void *)(uintptr_t)worker->enclosing};
-    return csched_likely(csched_worker_may_nest(worker)) && csched_worker_submit(worker, &operation, 1);
+    return csched_likely(csched_worker_may_nest(worker)) &&
+           csched_worker_submit(worker, &operation, 1, worker->priority);
 }
 
 bool csched_fork_begin(csched_fork *fork, csched_branch branch)

@@ -15,6 +15,9 @@
 //   L7  A submitter whose drain is refused takes back its own operation, by the state of its node: either it
 //       withdraws it, and answers what the scheduler answered, or a drain has taken it already, and it was
 //       accepted.
+//   L8  A drain is of the priority of the submission that queues it, but not of the background: what others
+//       append waits for it, too. Where one is queued that may be of a lower priority, the first submission
+//       of high priority queues another one (`hurried`, until a drain begins).
 //
 // Orderings:
 //   P21  push (release) -> take (acquire): the operation, and what its submitter wrote.
@@ -42,6 +45,7 @@ struct csched_lane {
     csched_aligned_to_line csched_atomic(node *) head;
     csched_atomic(int32_t) queued; // L5
     csched_atomic(bool) running;   // L1
+    csched_atomic(bool) hurried;   // L8
     node *taken;                   // the drain's own: in order, not run yet
 };
 
@@ -65,6 +69,7 @@ csched_lane *csched_lane_create(csched_scheduler *scheduler)
         csched_init(&lane->head, NULL);
         csched_init(&lane->queued, 0);
         csched_init(&lane->running, false);
+        csched_init(&lane->hurried, false);
     }
     return lane;
 }
@@ -122,13 +127,14 @@ static void drain(void *context, void *extra, csched_disposition disposition);
 
 // Queues a drain, at the lane's scheduler or, when that is closed, at the other one. Consumes nothing when it
 // is refused.
-static csched_status start(csched_lane *lane, csched_scheduler *scheduler, csched_scheduler *fallback)
+static csched_status start(csched_lane *lane, csched_scheduler *scheduler, csched_scheduler *fallback,
+                           csched_priority priority)
 {
     csched_fetch_add(&lane->references, 1, relaxed); // L4; the caller has one
     csched_operation operation = {.run = drain, .context = lane};
-    csched_status status = csched_submit_exempt(scheduler, &operation);
+    csched_status status = csched_submit_exempt_at(scheduler, &operation, priority);
     if (status == CSCHED_CLOSED && fallback != NULL) {
-        status = csched_submit_exempt(fallback, &operation);
+        status = csched_submit_exempt_at(fallback, &operation, priority);
     }
     if (status == CSCHED_OK) {
         csched_fetch_add(&lane->queued, 1, seq_cst); // L5
@@ -156,6 +162,9 @@ static void drain(void *context, void *extra, csched_disposition disposition)
     (void)extra;
     csched_lane *lane = context;
     csched_fetch_sub(&lane->queued, 1, seq_cst); // L5
+    if (csched_unlikely(csched_load(&lane->hurried, relaxed))) {
+        csched_store(&lane->hurried, false, relaxed); // L8
+    }
     if (begin(lane)) {
         const csched_worker *worker = csched_worker_self();
         const frame here = {.lane = lane, .outer = innermost, .nesting = worker->nesting};
@@ -169,7 +178,8 @@ static void drain(void *context, void *extra, csched_disposition disposition)
             }
             // L3. To the scheduler whose worker this is: the lane's own, or the fallback of one that is
             // closed.
-            if (turn >= CSCHED_TURN && start(lane, worker->scheduler, NULL) == CSCHED_OK) {
+            if (turn >= CSCHED_TURN &&
+                start(lane, worker->scheduler, NULL, CSCHED_PRIORITY_DEFAULT) == CSCHED_OK) {
                 csched_store(&lane->running, false, seq_cst);
                 // What is left has that drain, unless it came too early and found this one still running.
                 if (csched_load(&lane->queued, seq_cst) > 0 || !begin(lane)) {
@@ -185,8 +195,17 @@ static void drain(void *context, void *extra, csched_disposition disposition)
     csched_lane_release(lane);
 }
 
-static csched_status submit(csched_lane *lane, const csched_operation *operation, csched_scheduler *fallback)
+// L8
+static bool hurry(csched_lane *lane, csched_priority priority)
 {
+    return priority == CSCHED_PRIORITY_HIGH && !csched_exchange(&lane->hurried, true, relaxed);
+}
+
+static csched_status submit(csched_lane *lane, const csched_operation *operation, csched_scheduler *fallback,
+                            csched_priority priority)
+{
+    priority = priority == CSCHED_PRIORITY_INHERITED ? csched_priority_current() : priority;
+    priority = priority == CSCHED_PRIORITY_HIGH ? priority : CSCHED_PRIORITY_DEFAULT; // L8
     node *added = csched_allocate(sizeof *added, 0);
     if (added == NULL) {
         return CSCHED_OUT_OF_MEMORY;
@@ -202,8 +221,9 @@ static csched_status submit(csched_lane *lane, const csched_operation *operation
         added->next = head;
     } while (!csched_cas_weak(&lane->head, &head, added, seq_cst, relaxed)); // P21, P22
     csched_status status = CSCHED_OK;
-    if (csched_load(&lane->queued, seq_cst) <= 0 && !csched_load(&lane->running, seq_cst)) { // L5
-        status = start(lane, lane->scheduler, fallback);
+    if (!csched_load(&lane->running, seq_cst) &&
+        (hurry(lane, priority) || csched_load(&lane->queued, seq_cst) <= 0)) { // L5
+        status = start(lane, lane->scheduler, fallback, priority);
         uint32_t waiting = WAITING;
         if (status != CSCHED_OK && !csched_cas(&added->state, &waiting, WITHDRAWN, relaxed, relaxed)) {
             status = CSCHED_OK; // L7
@@ -218,17 +238,23 @@ static csched_status submit(csched_lane *lane, const csched_operation *operation
 
 csched_status csched_lane_submit(csched_lane *lane, const csched_operation *operation)
 {
+    return csched_lane_submit_at(lane, operation, CSCHED_PRIORITY_INHERITED);
+}
+
+csched_status csched_lane_submit_at(csched_lane *lane, const csched_operation *operation,
+                                    csched_priority priority)
+{
     if (csched_unlikely((csched_load(&lane->scheduler->control, relaxed) & CSCHED_CLOSING) != 0) &&
         csched_scheduler_current() != lane->scheduler) {
         return CSCHED_CLOSED; // what L7 withdraws would stay in the lane until it is released
     }
-    return submit(lane, operation, NULL);
+    return submit(lane, operation, NULL, priority);
 }
 
 csched_status csched_lane_submit_surely(csched_lane *lane, const csched_operation *operation,
-                                        csched_scheduler *fallback)
+                                        csched_priority priority, csched_scheduler *fallback)
 {
-    return submit(lane, operation, fallback);
+    return submit(lane, operation, fallback, priority);
 }
 
 bool csched_lane_is_current(const csched_lane *lane)

@@ -51,5 +51,7 @@
 
 #define csched_likely(condition) __builtin_expect(!!(condition), 1)
 #define csched_unlikely(condition) __builtin_expect(!!(condition), 0)
+/// For what lies on the way of every operation.
+#define csched_always_inline inline __attribute__((always_inline))
 
 #endif

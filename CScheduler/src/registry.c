@@ -87,8 +87,9 @@ bool csched_registry_init(csched_registry *registry, csched_reclaim *domain)
 void csched_registry_destroy(csched_registry *registry)
 {
     for (csched_registry_chunk *chunk = registry->first, *next; chunk != NULL; chunk = next) {
-        for (int place = 0; place < PLACES; place++) {
-            csched_submitter *submitter = csched_load(&chunk->place[place], relaxed);
+        for (uint64_t occupied = csched_load(&chunk->occupied, relaxed); occupied != 0;
+             occupied &= occupied - 1) {
+            csched_submitter *submitter = csched_load(&chunk->place[__builtin_ctzll(occupied)], relaxed);
             if (submitter != NULL &&
                 csched_fetch_and(&submitter->holders, ~(uint32_t)SCHEDULER, acq_rel) == SCHEDULER) {
                 free_submitter(&submitter->retired); // R2: its thread went first, and no worker is left
@@ -264,9 +265,11 @@ bool csched_registry_is_empty(const csched_registry *registry)
 void csched_registry_close(csched_registry *registry)
 {
     for (csched_registry_chunk *chunk = registry->first; chunk != NULL;
-         chunk = csched_load(&chunk->next, seq_cst)) { // P16
-        for (int place = 0; place < PLACES; place++) {
-            csched_submitter *submitter = csched_load(&chunk->place[place], seq_cst); // P16
+         chunk = csched_load(&chunk->next, seq_cst)) {                                  // P16
+        for (uint64_t occupied = csched_load(&chunk->occupied, seq_cst); occupied != 0; // P16
+             occupied &= occupied - 1) {
+            csched_submitter *submitter =
+                csched_load(&chunk->place[__builtin_ctzll(occupied)], seq_cst);       // P16
             if (submitter != NULL && !csched_load(&submitter->stays_open, seq_cst)) { // P16
                 csched_inbox_close(&submitter->inbox);
             }
@@ -279,8 +282,10 @@ uint64_t csched_registry_appended(const csched_registry *registry)
     uint64_t sum = csched_load(&registry->departed, relaxed);
     for (const csched_registry_chunk *chunk = registry->first; chunk != NULL;
          chunk = csched_load(&chunk->next, acquire)) {
-        for (int place = 0; place < PLACES; place++) {
-            const csched_submitter *submitter = csched_load(&chunk->place[place], acquire);
+        for (uint64_t occupied = csched_load(&chunk->occupied, relaxed); occupied != 0;
+             occupied &= occupied - 1) {
+            const csched_submitter *submitter =
+                csched_load(&chunk->place[__builtin_ctzll(occupied)], acquire);
             sum += submitter == NULL ? 0 : csched_inbox_appended(&submitter->inbox);
         }
     }

@@ -62,6 +62,13 @@ csched_configuration csched_configuration_default(void)
     };
 }
 
+static void close_registries(csched_scheduler *scheduler)
+{
+    for (uint32_t priority = 0; priority < CSCHED_PRIORITIES; priority++) {
+        csched_registry_close(&scheduler->registry[priority]);
+    }
+}
+
 static void before_fork(void) { pthread_mutex_lock(&alive_mutex); }
 
 static void after_fork_in_parent(void) { pthread_mutex_unlock(&alive_mutex); }
@@ -74,7 +81,7 @@ static void after_fork_in_child(void)
     csched_worker_forget();
     for (csched_scheduler *scheduler = alive; scheduler != NULL; scheduler = scheduler->next_alive) {
         csched_fetch_or(&scheduler->control, CSCHED_CLOSING | CSCHED_SEALED | CSCHED_STOPPED, seq_cst);
-        csched_registry_close(&scheduler->registry); // no read section needed: there is no other thread
+        close_registries(scheduler); // no read section needed: there is no other thread
         csched_timers_forget(csched_load(&scheduler->timers, relaxed));
         pthread_mutex_init(&scheduler->lifecycle, NULL); // whoever held it does not exist here
         pthread_mutex_init(&scheduler->ending, NULL);
@@ -359,7 +366,9 @@ csched_status csched_scheduler_resize(csched_scheduler *scheduler, uint32_t work
 
 static void free_scheduler(csched_scheduler *scheduler)
 {
-    csched_registry_destroy(&scheduler->registry);
+    for (uint32_t priority = 0; priority < CSCHED_PRIORITIES; priority++) {
+        csched_registry_destroy(&scheduler->registry[priority]);
+    }
     csched_timers_destroy(csched_load(&scheduler->timers, relaxed));
     if (scheduler->release_owner != NULL) {
         scheduler->release_owner(csched_load(&scheduler->owner, relaxed));
@@ -372,8 +381,9 @@ static void free_scheduler(csched_scheduler *scheduler)
 static csched_status initialise(csched_scheduler *scheduler, const csched_configuration *configuration)
 {
     memset(scheduler, 0, sizeof *scheduler);
-    scheduler->id = csched_fetch_add(&ids, 1, relaxed) + 1;
+    scheduler->id = csched_fetch_add(&ids, CSCHED_PRIORITIES, relaxed) + 1;
     csched_init(&scheduler->control, 0);
+    csched_init(&scheduler->priorities, 0);
     csched_init(&scheduler->ran_in_callers, 0);
     csched_init(&scheduler->observer, NULL);
     csched_init(&scheduler->owner, NULL);
@@ -396,10 +406,15 @@ static csched_status initialise(csched_scheduler *scheduler, const csched_config
         return CSCHED_OUT_OF_MEMORY;
     }
     csched_init(&scheduler->crew, crew);
-    if (!csched_registry_init(&scheduler->registry, scheduler->domain)) {
-        csched_free(crew);
-        csched_free(scheduler->domain);
-        return CSCHED_OUT_OF_MEMORY;
+    for (uint32_t priority = 0; priority < CSCHED_PRIORITIES; priority++) {
+        if (!csched_registry_init(&scheduler->registry[priority], scheduler->domain)) {
+            while (priority-- > 0) {
+                csched_registry_destroy(&scheduler->registry[priority]);
+            }
+            csched_free(crew);
+            csched_free(scheduler->domain);
+            return CSCHED_OUT_OF_MEMORY;
+        }
     }
     return CSCHED_OK;
 }
@@ -455,7 +470,7 @@ void csched_scheduler_close(csched_scheduler *scheduler)
         csched_reclaim_join();
     }
     csched_reclaim_enter();
-    csched_registry_close(&scheduler->registry);
+    close_registries(scheduler);
     csched_reclaim_exit();
     if (!reader) {
         csched_reclaim_leave();
@@ -674,7 +689,7 @@ csched_statistics csched_scheduler_statistics(csched_scheduler *scheduler)
     if (!reader) {
         csched_reclaim_join();
     }
-    csched_reclaim_enter(); // for the registry; `lifecycle` keeps the crew
+    csched_reclaim_enter(); // for the registries; `lifecycle` keeps the crew
     const csched_crew *crew = csched_load(&scheduler->crew, relaxed);
     for (uint32_t position = 0; position < crew->count; position++) {
         add_statistics(&sum, crew->workers[position]);
@@ -683,7 +698,9 @@ csched_statistics csched_scheduler_statistics(csched_scheduler *scheduler)
     sum.threads = crew->count;
     sum.replaced = csched_load(&scheduler->watch.replaced, relaxed);
     sum.exhausted = csched_load(&scheduler->watch.exhausted, relaxed);
-    sum.submitted += csched_registry_appended(&scheduler->registry);
+    for (uint32_t priority = 0; priority < CSCHED_PRIORITIES; priority++) {
+        sum.submitted += csched_registry_appended(&scheduler->registry[priority]);
+    }
     csched_reclaim_exit();
     if (!reader) {
         csched_reclaim_leave();

@@ -11,6 +11,7 @@
 #include "idle.h"
 #include "observer.h"
 #include "port.h"
+#include "priority.h"
 #include "reclaim.h"
 #include "registry.h"
 #include "watch.h"
@@ -26,9 +27,10 @@
 struct csched_scheduler {
     // Read by every submission, written rarely.
     csched_aligned_to_line csched_atomic(uint32_t) control;
-    uint64_t id; // never used again, unlike an address
+    csched_atomic(uint32_t) priorities; // N2: flags, see priority.h
+    uint64_t id; // never used again, unlike an address; the registries have this one and those that follow
     csched_capacity capacity;
-    csched_registry registry;
+    csched_registry registry[CSCHED_PRIORITIES];
     csched_atomic(csched_crew *) crew; // readers: RCU; written under `lifecycle`
     csched_atomic(csched_observer_snapshot *) observer;
     csched_atomic(void *) owner;
@@ -64,7 +66,7 @@ static inline bool csched_is_suspended(uint32_t control) { return control >= CSC
 /// Appends operations that have entered their counters already to the calling thread's inbox, past the
 /// capacity: for workers, and for timers. CSCHED_OK, CSCHED_OUT_OF_MEMORY or, on no worker, CSCHED_CLOSED.
 csched_status csched_submit_again(csched_scheduler *scheduler, const csched_operation *operations,
-                                  size_t count);
+                                  size_t count, csched_priority priority);
 /// The calling thread is no worker any more: its inbox is closed if the scheduler is (U5).
 void csched_submit_close_own(csched_scheduler *scheduler);
 

@@ -25,13 +25,13 @@ static bool is_closing(const csched_scheduler *scheduler)
     return (csched_load(&scheduler->control, seq_cst) & CSCHED_CLOSING) != 0;
 }
 
-static csched_submitter *inbox_of_this_thread(csched_scheduler *scheduler)
+static csched_submitter *inbox_of_this_thread(csched_scheduler *scheduler, csched_priority priority)
 {
-    csched_submitter *submitter = csched_registry_find(scheduler->id);
+    csched_submitter *submitter = csched_registry_find(scheduler->id + priority);
     if (csched_unlikely(submitter == NULL)) {
         const csched_worker *worker = csched_worker_self();
         bool own = worker != NULL && worker->scheduler == scheduler;
-        submitter = csched_registry_add(&scheduler->registry, scheduler->id, own);
+        submitter = csched_registry_add(&scheduler->registry[priority], scheduler->id + priority, own);
         if (submitter != NULL && !own && is_closing(scheduler)) { // U3
             csched_inbox_close(&submitter->inbox);
         }
@@ -42,20 +42,26 @@ static csched_submitter *inbox_of_this_thread(csched_scheduler *scheduler)
 // U5
 void csched_submit_close_own(csched_scheduler *scheduler)
 {
-    csched_submitter *submitter = csched_registry_find(scheduler->id);
-    if (submitter != NULL) {
-        csched_store(&submitter->stays_open, false, seq_cst); // P16
-        if (is_closing(scheduler)) {
-            csched_inbox_close(&submitter->inbox);
+    for (uint32_t priority = 0; priority < CSCHED_PRIORITIES; priority++) {
+        csched_submitter *submitter = csched_registry_find(scheduler->id + priority);
+        if (submitter != NULL) {
+            csched_store(&submitter->stays_open, false, seq_cst); // P16
+            if (is_closing(scheduler)) {
+                csched_inbox_close(&submitter->inbox);
+            }
         }
     }
 }
 
-static csched_status append(csched_scheduler *scheduler, const csched_operation *operations, size_t count)
+static csched_status append(csched_scheduler *scheduler, const csched_operation *operations, size_t count,
+                            csched_priority priority)
 {
-    csched_submitter *submitter = inbox_of_this_thread(scheduler);
+    csched_submitter *submitter = inbox_of_this_thread(scheduler, priority);
     if (csched_unlikely(submitter == NULL)) {
         return CSCHED_OUT_OF_MEMORY;
+    }
+    if (csched_unlikely(priority != CSCHED_PRIORITY_DEFAULT)) {
+        csched_priority_use(scheduler, priority);
     }
     switch (csched_inbox_append(&submitter->inbox, operations, count)) {
     case CSCHED_APPENDED:
@@ -64,6 +70,9 @@ static csched_status append(csched_scheduler *scheduler, const csched_operation 
         return CSCHED_CLOSED;
     case CSCHED_APPEND_NO_MEMORY:
         return CSCHED_OUT_OF_MEMORY;
+    }
+    if (csched_unlikely(priority != CSCHED_PRIORITY_DEFAULT)) {
+        csched_priority_raise(scheduler, priority);
     }
     if (csched_likely(
             !csched_is_suspended(csched_load(&scheduler->control, seq_cst)))) { // resume wakes everybody
@@ -117,9 +126,9 @@ static csched_status make_room(csched_scheduler *scheduler, const csched_operati
 
 // They are counted in the capacity already, and no more when they are refused.
 static csched_status append_entered(csched_scheduler *scheduler, const csched_operation *operations,
-                                    size_t count)
+                                    size_t count, csched_priority priority)
 {
-    csched_status status = append(scheduler, operations, count);
+    csched_status status = append(scheduler, operations, count, priority);
     if (status != CSCHED_OK) {
         csched_capacity_leave(&scheduler->capacity, count);
     }
@@ -127,11 +136,11 @@ static csched_status append_entered(csched_scheduler *scheduler, const csched_op
 }
 
 static csched_status append_bounded(csched_scheduler *scheduler, const csched_operation *operations,
-                                    size_t count)
+                                    size_t count, csched_priority priority)
 {
     bool ran = false;
     csched_status status = make_room(scheduler, operations, count, &ran);
-    return status != CSCHED_OK || ran ? status : append_entered(scheduler, operations, count);
+    return status != CSCHED_OK || ran ? status : append_entered(scheduler, operations, count, priority);
 }
 
 // U1. Operations of one counter mostly come in a row: one enter for each row.
@@ -160,94 +169,126 @@ typedef enum { COUNTED, EXEMPT } subjection;
 
 // From a thread that is no worker of the scheduler (U2).
 static csched_status append_from_outside(csched_scheduler *scheduler, const csched_operation *operations,
-                                         size_t count, subjection subject)
+                                         size_t count, subjection subject, csched_priority priority)
 {
     if (csched_likely(!csched_capacity_is_bounded(&scheduler->capacity))) {
-        return append(scheduler, operations, count);
+        return append(scheduler, operations, count, priority);
     }
     const csched_worker *worker = csched_worker_self();
     if (subject == COUNTED && (worker == NULL || worker->scheduler != scheduler)) {
-        return append_bounded(scheduler, operations, count);
+        return append_bounded(scheduler, operations, count, priority);
     }
     csched_capacity_enter_exempt(&scheduler->capacity, count);
-    return append_entered(scheduler, operations, count);
+    return append_entered(scheduler, operations, count, priority);
 }
 
-// The calling thread as a worker of the scheduler that may use its deque, or NULL.
-static csched_worker *worker_of(const csched_scheduler *scheduler)
+// Whether the calling thread is a worker of the scheduler that may use its deque.
+static bool has_deque(const csched_worker *worker, const csched_scheduler *scheduler)
 {
-    csched_worker *worker = csched_worker_self();
     return worker != NULL && worker->scheduler == scheduler &&
-                   csched_likely((csched_load(&worker->seat, relaxed) & CSCHED_SEAT_ANNOUNCED) == 0) // U5
-               ? worker
-               : NULL;
+           csched_likely((csched_load(&worker->seat, relaxed) & CSCHED_SEAT_ANNOUNCED) == 0); // U5
 }
 
-static csched_status submit(csched_scheduler *scheduler, const csched_operation *operation,
-                            subjection subject)
+// N5. `worker`: the calling thread as one, or NULL.
+static csched_priority resolve(csched_priority priority, const csched_worker *worker)
 {
-    csched_worker *worker = worker_of(scheduler);
-    if (worker != NULL) {
-        return csched_worker_spawn(worker, operation) ? CSCHED_OK : CSCHED_OUT_OF_MEMORY; // U2
+    if (priority != CSCHED_PRIORITY_INHERITED) {
+        return priority;
     }
+    return worker == NULL ? CSCHED_PRIORITY_DEFAULT : worker->priority;
+}
+
+csched_priority csched_priority_current(void)
+{
+    return resolve(CSCHED_PRIORITY_INHERITED, csched_worker_self());
+}
+
+static csched_status submit_from_outside(csched_scheduler *scheduler, const csched_operation *operation,
+                                         subjection subject, csched_priority priority)
+{
     if (operation->counter != NULL) {
         csched_completion_enter(operation->counter, 1); // U1
     }
-    csched_status status = append_from_outside(scheduler, operation, 1, subject);
+    csched_status status = append_from_outside(scheduler, operation, 1, subject, priority);
     if (csched_unlikely(status != CSCHED_OK) && operation->counter != NULL) {
         (void)csched_completion_leave(operation->counter, 1);
     }
     return status;
+}
+
+static csched_always_inline csched_status submit(csched_scheduler *scheduler,
+                                                 const csched_operation *operation, subjection subject,
+                                                 csched_priority priority)
+{
+    csched_worker *worker = csched_worker_self();
+    priority = resolve(priority, worker);
+    if (has_deque(worker, scheduler)) {
+        return csched_worker_spawn(worker, operation, priority) ? CSCHED_OK : CSCHED_OUT_OF_MEMORY; // U2
+    }
+    return submit_from_outside(scheduler, operation, subject, priority);
 }
 
 csched_status csched_submit(csched_scheduler *scheduler, const csched_operation *operation)
 {
-    return submit(scheduler, operation, COUNTED);
+    return submit(scheduler, operation, COUNTED, CSCHED_PRIORITY_INHERITED);
+}
+
+csched_status csched_submit_at(csched_scheduler *scheduler, const csched_operation *operation,
+                               csched_priority priority)
+{
+    return submit(scheduler, operation, COUNTED, priority);
 }
 
 csched_status csched_submit_exempt(csched_scheduler *scheduler, const csched_operation *operation)
 {
-    return submit(scheduler, operation, EXEMPT);
+    return submit(scheduler, operation, EXEMPT, CSCHED_PRIORITY_INHERITED);
 }
 
-csched_status csched_submit_job(csched_scheduler *scheduler, const csched_operation *operation)
+csched_status csched_submit_exempt_at(csched_scheduler *scheduler, const csched_operation *operation,
+                                      csched_priority priority)
 {
-    csched_worker *worker = worker_of(scheduler);
-    if (worker == NULL || worker->burst < CSCHED_BURST) {
-        if (worker != NULL) {
-            worker->burst++;
-        }
-        return submit(scheduler, operation, EXEMPT);
+    return submit(scheduler, operation, EXEMPT, priority);
+}
+
+csched_status csched_submit_job(csched_scheduler *scheduler, const csched_operation *operation,
+                                csched_priority priority)
+{
+    csched_worker *worker = csched_worker_self();
+    priority = resolve(priority, worker);
+    if (has_deque(worker, scheduler) && worker->burst < CSCHED_BURST) {
+        worker->burst++;
+        return csched_worker_spawn(worker, operation, priority) ? CSCHED_OK : CSCHED_OUT_OF_MEMORY; // U2
     }
-    if (operation->counter != NULL) {
-        csched_completion_enter(operation->counter, 1); // U1
-    }
-    csched_status status = append_from_outside(scheduler, operation, 1, EXEMPT);
-    if (csched_unlikely(status != CSCHED_OK) && operation->counter != NULL) {
-        (void)csched_completion_leave(operation->counter, 1);
-    }
-    return status;
+    return submit_from_outside(scheduler, operation, EXEMPT, priority);
 }
 
 csched_status csched_submit_again(csched_scheduler *scheduler, const csched_operation *operations,
-                                  size_t count)
+                                  size_t count, csched_priority priority)
 {
-    return append_from_outside(scheduler, operations, count, EXEMPT);
+    return append_from_outside(scheduler, operations, count, EXEMPT, priority);
 }
 
-csched_status csched_submit_bulk(csched_scheduler *scheduler, const csched_operation *operations,
-                                 size_t count)
+csched_status csched_submit_bulk_at(csched_scheduler *scheduler, const csched_operation *operations,
+                                    size_t count, csched_priority priority)
 {
     if (count == 0) {
         return (csched_load(&scheduler->control, relaxed) & CSCHED_CLOSING) != 0 ? CSCHED_CLOSED : CSCHED_OK;
     }
     enter_counters(operations, count);
-    csched_worker *worker = worker_of(scheduler);
-    csched_status status = worker == NULL ? append_from_outside(scheduler, operations, count, COUNTED)
-                           : csched_worker_submit(worker, operations, count) ? CSCHED_OK
-                                                                             : CSCHED_OUT_OF_MEMORY; // U2
+    csched_worker *worker = csched_worker_self();
+    priority = resolve(priority, worker);
+    csched_status status =
+        !has_deque(worker, scheduler) ? append_from_outside(scheduler, operations, count, COUNTED, priority)
+        : csched_worker_submit(worker, operations, count, priority) ? CSCHED_OK
+                                                                    : CSCHED_OUT_OF_MEMORY; // U2
     if (status != CSCHED_OK) {
         leave_counters(operations, count);
     }
     return status;
+}
+
+csched_status csched_submit_bulk(csched_scheduler *scheduler, const csched_operation *operations,
+                                 size_t count)
+{
+    return csched_submit_bulk_at(scheduler, operations, count, CSCHED_PRIORITY_INHERITED);
 }

@@ -385,8 +385,8 @@ static void fire(csched_timers *timers, csched_timer *timer)
         return;
     }
     const csched_operation repeating = {.run = run_repeating, .context = timer};
-    csched_status status =
-        csched_submit_again(timers->scheduler, what == REPEATING ? &repeating : &timer->operation, 1);
+    csched_status status = csched_submit_again(
+        timers->scheduler, what == REPEATING ? &repeating : &timer->operation, 1, CSCHED_PRIORITY_DEFAULT);
     if (csched_unlikely(status != CSCHED_OK)) {
         refused(timers, timer, status);
     } else if (what == ONCE) {

@@ -18,6 +18,11 @@
 #define CSCHED_DEQUE_CAPACITY 256
 #endif
 
+/// The same, of a deque for operations of a priority, which many workers never have.
+#ifndef CSCHED_RANKED_DEQUE_CAPACITY
+#define CSCHED_RANKED_DEQUE_CAPACITY 8
+#endif
+
 /// The jobs of one body that go where its worker takes the newest first (U4): as many as the branches of a
 /// tree of tasks have, and few enough that their order does not matter to a group.
 #ifndef CSCHED_BURST
@@ -45,6 +50,12 @@
 /// How long older operations wait while newer ones run, roughly.
 #ifndef CSCHED_FAIR_NS
 #define CSCHED_FAIR_NS UINT64_C(200000)
+#endif
+
+/// The most operations of high priority in a row, while others wait (N4): so few that with a fair turn for
+/// every other row, background ones have theirs within CSCHED_FAIR_MOST.
+#ifndef CSCHED_HIGH_MOST
+#define CSCHED_HIGH_MOST (CSCHED_FAIR_MOST / 2 - 1)
 #endif
 
 /// A lone operation is left to its busy owner this long; then the sentry looks less and less often (W5).

@@ -57,10 +57,25 @@ csched_worker *csched_worker_self(void) { return self; }
 
 void csched_worker_forget(void) { self = NULL; }
 
+static bool make_deques(csched_worker *worker, csched_reclaim *domain)
+{
+    for (uint32_t priority = 0; priority < CSCHED_PRIORITIES; priority++) {
+        int64_t capacity =
+            priority == CSCHED_PRIORITY_DEFAULT ? CSCHED_DEQUE_CAPACITY : CSCHED_RANKED_DEQUE_CAPACITY;
+        if (!csched_deque_init(&worker->deque[priority], domain, capacity)) {
+            while (priority-- > 0) {
+                csched_deque_destroy(&worker->deque[priority]);
+            }
+            return false;
+        }
+    }
+    return true;
+}
+
 csched_worker *csched_worker_create(csched_scheduler *scheduler, uint32_t index, uint32_t seat)
 {
     csched_worker *worker = csched_allocate(sizeof *worker, CSCHED_LINE);
-    if (worker == NULL || !csched_deque_init(&worker->deque, scheduler->domain)) {
+    if (worker == NULL || !make_deques(worker, scheduler->domain)) {
         csched_free(worker);
         return NULL;
     }
@@ -81,7 +96,11 @@ csched_worker *csched_worker_create(csched_scheduler *scheduler, uint32_t index,
     worker->index = index;
     worker->until_fair = worker->fair_interval = CSCHED_FAIR_MOST;
     worker->fair_since_ns = csched_now_ns();
-    worker->cursor = 0;
+    memset(worker->cursor, 0, sizeof worker->cursor);
+    worker->priority = CSCHED_PRIORITY_DEFAULT;
+    worker->high_row = 0;
+    worker->background_at = 0;
+    worker->ranked_turn = 0;
     worker->random = index * UINT64_C(0x9E3779B97F4A7C15) + 1;
     worker->fair_turn = false;
     worker->sentry_ns = CSCHED_SENTRY_FIRST_NS;
@@ -98,7 +117,9 @@ csched_worker *csched_worker_create(csched_scheduler *scheduler, uint32_t index,
 
 void csched_worker_destroy(csched_worker *worker)
 {
-    csched_deque_destroy(&worker->deque);
+    for (uint32_t priority = 0; priority < CSCHED_PRIORITIES; priority++) {
+        csched_deque_destroy(&worker->deque[priority]);
+    }
     csched_free(worker);
 }
 
@@ -120,9 +141,29 @@ static bool is_away(const csched_worker *worker)
     return !csched_is_seated(seat) || (seat & CSCHED_SEAT_ANNOUNCED) != 0;
 }
 
-static bool push(csched_worker *worker, const csched_operation *operations, size_t number)
+// N6
+static bool push_ranked(csched_worker *worker, const csched_operation *operations, size_t number,
+                        csched_priority priority)
 {
-    if (!csched_deque_push(&worker->deque, operations, number)) {
+    csched_scheduler *scheduler = worker->scheduler;
+    csched_priority_use(scheduler, priority);
+    if (!csched_deque_push(&worker->deque[priority], operations, number)) {
+        return false;
+    }
+    csched_fence(seq_cst); // P46, P47
+    csched_priority_raise(scheduler, priority);
+    if (!csched_is_suspended(csched_load(&scheduler->control, seq_cst))) { // resume wakes everybody
+        csched_idle_after_submit(&scheduler->idle);
+    }
+    return true;
+}
+
+// Of the default priority.
+static csched_always_inline bool push_in_turn(csched_worker *worker, const csched_operation *operations,
+                                              size_t number)
+{
+    csched_deque *deque = &worker->deque[CSCHED_PRIORITY_DEFAULT];
+    if (!csched_deque_push(deque, operations, number)) {
         return false;
     }
     csched_idle *idle = &worker->scheduler->idle;
@@ -131,20 +172,36 @@ static bool push(csched_worker *worker, const csched_operation *operations, size
         csched_fence(seq_cst); // P31
     }
     if (csched_unlikely(csched_idle_has_sleepers(idle))) {
-        int64_t depth =
-            csched_load(&worker->deque.bottom, relaxed) - csched_load(&worker->deque.top, relaxed);
+        int64_t depth = csched_load(&deque->bottom, relaxed) - csched_load(&deque->top, relaxed);
         csched_idle_after_push(idle, depth, away || is_stuck(worker));
     }
     return true;
 }
 
-bool csched_worker_submit(csched_worker *worker, const csched_operation *operations, size_t number)
+static bool push(csched_worker *worker, const csched_operation *operations, size_t number,
+                 csched_priority priority)
 {
-    if (csched_unlikely(!push(worker, operations, number))) {
+    return priority == CSCHED_PRIORITY_DEFAULT ? push_in_turn(worker, operations, number)
+                                               : push_ranked(worker, operations, number, priority);
+}
+
+static csched_always_inline bool submit(csched_worker *worker, const csched_operation *operations,
+                                        size_t number, csched_priority priority)
+{
+    bool pushed = csched_likely(priority == CSCHED_PRIORITY_DEFAULT)
+                      ? push_in_turn(worker, operations, number)
+                      : push_ranked(worker, operations, number, priority);
+    if (csched_unlikely(!pushed)) {
         return false;
     }
     count(&worker->submitted, number);
     return true;
+}
+
+bool csched_worker_submit(csched_worker *worker, const csched_operation *operations, size_t number,
+                          csched_priority priority)
+{
+    return submit(worker, operations, number, priority);
 }
 
 // X2
@@ -170,13 +227,13 @@ static void undo_enter(csched_worker *worker, csched_completion *counter)
     }
 }
 
-bool csched_worker_spawn(csched_worker *worker, const csched_operation *operation)
+bool csched_worker_spawn(csched_worker *worker, const csched_operation *operation, csched_priority priority)
 {
     csched_completion *counter = operation->counter;
     if (counter != NULL) {
         enter(worker, counter); // U1
     }
-    bool pushed = csched_worker_submit(worker, operation, 1);
+    bool pushed = submit(worker, operation, 1, priority);
     if (csched_unlikely(!pushed) && counter != NULL) {
         undo_enter(worker, counter);
     }
@@ -188,16 +245,17 @@ static uint32_t seat_number(const csched_worker *worker)
     return csched_load(&worker->seat, relaxed) >> CSCHED_SEAT_SHIFT;
 }
 
-static void put_back(csched_worker *worker, const csched_operation *operation)
+static void put_back(csched_worker *worker, const csched_operation *operation, csched_priority priority)
 {
-    csched_check(push(worker, operation, 1), "out of memory for operations already accepted");
+    csched_check(push(worker, operation, 1, priority), "out of memory for operations already accepted");
 }
 
 static bool is_fork(const csched_operation *operation) { return operation->run == csched_join_run_second; }
 
 // Makes room among what was dug out: it goes to the thread's inbox, the oldest first. Forks stay: they belong
 // to joins of this stack. False: nothing could go.
-static bool send_away(csched_worker *worker, csched_operation *above, size_t *number)
+static bool send_away(csched_worker *worker, csched_operation *above, size_t *number,
+                      csched_priority priority)
 {
     csched_operation away[CSCHED_BATCH];
     size_t going = 0;
@@ -207,7 +265,7 @@ static bool send_away(csched_worker *worker, csched_operation *above, size_t *nu
             away[going++] = above[index - 1];
         }
     }
-    if (going == 0 || csched_submit_again(worker->scheduler, away, going) != CSCHED_OK) {
+    if (going == 0 || csched_submit_again(worker->scheduler, away, going, priority) != CSCHED_OK) {
         return false;
     }
     count(&worker->submitted, -(uint64_t)going); // they were counted when they came
@@ -220,28 +278,41 @@ static bool send_away(csched_worker *worker, csched_operation *above, size_t *nu
     return true;
 }
 
-// Takes the newest operation of its own that is `wanted`, also from below a few others: what a branch has
-// submitted, or what a pop took from the other end (D4); what is more than a few goes to the inbox.
-static bool dig(csched_worker *worker, bool (*wanted)(const void *context, const csched_operation *operation),
-                const void *context, csched_operation *operation)
+// `operation` was popped, and is not wanted.
+static bool dig_below(csched_worker *worker, csched_priority priority,
+                      bool (*wanted)(const void *context, const csched_operation *operation),
+                      const void *context, csched_operation *operation)
 {
     csched_operation above[CSCHED_BATCH];
-    size_t number = 0;
+    above[0] = *operation;
+    size_t number = 1;
     bool found = false;
-    while (number < CSCHED_BATCH && csched_deque_pop(&worker->deque, operation)) {
+    while (number < CSCHED_BATCH && csched_deque_pop(&worker->deque[priority], operation)) {
         found = wanted(context, operation);
-        if (csched_likely(found)) {
+        if (found) {
             break;
         }
         above[number++] = *operation;
         if (number == CSCHED_BATCH) {
-            (void)send_away(worker, above, &number);
+            (void)send_away(worker, above, &number, priority);
         }
     }
-    while (csched_unlikely(number > 0)) {
-        put_back(worker, &above[--number]);
+    while (number > 0) {
+        put_back(worker, &above[--number], priority);
     }
     return found;
+}
+
+// Takes the newest operation of its own, of a priority, that is `wanted`, also from below a few others: what
+// a branch has submitted, or what a pop took from the other end (D4); what is more than a few goes to the
+// inbox.
+static csched_always_inline bool dig(csched_worker *worker, csched_priority priority,
+                                     bool (*wanted)(const void *context, const csched_operation *operation),
+                                     const void *context, csched_operation *operation)
+{
+    return csched_deque_pop(&worker->deque[priority], operation) &&
+           (csched_likely(wanted(context, operation)) ||
+            dig_below(worker, priority, wanted, context, operation));
 }
 
 static bool is_second(const void *fork, const csched_operation *operation)
@@ -252,7 +323,7 @@ static bool is_second(const void *fork, const csched_operation *operation)
 bool csched_worker_take_back(csched_worker *worker, const void *fork)
 {
     csched_operation second;
-    if (!dig(worker, is_second, fork, &second)) {
+    if (!dig(worker, worker->priority, is_second, fork, &second)) { // N5
         return false;
     }
     count(&worker->executed, 1); // the caller runs it at once
@@ -282,7 +353,7 @@ static void run(csched_worker *worker, const csched_operation *operation, uint32
     if (worker->debt_counter != operation->counter || worker->debt >= CSCHED_DEBT_MOST) {
         csched_conclusion conclusion = pay_only(worker);
         if (csched_unlikely(conclusion.notifications != NULL)) { // X1
-            put_back(worker, operation);
+            put_back(worker, operation, worker->priority);
             csched_completion_conclude(conclusion);
             return;
         }
@@ -316,14 +387,17 @@ static void keep(csched_worker *worker, csched_operation *batch, size_t number, 
         batch[low] = batch[high];
         batch[high] = swapped;
     }
-    csched_check(push(worker, batch + 1, number - 1), "out of memory for operations already accepted");
+    csched_check(push(worker, batch + 1, number - 1, CSCHED_PRIORITY_DEFAULT),
+                 "out of memory for operations already accepted");
 }
 
-static size_t take_from_inboxes(csched_worker *worker, csched_operation *batch, size_t room)
+static size_t take_from_inboxes(csched_worker *worker, csched_priority priority, csched_operation *batch,
+                                size_t room)
 {
     csched_scheduler *scheduler = worker->scheduler;
     bool bounded = csched_capacity_is_bounded(&scheduler->capacity);
-    size_t number = csched_registry_take(&scheduler->registry, &worker->cursor, batch, bounded ? 1 : room);
+    size_t number = csched_registry_take(&scheduler->registry[priority], &worker->cursor[priority], batch,
+                                         bounded ? 1 : room);
     worker->places += bounded ? number : 0;
     return number;
 }
@@ -340,7 +414,8 @@ static void give_places_back(csched_worker *worker)
 // Thieves begin at a random worker, so that they do not all ask the same one. `patient`: the sentry slept
 // since it noted what everybody had executed, and takes lone operations of those who have executed nothing
 // more (W5).
-static size_t take_from_workers(csched_worker *worker, csched_operation *batch, size_t room, bool patient)
+static size_t take_from_workers(csched_worker *worker, csched_priority priority, csched_operation *batch,
+                                size_t room, bool patient)
 {
     const csched_crew *crew = csched_load(&worker->scheduler->crew, acquire);
     worker->random = worker->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -350,19 +425,19 @@ static size_t take_from_workers(csched_worker *worker, csched_operation *batch, 
         if (victim == worker) {
             continue;
         }
-        int64_t depth = csched_deque_depth(&victim->deque);
+        int64_t depth = csched_deque_depth(&victim->deque[priority]);
         if (depth == 0) {
             continue;
         }
         uint64_t executed = csched_load(&victim->executed, relaxed);
-        if (depth == 1 && csched_load(&victim->running, relaxed) != 0 && !is_stuck(victim) &&
-            !is_away(victim)) {
+        if (depth == 1 && priority == CSCHED_PRIORITY_DEFAULT &&
+            csched_load(&victim->running, relaxed) != 0 && !is_stuck(victim) && !is_away(victim)) {
             if (!patient || executed != csched_load(&victim->seen, relaxed)) {
                 continue;
             }
             csched_store(&victim->stuck, executed + 1, relaxed);
         }
-        size_t number = csched_deque_steal(&victim->deque, batch, room);
+        size_t number = csched_deque_steal(&victim->deque[priority], batch, room);
         if (number != 0) {
             count(&worker->stolen, number);
             return number;
@@ -381,7 +456,8 @@ static void stop_searching(csched_worker *worker)
         break;
     case CSCHED_LAST_TO_LOOK:
         csched_reclaim_enter();
-        bool left = !csched_registry_is_empty(&scheduler->registry);
+        bool left = !csched_registry_is_empty(&scheduler->registry[CSCHED_PRIORITY_DEFAULT]) ||
+                    csched_priority_any_waits(scheduler);
         csched_reclaim_exit();
         if (left) {
             csched_idle_wake_one(&scheduler->idle);
@@ -393,16 +469,22 @@ static void stop_searching(csched_worker *worker)
     }
 }
 
-static bool take_elsewhere(csched_worker *worker, csched_operation *operation, bool patient)
+static size_t take_batch_elsewhere(csched_worker *worker, csched_operation *batch, bool patient)
 {
-    csched_operation batch[CSCHED_BATCH];
     csched_reclaim_enter();
-    size_t number = take_from_inboxes(worker, batch, CSCHED_BATCH);
+    size_t number = take_from_inboxes(worker, CSCHED_PRIORITY_DEFAULT, batch, CSCHED_BATCH);
     if (number == 0) {
-        number = take_from_workers(worker, batch, CSCHED_BATCH, patient);
+        number = take_from_workers(worker, CSCHED_PRIORITY_DEFAULT, batch, CSCHED_BATCH, patient);
     }
     csched_reclaim_exit();
     give_places_back(worker);
+    return number;
+}
+
+static bool take_elsewhere(csched_worker *worker, csched_operation *operation, bool patient)
+{
+    csched_operation batch[CSCHED_BATCH];
+    size_t number = take_batch_elsewhere(worker, batch, patient);
     if (number == 0) {
         return false;
     }
@@ -411,25 +493,103 @@ static bool take_elsewhere(csched_worker *worker, csched_operation *operation, b
     return true;
 }
 
+// One: its own newest, an inbox's, or its own oldest, in turn, so that nothing newer starves what is older
+// (X4); else another worker's.
+static bool look_for_ranked(csched_worker *worker, csched_priority priority, csched_operation *operation)
+{
+    csched_deque *own = &worker->deque[priority];
+    bool taken = false;
+    uint32_t turn = worker->ranked_turn++;
+    csched_reclaim_enter();
+    for (uint32_t attempt = 0; attempt < 3 && !taken; attempt++) {
+        switch ((turn + attempt) % 3) {
+        case 0:
+            taken = csched_deque_pop(own, operation);
+            break;
+        case 1:
+            taken = take_from_inboxes(worker, priority, operation, 1) != 0;
+            break;
+        default:
+            taken = csched_deque_steal(own, operation, 1) != 0;
+            break;
+        }
+    }
+    if (!taken) {
+        taken = take_from_workers(worker, priority, operation, 1, false) != 0;
+    }
+    csched_reclaim_exit();
+    give_places_back(worker);
+    return taken;
+}
+
+// N3. On a worker that shows as running.
+static bool take_ranked(csched_worker *worker, csched_priority priority, csched_operation *operation)
+{
+    pay(worker);
+    csched_scheduler *scheduler = worker->scheduler;
+    if (csched_is_suspended(csched_load(&scheduler->control, acquire))) {
+        return false;
+    }
+    if (!look_for_ranked(worker, priority, operation)) {
+        csched_priority_lower(scheduler, priority);
+        return false;
+    }
+    worker->priority = priority;
+    return true;
+}
+
+static bool may_wait(const csched_worker *worker, csched_priority priority)
+{
+    uint32_t flags = csched_load(&worker->scheduler->priorities, relaxed); // a hint: N2
+    return (flags & CSCHED_WAITS(priority)) != 0;
+}
+
+// N4. The row ends where a look finds none.
+static bool take_high(csched_worker *worker, csched_operation *operation)
+{
+    if (worker->high_row == CSCHED_HIGH_MOST) {
+        worker->high_row = 0;
+        worker->until_fair = 1;
+        return false;
+    }
+    bool taken = take_ranked(worker, CSCHED_PRIORITY_HIGH, operation);
+    worker->high_row = taken ? worker->high_row + 1 : 0;
+    return taken;
+}
+
+// N4. `interval`: operations until the next fair turn.
+static bool take_share_of_background(csched_worker *worker, uint32_t interval, csched_operation *operation)
+{
+    uint64_t done = csched_load(&worker->executed, relaxed) + csched_load(&worker->cancelled, relaxed);
+    if (done + interval <= worker->background_at + CSCHED_FAIR_MOST) {
+        return false;
+    }
+    worker->background_at = done;
+    return take_ranked(worker, CSCHED_PRIORITY_BACKGROUND, operation);
+}
+
 // X4
 static bool take_fairly(csched_worker *worker, csched_operation *operation)
 {
+    bool background = may_wait(worker, CSCHED_PRIORITY_BACKGROUND);
+    uint64_t most = background ? CSCHED_FAIR_MOST / 2 : CSCHED_FAIR_MOST; // N4: every other turn is left
     uint64_t now = csched_now_ns();
     uint64_t each_ns = (now - worker->fair_since_ns) / worker->fair_interval + 1;
     uint64_t interval = CSCHED_FAIR_NS / each_ns;
-    worker->fair_interval = interval < 1                  ? 1
-                            : interval > CSCHED_FAIR_MOST ? CSCHED_FAIR_MOST
-                                                          : (uint32_t)interval;
+    worker->fair_interval = (uint32_t)(interval < 1 ? 1 : interval > most ? most : interval);
     worker->until_fair = worker->fair_interval;
     worker->fair_since_ns = now;
+    if (csched_unlikely(background) && take_share_of_background(worker, worker->fair_interval, operation)) {
+        return true;
+    }
     worker->fair_turn = !worker->fair_turn;
     csched_operation batch[CSCHED_BATCH];
     size_t number = 0;
     csched_reclaim_enter();
     for (int attempt = 0; attempt < 2 && number == 0; attempt++) {
         bool from_inboxes = worker->fair_turn == (attempt == 0);
-        number = from_inboxes ? take_from_inboxes(worker, batch, CSCHED_BATCH)
-                              : csched_deque_steal(&worker->deque, batch, 1);
+        number = from_inboxes ? take_from_inboxes(worker, CSCHED_PRIORITY_DEFAULT, batch, CSCHED_BATCH)
+                              : csched_deque_steal(&worker->deque[CSCHED_PRIORITY_DEFAULT], batch, 1);
     }
     csched_reclaim_exit();
     give_places_back(worker);
@@ -464,7 +624,8 @@ static bool take_in_order(csched_worker *worker, csched_operation *operation)
 static bool take_own(csched_worker *worker, csched_operation *operation)
 {
     return (csched_unlikely(--worker->until_fair == 0) && take_fairly(worker, operation)) ||
-           csched_deque_pop(&worker->deque, operation) || take_in_order(worker, operation);
+           csched_deque_pop(&worker->deque[CSCHED_PRIORITY_DEFAULT], operation) ||
+           take_in_order(worker, operation);
 }
 
 // Whether a worker that is about to sleep has to stay awake. `control` was read after its announcement,
@@ -479,11 +640,12 @@ static bool anything_to_do(csched_worker *worker, uint32_t control)
     if (csched_is_suspended(control)) {
         return false; // resume wakes everybody
     }
-    bool found = !csched_registry_is_empty(&scheduler->registry);
+    bool found = !csched_registry_is_empty(&scheduler->registry[CSCHED_PRIORITY_DEFAULT]) ||
+                 csched_priority_any_waits(scheduler);
     const csched_crew *crew = csched_load(&scheduler->crew, acquire);
     for (uint32_t index = 0; !found && index < crew->count; index++) {
         const csched_worker *other = crew->workers[index];
-        int64_t depth = csched_deque_depth(&other->deque);
+        int64_t depth = csched_deque_depth(&other->deque[CSCHED_PRIORITY_DEFAULT]);
         found = depth > 1 || (depth == 1 && is_away(other));
     }
     return found;
@@ -513,13 +675,24 @@ static void end_if_drained(csched_worker *worker, uint32_t control)
     }
 }
 
+static bool has_nothing(const csched_worker *worker)
+{
+    bool nothing = true;
+    for (uint32_t priority = 0; nothing && priority < CSCHED_PRIORITIES; priority++) {
+        nothing = csched_deque_depth(&worker->deque[priority]) == 0;
+    }
+    return nothing;
+}
+
 // Sleeps, unless there is something to do after all. Returns whether it was the sentry and its time passed.
 static bool sleep_until_woken(csched_worker *worker)
 {
     csched_scheduler *scheduler = worker->scheduler;
     csched_idle *idle = &scheduler->idle;
     const uint32_t seat = seat_number(worker);
-    csched_deque_trim(&worker->deque);
+    for (uint32_t priority = 0; priority < CSCHED_PRIORITIES; priority++) {
+        csched_deque_trim(&worker->deque[priority]);
+    }
     bool sentry = false;
     uint32_t awake = csched_idle_announce(idle, seat);
     uint32_t control = csched_load(&scheduler->control, seq_cst);
@@ -535,7 +708,7 @@ static bool sleep_until_woken(csched_worker *worker)
         count(&worker->parked, 1);
         csched_observer_notify(scheduler, CSCHED_WORKER_PARKED, worker->index);
         // What the observer submitted, or what was put back under a suspension that has ended meanwhile.
-        bool empty = csched_deque_depth(&worker->deque) == 0;
+        bool empty = has_nothing(worker);
         if (empty) {
             csched_idle_rest(idle);
             end_if_drained(worker, control);
@@ -574,6 +747,29 @@ static void release_seat(csched_worker *worker)
     csched_fetch_and(&worker->seat, ~(uint32_t)CSCHED_SEAT_LOOKING, relaxed);
 }
 
+static void show_running(csched_worker *worker)
+{
+    if (csched_unlikely(csched_load(&worker->running, relaxed) == 0)) {
+        csched_store(&worker->running, 1, relaxed);
+        csched_fence(seq_cst); // P19
+    }
+}
+
+// N3. It shows as running only when it has found one.
+static bool search_ranked(csched_worker *worker, csched_priority priority, csched_operation *operation)
+{
+    if (csched_likely(!may_wait(worker, priority))) {
+        return false;
+    }
+    show_running(worker);
+    if (take_ranked(worker, priority, operation)) {
+        stop_searching(worker);
+        return true;
+    }
+    csched_store(&worker->running, 0, release);
+    return false;
+}
+
 // Looks for an operation anywhere, sleeps when there is none.
 static outcome search_seated(csched_worker *worker, csched_operation *operation)
 {
@@ -596,13 +792,18 @@ static outcome search_seated(csched_worker *worker, csched_operation *operation)
             if (csched_is_suspended(control)) {
                 break;
             }
+            if (search_ranked(worker, CSCHED_PRIORITY_HIGH, operation)) {
+                worker->sentry_ns = CSCHED_SENTRY_FIRST_NS;
+                return FOUND;
+            }
             // Kept back by a suspension, or pushed by a notification.
-            if (csched_deque_pop(&worker->deque, operation)) {
+            if (csched_deque_pop(&worker->deque[CSCHED_PRIORITY_DEFAULT], operation)) {
                 stop_searching(worker);
                 worker->sentry_ns = CSCHED_SENTRY_FIRST_NS;
                 return FOUND;
             }
-            if (take_elsewhere(worker, operation, patient)) {
+            if (take_elsewhere(worker, operation, patient) ||
+                search_ranked(worker, CSCHED_PRIORITY_BACKGROUND, operation)) {
                 worker->sentry_ns = CSCHED_SENTRY_FIRST_NS;
                 return FOUND;
             }
@@ -622,19 +823,34 @@ static outcome search(csched_worker *worker, csched_operation *operation)
     return found;
 }
 
-static void show_running(csched_worker *worker)
+// Where something of the background waits, a worker that runs dry need not stop to look for more: N4.
+static bool take_instead_of_a_search(csched_worker *worker, csched_operation *operation)
 {
-    if (csched_unlikely(csched_load(&worker->running, relaxed) == 0)) {
-        csched_store(&worker->running, 1, relaxed);
-        csched_fence(seq_cst); // P19
+    if (csched_likely(!may_wait(worker, CSCHED_PRIORITY_BACKGROUND))) {
+        return false;
     }
+    csched_operation batch[CSCHED_BATCH];
+    size_t number = take_batch_elsewhere(worker, batch, false);
+    if (number == 0) {
+        return take_ranked(worker, CSCHED_PRIORITY_BACKGROUND, operation);
+    }
+    keep(worker, batch, number, operation);
+    return true;
+}
+
+static bool take(csched_worker *worker, csched_operation *operation)
+{
+    return (csched_unlikely(may_wait(worker, CSCHED_PRIORITY_HIGH)) && take_high(worker, operation)) ||
+           take_own(worker, operation) ||
+           (csched_unlikely(may_wait(worker, CSCHED_PRIORITY_HIGH)) && take_high(worker, operation)) ||
+           take_instead_of_a_search(worker, operation);
 }
 
 // X3: takes an operation and passes the gate with it.
 static outcome next(csched_worker *worker, csched_operation *operation, uint32_t *control)
 {
     show_running(worker);
-    bool taken = take_own(worker, operation);
+    bool taken = take(worker, operation);
     for (;;) {
         if (csched_unlikely(!taken)) {
             csched_store(&worker->running, 0, release);
@@ -646,10 +862,11 @@ static outcome next(csched_worker *worker, csched_operation *operation, uint32_t
             show_running(worker);
         }
         *control = csched_load(&worker->scheduler->control, acquire);
-        if (csched_likely(!csched_is_suspended(*control))) {
+        if (csched_likely(!csched_is_suspended(*control)) ||
+            worker->priority != CSCHED_PRIORITY_DEFAULT) { // N3
             return FOUND;
         }
-        csched_check(csched_deque_push(&worker->deque, operation, 1),
+        csched_check(csched_deque_push(&worker->deque[CSCHED_PRIORITY_DEFAULT], operation, 1),
                      "out of memory for operations already accepted");
         taken = false;
     }
@@ -667,6 +884,9 @@ static void work(csched_worker *worker)
     uint32_t control;
     while (next(worker, &operation, &control) == FOUND) {
         run(worker, &operation, control);
+        if (csched_unlikely(worker->priority != CSCHED_PRIORITY_DEFAULT)) {
+            worker->priority = CSCHED_PRIORITY_DEFAULT;
+        }
         if (csched_unlikely((csched_load(&worker->seat, relaxed) & CSCHED_SEAT_LEAVING) != 0)) {
             break; // or it has no seat
         }
@@ -677,21 +897,31 @@ static void work(csched_worker *worker)
 // What waits in the deque of a worker that goes, or goes into reserve, goes to others, by way of its thread's
 // inbox, the oldest first. A close leaves the inbox of a worker open (U5), so this fails only without memory:
 // false then, and something may be left.
-static bool hand_over(csched_worker *worker)
+static bool hand_over_of(csched_worker *worker, csched_priority priority)
 {
     csched_operation batch[CSCHED_BATCH];
-    while (csched_deque_depth(&worker->deque) != 0) {
+    csched_deque *deque = &worker->deque[priority];
+    while (csched_deque_depth(deque) != 0) {
         csched_reclaim_enter();
-        size_t number = csched_deque_steal(&worker->deque, batch, CSCHED_BATCH);
+        size_t number = csched_deque_steal(deque, batch, CSCHED_BATCH);
         csched_reclaim_exit();
-        if (number != 0 && csched_submit_again(worker->scheduler, batch, number) != CSCHED_OK) {
-            csched_check(csched_deque_push(&worker->deque, batch, number),
+        if (number != 0 && csched_submit_again(worker->scheduler, batch, number, priority) != CSCHED_OK) {
+            csched_check(csched_deque_push(deque, batch, number),
                          "out of memory for operations already accepted");
             return false;
         }
         count(&worker->submitted, -(uint64_t)number); // they were counted when they came
     }
     return true;
+}
+
+static bool hand_over(csched_worker *worker)
+{
+    bool done = true;
+    for (uint32_t priority = 0; done && priority < CSCHED_PRIORITIES; priority++) {
+        done = hand_over_of(worker, priority);
+    }
+    return done;
 }
 
 static void find_stack_limit(csched_worker *worker)
@@ -731,6 +961,16 @@ static void go_into_reserve(csched_worker *worker)
     csched_watch_note_reserve(&worker->scheduler->watch);
 }
 
+static bool pop_any(csched_worker *worker, csched_operation *operation)
+{
+    bool popped = false;
+    for (uint32_t priority = 0; !popped && priority < CSCHED_PRIORITIES; priority++) {
+        popped = csched_deque_pop(&worker->deque[priority], operation);
+        worker->priority = popped ? priority : worker->priority;
+    }
+    return popped;
+}
+
 // X3
 static void run_one_of_its_own(csched_worker *worker)
 {
@@ -741,8 +981,9 @@ static void run_one_of_its_own(csched_worker *worker)
     if (csched_is_suspended(control)) {
         csched_store(&worker->running, 0, release);
         (void)csched_futex_wait(&scheduler->control, control, CSCHED_FOREVER);
-    } else if (csched_deque_pop(&worker->deque, &operation)) {
+    } else if (pop_any(worker, &operation)) {
         run(worker, &operation, control);
+        worker->priority = CSCHED_PRIORITY_DEFAULT;
     }
     stop_running(worker);
 }
@@ -813,15 +1054,15 @@ csched_status csched_worker_start(csched_worker *worker)
 // MARK: Waits inside a body
 
 // One alone: nothing is left in the deque of a worker that is about to block.
-static bool take_any(csched_worker *worker, csched_operation *operation)
+static bool take_any_of(csched_worker *worker, csched_priority priority, csched_operation *operation)
 {
-    if (csched_deque_pop(&worker->deque, operation)) {
+    if (csched_deque_pop(&worker->deque[priority], operation)) {
         return true;
     }
     csched_reclaim_enter();
-    size_t number = take_from_inboxes(worker, operation, 1);
+    size_t number = take_from_inboxes(worker, priority, operation, 1);
     if (number == 0) {
-        number = take_from_workers(worker, operation, 1, false);
+        number = take_from_workers(worker, priority, operation, 1, false);
     }
     csched_reclaim_exit();
     give_places_back(worker);
@@ -829,29 +1070,48 @@ static bool take_any(csched_worker *worker, csched_operation *operation)
 }
 
 // X7. The newest of its own, or the oldest of another worker's.
-static bool take_belonging(csched_worker *worker, const csched_wait *wait, csched_operation *operation)
+static bool take_belonging_of(csched_worker *worker, csched_priority priority, const csched_wait *wait,
+                              csched_operation *operation)
 {
     if (wait->belongs == NULL) {
-        return take_any(worker, operation);
+        return take_any_of(worker, priority, operation);
     }
-    bool taken = dig(worker, wait->belongs, wait->context, operation);
+    bool taken = dig(worker, priority, wait->belongs, wait->context, operation);
     if (taken || wait->only_own) {
         return taken;
     }
     csched_reclaim_enter();
     const csched_crew *crew = csched_load(&worker->scheduler->crew, acquire);
     for (uint32_t index = 0; !taken && index < crew->count; index++) {
-        taken = crew->workers[index] != worker &&
-                csched_deque_steal_if(&crew->workers[index]->deque, wait->belongs, wait->context, operation);
+        taken =
+            crew->workers[index] != worker && csched_deque_steal_if(&crew->workers[index]->deque[priority],
+                                                                    wait->belongs, wait->context, operation);
     }
     csched_reclaim_exit();
     count(&worker->stolen, taken);
     return taken;
 }
 
+// What was taken runs with its own priority. The waiting body's own is where its operations mostly are.
+static bool take_belonging(csched_worker *worker, csched_priority first, const csched_wait *wait,
+                           csched_operation *operation)
+{
+    uint32_t used = csched_load(&worker->scheduler->priorities, relaxed); // its own are, where it has some
+    for (uint32_t offset = 0; offset < CSCHED_PRIORITIES; offset++) {
+        csched_priority priority = (first + offset) % CSCHED_PRIORITIES;
+        if ((priority == CSCHED_PRIORITY_DEFAULT || (used & CSCHED_USED(priority)) != 0) &&
+            take_belonging_of(worker, priority, wait, operation)) {
+            worker->priority = priority;
+            return true;
+        }
+    }
+    return false;
+}
+
 typedef struct {
     csched_worker *worker;
     const csched_wait *wait;
+    csched_priority priority; // of the body that waits
     csched_operation first;
 } nest;
 
@@ -867,12 +1127,13 @@ static void run_nest(void *context)
     do {
         uint32_t control = csched_load(&worker->scheduler->control, acquire);
         if (csched_unlikely(csched_is_suspended(control))) { // X3
-            put_back(worker, &operation);
+            put_back(worker, &operation, worker->priority);
             break;
         }
         run(worker, &operation, control);
         pay(worker);
-    } while (!here->wait->is_over(here->wait->context) && take_belonging(worker, here->wait, &operation));
+    } while (!here->wait->is_over(here->wait->context) &&
+             take_belonging(worker, here->priority, here->wait, &operation));
     worker->enclosing = enclosing;
     worker->nesting--;
 }
@@ -880,10 +1141,10 @@ static void run_nest(void *context)
 static bool run_nested(csched_worker *worker, const csched_wait *wait)
 {
     pay(worker); // X2
-    nest here = {.worker = worker, .wait = wait};
+    nest here = {.worker = worker, .wait = wait, .priority = worker->priority};
     if ((char *)__builtin_frame_address(0) < worker->stack_limit ||
         csched_is_suspended(csched_load(&worker->scheduler->control, acquire)) ||
-        !take_belonging(worker, wait, &here.first)) {
+        !take_belonging(worker, here.priority, wait, &here.first)) {
         return false;
     }
     uint32_t running = csched_load(&worker->running, relaxed); // 0 where a notification or an observer waits
@@ -894,6 +1155,7 @@ static bool run_nested(csched_worker *worker, const csched_wait *wait)
         run_nest(&here);
     }
     csched_store(&worker->running, running, release);
+    worker->priority = here.priority;
     return true;
 }
 
@@ -928,7 +1190,8 @@ void csched_worker_block(csched_worker *worker)
         // P29. release: what it leaves behind is found by whoever gets the seat.
     } while (!csched_cas_weak(&worker->seat, &seat, seat | CSCHED_SEAT_ANNOUNCED, release, relaxed));
     csched_scheduler *scheduler = worker->scheduler;
-    if (csched_load(&worker->deque.top, relaxed) != csched_load(&worker->deque.bottom, relaxed)) {
+    const csched_deque *deque = &worker->deque[CSCHED_PRIORITY_DEFAULT]; // N6: others were told of the rest
+    if (csched_load(&deque->top, relaxed) != csched_load(&deque->bottom, relaxed)) {
         csched_fence(seq_cst);                  // P31
         csched_idle_wake_one(&scheduler->idle); // the sentry would come in its time
     }

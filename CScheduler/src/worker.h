@@ -8,10 +8,11 @@
 #include "cscheduler/scheduler.h"
 #include "deque.h"
 #include "port.h"
+#include "priority.h"
 #include "reclaim.h"
 
 typedef struct csched_worker {
-    csched_deque deque;
+    csched_deque deque[CSCHED_PRIORITIES];
     // Written by the worker, read by anybody: statistics, and the sentry's question whether it is stuck in a
     // body.
     csched_aligned_to_line csched_atomic(uint64_t) executed;
@@ -35,8 +36,12 @@ typedef struct csched_worker {
     uint32_t until_fair;    // operations until it looks at the others' first
     uint32_t fair_interval; // adapted to about CSCHED_FAIR_NS
     uint64_t fair_since_ns;
-    bool fair_turn;                  // whose turn it is: inboxes or the own deque
-    uint64_t cursor;                 // in the registry
+    bool fair_turn;                     // whose turn it is: inboxes or the own deque
+    uint64_t cursor[CSCHED_PRIORITIES]; // in the registries
+    csched_priority priority;           // of the running body; default outside of all
+    uint32_t high_row;                  // of high priority in a row (N4)
+    uint64_t background_at;             // operations it had run when it last had one of the background (N4)
+    uint32_t ranked_turn;            // whose turn it is among those of a priority: the own deque or inboxes
     uint64_t random;                 // for the first victim
     uint64_t sentry_ns;              // how long it sleeps next time as the sentry
     csched_completion *debt_counter; // the counter of the debt, or NULL
@@ -90,10 +95,11 @@ csched_worker *csched_worker_self(void);
 void csched_worker_forget(void);
 
 /// On the worker: pushes what a running body submits onto the worker's deque. False: out of memory.
-bool csched_worker_submit(csched_worker *worker, const csched_operation *operations, size_t count);
+bool csched_worker_submit(csched_worker *worker, const csched_operation *operations, size_t count,
+                          csched_priority priority);
 
 /// As csched_worker_submit, for one operation, and enters its counter.
-bool csched_worker_spawn(csched_worker *worker, const csched_operation *operation);
+bool csched_worker_spawn(csched_worker *worker, const csched_operation *operation, csched_priority priority);
 
 /// Takes the second branch of a fork back, if nobody else has taken it; the caller runs it. What lies above
 /// it may go to the thread's inbox. False also when there is no memory for that.

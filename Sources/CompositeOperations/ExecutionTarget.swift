@@ -26,12 +26,17 @@ public protocol ExecutionTarget: AnyObject, Sendable {
 
 extension ExecutionTarget {
     /// Submits the turn as a piece of work.
-    public func _send(_ operation: AnyOperation) {
-        submit(COQueues.Work({ operation.turn() }, abandoned: { operation.turnIsRefused() }))
-    }
+    public func _send(_ operation: AnyOperation) { submit(COQueues.Work(turnOf: operation)) }
 
     /// nil: it only runs.
     public var _admission: COOperationQueue? { nil }
+}
+
+extension COQueues.Work {
+    /// The turn of an operation.
+    init(turnOf operation: AnyOperation) {
+        self.init({ operation.turn() }, abandoned: { operation.turnIsRefused() })
+    }
 }
 
 /// The turn of an operation, as a job of a scheduler's: no allocation.

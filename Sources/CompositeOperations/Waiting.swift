@@ -45,7 +45,7 @@ final class Waiter: ExecutionTarget {
     ///
     /// Where nobody waits, as with a child, which its composite starts, the built-in scheduler takes it.
     func submit(_ work: COQueues.Work) {
-        if isInline.load(ordering: .relaxed) {
+        if isInline {
             let isTooLate = signal { state in
                 if state.isOver { return true }
                 state.work.append(work)
@@ -57,7 +57,19 @@ final class Waiter: ExecutionTarget {
         }
     }
 
-    private let isInline = Atomic(false)
+    /// Sends a turn as such where it is not taken here: the thread that waits finds it among its worker's own.
+    func _send(_ operation: AnyOperation) {
+        if isInline {
+            submit(COQueues.Work(turnOf: operation))
+        } else {
+            (destination ?? Scheduler.shared)._send(operation)
+        }
+    }
+
+    private let inline = Atomic(false)
+
+    /// Whether its turns are taken by the thread that waits.
+    private var isInline: Bool { inline.load(ordering: .relaxed) }
 
     /// Whether the calling thread has to take the turns, when it waits.
     var takesTurns: Bool { destination.map(Self.isHere) ?? true }
@@ -69,7 +81,7 @@ final class Waiter: ExecutionTarget {
     }
 
     /// The operation has been started by a thread that will wait; before its first turn is sent.
-    func prepare(takingTurns: Bool) { isInline.store(takingTurns, ordering: .relaxed) }
+    func prepare(takingTurns: Bool) { inline.store(takingTurns, ordering: .relaxed) }
 
     var isCurrent: Bool { false }
 

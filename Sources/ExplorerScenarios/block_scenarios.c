@@ -526,7 +526,8 @@ static void submits_two_jobs(void *context, void *extra, csched_disposition disp
     (void)extra;
     csched_operation jobs[] = {operation(1), operation_with(2, blocks)};
     for (int index = 0; index < 2; index++) {
-        csched_check(csched_submit_job(scheduler, &jobs[index]) == CSCHED_OK, "a job was not accepted");
+        csched_check(csched_submit_job(scheduler, &jobs[index], CSCHED_PRIORITY_DEFAULT) == CSCHED_OK,
+                     "a job was not accepted");
     }
     ran(number_of(context), disposition);
 }
@@ -813,7 +814,8 @@ static void submits_jobs(void *context, void *extra, csched_disposition disposit
     (void)extra;
     for (int number = 1; number <= 4; number++) {
         csched_operation job = operation_with(number, notes_its_turn);
-        csched_check(csched_submit_job(scheduler, &job) == CSCHED_OK, "a job was not accepted");
+        csched_check(csched_submit_job(scheduler, &job, CSCHED_PRIORITY_DEFAULT) == CSCHED_OK,
+                     "a job was not accepted");
     }
     ran(number_of(context), disposition);
 }

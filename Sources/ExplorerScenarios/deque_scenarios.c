@@ -15,7 +15,7 @@ static void begin(void)
     items_begin();
     pushed = 0;
     domain = csched_reclaim_create();
-    csched_check(csched_deque_init(&deque, domain), "no memory");
+    csched_check(csched_deque_init(&deque, domain, CSCHED_DEQUE_CAPACITY), "no memory");
 }
 
 static void push(int count)

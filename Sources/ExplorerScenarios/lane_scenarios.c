@@ -145,7 +145,9 @@ static void refused_main(void)
         explorer_fail("what was refused stays in the lane (R2)");
     }
     for (int turn = 0; turn < 3; turn++) {
-        csched_check(csched_lane_submit_surely(lane, &what, scheduler) == CSCHED_CLOSED, "accepted");
+        csched_check(csched_lane_submit_surely(lane, &what, CSCHED_PRIORITY_INHERITED, scheduler) ==
+                         CSCHED_CLOSED,
+                     "accepted");
     }
     if (csched_completion_outstanding(counter) != 0) {
         explorer_fail("what was refused is outstanding (S6)");

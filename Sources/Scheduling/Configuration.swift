@@ -19,7 +19,7 @@ extension Scheduler {
         ///
         /// A worker that blocks, in a wait, inside ``Scheduler/blocking(_:)``, or unannounced, is replaced by another
         /// thread while operations wait, so that ``workers`` of them run. When as many are blocked as this allows, what
-        /// waits begins when one of them goes on; ``Scheduler/Statistics/exhausted`` counts that, and the first time
+        /// waits begins when one of them goes on: never, if all of them wait for that; ``Scheduler/Statistics/exhausted`` counts that, and the first time
         /// a sentence on the standard error output says so.
         public var spareWorkers: Int
         /// Which task-local values operations see that do not say it themselves.

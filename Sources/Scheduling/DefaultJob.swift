@@ -12,9 +12,10 @@ extension Scheduler {
         var operation = unsafe csched_operation(
             run: runDefaultJob, context: unsafeBitCast(job, to: UnsafeMutableRawPointer.self), extra: nil,
             counter: nil)
-        var status = unsafe csched_submit_exempt(handle, &operation)
+        let priority = job.inQueue
+        var status = unsafe csched_submit_job(handle, &operation, priority)
         if status == .closed, self !== Scheduler.shared {
-            status = unsafe csched_submit_exempt(Scheduler.shared.handle, &operation)
+            status = unsafe csched_submit_exempt_at(Scheduler.shared.handle, &operation, priority)
         }
         demand(status == .ok, "Scheduler.installAsDefaultExecutor: a job of a task could not be enqueued")
     }

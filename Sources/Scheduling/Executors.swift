@@ -16,10 +16,12 @@ extension Scheduler: TaskExecutor {
     public func enqueue(_ job: consuming ExecutorJob) {
         let held = unsafe Unmanaged.passRetained(self)
         defer { unsafe held.release() }
-        var operation = unsafe jobOperation(UnownedJob(job), on: self, run: runTaskJob)
-        var status = unsafe csched_submit_job(handle, &operation)
+        let job = UnownedJob(job)
+        let priority = job.inQueue
+        var operation = unsafe jobOperation(job, on: self, run: runTaskJob)
+        var status = unsafe csched_submit_job(handle, &operation, priority)
         if status == .closed, self !== Scheduler.shared {
-            status = unsafe csched_submit_exempt(Scheduler.shared.handle, &operation)
+            status = unsafe csched_submit_exempt_at(Scheduler.shared.handle, &operation, priority)
         }
         demand(status == .ok, "Scheduler.enqueue: a job of a task could not be enqueued")
     }
@@ -33,10 +35,12 @@ extension SerialLane: SerialExecutor {
     public func enqueue(_ job: consuming ExecutorJob) {
         let held = unsafe Unmanaged.passRetained(self)
         defer { unsafe held.release() }
-        var operation = unsafe jobOperation(UnownedJob(job), on: self, run: runLaneJob)
-        var status = unsafe csched_lane_submit(handle, &operation)
+        let job = UnownedJob(job)
+        let priority = job.inQueue
+        var operation = unsafe jobOperation(job, on: self, run: runLaneJob)
+        var status = unsafe csched_lane_submit_at(handle, &operation, priority)
         if status == .closed {
-            status = unsafe csched_lane_submit_surely(handle, &operation, Scheduler.shared.handle)
+            status = unsafe csched_lane_submit_surely(handle, &operation, priority, Scheduler.shared.handle)
         }
         demand(status == .ok, "SerialLane.enqueue: a job of an actor could not be enqueued")
     }

@@ -119,8 +119,9 @@ public final class Scheduler: Sendable {
 
     /// As ``submit(contentsOf:in:)``, in whatever context the bodies have.
     func submitEach(
-        _ bodies: [@Sendable () -> Void], in counter: CompletionCounter?
+        _ bodies: [@Sendable () -> Void], _ priority: Priority? = nil, in counter: CompletionCounter?
     ) throws(SchedulerError) {
+        let priority = priority?.inQueue ?? .inherited
         let group = unsafe counter?.handle
         let operations = unsafe bodies.map { body in unsafe Body(body).operation(in: group) }
         let status = unsafe operations.withUnsafeBufferPointer { buffer in
@@ -128,9 +129,9 @@ public final class Scheduler: Sendable {
                 // No operation: only the question whether the scheduler is open.
                 var none = unsafe Body({}).operation(in: nil)
                 defer { unsafe none.run(none.context, none.extra, .cancel) }
-                return unsafe csched_submit_bulk(handle, &none, 0)
+                return unsafe csched_submit_bulk_at(handle, &none, 0, priority)
             }
-            return unsafe csched_submit_bulk(handle, first, buffer.count)
+            return unsafe csched_submit_bulk_at(handle, first, buffer.count, priority)
         }
         if status != .ok {
             for index in unsafe operations.indices {

@@ -153,20 +153,21 @@ extension Laboratory {
             "idle.c": ["call-statistics", "idle", "parking", "life"],
             "inbox.c": ["inbox", "registry", "parking"],
             "join.c": ["join"],
-            "lane.c": ["lane"],
+            "lane.c": ["lane", "priority"],
             "observer.c": ["life-observe"],
+            "priority.c": ["priority"],
             "range.c": ["call-ranges", "call-cut_short", "join-range"],
             "registry.c": ["registry", "life-two", "life-churn"],
             "scheduler.c": ["call", "life"],
-            "submit.c": ["call", "parking", "life", "block"],
+            "submit.c": ["call", "parking", "life", "block", "priority"],
             "timer.c": ["timer"],
             "watch.c": ["block"],
             "wheel.c": ["timer"],
-            "worker.c": ["call", "join", "block", "parking", "life"],
+            "worker.c": ["call", "join", "block", "parking", "life", "priority"],
         ]
         let all = [
             "call", "deque", "inbox", "registry", "completion", "capacity", "idle", "lane", "join", "life",
-            "parking", "block", "timer",
+            "parking", "block", "priority", "timer",
         ]
         let first = near[file] ?? []
         return onlyNear ? first : first + all.filter { !first.contains($0) }

@@ -245,7 +245,7 @@ import Testing
     }
 
     @Test func `who runs on the stack of one that waits, and asks for its slot, has it`() async throws {
-        let alone = try Scheduler(Scheduler.Configuration(workers: 1))
+        let alone = try Scheduler(Scheduler.Configuration(workers: 1, spareWorkers: 0))
         let queue = COOperationQueue(runningLimit: 1, on: alone)
         let ran = Count()
         let stranger = COOperation<Void>(on: alone) { attempt in
@@ -266,12 +266,19 @@ import Testing
     }
 
     @Test func `so has who is called from there on another one's stack`() async throws {
-        let alone = try Scheduler(Scheduler.Configuration(workers: 1))
-        let queue = COOperationQueue(runningLimit: 1, on: alone)
-        let ran = Count()
+        let two = try Scheduler(Scheduler.Configuration(workers: 2, spareWorkers: 0))
+        let queue = COOperationQueue(runningLimit: 1, on: two)
+        let (ran, isHeld, gate) = (Count(), Gate(), Gate())
+        // The other worker is held until the stranger runs: so that does on the stack of the one that waits.
+        let held = operation(on: two) {
+            isHeld.open()
+            gate.wait()
+        }
+        await aside { isHeld.wait() }
         let waiting = operation(on: queue) {
-            let stranger = operation(on: alone) {
+            let stranger = operation(on: two) {
                 syncOperation(on: elsewhere) {
+                    gate.open()
                     syncOperation(on: queue) {
                         ran.add()
                         $0.finish()
@@ -281,13 +288,13 @@ import Testing
             }
             _ = stranger.wait()
         }
-        _ = try await waiting.value
+        _ = try await (waiting.value, held.value)
         #expect(ran.value == 1)
         await queue.idle()
     }
 
     @Test func `a task that is made on the stack of one that waits does not hold its slot`() async throws {
-        let alone = try Scheduler(Scheduler.Configuration(workers: 1))
+        let alone = try Scheduler(Scheduler.Configuration(workers: 1, spareWorkers: 0))
         let queue = COOperationQueue(runningLimit: 1, on: alone)
         let (ran, gate, syncs) = (Count(), Gate(), Mail<COSyncOperation<Void>>())
         let stranger = COOperation<Void>(on: alone) { attempt in
@@ -451,7 +458,7 @@ import Testing
     @Test func `a thread does not wait for a slot whose holders wait for it`() async throws {
         for limit in [1, 2] {
             for isOnStack in [false, true] {
-                let alone = try Scheduler(Scheduler.Configuration(workers: 1))
+                let alone = try Scheduler(Scheduler.Configuration(workers: 1, spareWorkers: 0))
                 let target = try SerialLane(on: alone)
                 let queue = COOperationQueue(runningLimit: limit, on: target)
                 let log = Log<String>()
@@ -538,7 +545,7 @@ import Testing
     }
 
     @Test func `a lane that waits below on the stack is no reason to wait for ever`() async throws {
-        let alone = try Scheduler(Scheduler.Configuration(workers: 1))
+        let alone = try Scheduler(Scheduler.Configuration(workers: 1, spareWorkers: 0))
         let lane = try SerialLane(on: alone)
         let ran = Count()
         let stranger = COOperation<Void>(on: alone) { attempt in

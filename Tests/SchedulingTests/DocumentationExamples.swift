@@ -64,18 +64,22 @@ func histogram(of words: [String]) throws -> [Int] {
     @Test func `time, and what blocks`() async throws {
         let scheduler = Scheduler.shared
         let counter = try CompletionCounter()
-        let (reminded, sent) = (Count(), Count())
+        let (reminded, sent, done) = (Count(), Count(), Count())
         @Sendable func remind() { reminded.add() }
         @Sendable func send() { sent.add() }
+        @Sendable func compact() { done.add() }
+        @Sendable func answer() { done.add() }
         // Scheduling.md
         try scheduler.submit(after: .milliseconds(1), in: counter) { remind() }
         let heartbeat = try scheduler.submit(every: .seconds(1)) { remind() }
         try await scheduler.sleep(for: .milliseconds(2))
         heartbeat.cancel()
         try scheduler.submit(context: .inherited, in: counter) { Scheduler.blocking { send() } }
+        try scheduler.submit(priority: .background, in: counter) { compact() }
+        try scheduler.submit(priority: .high, in: counter) { answer() }
         // end of the example
         try await counter.completed()
-        #expect(reminded.value >= 1 && sent.value == 1)
+        #expect(reminded.value >= 1 && sent.value == 1 && done.value == 2)
     }
 }
 

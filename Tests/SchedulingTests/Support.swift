@@ -250,7 +250,7 @@ func csched_lane_submit(_ lane: OpaquePointer, _ operation: csched_operation) ->
 func csched_lane_submit_surely(
     _ lane: OpaquePointer, _ operation: csched_operation, _ fallback: OpaquePointer
 ) -> csched_status {
-    withUnsafePointer(to: operation) { csched_lane_submit_surely(lane, $0, fallback) }
+    withUnsafePointer(to: operation) { csched_lane_submit_surely(lane, $0, .inherited, fallback) }
 }
 
 /// A value under a lock that ThreadSanitizer knows, unlike `Mutex`.

@@ -84,8 +84,9 @@ static bool submit(life *life, uint32_t number, uint32_t span, stress_random *ra
         return accepted(csched_lane_submit(life->lane, &operation));
     case 2: { // what the closed scheduler refuses goes to the other one
         csched_scheduler *fallback = life->producer->scheduler;
-        stress_expect_ok(csched_lane_submit_surely(life->lane, &operation, fallback),
-                         "csched_lane_submit_surely");
+        stress_expect_ok(
+            csched_lane_submit_surely(life->lane, &operation, CSCHED_PRIORITY_INHERITED, fallback),
+            "csched_lane_submit_surely");
         return true;
     }
     default:

@@ -24,10 +24,15 @@ void csched_lane_release(csched_lane *lane);
 /// Statuses as csched_submit's; a lane is not subject to the capacity of its scheduler.
 csched_status csched_lane_submit(csched_lane *lane, const csched_operation *operation) CSCHED_MUST_USE;
 
-/// As csched_lane_submit, but what a closed scheduler refuses goes to `fallback`, still one at a time and in
-/// order: for work that must not be refused, such as the jobs of an actor.
+/// As csched_lane_submit, of a priority: the lane gets its worker as an operation of this priority does, but
+/// not of the background. The order within the lane stays that of submission.
+csched_status csched_lane_submit_at(csched_lane *lane, const csched_operation *operation,
+                                    csched_priority priority) CSCHED_MUST_USE;
+
+/// As csched_lane_submit_at, but what a closed scheduler refuses goes to `fallback`, still one at a time and
+/// in order: for work that must not be refused, such as the jobs of an actor.
 csched_status csched_lane_submit_surely(csched_lane *lane, const csched_operation *operation,
-                                        csched_scheduler *fallback) CSCHED_MUST_USE;
+                                        csched_priority priority, csched_scheduler *fallback) CSCHED_MUST_USE;
 
 /// Whether the calling code is an operation of `lane`: false in an operation that runs nested in its wait.
 bool csched_lane_is_current(const csched_lane *lane);

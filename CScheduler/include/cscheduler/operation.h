@@ -21,6 +21,19 @@ typedef enum CSCHED_CLOSED_ENUM {
 typedef void (*csched_function)(void *CSCHED_NULLABLE context, void *CSCHED_NULLABLE extra,
                                 csched_disposition disposition);
 
+/// When an operation begins, among those that wait.
+typedef enum CSCHED_CLOSED_ENUM {
+    /// In turn.
+    CSCHED_PRIORITY_DEFAULT CSCHED_SWIFT_NAME(default) = 0,
+    /// Next, before any number of others: for what somebody waits for. When many of them wait, others still
+    /// get at least one turn in 30.
+    CSCHED_PRIORITY_HIGH CSCHED_SWIFT_NAME(high) = 1,
+    /// When nothing else waits. When much does, it still gets at least one turn in 61.
+    CSCHED_PRIORITY_BACKGROUND CSCHED_SWIFT_NAME(background) = 2,
+    /// That of the running body; outside of all, CSCHED_PRIORITY_DEFAULT. For submissions alone.
+    CSCHED_PRIORITY_INHERITED CSCHED_SWIFT_NAME(inherited) = 3,
+} csched_priority;
+
 /// An operation is a value of four words. Submitting copies it: nothing is allocated for it, and nothing of
 /// it needs to outlive the call but what `context` and `extra` point to.
 typedef struct {

@@ -98,19 +98,35 @@ void csched_scheduler_destroy_later(csched_scheduler *scheduler);
 /// to is the caller's still.
 csched_status csched_submit(csched_scheduler *scheduler, const csched_operation *operation) CSCHED_MUST_USE;
 
+/// As csched_submit, of a priority. What csched_submit and the others without one submit inherits that of the
+/// running body.
+csched_status csched_submit_at(csched_scheduler *scheduler, const csched_operation *operation,
+                               csched_priority priority) CSCHED_MUST_USE;
+
 /// As csched_submit, but past the capacity: for work that must be neither refused nor delayed, such as the
 /// jobs of tasks.
 csched_status csched_submit_exempt(csched_scheduler *scheduler, const csched_operation *operation)
     CSCHED_MUST_USE;
 
-/// As csched_submit_exempt, for the jobs of tasks. On a worker, what one body submits begins in the order of
-/// submission, but for the first few, which begin before older operations, the newest first.
-csched_status csched_submit_job(csched_scheduler *scheduler, const csched_operation *operation)
-    CSCHED_MUST_USE;
+/// As csched_submit_exempt, of a priority.
+csched_status csched_submit_exempt_at(csched_scheduler *scheduler, const csched_operation *operation,
+                                      csched_priority priority) CSCHED_MUST_USE;
+
+/// As csched_submit_exempt_at, for the jobs of tasks. On a worker, what one body submits begins in the order
+/// of submission, but for the first few, which begin before older operations, the newest first.
+csched_status csched_submit_job(csched_scheduler *scheduler, const csched_operation *operation,
+                                csched_priority priority) CSCHED_MUST_USE;
+
+/// The priority of the running body; CSCHED_PRIORITY_DEFAULT outside of all.
+csched_priority csched_priority_current(void);
 
 /// Submits `count` operations with one publication and one wake-up; all or none.
 csched_status csched_submit_bulk(csched_scheduler *scheduler, const csched_operation *operations,
                                  size_t count) CSCHED_MUST_USE;
+
+/// As csched_submit_bulk, of a priority.
+csched_status csched_submit_bulk_at(csched_scheduler *scheduler, const csched_operation *operations,
+                                    size_t count, csched_priority priority) CSCHED_MUST_USE;
 
 /// The body of a range: called once for every index of it.
 typedef void (*csched_index_function)(void *CSCHED_NULLABLE context, uint64_t index);

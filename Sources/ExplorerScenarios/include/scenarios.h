@@ -37,6 +37,8 @@ extern const explorer_program join_scenarios[];
 extern const size_t join_scenario_count;
 extern const explorer_program call_scenarios[];
 extern const size_t call_scenario_count;
+extern const explorer_program priority_scenarios[];
+extern const size_t priority_scenario_count;
 extern const explorer_program timer_scenarios[];
 extern const size_t timer_scenario_count;
 

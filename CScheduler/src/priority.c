@@ -1,0 +1,81 @@
+// priority.c - operations that do not wait in turn: of high priority, and of the background.
+//
+//   N1  What has such a priority has queues of its own: a deque of each worker, an inbox of each thread, for
+//       each priority. Nothing of it is ever in a queue of the default priority, but what was taken in vain
+//       there: so no operation carries its priority with it, and those without one pay a load.
+//   N2  A flag says that something may wait. Whoever publishes raises it, unless it is up. A worker that
+//       finds nothing lowers it, then looks at everything once more, and raises it if there is something. So
+//       where something waits the flag is up, or somebody is about to raise it: a submitter before it
+//       returns, or a worker that looks. If that thread is stopped, the next one that looks before it sleeps
+//       raises it.
+//   N3  A worker passes the gate (X3) and pays its debt (X2) before it takes such an operation: it is run
+//       then, and never put back, where its priority would be lost.
+//   N4  Shares. High priority is looked at before every operation; after CSCHED_HIGH_MOST of it in a row
+//       there is a fair turn (X4). The background is looked at when a worker finds nothing else, and at a
+//       fair turn when the next one would come more than CSCHED_FAIR_MOST operations after its last share. So
+//       a worker that runs n operations while something of each priority waits has run at least n /
+//       CSCHED_FAIR_MOST of the background, and, unless it is of high priority itself, at least as many of
+//       the default.
+//   N5  What a body submits has the body's priority, unless it says another: also the second branch of a
+//       join, which only looks for it in the deque of that priority.
+//   N6  For those that sleep, operations of such a priority count like those in an inbox: also a lone one in
+//       the deque of a worker that runs. Its next step may be another one, so W5 does not hold for it. A push
+//       wakes as a submission from outside does (W1).
+//
+// Orderings:
+//   P46  raise: publication, then the flag <-> lower: the flag, then the queues; all seq_cst, for a push by a
+//        fence. At least one of the two sees the other (N2).
+//   P47  use: USED, then the publication, then the idle words <-> a worker that falls asleep: idle words,
+//        then USED, then the queues; all seq_cst. So what was never used need not be looked at (W1).
+
+#include "priority.h"
+
+#include "scheduler_internal.h"
+
+void csched_priority_use(csched_scheduler *scheduler, csched_priority priority)
+{
+    if ((csched_load(&scheduler->priorities, seq_cst) & CSCHED_USED(priority)) == 0) { // P47
+        csched_fetch_or(&scheduler->priorities, CSCHED_USED(priority), seq_cst);       // P47
+    }
+}
+
+void csched_priority_raise(csched_scheduler *scheduler, csched_priority priority)
+{
+    if ((csched_load(&scheduler->priorities, seq_cst) & CSCHED_WAITS(priority)) == 0) { // P46
+        csched_fetch_or(&scheduler->priorities, CSCHED_WAITS(priority), seq_cst);       // P46
+    }
+}
+
+static bool waits(const csched_scheduler *scheduler, uint32_t priority)
+{
+    bool found = !csched_registry_is_empty(&scheduler->registry[priority]); // P46
+    const csched_crew *crew = csched_load(&scheduler->crew, acquire);
+    for (uint32_t position = 0; !found && position < crew->count; position++) {
+        found = csched_deque_depth(&crew->workers[position]->deque[priority]) != 0; // P46
+    }
+    return found;
+}
+
+void csched_priority_lower(csched_scheduler *scheduler, csched_priority priority)
+{
+    csched_fetch_and(&scheduler->priorities, ~CSCHED_WAITS(priority), seq_cst); // P46
+    csched_reclaim_enter();
+    bool found = waits(scheduler, priority);
+    csched_reclaim_exit();
+    if (found) {
+        csched_priority_raise(scheduler, priority);
+    }
+}
+
+bool csched_priority_any_waits(csched_scheduler *scheduler)
+{
+    uint32_t flags = csched_load(&scheduler->priorities, seq_cst); // P47
+    bool any = false;
+    for (csched_priority priority = CSCHED_PRIORITY_HIGH; priority < CSCHED_PRIORITIES; priority++) {
+        if (csched_unlikely((flags & CSCHED_USED(priority)) != 0) && waits(scheduler, priority)) {
+            csched_priority_raise(scheduler, priority); // N2
+            any = true;
+        }
+    }
+    return any;
+}

@@ -1,0 +1,1284 @@
+// priority_scenarios.c - operations of high priority, and of the background: what begins next, what is not
+// overlooked, what keeps its priority.
+
+#include "life.h"
+
+#include "scenarios.h"
+#include "tuning.h"
+
+enum {
+    HIGH = CSCHED_PRIORITY_HIGH,
+    BACKGROUND = CSCHED_PRIORITY_BACKGROUND,
+    DEFAULT = CSCHED_PRIORITY_DEFAULT
+};
+
+static void submit_at(csched_operation what, csched_priority priority)
+{
+    csched_check(csched_submit_at(scheduler, &what, priority) == CSCHED_OK, "a submission was not accepted");
+}
+
+static void expect_priority(csched_priority priority)
+{
+    if (csched_priority_current() != priority) {
+        explorer_fail("a body has the priority %d instead of %d (N5)", (int)csched_priority_current(),
+                      (int)priority);
+    }
+}
+
+// MARK: What begins next
+
+static int turns; // plain: of one worker
+static int turn_of[ITEMS_MOST];
+
+static void takes_its_turn(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    explorer_plain_write(csched_site("turns"), &turns);
+    turn_of[number_of(context)] = ++turns;
+    ran(number_of(context), disposition);
+}
+
+static csched_operation in_turn(int number) { return operation_with(number, takes_its_turn); }
+
+// At the end, of a worker that sleeps.
+static void expect_turn(int number, int least, int most)
+{
+    if (turn_of[number] < least || turn_of[number] > most) {
+        explorer_fail("operation %d began as number %d instead of %d to %d (S11)", number, turn_of[number],
+                      least, most);
+    }
+}
+
+static void open_in_turn(void)
+{
+    turns = 0;
+    world_open_workers(1);
+}
+
+// Default ones are in the worker's deque, and in an inbox.
+static void submits_0_and_1_and_waits(void *context, void *extra, csched_disposition disposition)
+{
+    submit(in_turn(0));
+    submit(in_turn(1));
+    tells_and_waits_for_gate_1(context, extra, disposition);
+}
+
+static void high_main(void)
+{
+    open_in_turn();
+    submit(operation_with(4, submits_0_and_1_and_waits));
+    gate_pass(&gates[0]);
+    world_explore_without_time();
+    submit(in_turn(2));
+    submit_at(in_turn(3), HIGH);
+    gate_open(&gates[1]);
+    wait_for_all();
+    expect_turn(3, 1, 1);
+    world_end(5);
+}
+MAIN(high)
+
+// The same in a body, of which the worker knows nothing else.
+static void submits_high_last(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    csched_operation many[] = {in_turn(0), in_turn(1), in_turn(2)};
+    csched_check(csched_submit_bulk(scheduler, many, 3) == CSCHED_OK, "a submission was not accepted");
+    submit_at(in_turn(3), HIGH);
+    submit_at(in_turn(5), BACKGROUND);
+    ran(number_of(context), disposition);
+}
+
+static void high_inside_main(void)
+{
+    open_in_turn();
+    world_explore_without_time();
+    submit(operation_with(4, submits_high_last));
+    wait_for_all();
+    expect_turn(3, 1, 1);
+    expect_turn(5, 3, 5);
+    world_end(6);
+}
+MAIN(high_inside)
+
+// Others of high priority came before, not in a row with it.
+static void high_apart_main(void)
+{
+    open_in_turn();
+    for (int number = 5; number < 5 + CSCHED_HIGH_MOST; number++) {
+        submit_at(operation(number), HIGH);
+        explorer_settle(csched_site("settle"));
+    }
+    submit(operation_with(4, submits_0_and_1_and_waits));
+    gate_pass(&gates[0]);
+    world_explore_without_time();
+    submit(in_turn(2));
+    submit_at(in_turn(3), HIGH);
+    gate_open(&gates[1]);
+    wait_for_all();
+    expect_turn(3, 1, 1);
+    world_end(5 + CSCHED_HIGH_MOST);
+}
+MAIN(high_apart)
+
+// Another worker may steal it, and what is beside it.
+static void high_and_thief_main(void)
+{
+    world_open_workers(2);
+    quiet = 0;
+    world_explore();
+    csched_operation first = operation_with(0, submits_many); // 1 to 4: inherit
+    submit_at(first, HIGH);
+    submit_at(operation_with(5, stays_quiet), BACKGROUND);
+    world_end(6);
+}
+MAIN(high_and_thief)
+
+// The background waits for what waits of the default priority.
+static void background_main(void)
+{
+    open_in_turn();
+    submit(operation_with(4, tells_and_waits_for_gate_1));
+    gate_pass(&gates[0]);
+    world_explore_without_time();
+    submit_at(in_turn(2), BACKGROUND);
+    submit(in_turn(0));
+    submit(in_turn(1));
+    gate_open(&gates[1]);
+    wait_for_all();
+    expect_turn(2, 3, 3);
+    world_end(3);
+}
+MAIN(background)
+
+// MARK: Shares
+
+static int rounds; // of an operation that submits itself
+static int most_rounds;
+
+static void goes_on_until_open(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra, (void)disposition;
+    if (!gate_is_open(&gates[0]) || !gate_is_open(&gates[1])) {
+        if (++rounds > most_rounds) {
+            explorer_fail("an operation waits while another one has begun %d times (S11)", rounds);
+        }
+        csched_yield(); // or the explorer would run nothing else
+        submit(operation_with(number_of(context), goes_on_until_open));
+    }
+}
+
+static void opens_the_first(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    ran(number_of(context), disposition);
+    gate_open(&gates[0]);
+}
+
+static void opens_the_second(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    ran(number_of(context), disposition);
+    gate_open(&gates[1]);
+}
+
+static void endless(csched_priority priority, csched_priority first, csched_priority second)
+{
+    rounds = 0;
+    most_rounds = 1000;
+    world_open_workers(1);
+    submit_at(operation_with(8, goes_on_until_open), priority);
+    world_explore_without_time();
+    submit_at(operation_with(0, opens_the_first), first);
+    submit_at(operation_with(1, opens_the_second), second);
+    world_end(2);
+}
+
+static void share_main(void) { endless(DEFAULT, BACKGROUND, BACKGROUND); }
+MAIN(share)
+
+static void shares_main(void) { endless(HIGH, DEFAULT, BACKGROUND); }
+MAIN(shares)
+
+static void share_of_high_main(void) { endless(HIGH, HIGH, DEFAULT); }
+MAIN(share_of_high)
+
+static void share_of_background_main(void) { endless(BACKGROUND, BACKGROUND, DEFAULT); }
+MAIN(share_of_background)
+
+// The same inside: older ones of the worker's own deques. Nothing comes from outside, so it can be counted.
+static csched_priority priority_of_first, priority_of_second;
+
+static void submits_both_and_goes_on(void *context, void *extra, csched_disposition disposition)
+{
+    submit_at(operation_with(0, opens_the_first), priority_of_first);
+    submit_at(operation_with(1, opens_the_second), priority_of_second);
+    goes_on_until_open(context, extra, disposition);
+}
+
+static void endless_inside(csched_priority priority, csched_priority first, csched_priority second)
+{
+    rounds = 0;
+    most_rounds = 4 * CSCHED_FAIR_MOST;
+    priority_of_first = first;
+    priority_of_second = second;
+    world_open_workers(1);
+    submit_at(operation_with(8, submits_both_and_goes_on), priority);
+    world_explore_without_time();
+    world_end(2);
+}
+
+static void share_inside_main(void) { endless_inside(DEFAULT, BACKGROUND, BACKGROUND); }
+MAIN(share_inside)
+
+static void shares_inside_main(void) { endless_inside(HIGH, DEFAULT, BACKGROUND); }
+MAIN(shares_inside)
+
+static void older_high_main(void) { endless_inside(HIGH, HIGH, DEFAULT); }
+MAIN(older_high)
+
+static void older_background_main(void) { endless_inside(BACKGROUND, BACKGROUND, DEFAULT); }
+MAIN(older_background)
+
+// MARK: Nothing is overlooked
+
+// A default one that begins though one of high priority waits: the worker has it in its hand, and one may be
+// between two rows.
+enum { LATE_MOST = 2 };
+static int late; // plain: of one worker
+static int first_late;
+static csched_atomic(bool)
+    counts; // the other worker, if there is one, waits in a body: it has none in its hand
+
+static void comes_late(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    if (csched_load(&counts, seq_cst) && gate_is_open(&gates[2]) && !gate_is_open(&gates[3]) &&
+        ++late > LATE_MOST) {
+        explorer_fail("%d operations began while one of high priority waited (N2, S11)", late);
+    }
+    ran(number_of(context), disposition);
+}
+
+static void opens_gate_3(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    ran(number_of(context), disposition);
+    gate_open(&gates[3]);
+}
+
+static void submit_row(int count)
+{
+    csched_operation row[8];
+    for (int index = 0; index < count; index++) {
+        row[index] = operation_with(first_late + index, comes_late);
+    }
+    csched_check(csched_submit_bulk_at(scheduler, row, (size_t)count, DEFAULT) == CSCHED_OK,
+                 "a submission was not accepted");
+}
+
+// The only worker comes from one of high priority, finds no other, lowers the flag, and goes on with a row,
+// when one more comes.
+static void waits_and_submits_a_row(void *context, void *extra, csched_disposition disposition)
+{
+    gate_open(&gates[0]);
+    gate_pass(&gates[1]);
+    submit_row(5);
+    (void)extra;
+    ran(number_of(context), disposition);
+}
+
+static void lower_main(void)
+{
+    late = 0;
+    csched_init(&counts, true);
+    first_late = 2;
+    world_open_workers(1);
+    submit_at(operation_with(0, waits_and_submits_a_row), HIGH);
+    gate_pass(&gates[0]);
+    world_explore_without_time();
+    gate_open(&gates[1]);
+    give_way();
+    submit_at(operation_with(1, opens_gate_3), HIGH);
+    gate_open(&gates[2]);
+    world_end(7);
+}
+MAIN(lower)
+
+// The same, pushed by a worker, while the other one lowers the flag, and then waits in a body.
+static void says_so_and_passes_gate(void *context, void *extra, csched_disposition disposition)
+{
+    csched_store(&counts, true, seq_cst);
+    passes_gate(context, extra, disposition);
+}
+
+static void waits_and_submits_the_waiting_one(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    submit_at(operation_with(8, says_so_and_passes_gate), DEFAULT);
+    gate_pass(&gates[1]);
+    ran(number_of(context), disposition);
+}
+
+static void opens_gates_0_and_3(void *context, void *extra, csched_disposition disposition)
+{
+    opens_gate_3(context, extra, disposition);
+    gate_open(&gates[0]);
+}
+
+static void pushes_high_and_a_row(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    submit_row(5);
+    gate_pass(&gates[1]);
+    submit_at(operation_with(1, opens_gates_0_and_3), HIGH);
+    gate_open(&gates[2]);
+    ran(number_of(context), disposition);
+}
+
+static void lower_and_push_main(void)
+{
+    late = 0;
+    csched_init(&counts, false);
+    first_late = 3;
+    world_open_workers(2);
+    submit_at(operation_with(0, waits_and_submits_the_waiting_one), HIGH);
+    explorer_settle(csched_site("settle"));
+    submit(operation_with(2, pushes_high_and_a_row));
+    explorer_settle(csched_site("settle"));
+    world_explore();
+    gate_open(&gates[1]);
+    world_end(9);
+}
+MAIN(lower_and_push)
+
+// The only worker falls asleep as one comes, of a priority that was never used, or was.
+static void opens_gate_0_and_lingers(void *context, void *extra, csched_disposition disposition)
+{
+    opens_gate(context, extra, disposition);
+    give_way();
+}
+
+static void fall_asleep(csched_priority priority, bool used)
+{
+    world_open_workers(1);
+    if (used) {
+        submit_at(operation(2), priority);
+        explorer_settle(csched_site("settle"));
+    }
+    submit(operation_with(0, opens_gate_0_and_lingers));
+    gate_pass(&gates[0]);
+    world_explore_without_time();
+    give_way();
+    submit_at(operation(1), priority);
+    world_end(used ? 3 : 2);
+}
+
+static void asleep_high_main(void) { fall_asleep(HIGH, false); }
+MAIN(asleep_high)
+
+static void asleep_background_main(void) { fall_asleep(BACKGROUND, false); }
+MAIN(asleep_background)
+
+static void asleep_used_main(void) { fall_asleep(HIGH, true); }
+MAIN(asleep_used)
+
+static void asleep_background_used_main(void) { fall_asleep(BACKGROUND, true); }
+MAIN(asleep_background_used)
+
+// A body submits what it then waits for: another worker, which falls asleep, has to come for it at once.
+static csched_priority pushed;
+
+static void submits_1_and_waits(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    ran(number_of(context), disposition);
+    submit_at(operation_with(1, opens_gate_2), pushed);
+    gate_pass(&gates[2]);
+}
+
+static void push_and_wait(csched_priority priority, bool used)
+{
+    pushed = priority;
+    world_open_workers(2);
+    if (used) {
+        submit_at(operation(3), priority);
+        explorer_settle(csched_site("settle"));
+    }
+    submit(operation_with(2, opens_gate_0_and_lingers));
+    gate_pass(&gates[0]);
+    world_explore_without_time();
+    give_way();
+    submit(operation_with(0, submits_1_and_waits));
+    world_end(used ? 4 : 3);
+}
+
+static void push_high_main(void) { push_and_wait(HIGH, false); }
+MAIN(push_high)
+
+static void push_background_main(void) { push_and_wait(BACKGROUND, false); }
+MAIN(push_background)
+
+static void push_used_main(void) { push_and_wait(HIGH, true); }
+MAIN(push_used)
+
+// The body began already: nothing but its push and the other worker's sleep.
+static void waits_submits_and_waits(void *context, void *extra, csched_disposition disposition)
+{
+    gate_open(&gates[0]);
+    gate_pass(&gates[1]);
+    submits_1_and_waits(context, extra, disposition);
+}
+
+static void opens_gate_1(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    ran(number_of(context), disposition);
+    gate_open(&gates[1]);
+}
+
+static void push_late(csched_priority priority)
+{
+    pushed = priority;
+    world_open_workers(2);
+    submit(operation_with(0, waits_submits_and_waits));
+    gate_pass(&gates[0]);
+    explorer_settle(csched_site("settle"));
+    world_explore_without_time();
+    submit(operation_with(2, opens_gate_1));
+    world_end(3);
+}
+
+static void push_late_main(void) { push_late(HIGH); }
+MAIN(push_late)
+
+static void push_late_background_main(void) { push_late(BACKGROUND); }
+MAIN(push_late_background)
+
+// The worker that pushes has just come, and the other one may not know of it.
+static void grow_and_push_main(void)
+{
+    pushed = HIGH;
+    world_open_workers(1);
+    submit(operation_with(2, tells_and_waits_for_gate_1));
+    gate_pass(&gates[0]);
+    submit(operation_with(0, submits_1_and_waits));
+    world_explore_without_time();
+    gate_open(&gates[1]);
+    csched_check(csched_scheduler_resize(scheduler, 2) == CSCHED_OK, "resize");
+    world_end(3);
+}
+MAIN(grow_and_push)
+
+// Two submissions need a worker each, and counted on the same one.
+static void submits_the_waiting_one(void) { submit_at(operation_with(0, passes_gate), BACKGROUND); }
+static void submits_the_awaited_one(void) { submit_at(operation_with(1, opens_gate), HIGH); }
+
+static void two_main(void)
+{
+    world_open_workers(2);
+    csched_completion_enter(counter, 1);
+    int one = thread_start("submitter", submits_the_waiting_one);
+    int other = thread_start("submitter", submits_the_awaited_one);
+    world_explore_without_time();
+    thread_join(one);
+    thread_join(other);
+    (void)csched_completion_leave(counter, 1);
+    world_end(2);
+}
+MAIN(two)
+
+// The only looker finds one of high priority; another one had counted on it, and is waited for.
+static void last_to_look_main(void)
+{
+    world_open_workers(2);
+    csched_completion_enter(counter, 1);
+    submit(operation_with(2, tells_and_waits_for_gate_1));
+    explorer_settle(csched_site("settle"));
+    submit(operation(3));
+    explorer_settle(csched_site("settle"));
+    gates[0].open = 0;
+    gate_open(&gates[1]);
+    int other = thread_start("submitter", submits_the_awaited_one);
+    world_explore_without_time();
+    give_way();
+    submit_at(operation_with(0, passes_gate), HIGH);
+    thread_join(other);
+    (void)csched_completion_leave(counter, 1);
+    world_end(4);
+}
+MAIN(last_to_look)
+
+// Threads stop for ever: a submitter between publication and flag, too.
+enum { FIRST_WORKER = 1, LAST_WORKER = 2, FIRST_SUBMITTER = 3 };
+enum { LATE = 8, LATE_COUNT = 3 };
+
+static uint64_t left; // what was published and not run, at the end
+
+static void submits_0_high(void) { submit_at(operation(0), HIGH); }
+static void submits_1_in_background(void) { submit_at(operation(1), BACKGROUND); }
+
+static void free_main(void)
+{
+    left = 0;
+    world_open_workers(2);
+    (void)thread_start("submitter", submits_0_high);
+    (void)thread_start("submitter", submits_1_in_background);
+    world_explore();
+    for (int number = LATE; number < LATE + LATE_COUNT; number++) {
+        explorer_settle(csched_site("settle"));
+        submit(operation(number));
+    }
+    explorer_settle(csched_site("settle"));
+    csched_statistics sum = csched_scheduler_statistics(scheduler);
+    left = sum.submitted - sum.executed;
+    gate_open(&gates[3]);
+    if (!explorer_freezes()) {
+        wait_for_all();
+        expect_ran(2);
+        world_close();
+    }
+}
+
+static void free_check_frozen(int frozen)
+{
+    bool is_worker = frozen >= FIRST_WORKER && frozen <= LAST_WORKER;
+    for (int number = 0; number < 2; number++) {
+        if (!is_worker && frozen != FIRST_SUBMITTER + number && times_run(number) != 1) {
+            explorer_fail("operation %d was run %d times, and no worker had stopped (S2)", number,
+                          times_run(number));
+        }
+    }
+    int missing = 0;
+    for (int number = LATE; gates[3].open != 0 && number < LATE + LATE_COUNT; number++) {
+        missing += times_run(number) != 1;
+    }
+    if (missing > is_worker) {
+        explorer_fail("%d operations that came after a thread had stopped were not run (S2)", missing);
+    }
+    if (!is_worker && gates[3].open != 0 && left != 0) {
+        explorer_fail("%d operations were published and not run (N2, S2)", (int)left);
+    }
+}
+MAIN(free)
+
+// MARK: Suspended
+
+static void looks_around_high(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    expect_priority(HIGH);
+    looks_around(number_of(context), disposition);
+}
+
+static void looks_around_in_background(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    expect_priority(BACKGROUND);
+    looks_around(number_of(context), disposition);
+}
+
+static void suspend_main(void)
+{
+    quiet = 0;
+    world_open_workers(1);
+    submit_at(operation_with(0, looks_around_high), HIGH);
+    submit_at(operation_with(1, looks_around_in_background), BACKGROUND);
+    world_explore_without_time();
+    suspends_and_resumes();
+    world_end(2);
+}
+MAIN(suspend)
+
+// In the worker's own deques.
+static void submits_of_each(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    looks_around(number_of(context), disposition);
+    submit_at(operation_with(1, looks_around_high), HIGH);
+    submit_at(operation_with(2, looks_around_in_background), BACKGROUND);
+    submit_at(operation_with(3, looks_around_high), HIGH);
+}
+
+static void suspend_inside_main(void)
+{
+    quiet = 0;
+    world_open_workers(1);
+    submit(operation_with(0, submits_of_each));
+    world_explore_without_time();
+    suspends_and_resumes();
+    world_end(4);
+}
+MAIN(suspend_inside)
+
+static void suspend_two_main(void)
+{
+    quiet = 0;
+    world_open_workers(2);
+    submit(operation_with(0, submits_of_each));
+    world_explore();
+    suspends_and_resumes();
+    world_end(4);
+}
+MAIN(suspend_two)
+
+// What came while it was suspended, runs afterwards.
+static void resume_main(void)
+{
+    world_open_workers(2);
+    csched_scheduler_suspend(scheduler);
+    submit_at(operation_with(0, passes_gate), HIGH);
+    submit_at(operation_with(1, opens_gate), BACKGROUND);
+    explorer_settle(csched_site("settle"));
+    world_explore();
+    csched_scheduler_resume(scheduler);
+    world_end(2);
+}
+MAIN(resume)
+
+// A worker comes from its body, with one of high priority before it, to a suspension.
+static void submits_1_high(void *context, void *extra, csched_disposition disposition)
+{
+    submit_at(operation_with(1, looks_around_high), HIGH);
+    tells_and_waits_for_gate_1(context, extra, disposition);
+}
+
+static void suspended_sleeps_main(void)
+{
+    quiet = 0;
+    world_open_workers(1);
+    submit(operation_with(0, submits_1_high));
+    gate_pass(&gates[0]);
+    world_explore_without_time();
+    gate_open(&gates[1]);
+    suspends_and_resumes();
+    world_end(2);
+}
+MAIN(suspended_sleeps)
+
+// The end of a suspended scheduler: what lies in the worker's deque is not forgotten.
+static void suspend_and_drain_main(void)
+{
+    quiet = 0;
+    world_open_workers(2);
+    submit(operation_with(0, submits_1_high));
+    gate_pass(&gates[0]);
+    csched_scheduler_suspend(scheduler);
+    explorer_settle(csched_site("settle"));
+    gate_open(&gates[1]);
+    world_explore();
+    give_way();
+    csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
+    world_end(2);
+}
+MAIN(suspend_and_drain)
+
+// MARK: The end
+
+static void submits_high_and_background(void)
+{
+    for (int number = 0; number < 2; number++) {
+        csched_operation what = operation(number);
+        accepted[number] = csched_submit_at(scheduler, &what, number == 0 ? HIGH : BACKGROUND) == CSCHED_OK;
+    }
+}
+
+static void end_beside_a_submitter(uint64_t timeout_ns)
+{
+    world_open_workers(1);
+    int submitter = thread_start("submitter", submits_high_and_background);
+    world_explore_without_time();
+    shut_down(timeout_ns);
+    explorer_calm(true);
+    thread_join(submitter);
+    expect_accepted(2, timeout_ns == 0);
+    csched_operation refused = operation(14);
+    refused.counter = NULL;
+    csched_check(csched_submit_at(scheduler, &refused, HIGH) == CSCHED_CLOSED &&
+                     csched_submit_at(scheduler, &refused, BACKGROUND) == CSCHED_CLOSED,
+                 "a submission after shutdown was accepted (S14)");
+    world_close();
+}
+
+static void drain_main(void) { end_beside_a_submitter(CSCHED_FOREVER); }
+MAIN(drain)
+
+static void cancel_main(void) { end_beside_a_submitter(0); }
+MAIN(cancel)
+
+// The thread has its inboxes already.
+static void submits_and_later_again(void)
+{
+    submit_at(operation(8), HIGH);
+    submit_at(operation(9), BACKGROUND);
+    gate_pass(&gates[0]);
+    submits_high_and_background();
+}
+
+static void drain_again_main(void)
+{
+    world_open_workers(1);
+    int submitter = thread_start("submitter", submits_and_later_again);
+    explorer_settle(csched_site("settle"));
+    world_explore_without_time();
+    gate_open(&gates[0]);
+    shut_down(CSCHED_FOREVER);
+    explorer_calm(true);
+    thread_join(submitter);
+    expect_accepted(2, false);
+    world_close();
+}
+MAIN(drain_again)
+
+// A body submits what is left.
+static void submits_1_to_3(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    ran(number_of(context), disposition);
+    submit_at(operation(1), BACKGROUND);
+    submit_at(operation(2), HIGH);
+    submit(operation(3));
+}
+
+static void end_inside(uint64_t timeout_ns, uint32_t workers)
+{
+    world_open_workers(workers);
+    for (int number = 0; number < 4; number++) {
+        accepted[number] = true;
+    }
+    submit(operation_with(0, submits_1_to_3));
+    world_explore_without_time();
+    shut_down(timeout_ns);
+    explorer_calm(true);
+    expect_settled(1);
+    if (times_run(0) == 1) {
+        expect_accepted(4, timeout_ns == 0);
+    }
+    world_close();
+}
+
+static void drain_inside_main(void) { end_inside(CSCHED_FOREVER, 1); }
+MAIN(drain_inside)
+
+static void cancel_inside_main(void) { end_inside(0, 1); }
+MAIN(cancel_inside)
+
+static void drain_two_main(void) { end_inside(CSCHED_FOREVER, 2); }
+MAIN(drain_two)
+
+// MARK: Workers come and go
+
+static void submits_of_each_and_waits(void *context, void *extra, csched_disposition disposition)
+{
+    submits_of_each(context, extra, disposition);
+    gate_open(&gates[2]);
+    gate_pass(&gates[1]);
+}
+
+static void shrink_main(void)
+{
+    quiet = 0;
+    world_open_workers(2);
+    submit(operation_with(4, passes_gate)); // the one that stays
+    submit(operation_with(0, submits_of_each_and_waits));
+    gate_pass(&gates[2]);
+    world_explore();
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    gate_open(&gates[1]);
+    gate_open(&gates[0]);
+    world_end(5);
+}
+MAIN(shrink)
+
+// The worker that blocks loses its seat; what is in its deques is run all the same.
+static void submits_of_each_and_blocks(void *context, void *extra, csched_disposition disposition)
+{
+    submits_of_each(context, extra, disposition);
+    submit_at(operation_with(4, opens_gate), BACKGROUND);
+    csched_block_begin();
+    gate_pass(&gates[0]);
+    csched_block_end();
+}
+
+static void replaced_main(void)
+{
+    quiet = 0;
+    world_open_with_spares(1, 1);
+    submit(operation_with(0, submits_of_each_and_blocks));
+    world_explore();
+    world_end(5);
+}
+MAIN(replaced)
+
+// It goes on without a seat, and goes into reserve with what it has submitted.
+static void blocks_and_submits(void *context, void *extra, csched_disposition disposition)
+{
+    gate_pass(&gates[0]);
+    submits_of_each(context, extra, disposition);
+}
+
+static void reserve_main(void)
+{
+    quiet = 0;
+    world_open_with_spares(1, 1);
+    submit(operation_with(0, blocks_and_submits));
+    explorer_settle(csched_site("settle"));
+    submit_at(operation(4), HIGH); // so that it is replaced
+    explorer_settle(csched_site("settle"));
+    gate_open(&gates[0]);
+    world_explore();
+    world_end(5);
+}
+MAIN(reserve)
+
+// The only worker blocks, and what would end that waits.
+static void blocks(void *context, void *extra, csched_disposition disposition)
+{
+    csched_block_begin();
+    passes_gate(context, extra, disposition);
+    csched_block_end();
+}
+
+static void block(csched_priority priority)
+{
+    world_open_with_spares(1, 1);
+    submit(operation_with(0, blocks));
+    world_explore();
+    submit_at(operation_with(1, opens_gate), priority);
+    world_end(2);
+}
+
+static void block_high_main(void) { block(HIGH); }
+MAIN(block_high)
+
+static void block_background_main(void) { block(BACKGROUND); }
+MAIN(block_background)
+
+// MARK: Inherited
+
+static void has_high_priority(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    expect_priority(HIGH);
+    ran(number_of(context), disposition);
+}
+
+static void submits_children(void *context, void *extra, csched_disposition disposition)
+{
+    has_high_priority(context, extra, disposition);
+    submit(operation_with(1, has_high_priority));
+    csched_operation grandchild[] = {operation_with(2, has_high_priority),
+                                     operation_with(3, has_high_priority)};
+    csched_check(csched_submit_bulk(scheduler, grandchild, 2) == CSCHED_OK, "a submission was not accepted");
+    csched_operation jobs[] = {operation_with(4, has_high_priority), operation_with(5, has_high_priority)};
+    for (int job = 0; job < 2; job++) { // the second goes to an inbox
+        csched_check(csched_submit_job(scheduler, &jobs[job], CSCHED_PRIORITY_INHERITED) == CSCHED_OK,
+                     "a job was not accepted");
+    }
+}
+
+static void has_default_priority(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    expect_priority(DEFAULT);
+    ran(number_of(context), disposition);
+}
+
+static void inherit_main(void)
+{
+    world_open_workers(2);
+    world_explore();
+    submit_at(operation_with(0, submits_children), HIGH);
+    submit(operation_with(6, has_default_priority));
+    expect_priority(DEFAULT);
+    world_end(7);
+}
+MAIN(inherit)
+
+// Branches: the second one is taken back, or stolen.
+static int branches[2]; // plain
+
+static void branch(void *context)
+{
+    expect_priority(HIGH);
+    int number = (int)(intptr_t)context;
+    explorer_plain_write(csched_site("branch"), &branches[number]);
+    branches[number]++;
+}
+
+static void passes_gate_as_branch(void *context)
+{
+    gate_pass(&gates[0]);
+    branch(context);
+}
+
+static void opens_gate_as_branch(void *context)
+{
+    branch(context);
+    gate_open(&gates[0]);
+}
+
+static void join(void (*first)(void *), void (*second)(void *))
+{
+    csched_branch one = {.function = first, .context = (void *)(intptr_t)0};
+    csched_branch other = {.function = second, .context = (void *)(intptr_t)1};
+    csched_check(csched_join(scheduler, one, other) == CSCHED_OK, "join");
+    expect_priority(HIGH);
+    for (int number = 0; number < 2; number++) {
+        explorer_plain_read(csched_site("branch"), &branches[number]);
+        if (branches[number] != 1) {
+            explorer_fail("branch %d was run %d times (S1)", number, branches[number]);
+        }
+    }
+}
+
+static void joins(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    join(branch, branch);
+    ran(number_of(context), disposition);
+}
+
+static void joins_in_need(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    join(passes_gate_as_branch, opens_gate_as_branch);
+    ran(number_of(context), disposition);
+}
+
+static void run_joining(csched_function body, uint32_t workers)
+{
+    branches[0] = branches[1] = 0;
+    world_open_workers(workers);
+    world_explore();
+    submit_at(operation_with(0, body), HIGH);
+    world_end(1);
+}
+
+static void fork_main(void) { run_joining(joins, 2); }
+MAIN(fork)
+
+static void fork_alone_main(void) { run_joining(joins, 1); }
+MAIN(fork_alone)
+
+static void fork_taken_main(void) { run_joining(joins_in_need, 2); }
+MAIN(fork_taken)
+
+// A wait inside a body runs what belongs to it, of any priority, each with its own.
+static csched_completion *inner;
+
+static csched_operation of_inner(int number, csched_function body)
+{
+    csched_operation what = operation_with(number, body);
+    what.counter = inner;
+    return what;
+}
+
+static void has_background_priority(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    expect_priority(BACKGROUND);
+    ran(number_of(context), disposition);
+}
+
+static void submits_and_waits_for_inner(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    submit_at(of_inner(1, has_default_priority), DEFAULT);
+    submit_at(of_inner(2, has_background_priority), BACKGROUND);
+    submit(of_inner(3, has_high_priority));
+    csched_check(csched_completion_wait(inner, CSCHED_FOREVER) == CSCHED_WAIT_COMPLETED, "wait");
+    expect_priority(HIGH);
+    submit(operation_with(4, has_high_priority));
+    ran(number_of(context), disposition);
+}
+
+static void nest_on(uint32_t workers)
+{
+    world_open_workers(workers);
+    inner = csched_completion_create();
+    world_explore();
+    submit_at(operation_with(0, submits_and_waits_for_inner), HIGH);
+    wait_for_all();
+    expect_ran(5);
+    explorer_calm(true);
+    csched_completion_release(inner);
+    world_close();
+}
+
+static void nested_main(void) { nest_on(1); }
+MAIN(nested)
+
+static void nested_two_main(void) { nest_on(2); }
+MAIN(nested_two)
+
+// What it waits for lies in the deque of the other worker, which is busy.
+static void submits_inner_and_waits(void *context, void *extra, csched_disposition disposition)
+{
+    submit_at(of_inner(1, has_high_priority), HIGH);
+    tells_and_waits_for_gate_1(context, extra, disposition);
+}
+
+static void waits_for_inner(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    csched_check(csched_completion_wait(inner, CSCHED_FOREVER) == CSCHED_WAIT_COMPLETED, "wait");
+    expect_priority(DEFAULT);
+    gate_open(&gates[1]);
+    ran(number_of(context), disposition);
+}
+
+static void nested_theft_main(void)
+{
+    world_open_workers(2);
+    inner = csched_completion_create();
+    csched_completion_enter(inner, 1);
+    submit(operation_with(0, submits_inner_and_waits));
+    world_explore();
+    gate_pass(&gates[0]);
+    (void)csched_completion_leave(inner, 1);
+    submit(operation_with(2, waits_for_inner));
+    wait_for_all();
+    expect_ran(3);
+    explorer_calm(true);
+    csched_completion_release(inner);
+    world_close();
+}
+MAIN(nested_theft)
+
+// MARK: Lanes
+
+static csched_lane *lane;
+
+static void lane_submit(csched_operation what, csched_priority priority)
+{
+    csched_check(csched_lane_submit_at(lane, &what, priority) == CSCHED_OK,
+                 "a submission to the lane was not accepted");
+}
+
+// A drain is queued behind others: one of high priority in the lane hurries it.
+static void open_lane(void)
+{
+    open_in_turn();
+    lane = csched_lane_create(scheduler);
+    submit(operation_with(5, submits_0_and_1_and_waits));
+    gate_pass(&gates[0]);
+    submit(in_turn(2));
+}
+
+static void end_lane(int count)
+{
+    gate_open(&gates[1]);
+    wait_for_all();
+    csched_lane_release(lane);
+    explorer_settle(csched_site("settle"));
+    expect_ran(count);
+}
+
+static void hurry_main(void)
+{
+    open_lane();
+    world_explore_without_time();
+    lane_submit(in_turn(3), DEFAULT);
+    lane_submit(in_turn(4), HIGH);
+    end_lane(6);
+    expect_turn(3, 1, 1);
+    expect_turn(4, 2, 2);
+    world_close();
+}
+MAIN(hurry)
+
+// Nobody hurries: it waits in turn, and no longer.
+static void lane_of_default_priority(void *context, void *extra, csched_disposition disposition)
+{
+    expect_priority(DEFAULT);
+    takes_its_turn(context, extra, disposition);
+}
+
+static void lane_in_background_main(void)
+{
+    open_lane();
+    submit_at(in_turn(6), BACKGROUND);
+    world_explore_without_time();
+    lane_submit(operation_with(3, lane_of_default_priority), BACKGROUND);
+    lane_submit(operation_with(4, lane_of_default_priority), BACKGROUND);
+    end_lane(7);
+    world_close();
+}
+MAIN(lane_in_background)
+
+// It was hurried once: the next time again.
+static void hurry_again_main(void)
+{
+    open_in_turn();
+    lane = csched_lane_create(scheduler);
+    lane_submit(in_turn(6), HIGH);
+    explorer_settle(csched_site("settle"));
+    turns = 0;
+    submit(operation_with(5, submits_0_and_1_and_waits));
+    gate_pass(&gates[0]);
+    submit(in_turn(2));
+    world_explore_without_time();
+    lane_submit(in_turn(3), DEFAULT);
+    lane_submit(in_turn(4), HIGH);
+    end_lane(7);
+    expect_turn(3, 1, 1);
+    expect_turn(4, 2, 2);
+    world_close();
+}
+MAIN(hurry_again)
+
+// Of many of high priority, one drain.
+static void hurry_once_main(void)
+{
+    open_lane();
+    world_explore_without_time();
+    uint64_t before = csched_scheduler_statistics(scheduler).submitted;
+    lane_submit(in_turn(3), HIGH);
+    lane_submit(in_turn(4), HIGH);
+    if (csched_scheduler_statistics(scheduler).submitted - before > 1) {
+        explorer_fail("two drains were queued (L8, S17)");
+    }
+    end_lane(6);
+    world_close();
+}
+MAIN(hurry_once)
+
+// Two threads hurry the same lane, and it drains meanwhile.
+static void lane_submits_3_high(void) { lane_submit(operation(3), HIGH); }
+
+static void hurry_two_main(void)
+{
+    world_open_workers(2);
+    lane = csched_lane_create(scheduler);
+    csched_completion_enter(counter, 1);
+    int other = thread_start("submitter", lane_submits_3_high);
+    world_explore_without_time();
+    lane_submit(operation(0), DEFAULT);
+    lane_submit(operation(1), HIGH);
+    lane_submit(operation(2), BACKGROUND);
+    thread_join(other);
+    csched_lane_release(lane);
+    (void)csched_completion_leave(counter, 1);
+    world_end(4);
+}
+MAIN(hurry_two)
+
+// MARK: Room, memory, threads
+
+static void full_main(void)
+{
+    csched_configuration configuration = world_configuration();
+    configuration.workers = 1;
+    configuration.capacity = 1;
+    world_open(configuration);
+    world_explore_without_time();
+    submit_at(operation(0), HIGH);
+    submit_at(operation(1), BACKGROUND);
+    submit_at(operation(2), HIGH);
+    world_end(3);
+}
+MAIN(full)
+
+static void memory_main(void)
+{
+    world_open_workers(1);
+    world_explore_without_time();
+    for (int number = 0; number < 2; number++) {
+        csched_operation what = operation(number);
+        csched_status status = csched_submit_at(scheduler, &what, number == 0 ? HIGH : BACKGROUND);
+        csched_check(status == CSCHED_OK || status == CSCHED_OUT_OF_MEMORY,
+                     "neither accepted nor out of memory");
+        accepted[number] = status == CSCHED_OK;
+    }
+    wait_for_all();
+    expect_accepted(2, false);
+    world_close();
+}
+MAIN(memory)
+
+// A thread that has submitted has ended: its inboxes go.
+static void churn_main(void)
+{
+    world_open_workers(1);
+    csched_completion_enter(counter, 1);
+    int one = thread_start("submitter", submits_0_high);
+    world_explore();
+    thread_join(one);
+    int other = thread_start("submitter", submits_1_in_background);
+    thread_join(other);
+    (void)csched_completion_leave(counter, 1);
+    world_end(2);
+}
+MAIN(churn)
+
+const explorer_program priority_scenarios[] = {
+    SCENARIO("priority", high, "S1 S11", "one of high priority behind others begins next"),
+    SCENARIO("priority", high_inside, "S1 S11", "a body submits one of high priority behind others"),
+    SCENARIO("priority", high_apart, "S1 S11", "one of high priority, and none in a row before it"),
+    SCENARIO("priority", high_and_thief, "S1 S3 R4", "another worker steals those of high priority"),
+    SCENARIO("priority", background, "S1 S11", "one of the background begins behind others"),
+    SCENARIO("priority", share, "S11", "the background has a share, while others keep coming"),
+    SCENARIO("priority", shares, "S11", "each priority has a share, while high ones keep coming"),
+    SCENARIO("priority", share_of_high, "S11", "one of high priority submits itself, and others come"),
+    SCENARIO("priority", share_of_background, "S11", "one of the background submits itself, and others come"),
+    SCENARIO("priority", share_inside, "S11", "the background in the worker's deque has a share"),
+    SCENARIO("priority", shares_inside, "S11", "each priority in the worker's deques has a share"),
+    SCENARIO("priority", older_high, "S11", "one of high priority submits itself, and an older one waits"),
+    SCENARIO("priority", older_background, "S11",
+             "one of the background submits itself, and an older one waits"),
+    SCENARIO("priority", lower, "S1 S11", "one comes as the worker finds none, and goes on with others"),
+    SCENARIO("priority", lower_and_push, "S1 S11", "a worker submits one as another finds none"),
+    SCENARIO("priority", asleep_high, "S1 S3", "the first of high priority as the worker falls asleep"),
+    SCENARIO("priority", asleep_background, "S1 S3",
+             "the first of the background as the worker falls asleep"),
+    SCENARIO("priority", asleep_used, "S1 S3", "one of high priority as the worker falls asleep"),
+    SCENARIO("priority", asleep_background_used, "S1 S3", "one of the background as the worker falls asleep"),
+    SCENARIO("priority", push_high, "S3 S12",
+             "a body waits for the first of high priority, which it submits"),
+    SCENARIO("priority", push_background, "S3 S12", "a body waits for the first of the background"),
+    SCENARIO("priority", push_used, "S3 S12", "a body waits for one of high priority, which it submits"),
+    SCENARIO("priority", push_late, "S3 S12",
+             "a body submits one of high priority as the other worker falls asleep"),
+    SCENARIO("priority", push_late_background, "S3 S12", "the same, of the background"),
+    SCENARIO("priority", grow_and_push, "S3 S12",
+             "a worker that has just come submits, and another falls asleep"),
+    SCENARIO("priority", two, "S1 S3 S12", "two threads submit, and the operations need a worker each"),
+    SCENARIO("priority", last_to_look, "S3 S12", "two submissions count on one worker"),
+    SCENARIO("priority", free, "S1 S2 S12", "any thread stops for ever between submit and the end",
+             .check_frozen = free_check_frozen),
+    SCENARIO("priority", suspend, "S7 S3", "suspended while operations come from outside"),
+    SCENARIO("priority", suspend_inside, "S7 S3", "suspended while a worker empties its deques"),
+    SCENARIO("priority", suspend_two, "S7 S3", "suspended while a second worker steals"),
+    SCENARIO("priority", resume, "S3 S7", "resumed with two operations that need a worker each"),
+    SCENARIO("priority", suspended_sleeps, "S7 S3", "suspended as a worker comes from a body"),
+    SCENARIO("priority", suspend_and_drain, "S13 S7", "a suspended scheduler ends, and one lies in a deque"),
+    SCENARIO("priority", drain, "S13 S14", "a thread's first submissions beside a shutdown"),
+    SCENARIO("priority", cancel, "C1 C4 S13", "a thread's first submissions beside a shutdown that cancels"),
+    SCENARIO("priority", drain_again, "S13 S14", "a thread's later submissions beside a shutdown"),
+    SCENARIO("priority", drain_inside, "S13", "a shutdown while a body submits"),
+    SCENARIO("priority", cancel_inside, "C1 S13", "a shutdown that cancels while a body submits"),
+    SCENARIO("priority", drain_two, "S13", "a shutdown while one of two workers submits"),
+    SCENARIO("priority", shrink, "S1 S8", "a worker goes that has some of each in its deques"),
+    SCENARIO("priority", replaced, "S1 S16", "a worker blocks that has some of each in its deques"),
+    SCENARIO("priority", reserve, "S1 S16", "a worker without a seat has some of each in its deques"),
+    SCENARIO("priority", block_high, "S3 S16", "the only worker blocks, and one of high priority waits"),
+    SCENARIO("priority", block_background, "S3 S16",
+             "the only worker blocks, and one of the background waits"),
+    SCENARIO("priority", inherit, "S1 S15", "what a body submits has its priority"),
+    SCENARIO("priority", fork, "S1 S15", "branches have the priority of their body"),
+    SCENARIO("priority", fork_alone, "S1 S15", "branches have the priority of their body, on one worker"),
+    SCENARIO("priority", fork_taken, "S12 S15", "a branch that is taken has the priority of its body"),
+    SCENARIO("priority", nested, "S15 S16", "a wait inside a body runs operations of each priority"),
+    SCENARIO("priority", nested_two, "S15 S16", "the same, on two workers"),
+    SCENARIO("priority", nested_theft, "S15 S16", "a wait inside a body takes one of another worker's"),
+    SCENARIO("priority", hurry, "S9 S11", "one of high priority hurries its lane"),
+    SCENARIO("priority", lane_in_background, "S9 S11", "one of the background does not slow its lane down"),
+    SCENARIO("priority", hurry_again, "S9 S11", "a lane is hurried for the second time"),
+    SCENARIO("priority", hurry_once, "S17", "a lane is hurried once by two of high priority"),
+    SCENARIO("priority", hurry_two, "S1 S9", "two threads hurry a lane that drains"),
+    SCENARIO("priority", full, "K1 S3 S6", "submissions of each priority wait for room"),
+    SCENARIO("priority", memory, "S1 S6", "memory runs out", .allocations_fail = true),
+    SCENARIO("priority", churn, "R1 S1", "threads come, submit and end"),
+};
+const size_t priority_scenario_count = sizeof priority_scenarios / sizeof priority_scenarios[0];

@@ -1,0 +1,117 @@
+// Priority.swift - when an operation begins, among those that wait.
+
+internal import CScheduler
+
+extension Scheduler {
+    /// When an operation begins, among those that wait for a worker.
+    ///
+    /// No running operation is interrupted. An operation has the priority with which it was submitted, else that of the
+    /// operation that submits it, else ``default``; a job has that of its task.
+    public enum Priority: Int, Comparable, Sendable, CaseIterable {
+        /// When nothing else waits. While much does, each worker still gives it one turn in 61.
+        case background
+        /// In turn.
+        case `default`
+        /// Next, before any number of others. While many of it wait, the others still get one turn in 30.
+        case high
+
+        /// The class of a task's priority: `.high` and `.userInitiated` and above are high, `.background` is
+        /// background; `.low`, `.utility`, `.medium`, and tasks that say nothing, wait in turn.
+        public init(_ priority: TaskPriority) { self = Priority(raw: priority.rawValue) }
+
+        init(raw: UInt8) {
+            switch raw {  // every job comes by: no look at the runtime's constants
+            case 0, 0x11...0x15: self = .default  // unspecified, low to medium
+            case 0x16...: self = .high
+            default: self = .background
+            }
+        }
+
+        init(_ priority: csched_priority) {
+            switch priority {
+            case .high: self = .high
+            case .background: self = .background
+            default: self = .default
+            }
+        }
+
+        @inline(__always)
+        var inQueue: csched_priority {
+            switch self {
+            case .background: .background
+            case .default: .default
+            case .high: .high
+            }
+        }
+
+        /// A lower priority is less than a higher one.
+        public static func < (left: Priority, right: Priority) -> Bool { left.rawValue < right.rawValue }
+    }
+
+    /// The priority of the operation or job that the calling worker runs; on every other thread ``Priority/default``.
+    public static var currentPriority: Priority { Priority(csched_priority_current()) }
+
+    /// Submits one operation of a priority.
+    ///
+    /// ```swift
+    /// try scheduler.submit(priority: .high) { answer(request) }
+    /// try scheduler.submit(priority: .background) { compact(database) }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - context: for this operation, in place of ``Configuration/context``.
+    ///   - counter: counts the operation until it has returned.
+    /// - Throws: as ``submit(_:)-method``.
+    /// - Complexity: as ``submit(_:)-method``. A worker finds an operation of another priority than ``Priority/default``
+    ///   in about 0.1 µs.
+    public func submit(
+        priority: Priority, context: Context? = nil, in counter: CompletionCounter? = nil,
+        _ body: @escaping @Sendable () -> Void
+    ) throws(SchedulerError) {
+        var operation = unsafe Body((context ?? self.context).bound(to: body)).operation(in: counter?.handle)
+        let status = unsafe csched_submit_at(handle, &operation, priority.inQueue)
+        if status != .ok {
+            unsafe operation.run(operation.context, operation.extra, .cancel)
+            try status.check()
+        }
+    }
+
+    /// Submits many operations of a priority with one publication and one wake-up; all or none.
+    ///
+    /// - Throws: as ``submit(contentsOf:in:)``.
+    /// - Complexity: as ``submit(contentsOf:in:)``.
+    public func submit(
+        contentsOf bodies: [@Sendable () -> Void], priority: Priority, in counter: CompletionCounter? = nil
+    ) throws(SchedulerError) {
+        try submitEach(
+            context == .empty ? bodies : bodies.map { context.bound(to: $0) }, priority, in: counter)
+    }
+}
+
+extension SerialLane {
+    /// Appends one operation; the lane gets a worker as an operation of this priority does.
+    ///
+    /// What a lane runs keeps the order of its submission. So a lane is never held back for the background, and one
+    /// operation of high priority makes those before it begin sooner, too.
+    ///
+    /// - Throws: as ``submit(_:)``.
+    /// - Complexity: as ``submit(_:)``.
+    public func submit(
+        priority: Scheduler.Priority, context: Scheduler.Context? = nil, in counter: CompletionCounter? = nil,
+        _ body: @escaping @Sendable () -> Void
+    ) throws(SchedulerError) {
+        let body = (context ?? scheduler.context).bound(to: body)
+        var operation = unsafe Body(body).operation(in: counter?.handle)
+        let status = unsafe csched_lane_submit_at(handle, &operation, priority.inQueue)
+        if status != .ok {
+            unsafe operation.run(operation.context, operation.extra, .cancel)
+            try status.check()
+        }
+    }
+}
+
+extension UnownedJob {
+    /// The class of its task's priority.
+    @inline(__always)
+    var inQueue: csched_priority { Scheduler.Priority(raw: priority.rawValue).inQueue }
+}

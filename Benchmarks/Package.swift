@@ -79,6 +79,7 @@ let package = Package(
                 .product(name: "Commands", package: "CompositeOperations"),
                 .product(name: "CompositeOperations", package: "CompositeOperations"),
                 .product(name: "Scheduling", package: "CompositeOperations"),
+                .product(name: "SchedulingDefaultExecutor", package: "CompositeOperations"),
                 .product(name: "Transactions", package: "CompositeOperations"),
                 .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["NIO"])),
                 .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["NIO"])),

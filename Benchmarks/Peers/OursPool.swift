@@ -8,7 +8,9 @@ final class OursPool: PausablePool {
     static let version = "this package"
     static let source = "Benchmarks/Peers/OursPool.swift"
 
-    static func form(_ workload: String) -> String? { OursLibraries.form(workload) }
+    static func form(_ workload: String) -> String? {
+        workload.hasPrefix("W24-") ? OursTasks.form : OursLibraries.form(workload)
+    }
 
     static func notApplicable(_ workload: String) -> String? {
         workload.hasPrefix("R4") ? withoutServer : nil
@@ -70,7 +72,7 @@ final class OursPool: PausablePool {
             }
         case "R4", "R4-late": try requests(connections: n, eventLoops: threads, on: scheduler)
         case _ where workload.hasPrefix("W27-"): timers(workload, n: n, ours.timers(count: n))
-        case _ where workload.hasPrefix("W24-"): swiftTasks(workload, n: n, on: scheduler)
+        case _ where workload.hasPrefix("W24-"): OursTasks.run(workload, n: n, by: scheduler)
         default: throw PeerError("The peer 'ours' has no workload '\(workload)'.")
         }
     }

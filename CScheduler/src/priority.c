@@ -18,9 +18,10 @@
 //       the default.
 //   N5  What a body submits has the body's priority, unless it says another: also the second branch of a
 //       join, which only looks for it in the deque of that priority.
-//   N6  For those that sleep, operations of such a priority count like those in an inbox: also a lone one in
-//       the deque of a worker that runs. Its next step may be another one, so W5 does not hold for it. A push
-//       wakes as a submission from outside does (W1).
+//   N6  Of high priority, a lone operation in the deque of a worker that runs is its own next step, but for a
+//       fair turn before it, and W5 holds: a push wakes as one of the default does, thieves leave it, and the
+//       sentry looks for it. In the background the next step may be another one: so a lone one counts like
+//       what is in an inbox, and a push wakes as a submission from outside does (W1).
 //
 // Orderings:
 //   P46  raise: publication, then the flag <-> lower: the flag, then the queues; all seq_cst, for a push by a
@@ -46,35 +47,42 @@ void csched_priority_raise(csched_scheduler *scheduler, csched_priority priority
     }
 }
 
-static bool waits(const csched_scheduler *scheduler, uint32_t priority)
+// `lone`: also where it is left to the worker that has it (N6).
+static bool waits(const csched_scheduler *scheduler, uint32_t priority, bool lone)
 {
     bool found = !csched_registry_is_empty(&scheduler->registry[priority]); // P46
     const csched_crew *crew = csched_load(&scheduler->crew, acquire);
     for (uint32_t position = 0; !found && position < crew->count; position++) {
-        found = csched_deque_depth(&crew->workers[position]->deque[priority]) != 0; // P46
+        const csched_worker *worker = crew->workers[position];
+        int64_t depth = csched_deque_depth(&worker->deque[priority]); // P46
+        found = depth > 1 || (depth == 1 && (lone || csched_worker_is_away(worker)));
     }
     return found;
 }
 
 void csched_priority_lower(csched_scheduler *scheduler, csched_priority priority)
 {
-    csched_fetch_and(&scheduler->priorities, ~CSCHED_WAITS(priority), seq_cst); // P46
     csched_reclaim_enter();
-    bool found = waits(scheduler, priority);
+    bool found = waits(scheduler, priority, true); // often a lone one, which is left to another worker
+    if (!found) {
+        csched_fetch_and(&scheduler->priorities, ~CSCHED_WAITS(priority), seq_cst); // P46
+        found = waits(scheduler, priority, true);
+    }
     csched_reclaim_exit();
     if (found) {
         csched_priority_raise(scheduler, priority);
     }
 }
 
-bool csched_priority_any_waits(csched_scheduler *scheduler)
+bool csched_priority_any_waits(csched_scheduler *scheduler, bool lone)
 {
     uint32_t flags = csched_load(&scheduler->priorities, seq_cst); // P47
     bool any = false;
     for (csched_priority priority = CSCHED_PRIORITY_HIGH; priority < CSCHED_PRIORITIES; priority++) {
-        if (csched_unlikely((flags & CSCHED_USED(priority)) != 0) && waits(scheduler, priority)) {
+        if (csched_unlikely((flags & CSCHED_USED(priority)) != 0) && waits(scheduler, priority, true)) {
             csched_priority_raise(scheduler, priority); // N2
-            any = true;
+            // N6
+            any = any || lone || priority != CSCHED_PRIORITY_HIGH || waits(scheduler, priority, false);
         }
     }
     return any;

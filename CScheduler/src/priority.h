@@ -24,7 +24,8 @@ void csched_priority_raise(csched_scheduler *scheduler, csched_priority priority
 void csched_priority_lower(csched_scheduler *scheduler, csched_priority priority);
 
 /// Reader, inside a read section. Whether operations of any priority but the default wait; those that were
-/// not raised are then. seq_cst: the re-check before sleeping.
-bool csched_priority_any_waits(csched_scheduler *scheduler);
+/// not raised are then. `lone`: also one that is left to the worker that has it. seq_cst: the re-check before
+/// sleeping.
+bool csched_priority_any_waits(csched_scheduler *scheduler, bool lone);
 
 #endif

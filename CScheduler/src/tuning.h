@@ -58,6 +58,12 @@
 #define CSCHED_HIGH_MOST (CSCHED_FAIR_MOST / 2 - 1)
 #endif
 
+/// Looks for what has a priority, of which one begins with the inboxes, one with the oldest of its own, and
+/// the rest with the newest (X4).
+#ifndef CSCHED_RANKED_TURNS
+#define CSCHED_RANKED_TURNS 16
+#endif
+
 /// A lone operation is left to its busy owner this long; then the sentry looks less and less often (W5).
 #ifndef CSCHED_SENTRY_FIRST_NS
 #define CSCHED_SENTRY_FIRST_NS UINT64_C(50000)

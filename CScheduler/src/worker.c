@@ -134,11 +134,24 @@ static bool is_stuck(const csched_worker *worker)
     return csched_load(&worker->stuck, relaxed) == csched_load(&worker->executed, relaxed) + 1;
 }
 
-// Whether it comes back soon for what it has in its deque, as far as it has said.
-static bool is_away(const csched_worker *worker)
+bool csched_worker_is_away(const csched_worker *worker)
 {
     uint32_t seat = csched_load(&worker->seat, seq_cst); // P31
     return !csched_is_seated(seat) || (seat & CSCHED_SEAT_ANNOUNCED) != 0;
+}
+
+// W5
+static csched_always_inline void wake_after_push(csched_worker *worker, const csched_deque *deque)
+{
+    csched_idle *idle = &worker->scheduler->idle;
+    bool away = csched_worker_is_away(worker);
+    if (csched_unlikely(away)) {
+        csched_fence(seq_cst); // P31
+    }
+    if (csched_unlikely(csched_idle_has_sleepers(idle))) {
+        int64_t depth = csched_load(&deque->bottom, relaxed) - csched_load(&deque->top, relaxed);
+        csched_idle_after_push(idle, depth, away || is_stuck(worker));
+    }
 }
 
 // N6
@@ -146,13 +159,16 @@ static bool push_ranked(csched_worker *worker, const csched_operation *operation
                         csched_priority priority)
 {
     csched_scheduler *scheduler = worker->scheduler;
+    csched_deque *deque = &worker->deque[priority];
     csched_priority_use(scheduler, priority);
-    if (!csched_deque_push(&worker->deque[priority], operations, number)) {
+    if (!csched_deque_push(deque, operations, number)) {
         return false;
     }
     csched_fence(seq_cst); // P46, P47
     csched_priority_raise(scheduler, priority);
-    if (!csched_is_suspended(csched_load(&scheduler->control, seq_cst))) { // resume wakes everybody
+    if (priority == CSCHED_PRIORITY_HIGH) {
+        wake_after_push(worker, deque);
+    } else if (!csched_is_suspended(csched_load(&scheduler->control, seq_cst))) { // resume wakes everybody
         csched_idle_after_submit(&scheduler->idle);
     }
     return true;
@@ -166,15 +182,7 @@ static csched_always_inline bool push_in_turn(csched_worker *worker, const csche
     if (!csched_deque_push(deque, operations, number)) {
         return false;
     }
-    csched_idle *idle = &worker->scheduler->idle;
-    bool away = is_away(worker);
-    if (csched_unlikely(away)) {
-        csched_fence(seq_cst); // P31
-    }
-    if (csched_unlikely(csched_idle_has_sleepers(idle))) {
-        int64_t depth = csched_load(&deque->bottom, relaxed) - csched_load(&deque->top, relaxed);
-        csched_idle_after_push(idle, depth, away || is_stuck(worker));
-    }
+    wake_after_push(worker, deque);
     return true;
 }
 
@@ -430,8 +438,9 @@ static size_t take_from_workers(csched_worker *worker, csched_priority priority,
             continue;
         }
         uint64_t executed = csched_load(&victim->executed, relaxed);
-        if (depth == 1 && priority == CSCHED_PRIORITY_DEFAULT &&
-            csched_load(&victim->running, relaxed) != 0 && !is_stuck(victim) && !is_away(victim)) {
+        if (depth == 1 && priority != CSCHED_PRIORITY_BACKGROUND && // N6
+            csched_load(&victim->running, relaxed) != 0 && !is_stuck(victim) &&
+            !csched_worker_is_away(victim)) {
             if (!patient || executed != csched_load(&victim->seen, relaxed)) {
                 continue;
             }
@@ -457,7 +466,7 @@ static void stop_searching(csched_worker *worker)
     case CSCHED_LAST_TO_LOOK:
         csched_reclaim_enter();
         bool left = !csched_registry_is_empty(&scheduler->registry[CSCHED_PRIORITY_DEFAULT]) ||
-                    csched_priority_any_waits(scheduler);
+                    csched_priority_any_waits(scheduler, false);
         csched_reclaim_exit();
         if (left) {
             csched_idle_wake_one(&scheduler->idle);
@@ -493,20 +502,26 @@ static bool take_elsewhere(csched_worker *worker, csched_operation *operation, b
     return true;
 }
 
-// One: its own newest, an inbox's, or its own oldest, in turn, so that nothing newer starves what is older
-// (X4); else another worker's.
-static bool look_for_ranked(csched_worker *worker, csched_priority priority, csched_operation *operation)
+// One: of its own newest, an inbox's, and its own oldest, so that nothing newer starves what is older (X4);
+// else another worker's.
+static bool look_for_ranked(csched_worker *worker, csched_priority priority, bool patient,
+                            csched_operation *operation)
 {
+    enum { NEWEST, INBOXES, OLDEST, PLACES };
     csched_deque *own = &worker->deque[priority];
+    uint32_t turn = worker->ranked_turn++ % CSCHED_RANKED_TURNS;
+    uint32_t first = turn == 0 ? INBOXES : turn == 1 ? OLDEST : NEWEST;
+    if (csched_likely(first == NEWEST) && csched_deque_pop(own, operation)) {
+        return true;
+    }
     bool taken = false;
-    uint32_t turn = worker->ranked_turn++;
     csched_reclaim_enter();
-    for (uint32_t attempt = 0; attempt < 3 && !taken; attempt++) {
-        switch ((turn + attempt) % 3) {
-        case 0:
+    for (uint32_t attempt = 0; attempt < PLACES && !taken; attempt++) {
+        switch ((first + attempt) % PLACES) {
+        case NEWEST:
             taken = csched_deque_pop(own, operation);
             break;
-        case 1:
+        case INBOXES:
             taken = take_from_inboxes(worker, priority, operation, 1) != 0;
             break;
         default:
@@ -515,7 +530,7 @@ static bool look_for_ranked(csched_worker *worker, csched_priority priority, csc
         }
     }
     if (!taken) {
-        taken = take_from_workers(worker, priority, operation, 1, false) != 0;
+        taken = take_from_workers(worker, priority, operation, 1, patient) != 0;
     }
     csched_reclaim_exit();
     give_places_back(worker);
@@ -523,14 +538,15 @@ static bool look_for_ranked(csched_worker *worker, csched_priority priority, csc
 }
 
 // N3. On a worker that shows as running.
-static bool take_ranked(csched_worker *worker, csched_priority priority, csched_operation *operation)
+static bool take_ranked(csched_worker *worker, csched_priority priority, bool patient,
+                        csched_operation *operation)
 {
     pay(worker);
     csched_scheduler *scheduler = worker->scheduler;
     if (csched_is_suspended(csched_load(&scheduler->control, acquire))) {
         return false;
     }
-    if (!look_for_ranked(worker, priority, operation)) {
+    if (!look_for_ranked(worker, priority, patient, operation)) {
         csched_priority_lower(scheduler, priority);
         return false;
     }
@@ -552,7 +568,7 @@ static bool take_high(csched_worker *worker, csched_operation *operation)
         worker->until_fair = 1;
         return false;
     }
-    bool taken = take_ranked(worker, CSCHED_PRIORITY_HIGH, operation);
+    bool taken = take_ranked(worker, CSCHED_PRIORITY_HIGH, false, operation);
     worker->high_row = taken ? worker->high_row + 1 : 0;
     return taken;
 }
@@ -565,7 +581,7 @@ static bool take_share_of_background(csched_worker *worker, uint32_t interval, c
         return false;
     }
     worker->background_at = done;
-    return take_ranked(worker, CSCHED_PRIORITY_BACKGROUND, operation);
+    return take_ranked(worker, CSCHED_PRIORITY_BACKGROUND, false, operation);
 }
 
 // X4
@@ -641,12 +657,12 @@ static bool anything_to_do(csched_worker *worker, uint32_t control)
         return false; // resume wakes everybody
     }
     bool found = !csched_registry_is_empty(&scheduler->registry[CSCHED_PRIORITY_DEFAULT]) ||
-                 csched_priority_any_waits(scheduler);
+                 csched_priority_any_waits(scheduler, false);
     const csched_crew *crew = csched_load(&scheduler->crew, acquire);
     for (uint32_t index = 0; !found && index < crew->count; index++) {
         const csched_worker *other = crew->workers[index];
         int64_t depth = csched_deque_depth(&other->deque[CSCHED_PRIORITY_DEFAULT]);
-        found = depth > 1 || (depth == 1 && is_away(other));
+        found = depth > 1 || (depth == 1 && csched_worker_is_away(other));
     }
     return found;
 }
@@ -756,13 +772,14 @@ static void show_running(csched_worker *worker)
 }
 
 // N3. It shows as running only when it has found one.
-static bool search_ranked(csched_worker *worker, csched_priority priority, csched_operation *operation)
+static bool search_ranked(csched_worker *worker, csched_priority priority, bool patient,
+                          csched_operation *operation)
 {
     if (csched_likely(!may_wait(worker, priority))) {
         return false;
     }
     show_running(worker);
-    if (take_ranked(worker, priority, operation)) {
+    if (take_ranked(worker, priority, patient, operation)) {
         stop_searching(worker);
         return true;
     }
@@ -792,7 +809,7 @@ static outcome search_seated(csched_worker *worker, csched_operation *operation)
             if (csched_is_suspended(control)) {
                 break;
             }
-            if (search_ranked(worker, CSCHED_PRIORITY_HIGH, operation)) {
+            if (search_ranked(worker, CSCHED_PRIORITY_HIGH, patient, operation)) {
                 worker->sentry_ns = CSCHED_SENTRY_FIRST_NS;
                 return FOUND;
             }
@@ -803,7 +820,7 @@ static outcome search_seated(csched_worker *worker, csched_operation *operation)
                 return FOUND;
             }
             if (take_elsewhere(worker, operation, patient) ||
-                search_ranked(worker, CSCHED_PRIORITY_BACKGROUND, operation)) {
+                search_ranked(worker, CSCHED_PRIORITY_BACKGROUND, false, operation)) {
                 worker->sentry_ns = CSCHED_SENTRY_FIRST_NS;
                 return FOUND;
             }
@@ -832,7 +849,7 @@ static bool take_instead_of_a_search(csched_worker *worker, csched_operation *op
     csched_operation batch[CSCHED_BATCH];
     size_t number = take_batch_elsewhere(worker, batch, false);
     if (number == 0) {
-        return take_ranked(worker, CSCHED_PRIORITY_BACKGROUND, operation);
+        return take_ranked(worker, CSCHED_PRIORITY_BACKGROUND, false, operation);
     }
     keep(worker, batch, number, operation);
     return true;
@@ -1177,6 +1194,17 @@ bool csched_worker_run_nested(csched_worker *worker, const csched_wait *wait)
 
 void csched_worker_settle(csched_worker *worker) { pay(worker); }
 
+// Of what it would have come back for; of the background, others were told (N6).
+static bool leaves_any(const csched_worker *worker)
+{
+    bool any = false;
+    for (uint32_t priority = 0; !any && priority != CSCHED_PRIORITY_BACKGROUND; priority++) {
+        const csched_deque *deque = &worker->deque[priority];
+        any = csched_load(&deque->top, relaxed) != csched_load(&deque->bottom, relaxed);
+    }
+    return any;
+}
+
 void csched_worker_block(csched_worker *worker)
 {
     if (worker->blocking++ != 0) {
@@ -1190,8 +1218,7 @@ void csched_worker_block(csched_worker *worker)
         // P29. release: what it leaves behind is found by whoever gets the seat.
     } while (!csched_cas_weak(&worker->seat, &seat, seat | CSCHED_SEAT_ANNOUNCED, release, relaxed));
     csched_scheduler *scheduler = worker->scheduler;
-    const csched_deque *deque = &worker->deque[CSCHED_PRIORITY_DEFAULT]; // N6: others were told of the rest
-    if (csched_load(&deque->top, relaxed) != csched_load(&deque->bottom, relaxed)) {
+    if (leaves_any(worker)) {
         csched_fence(seq_cst);                  // P31
         csched_idle_wake_one(&scheduler->idle); // the sentry would come in its time
     }

@@ -94,6 +94,9 @@ csched_worker *csched_worker_self(void);
 /// In a forked child: the calling thread is no worker any more.
 void csched_worker_forget(void);
 
+/// Whether it does not come back soon for what it has in its deque, as far as it has said.
+bool csched_worker_is_away(const csched_worker *worker);
+
 /// On the worker: pushes what a running body submits onto the worker's deque. False: out of memory.
 bool csched_worker_submit(csched_worker *worker, const csched_operation *operations, size_t count,
                           csched_priority priority);

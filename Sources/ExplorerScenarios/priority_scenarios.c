@@ -386,8 +386,18 @@ MAIN(asleep_used)
 static void asleep_background_used_main(void) { fall_asleep(BACKGROUND, true); }
 MAIN(asleep_background_used)
 
-// A body submits what it then waits for: another worker, which falls asleep, has to come for it at once.
+// A body submits what it then waits for: another worker, which falls asleep, has to come for it: at once, or,
+// for one of high priority, in the sentry's time (N6).
 static csched_priority pushed;
+
+static void explore_push(void)
+{
+    if (pushed == HIGH) {
+        world_explore();
+    } else {
+        world_explore_without_time();
+    }
+}
 
 static void submits_1_and_waits(void *context, void *extra, csched_disposition disposition)
 {
@@ -407,7 +417,7 @@ static void push_and_wait(csched_priority priority, bool used)
     }
     submit(operation_with(2, opens_gate_0_and_lingers));
     gate_pass(&gates[0]);
-    world_explore_without_time();
+    explore_push();
     give_way();
     submit(operation_with(0, submits_1_and_waits));
     world_end(used ? 4 : 3);
@@ -444,7 +454,7 @@ static void push_late(csched_priority priority)
     submit(operation_with(0, waits_submits_and_waits));
     gate_pass(&gates[0]);
     explorer_settle(csched_site("settle"));
-    world_explore_without_time();
+    explore_push();
     submit(operation_with(2, opens_gate_1));
     world_end(3);
 }
@@ -458,7 +468,7 @@ MAIN(push_late_background)
 // The worker that pushes has just come, and the other one may not know of it.
 static void grow_and_push_main(void)
 {
-    pushed = HIGH;
+    pushed = BACKGROUND;
     world_open_workers(1);
     submit(operation_with(2, tells_and_waits_for_gate_1));
     gate_pass(&gates[0]);

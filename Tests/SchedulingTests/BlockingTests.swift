@@ -45,7 +45,7 @@ extension Stress {
         func `operations that block do not keep others from running`(workers: Int, announced: Bool) throws {
             let gate = Gate()
             let counter = try CompletionCounter()
-            try withScheduler(.workers(workers)) { scheduler in
+            try withScheduler(.init(workers: workers)) { scheduler in
                 for _ in 0..<workers {
                     try scheduler.submit(in: counter) {
                         if announced { Scheduler.blocking { gate.wait() } } else { gate.wait() }
@@ -162,7 +162,7 @@ extension Stress {
             struct Failure: Error {}
             #expect(Scheduler.blocking { 3 } == 3)
             #expect(throws: Failure.self) { try Scheduler.blocking { throw Failure() } }
-            try withScheduler(.workers(1)) { scheduler in
+            try withScheduler(.init(workers: 1)) { scheduler in
                 let right = Count()
                 let counter = try CompletionCounter()
                 try scheduler.submit(in: counter) {
@@ -178,7 +178,7 @@ extension Stress {
             let counter = try CompletionCounter()
             let again = Gate()
             let gate = Gate()
-            try withScheduler(.workers(1)) { scheduler in
+            try withScheduler(.init(workers: 1)) { scheduler in
                 try scheduler.submit(in: counter) {
                     Scheduler.blocking { gate.wait() }
                     do { try scheduler.submit(in: counter) { again.open() } } catch { Issue.record(error) }
@@ -195,7 +195,7 @@ extension Stress {
 
         @Test(arguments: [1, 2, 4])
         func `a wait under a lock runs nobody who wants it`(workers: Int) throws {
-            try withScheduler(.workers(workers)) { scheduler in
+            try withScheduler(.init(workers: workers)) { scheduler in
                 let lock = Locked(0)
                 let all = try CompletionCounter()
                 for _ in 0..<20 {
@@ -217,7 +217,7 @@ extension Stress {
 
         @Test(arguments: [1, 2, 4])
         func `what runs below a wait does not see its task-local values`(workers: Int) throws {
-            try withScheduler(.workers(workers)) { scheduler in
+            try withScheduler(.init(workers: workers)) { scheduler in
                 let strangers = Count()
                 let all = try CompletionCounter()
                 for id in 1...50 {
@@ -254,7 +254,7 @@ extension Stress {
 
         @Test(arguments: [1, 2, 4])
         func `a wait inside a wait, 10,000 deep, ends`(workers: Int) throws {
-            try withScheduler(.workers(workers)) { scheduler in
+            try withScheduler(.init(workers: workers)) { scheduler in
                 let all = try CompletionCounter()
                 @Sendable func descend(_ depth: Int) {
                     guard depth > 0 else { return }
@@ -271,7 +271,7 @@ extension Stress {
 
         @Test(arguments: [1, 2, 4])
         func `waits of operations that others wait for are no cycle`(workers: Int) throws {
-            try withScheduler(.workers(workers)) { scheduler in
+            try withScheduler(.init(workers: workers)) { scheduler in
                 let (first, second) = (try CompletionCounter(), try CompletionCounter())
                 let all = try CompletionCounter()
                 first.enter()
@@ -284,7 +284,7 @@ extension Stress {
 
         @Test(arguments: [1, 2, 4])
         func `a limit holds, and nothing runs on the stack of who waits`(workers: Int) throws {
-            try withScheduler(.workers(workers)) { scheduler in
+            try withScheduler(.init(workers: workers)) { scheduler in
                 let gate = try CompletionCounter()
                 let all = try CompletionCounter()
                 gate.enter()
@@ -331,7 +331,7 @@ extension Stress {
         }
 
         @Test func `a wait that helps nobody leaves it to another worker`() throws {
-            try withScheduler(.workers(1)) { scheduler in
+            try withScheduler(.init(workers: 1)) { scheduler in
                 let all = try CompletionCounter()
                 let elsewhere = Count()
                 try scheduler.submit(in: all) {
@@ -352,7 +352,7 @@ extension Stress {
 
         /// U4: the runtime walks the children of a group from the oldest when one ends.
         @Test func `a task group that a task on a worker fills is linear`() async throws {
-            try await withScheduler(.workers(2)) { scheduler in
+            try await withScheduler(.init(workers: 2)) { scheduler in
                 let clock = ContinuousClock()
                 func time(_ count: Int) async -> Duration {
                     await withTaskExecutorPreference(scheduler) {
@@ -372,7 +372,7 @@ extension Stress {
 
         @Test func `the jobs of a task begin about in their order`() async throws {
             let order = Order()
-            try await withScheduler(.workers(1)) { scheduler in
+            try await withScheduler(.init(workers: 1)) { scheduler in
                 await withTaskExecutorPreference(scheduler) {
                     await withDiscardingTaskGroup { group in
                         for index in 0..<1000 { group.addTask { order.note(index) } }

@@ -94,7 +94,7 @@ extension Stress {
 
         /// The branch was taken, and has forked nothing that could be run: the end of the branch must wake the sleeper.
         @Test func `a join sleeps until the branch that was taken has ended`() throws {
-            try withScheduler(.workers(2)) { scheduler in
+            try withScheduler(.init(workers: 2)) { scheduler in
                 for _ in 0..<scaled(100) {
                     let (taken, finish) = (Gate(), Gate())
                     let parkedBefore = Count()

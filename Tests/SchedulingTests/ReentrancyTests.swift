@@ -10,7 +10,7 @@ extension Stress {
     @Suite(.inTurn) struct Reentrancy {
         @Test(arguments: [1, 2, 4])
         func `bodies submit and wait for their children, nested`(workers: Int) throws {
-            try withScheduler(.workers(workers)) { scheduler in
+            try withScheduler(.init(workers: workers)) { scheduler in
                 let leaves = Count()
                 @Sendable func tree(_ depth: Int) {
                     guard depth > 0 else {
@@ -35,7 +35,7 @@ extension Stress {
 
         @Test(arguments: [1, 3])
         func `waits in bodies nest 100 deep`(workers: Int) throws {
-            try withScheduler(.workers(workers)) { scheduler in
+            try withScheduler(.init(workers: workers)) { scheduler in
                 let deepest = Count()
                 @Sendable func descend(_ depth: Int) {
                     deepest.raise(to: depth)
@@ -56,7 +56,7 @@ extension Stress {
         /// The waiting worker sleeps, because there is nothing to help with; the end must wake it.
         @Test(arguments: [1, 2])
         func `a wait in a body ends when an outside thread leaves`(workers: Int) throws {
-            try withScheduler(.workers(workers)) { scheduler in
+            try withScheduler(.init(workers: workers)) { scheduler in
                 for _ in 0..<scaled(300) {
                     let outside = try CompletionCounter()
                     let counter = try CompletionCounter()
@@ -74,7 +74,7 @@ extension Stress {
         }
 
         @Test func `a wait in a body runs what is submitted from outside meanwhile`() throws {
-            try withScheduler(.workers(1)) { scheduler in
+            try withScheduler(.init(workers: 1)) { scheduler in
                 let awaited = try CompletionCounter()
                 let counter = try CompletionCounter()
                 awaited.enter()
@@ -90,8 +90,8 @@ extension Stress {
         }
 
         @Test func `a wait in a body of another scheduler's operations completes`() throws {
-            try withScheduler(.workers(1)) { first in
-                try withScheduler(.workers(1)) { second in
+            try withScheduler(.init(workers: 1)) { first in
+                try withScheduler(.init(workers: 1)) { second in
                     let counter = try CompletionCounter()
                     try first.submit(in: counter) {
                         do {
@@ -106,7 +106,7 @@ extension Stress {
         }
 
         @Test func `a wait in a body times out`() throws {
-            try withScheduler(.workers(1)) { scheduler in
+            try withScheduler(.init(workers: 1)) { scheduler in
                 let never = try CompletionCounter()
                 never.enter()
                 let counter = try CompletionCounter()
@@ -127,7 +127,7 @@ extension Stress {
 
         /// The body's own completion is kept back while it runs, so its group cannot end under it.
         @Test func `a body waits for another group than its own, with a timeout, among siblings`() throws {
-            try withScheduler(.workers(2)) { scheduler in
+            try withScheduler(.init(workers: 2)) { scheduler in
                 for _ in 0..<scaled(100) {
                     let group = try CompletionCounter()
                     let completed = Count()
@@ -149,7 +149,7 @@ extension Stress {
         }
 
         @Test func `a body suspends and resumes its scheduler`() throws {
-            try withScheduler(.workers(2)) { scheduler in
+            try withScheduler(.init(workers: 2)) { scheduler in
                 let counter = try CompletionCounter()
                 let runs = Count()
                 for _ in 0..<scaled(500) {
@@ -165,7 +165,7 @@ extension Stress {
         }
 
         @Test func `a shutdown from a body would deadlock, says so, and changes nothing`() throws {
-            try withScheduler(.workers(2)) { scheduler in
+            try withScheduler(.init(workers: 2)) { scheduler in
                 let counter = try CompletionCounter()
                 let refused = Count()
                 try scheduler.submit(in: counter) {
@@ -181,12 +181,12 @@ extension Stress {
         }
 
         @Test func `a body shuts another scheduler down, and makes one`() throws {
-            try withScheduler(.workers(1)) { scheduler in
+            try withScheduler(.init(workers: 1)) { scheduler in
                 let counter = try CompletionCounter()
                 let runs = Count()
                 try scheduler.submit(in: counter) {
                     do {
-                        try withScheduler(.workers(2)) { inner in
+                        try withScheduler(.init(workers: 2)) { inner in
                             for _ in 0..<100 { try inner.submit { runs.add() } }
                         }
                     } catch { Issue.record(error) }
@@ -200,7 +200,7 @@ extension Stress {
         /// operation in its hand.
         @Test(arguments: [1, 2])
         func `a notification waits for what its worker would run next`(workers: Int) throws {
-            try withScheduler(.workers(workers)) { scheduler in
+            try withScheduler(.init(workers: workers)) { scheduler in
                 for _ in 0..<scaled(50) {
                     let first = try CompletionCounter()
                     let second = try CompletionCounter()
@@ -220,7 +220,7 @@ extension Stress {
         }
 
         @Test func `a worker on which a notification waited is idle afterwards`() throws {
-            try withScheduler(.workers(1)) { scheduler in
+            try withScheduler(.init(workers: 1)) { scheduler in
                 let never = try CompletionCounter()
                 never.enter()
                 let counter = try CompletionCounter()
@@ -239,7 +239,7 @@ extension Stress {
         }
 
         @Test func `a notification submits, enters the next generation and is notified of it`() throws {
-            try withScheduler(.workers(2)) { scheduler in
+            try withScheduler(.init(workers: 2)) { scheduler in
                 let counter = try CompletionCounter()
                 let done = try CompletionCounter()
                 done.enter()

@@ -257,7 +257,7 @@ extension Stress {
         #expect(runs.areExactlyOnce)
     }
     @Test func `what runs inside a lane's operation, because that waits, is not of the lane`() throws {
-        try withScheduler(.workers(1)) { scheduler in
+        try withScheduler(.init(workers: 1)) { scheduler in
             let lane = try SerialLane(on: scheduler)
             let other = try SerialLane(on: scheduler)
             let right = Count()

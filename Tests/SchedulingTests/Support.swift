@@ -217,7 +217,8 @@ struct KernelThread {
 }
 
 extension Scheduler.Configuration {
-    static func workers(_ count: Int) -> Self { Self(workers: count) }
+    /// With workers that nobody replaces, however long a test holds them.
+    static func workers(_ count: Int) -> Self { Self(workers: count, spareWorkers: 0) }
 }
 
 /// The code that `body` fails with; nil when it succeeds.

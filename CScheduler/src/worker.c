@@ -45,8 +45,8 @@
 #include "tuning.h"
 #include "watch.h"
 
-// A wait runs operations on its stack as long as this much is left; a join begins only if a wait in it may.
-enum { STACK_RESERVE = 256 * 1024, STACK_OF_A_JOIN = 16 * 1024 };
+// A wait runs operations on its stack as long as this much is left.
+enum { STACK_RESERVE = 256 * 1024 };
 
 // ENDED: it is to leave, or the scheduler has stopped. UNSEATED: another worker has its seat.
 typedef enum { FOUND, ENDED, UNSEATED } outcome;
@@ -144,7 +144,8 @@ bool csched_worker_is_away(const csched_worker *worker)
 static csched_always_inline void wake_after_push(csched_worker *worker, const csched_deque *deque)
 {
     csched_idle *idle = &worker->scheduler->idle;
-    bool away = csched_worker_is_away(worker);
+    bool away = csched_unlikely((csched_load(&worker->seat, relaxed) & CSCHED_SEAT_FLAGS) != 0) &&
+                csched_worker_is_away(worker);
     if (csched_unlikely(away)) {
         csched_fence(seq_cst); // P31
     }
@@ -331,16 +332,14 @@ static bool is_second(const void *fork, const csched_operation *operation)
 bool csched_worker_take_back(csched_worker *worker, const void *fork)
 {
     csched_operation second;
-    if (!dig(worker, worker->priority, is_second, fork, &second)) { // N5
+    // N5. Mostly the newest: so the priority is read again, not kept, for what is not.
+    if (!csched_deque_pop(&worker->deque[worker->priority], &second) ||
+        (csched_unlikely(!is_second(fork, &second)) &&
+         !dig_below(worker, worker->priority, is_second, fork, &second))) {
         return false;
     }
     count(&worker->executed, 1); // the caller runs it at once
     return true;
-}
-
-bool csched_worker_may_nest(const csched_worker *worker)
-{
-    return (char *)__builtin_frame_address(0) > worker->stack_limit + STACK_OF_A_JOIN;
 }
 
 // X2. Only the leave: the caller has to conclude it.

@@ -61,6 +61,7 @@ enum csched_seat_flag {
     CSCHED_SEAT_LEAVING = 1,   // the crew was made smaller: go when the body has returned
     CSCHED_SEAT_LOOKING = 2,   // it looks for work or sleeps: the seat stays
     CSCHED_SEAT_ANNOUNCED = 4, // the body blocks, or is about to
+    CSCHED_SEAT_FLAGS = 7,     // one at least is set where there is no seat
     CSCHED_SEAT_SHIFT = 3,
 };
 /// No seat. All flags are set, so that one test is enough before an operation.
@@ -108,7 +109,11 @@ bool csched_worker_spawn(csched_worker *worker, const csched_operation *operatio
 /// it may go to the thread's inbox. False also when there is no memory for that.
 bool csched_worker_take_back(csched_worker *worker, const void *fork);
 /// Whether the worker's stack is long enough for a join.
-bool csched_worker_may_nest(const csched_worker *worker);
+static inline bool csched_worker_may_nest(const csched_worker *worker)
+{
+    enum { STACK_OF_A_JOIN = 16 * 1024 }; // a wait in it may run operations
+    return (char *)__builtin_frame_address(0) > worker->stack_limit + STACK_OF_A_JOIN;
+}
 
 /// What a body on a worker waits for, and what may run on its stack meanwhile.
 typedef struct {

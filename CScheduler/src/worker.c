@@ -437,7 +437,8 @@ static size_t take_from_workers(csched_worker *worker, csched_priority priority,
             continue;
         }
         uint64_t executed = csched_load(&victim->executed, relaxed);
-        if (depth == 1 && priority != CSCHED_PRIORITY_BACKGROUND && // N6
+        // W5, N6
+        if (depth == 1 && priority != CSCHED_PRIORITY_BACKGROUND &&
             csched_load(&victim->running, relaxed) != 0 && !is_stuck(victim) &&
             !csched_worker_is_away(victim)) {
             if (!patient || executed != csched_load(&victim->seen, relaxed)) {

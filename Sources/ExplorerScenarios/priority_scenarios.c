@@ -498,6 +498,54 @@ static void two_main(void)
 }
 MAIN(two)
 
+// The first of each priority come at once: none of the flags is lost.
+static void submits_the_background_one(void) { submit_at(operation(0), BACKGROUND); }
+static void submits_the_high_one(void) { submit_at(operation(1), HIGH); }
+
+static void flags_main(void)
+{
+    world_open_workers(1);
+    csched_completion_enter(counter, 1);
+    int one = thread_start("submitter", submits_the_background_one);
+    int other = thread_start("submitter", submits_the_high_one);
+    world_explore_without_time();
+    thread_join(one);
+    thread_join(other);
+    (void)csched_completion_leave(counter, 1);
+    world_end(2);
+}
+MAIN(flags)
+
+// The inbox of a priority is no other scheduler's.
+static csched_scheduler *elsewhere;
+
+static void runs_elsewhere(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    if (csched_scheduler_current() != elsewhere) {
+        explorer_fail("an operation runs at another scheduler (S1)");
+    }
+    ran(number_of(context), disposition);
+}
+
+static void two_schedulers_main(void)
+{
+    world_open_workers(1);
+    csched_configuration configuration = world_configuration();
+    configuration.workers = 1;
+    csched_check(csched_scheduler_create(&configuration, &elsewhere) == CSCHED_OK, "create");
+    submit_at(operation(0), HIGH);
+    submit_at(operation(1), BACKGROUND);
+    for (csched_priority priority = DEFAULT; priority <= BACKGROUND; priority++) {
+        csched_operation what = operation_with(2 + (int)priority, runs_elsewhere);
+        csched_check(csched_submit_at(elsewhere, &what, priority) == CSCHED_OK, "was not accepted");
+    }
+    wait_for_all();
+    csched_scheduler_destroy(elsewhere);
+    world_end(5);
+}
+MAIN(two_schedulers)
+
 // The only looker finds one of high priority; another one had counted on it, and is waited for.
 static void last_to_look_main(void)
 {
@@ -1254,6 +1302,8 @@ const explorer_program priority_scenarios[] = {
     SCENARIO("priority", grow_and_push, "S3 S12",
              "a worker that has just come submits, and another falls asleep"),
     SCENARIO("priority", two, "S1 S3 S12", "two threads submit, and the operations need a worker each"),
+    SCENARIO("priority", flags, "S1 S3", "the first of each priority come at once"),
+    SCENARIO("priority", two_schedulers, "S1", "a thread submits of each priority to two schedulers"),
     SCENARIO("priority", last_to_look, "S3 S12", "two submissions count on one worker"),
     SCENARIO("priority", free, "S1 S2 S12", "any thread stops for ever between submit and the end",
              .check_frozen = free_check_frozen),

@@ -55,11 +55,13 @@ let package = Package(
             cSettings: warnings + [.define("_GNU_SOURCE")],
             linkerSettings: [.linkedLibrary("urcu-bp")]
         ),
+        // What the Swift runtime knows of task-local values.
+        .target(name: "CBoundValues", cSettings: warnings + [.define("_GNU_SOURCE")]),
         // What every module of ours may use, and nobody else sees.
         .target(name: "CompositeOperationsBasics", swiftSettings: settings),
         .target(
             name: "Scheduling",
-            dependencies: ["CompositeOperationsBasics", "CScheduler"],
+            dependencies: ["CBoundValues", "CompositeOperationsBasics", "CScheduler"],
             swiftSettings: settings + [.strictMemorySafety()]
         ),
         // Apart: its means are experimental interface of the library.

@@ -122,7 +122,8 @@ let package = Package(
         // What the test targets below share.
         .target(
             name: "CompositeOperationsTestSupport",
-            dependencies: ["CompositeOperationsBasics", "PropertyTesting"], path: "Tests/TestSupport",
+            dependencies: ["CompositeOperations", "CompositeOperationsBasics", "PropertyTesting"],
+            path: "Tests/TestSupport",
             swiftSettings: settings
         ),
         .target(name: "Explorer", cSettings: warnings),

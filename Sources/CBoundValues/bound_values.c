@@ -1,7 +1,7 @@
 // bound_values.c - the experiment that finds out where the Swift runtime keeps task-local values.
 //
-// It reads memory that belongs to the running task or to the calling thread, and follows a word only when that was 0
-// without a value and has become an address with the first one.
+// It reads memory that belongs to the running task or to the calling thread, and follows a word only when
+// that was 0 without a value and has become an address with the first one.
 
 #include "CBoundValues.h"
 
@@ -95,9 +95,16 @@ void bound_values_look(bound_values_probe *probe, int bound)
     }
 }
 
+// Whether an item is as one has to be whose value is its key.
+static bool is_item(const bound_values_item *item, uintptr_t next, uintptr_t key, const void *type)
+{
+    return item->next == next && item->key == key && item->type == type &&
+           *(const uintptr_t *)(item + 1) == key;
+}
+
 static bool looks_like_item(uintptr_t address) { return address >= 4096 && address % sizeof(uintptr_t) == 0; }
 
-long bound_values_end(bound_values_probe *probe, uintptr_t first, uintptr_t second)
+long bound_values_end(bound_values_probe *probe, uintptr_t first, uintptr_t second, const void *type)
 {
     // Two values are bound still.
     long found = -1;
@@ -108,9 +115,8 @@ long bound_values_end(bound_values_probe *probe, uintptr_t first, uintptr_t seco
         if (none != 0 || one == two || !looks_like_item(one) || !looks_like_item(two)) {
             continue;
         }
-        const bound_values_item *lower = (const bound_values_item *)one;
-        const bound_values_item *upper = (const bound_values_item *)two;
-        if (upper->next != one || upper->key != second || lower->next != 0 || lower->key != first) {
+        if (!is_item((const bound_values_item *)two, one, second, type) ||
+            !is_item((const bound_values_item *)one, 0, first, type)) {
             continue;
         }
         if (found != -1) {

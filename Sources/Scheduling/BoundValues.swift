@@ -3,7 +3,8 @@
 // It keeps the bound values in a list: that of a task in the task object, that of a thread outside of tasks in an object
 // whose address is in a word of the thread. No place is written down here. Both are found by an experiment, once, on a
 // thread that nobody else has: a word is the head of the list if it is 0 without a value, the address of an item that
-// names our first key with one, and with two that of an item that names the second key and leads to the first. Unless
+// names our first key, its type and its value with one, and with two that of an item that does so of the second and leads
+// to the first. (An item that leads from a child task to its parent's is told by its last bits.) Unless
 // exactly one word of each does, nothing is known, and the answer is always that there may be values: then copies are
 // made that nobody needs.
 //
@@ -25,23 +26,64 @@ package enum BoundValues {
 
         /// Whether values may be bound where this is called, in a task or outside of tasks.
         ///
-        /// - Complexity: some 5 ns where none is; O(values) else.
-        package static var areHere: Bool { mayBeHere(but: 0, nor: 0) }
-
-        /// As ``areHere``, but for the values of two keys: the addresses of `TaskLocal` objects.
-        package static func mayBeHere(but first: UInt, nor second: UInt) -> Bool {
+        /// - Complexity: some 5 ns.
+        package static var areHere: Bool {
             guard var places else { return true }
-            return unsafe bound_values_any(&places, first, second)
+            return unsafe bound_values_value(bound_values_first(&places)) != nil
+        }
+
+        /// Whether the keys of all that is bound here, the addresses of `TaskLocal` objects, satisfy `condition`; nil: nothing
+        /// is known.
+        package static func allKeysHere(satisfy condition: (UInt) -> Bool) -> Bool? {
+            guard var places else { return nil }
+            var item = unsafe bound_values_value(bound_values_first(&places))
+            while let value = unsafe item {
+                if unsafe !condition(value.pointee.key) { return false }
+                unsafe item = bound_values_below(value)
+            }
+            return true
+        }
+        /// Copies of the values that are bound here, but for those of keys that satisfy `condition`; nil: nothing is known.
+        package static func copies(butWhere condition: (UInt) -> Bool) -> [any BoundValue]? {
+            var keys: [UInt] = []
+            var copies: [any BoundValue] = []
+            guard var places else { return nil }
+            var item = unsafe bound_values_value(bound_values_first(&places))
+            while let value = unsafe item {
+                let key = unsafe value.pointee.key
+                if !condition(key), !keys.contains(key) {  // else it is hidden by one that is further in
+                    keys.append(key)
+                    unsafe copies.append(copy(of: value))
+                }
+                unsafe item = bound_values_below(value)
+            }
+            return copies
+        }
+
+        private static func copy(of item: UnsafePointer<bound_values_item>) -> any BoundValue {
+            func copy<Value: Sendable>(_ type: Value.Type) -> any BoundValue {
+                let key = unsafe UnsafeRawPointer(bitPattern: item.pointee.key)!
+                let mask = MemoryLayout<Value>.alignment - 1
+                let offset = unsafe (MemoryLayout<bound_values_item>.size + mask) & ~mask
+                let value = unsafe (UnsafeRawPointer(item) + offset).assumingMemoryBound(to: Value.self)
+                return unsafe Binding(
+                    key: Unmanaged<TaskLocal<Value>>.fromOpaque(key).takeUnretainedValue(),
+                    value: value.pointee)
+            }
+            return copy(unsafe unsafeBitCast(item.pointee.type, to: (any Sendable.Type).self))
         }
     #else
+        /// Copies of the values that are bound here; nil: nothing is known.
+        package static func copies(butWhere condition: (UInt) -> Bool) -> [any BoundValue]? { nil }
+
         /// Whether the experiment has found what it looks for.
         package static var areKnown: Bool { false }
 
         /// Whether values may be bound where this is called, in a task or outside of tasks.
         package static var areHere: Bool { true }
 
-        /// As ``areHere``, but for the values of two keys: the addresses of `TaskLocal` objects.
-        package static func mayBeHere(but first: UInt, nor second: UInt) -> Bool { true }
+        /// Whether the keys of all that is bound here satisfy `condition`; nil: nothing is known.
+        package static func allKeysHere(satisfy condition: (UInt) -> Bool) -> Bool? { nil }
     #endif
 
     /// What a key is in the list.
@@ -50,10 +92,23 @@ package enum BoundValues {
     }
 }
 
+/// A copy of a task-local value, to be bound elsewhere.
+package protocol BoundValue: Sendable {
+    /// Calls `body` with the value bound.
+    func bind(_ body: () -> Void)
+}
+
+private struct Binding<Value: Sendable>: BoundValue {
+    let key: TaskLocal<Value>
+    let value: Value
+
+    func bind(_ body: () -> Void) { key.withValue(value, operation: body) }
+}
+
 #if os(Linux) && compiler(>=6.3) && compiler(<6.4)
     private enum Experiment {
-        @TaskLocal static var first = 0
-        @TaskLocal static var second = 0
+        @TaskLocal static var first: UInt = 0
+        @TaskLocal static var second: UInt = 0
 
         private final class Result: Sendable {
             // Sendable: the thread is joined before it is read.
@@ -103,13 +158,14 @@ package enum BoundValues {
         }
 
         private static func offset(_ probe: OpaquePointer) -> Int {
+            let (one, two) = (BoundValues.address(of: $first), BoundValues.address(of: $second))
             unsafe bound_values_look(probe, 0)
-            return $first.withValue(1) {
+            return $first.withValue(one) {
                 unsafe bound_values_look(probe, 1)
-                return $second.withValue(2) {
+                return $second.withValue(two) {
                     unsafe bound_values_look(probe, 2)
-                    return unsafe bound_values_end(
-                        probe, BoundValues.address(of: $first), BoundValues.address(of: $second))
+                    let type = unsafe unsafeBitCast(UInt.self as Any.Type, to: UnsafeRawPointer.self)
+                    return unsafe bound_values_end(probe, one, two, type)
                 }
             }
         }

@@ -158,6 +158,11 @@ package final class SynchronousTask: Sendable {
         Task(executorPreference: receiver) { receiver.callBody() }
     }
 
+    /// Whether the running task is one.
+    package static var isCurrent: Bool {
+        unsafe withUnsafeCurrentTask { unsafe $0?.unownedTaskExecutor?.asTaskExecutor() is JobReceiver }
+    }
+
     /// Without values.
     package static func detached() -> SynchronousTask {
         let receiver = JobReceiver()

@@ -134,25 +134,31 @@ private func onThread<Answer: Sendable>(_ body: @escaping @Sendable () -> Answer
         #expect(seen == [right, Array(repeating: true, count: 5), [true]])
     }
 
-    @Test func `values of two keys may be left out`() async throws {
+    @Test func `the keys of what is bound are known, also of a parent's`() async throws {
         let (number, text) = (BoundValues.address(of: Local.$number), BoundValues.address(of: Local.$text))
-        let ask: @Sendable () -> [Bool] = {
-            [(0, 0), (number, 0), (0, text), (number, text)].map {
-                BoundValues.mayBeHere(but: $0.0, nor: $0.1)
+        let keys: @Sendable () -> [UInt] = {
+            var keys: [UInt] = []
+            let all = BoundValues.allKeysHere {
+                keys.append($0)
+                return true
             }
+            return all == true ? keys : []
         }
-        let everywhere: @Sendable () -> [[Bool]] = {
-            [ask()] + Local.$number.withValue(1) { [ask()] + Local.$text.withValue("a") { [ask()] } }
-                + Local.$text.withValue("b") {
-                    Local.$object.withValue(Marker()) { Local.$number.withValue(2) { [ask()] } }
-                }
+        let everywhere: @Sendable () -> [[UInt]] = {
+            [keys()] + Local.$number.withValue(1) { [keys()] + Local.$text.withValue("a") { [keys()] } }
         }
-        let expected = [
-            [false, false, false, false], [true, false, true, false], [true, true, true, false],
-            [true, true, true, true],
-        ]
+        let expected = [[], [number], [text, number]]
         #expect(await onThread(everywhere) == expected)
         #expect(await Task.detached(operation: everywhere).value == expected)
+        let child = Task.detached {
+            await Local.$number.withValue(1) {
+                async let one = Local.$text.withValue("a") { keys() }
+                return await one
+            }
+        }
+        #expect(await child.value == [text, number])
+        let stops = await onThread { Local.$number.withValue(1) { BoundValues.allKeysHere { _ in false } } }
+        #expect(stops == false)
     }
 
     @Test func `any nesting of bindings is answered right, in a task and outside`() async throws {

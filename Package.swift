@@ -55,11 +55,13 @@ let package = Package(
             cSettings: warnings + [.define("_GNU_SOURCE")],
             linkerSettings: [.linkedLibrary("urcu-bp")]
         ),
+        // What the Swift runtime knows of task-local values.
+        .target(name: "CBoundValues", cSettings: warnings + [.define("_GNU_SOURCE")]),
         // What every module of ours may use, and nobody else sees.
         .target(name: "CompositeOperationsBasics", swiftSettings: settings),
         .target(
             name: "Scheduling",
-            dependencies: ["CompositeOperationsBasics", "CScheduler"],
+            dependencies: ["CBoundValues", "CompositeOperationsBasics", "CScheduler"],
             swiftSettings: settings + [.strictMemorySafety()]
         ),
         // Apart: its means are experimental interface of the library.
@@ -120,7 +122,8 @@ let package = Package(
         // What the test targets below share.
         .target(
             name: "CompositeOperationsTestSupport",
-            dependencies: ["CompositeOperationsBasics", "PropertyTesting"], path: "Tests/TestSupport",
+            dependencies: ["CompositeOperations", "CompositeOperationsBasics", "PropertyTesting"],
+            path: "Tests/TestSupport",
             swiftSettings: settings
         ),
         .target(name: "Explorer", cSettings: warnings),

@@ -169,10 +169,12 @@ extension AnyOperation {
         }
         let number = machine.attempt
         let (scope, callers) = (extras?.scope, extras?.callersSlots ?? HeldSlots())
+        let context = extras?.context
         let slot = turn == .begins ? slotOfBlock : nil
         unlock(bits)
         effects.perform()
-        if turn == .begins { COQueues.calling(in: scope, slot: slot, callers: callers) { execute(number) } }
+        guard turn == .begins else { return }
+        COQueues.calling(in: scope, slot: slot, callers: callers, context) { execute(number) }
     }
 
     /// The slot of its block, which begins. Under the lock.

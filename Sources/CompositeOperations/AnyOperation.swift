@@ -246,7 +246,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         if let options, !options.isStandard { ensureExtras().options = options }
     }
 
-    /// A child to which its place has nothing to add: no target, options, queue or scope.
+    /// A child to which its place has nothing to add: no target, options, queue, scope or context.
     ///
     /// - Precondition: `composite.givesItsPlace` is false.
     init(_ blockKind: BlockKind, plainChildOf composite: __shared AnyOperation) {
@@ -266,9 +266,9 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         place.admission = admission
     }
 
-    /// Whether children that are made here have a queue, or a target that they were not given.
+    /// Whether children that are made here have a queue, a target that they were not given, or a context.
     @usableFromInline
-    final var givesItsPlace: Bool { isAdmitted || COQueues.areInUse }
+    final var givesItsPlace: Bool { isAdmitted || COQueues.areInUse || COQueues.giveContextHere }
 
     deinit {
         if let domain = Self.domain(domainBits.load(ordering: .relaxed)) { domain.release() }

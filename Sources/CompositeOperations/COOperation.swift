@@ -48,6 +48,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
     ) {
         super.init(on: target, options: options, composition: nil, within: composite, admission: queue)
         self.body = body
+        if blockKind != .none { _ = setContext(.here(options)) }
     }
 
     /// A child to which its place has nothing to add: see `AnyOperation.init(_:plainChildOf:)`.
@@ -147,13 +148,14 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
             }
         }
         set {
+            let context = contextHere
             let former = change { effects -> [Any] in
                 guard machine.phase == .ready else {
                     _ = refuse("a change of the block of an operation that is not ready", &effects)
                     return []
                 }
                 defer { body = newValue.map { .token($0) } ?? .none }
-                return takeBlock()
+                return takeBlock() + [setContext(context) as Any]
             }
             withExtendedLifetime(former) {}
         }
@@ -182,7 +184,8 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
 
     /// An operation of the same class and target.
     func makeBlank(_ body: Body) -> COOperation<Success> {
-        let copy = COOperation(body: body, on: nil, options: nil)
+        let copy = COOperation(body: .none, on: nil, options: nil)
+        copy.body = body
         copyPlace(to: copy)
         return copy
     }
@@ -268,8 +271,10 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
     ) -> Bool {
         // What they replace, in a copy, is released when the lock has been let go.
         var former: [Any] = []
+        let context = contextHere
         let hasStarted = start {
             former = takeBlock()
+            if let context = setContext(context) { former.append(context) }
             body = .token(block)
             guard completion != nil || cancellation != nil || failure != nil else { return }
             let extras = ensureExtras()
@@ -402,13 +407,14 @@ extension COOperation.Attempt where Success == Void {
 
 extension AnyOperation {
     final func addCancelHandler(_ number: Int32, _ handler: @escaping @Sendable (CancelReason) -> Void) {
+        let handler = contextHere?.binding(handler) ?? handler
         change { effects in
             guard machine.attempt == number else {
                 guard let (givenUp, why) = extras?.givenUp, givenUp == number else { return }
-                return post(&effects) { _ in handler(CancelReason(why)) }
+                return post(&effects, Extras.Notice(target: nil) { _ in handler(CancelReason(why)) })
             }
             if let reason = badEnd?.reason, machine.isDecided {
-                post(&effects) { _ in handler(reason) }
+                post(&effects, Extras.Notice(target: nil) { _ in handler(reason) })
             } else if !machine.isDecided {
                 ensureExtras().onCancel.append(handler)
             }

@@ -74,10 +74,12 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
         withoutActuallyEscaping(block) { block in
             let loan = Loan(block)
             defer { loan.end() }
-            var former = Body.none
+            var former: [Any] = []
+            // On this thread it sees what is bound here without one, and is a part of the task that it waits in.
+            let context = waiter.takesTurns ? nil : contextHere
             let hasStarted = startAndWait(until: timeout.map { ContinuousClock.now + $0 }, bringsBlock: true)
             {
-                former = body
+                former = [body, setContext(context) as Any]
                 body = .lent { try loan.run($0) }
             }
             withExtendedLifetime(former) {}
@@ -101,7 +103,7 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
         until deadline: ContinuousClock.Instant?, bringsBlock: Bool = false,
         addedTo queue: COOperationQueue? = nil, _ prepare: () -> Void = {}
     ) -> Bool {
-        if COQueues.hasSink, withUnsafeCurrentTask(body: { $0 != nil }) {
+        if COQueues.hasSink, withUnsafeCurrentTask(body: { $0 != nil }), !SynchronousTask.isCurrent {
             change { effects in
                 tell("a sync operation blocks a thread of a task", &effects)
             }

@@ -20,6 +20,7 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
         super.init(
             on: target, options: options, composition: Composition(order, isCascade: isCascade),
             within: composite)
+        if registration != nil { _ = setContext(.here(options)) }
     }
 
     override final var hasBlock: Bool { registration != nil }
@@ -89,9 +90,11 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
     ) -> Bool {
         // What they replace, in a copy, is released when the lock has been let go.
         var former: [Any] = []
+        let context = contextHere
         let hasStarted = startIfReady(bringsBlock: true) {
             former = [
                 self.registration as Any, extras?.completion as Any, composition?.decisionHandler as Any,
+                setContext(context) as Any,
             ]
             self.registration = registration
             set(completion: completion, decision: decision)
@@ -101,13 +104,14 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
     }
 
     final func replaceRegistration(_ new: Registration?) {
-        let former = change { effects -> Registration? in
+        let context = contextHere
+        let former = change { effects -> [Any] in
             guard machine.phase == .ready else {
                 _ = refuse("a change of the block of an operation that is not ready", &effects)
-                return nil
+                return []
             }
             defer { registration = new }
-            return registration
+            return [registration as Any, setContext(context) as Any]
         }
         withExtendedLifetime(former) {}
     }

@@ -9,6 +9,8 @@ final class Extras {
     var options: OperationOptions?
     /// The default queue in force where it was created.
     var scope: COQueues.Scope?
+    /// That of the block, and of the closures for its end.
+    var context: OperationContext?
     /// A sync operation: the slots that are held for whoever started it, and waits.
     var callersSlots = HeldSlots()
     /// See `AnyOperation.enter`.
@@ -70,7 +72,7 @@ final class Extras {
     }
 
     private func tellOfCancel(_ operation: AnyOperation, _ reason: CancelReason, _ effects: inout Effects) {
-        for handler in onCancel { operation.post(&effects) { _ in handler(reason) } }
+        for handler in onCancel { operation.post(&effects, Notice(target: nil) { _ in handler(reason) }) }
     }
 
     /// The attempt is given up for another one.
@@ -161,6 +163,7 @@ final class Extras {
         cancellation = nil
         failure = nil
         scope = nil
+        context = nil
         options = options?.afterTheEnd
     }
 
@@ -171,6 +174,7 @@ final class Extras {
         let failure: (@Sendable (AnyOperation, any Error) -> Void)?
         let options: OperationOptions?
         let scope: COQueues.Scope?
+        let context: OperationContext?
 
         init(_ extras: Extras) {
             completion = extras.completion
@@ -178,6 +182,7 @@ final class Extras {
             failure = extras.failure
             options = extras.options
             scope = extras.scope
+            context = extras.context
         }
     }
 
@@ -197,9 +202,10 @@ final class Extras {
 // MARK: Notices
 
 extension AnyOperation {
-    /// Has a handler called, after those that were posted before, on its target. Under the lock.
+    /// Has a handler that was given with the block called, after those that were posted before, on its target. Under the
+    /// lock.
     final func post(_ effects: inout Effects, _ body: @escaping @Sendable (AnyOperation) -> Void) {
-        post(&effects, Extras.Notice(target: nil, body: body))
+        post(&effects, Extras.Notice(target: nil, body: extras?.context?.binding(body) ?? body))
     }
 
     final func post(_ effects: inout Effects, _ notice: Extras.Notice) {
@@ -236,6 +242,7 @@ extension AnyOperation {
     final func addOutcomeHandler(
         on target: (any ExecutionTarget)?, _ body: @escaping @Sendable (AnyOperation) -> Void
     ) {
+        let body = contextHere?.binding(body) ?? body
         change { effects in
             let extras = ensureExtras()
             extras.isObserved = true

@@ -4,6 +4,7 @@ internal import CompositeOperationsBasics
 
 extension InstanceCount {
     static let operations = InstanceCount("operations")
+    static let contexts = InstanceCount("contexts of operations")
     static let queues = InstanceCount("operation queues")
     static let tickets = InstanceCount("tickets of queues")
     static let dependencies = InstanceCount("dependencies")

@@ -132,8 +132,10 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
         let (options, scope, completion, cancellation, failure) = look {
             (extras?.options, extras?.scope, extras?.completion, extras?.cancellation, extras?.failure)
         }
+        let context = look { extras?.context }
         // Not the default queue of whoever copies.
-        if copy.extras == nil, options == nil, scope == nil, completion == nil, cancellation == nil,
+        if copy.extras == nil, options == nil, scope == nil, context == nil, completion == nil,
+            cancellation == nil,
             failure == nil
         {
             return
@@ -141,6 +143,7 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
         let made = copy.ensureExtras()
         made.options = options
         made.scope = scope
+        made.context = context
         made.completion = completion
         made.cancellation = cancellation
         made.failure = failure

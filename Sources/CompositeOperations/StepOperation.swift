@@ -28,12 +28,14 @@ final class StepOperation<Input: Sendable, Success: Sendable>: COOperation<Succe
         self.step = .passRetained(step)
         super.init(body: .none, on: target, options: options, within: composite, admission: nil)
         (blockKind, self.block) = (.step, AnyClosure(StepBlock(call: block)))
+        _ = setContext(.here(options))
     }
 
     /// A copy, whose block takes the value by itself.
     private init(copyWith body: Body) {
         step = nil
-        super.init(body: body, on: nil, options: nil)
+        super.init(body: .none, on: nil, options: nil)
+        self.body = body
     }
 
     /// Only one that keeps its block has a step then, and there may be a chain of these.

@@ -114,10 +114,14 @@ extension COQueues {
     ///   - slot: its own.
     ///   - callers: those of a sync operation's caller.
     static func calling(
-        in scope: Scope?, slot: HeldSlot?, callers: HeldSlots, _ body: () -> Void
+        in scope: Scope?, slot: HeldSlot?, callers: HeldSlots, _ context: OperationContext?,
+        _ body: () -> Void
     ) {
         let slots = callers.ofBlock + [slot].compactMap(\.self)
-        HeldSlot.holding(callers.onStack + slots) { within(scope, slots, body) }
+        HeldSlot.holding(callers.onStack + slots) {
+            guard let context else { return within(scope, slots, body) }
+            context.run { within(scope, slots, body) }
+        }
     }
 
     /// Calls `body`, which is no part of what runs here, but for the stack.

@@ -372,13 +372,12 @@ import Testing
 
     /// Runs work on threads elsewhere, and knows its own.
     private final class Marked: ExecutionTarget {
-        @TaskLocal static var current: Int?
-        let mark: Int
-        init(_ mark: Int) { self.mark = mark }
+        private static let key = DispatchSpecificKey<Int>()
+        static var current: Int? { DispatchQueue.getSpecific(key: key) }
+        private let queue = DispatchQueue(label: "marked", attributes: .concurrent)
+        init(_ mark: Int) { queue.setSpecific(key: Self.key, value: mark) }
         var isCurrent: Bool { false }
-        func submit(_ work: COQueues.Work) {
-            elsewhere.async { Self.$current.withValue(self.mark) { work.run() } }
-        }
+        func submit(_ work: COQueues.Work) { queue.async { work.run() } }
     }
 
     /// Where a handler runs: on a marked target, on the built-in scheduler, or anywhere else.

@@ -196,7 +196,8 @@ import Testing
             ExecutorTarget(Somebody()), elsewhere, Scheduler.shared,
         ]
         for target in targets {
-            let one = Self.$mark.withValue(1) { operation(on: target) { Self.mark } }
+            let silent = OperationOptions(context: .empty)
+            let one = Self.$mark.withValue(1) { operation(on: target, options: silent) { Self.mark } }
             #expect(try await one.value == 0)
         }
     }

@@ -1,0 +1,173 @@
+// BoundValues.swift - whether a task-local value is bound here: a question that the runtime does not answer in public.
+//
+// It keeps the bound values in a list: that of a task in the task object, that of a thread outside of tasks in an object
+// whose address is in a word of the thread. No place is written down here. Both are found by an experiment, once, on a
+// thread that nobody else has: a word is the head of the list if it is 0 without a value, the address of an item that
+// names our first key, its type and its value with one, and with two that of an item that does so of the second and leads
+// to the first. (An item that leads from a child task to its parent's is told by its last bits.) Unless
+// exactly one word of each does, nothing is known, and the answer is always that there may be values: then copies are
+// made that nobody needs.
+//
+// What is read later is read by the thread that writes it, but for the items that child tasks share with their parent:
+// these stay as long as the children do, and the runtime itself follows them for each value.
+
+#if os(Linux) && compiler(>=6.3) && compiler(<6.4)
+    internal import CBoundValues
+    internal import Glibc
+#endif
+
+/// Whether task-local values are bound.
+package enum BoundValues {
+    #if os(Linux) && compiler(>=6.3) && compiler(<6.4)
+        private static let places: bound_values_places? = Experiment.run()
+
+        /// Whether the experiment has found what it looks for.
+        package static var areKnown: Bool { places != nil }
+
+        /// Whether values may be bound where this is called, in a task or outside of tasks.
+        ///
+        /// - Complexity: some 5 ns.
+        package static var areHere: Bool {
+            guard var places else { return true }
+            return unsafe bound_values_value(bound_values_first(&places)) != nil
+        }
+
+        /// Whether the keys of all that is bound here, the addresses of `TaskLocal` objects, satisfy `condition`; nil: nothing
+        /// is known.
+        package static func allKeysHere(satisfy condition: (UInt) -> Bool) -> Bool? {
+            guard var places else { return nil }
+            var item = unsafe bound_values_value(bound_values_first(&places))
+            while let value = unsafe item {
+                if unsafe !condition(value.pointee.key) { return false }
+                unsafe item = bound_values_below(value)
+            }
+            return true
+        }
+        /// Copies of the values that are bound here, but for those of keys that satisfy `condition`; nil: nothing is known.
+        package static func copies(butWhere condition: (UInt) -> Bool) -> [any BoundValue]? {
+            var keys: [UInt] = []
+            var copies: [any BoundValue] = []
+            guard var places else { return nil }
+            var item = unsafe bound_values_value(bound_values_first(&places))
+            while let value = unsafe item {
+                let key = unsafe value.pointee.key
+                if !condition(key), !keys.contains(key) {  // else it is hidden by one that is further in
+                    keys.append(key)
+                    unsafe copies.append(copy(of: value))
+                }
+                unsafe item = bound_values_below(value)
+            }
+            return copies
+        }
+
+        private static func copy(of item: UnsafePointer<bound_values_item>) -> any BoundValue {
+            func copy<Value: Sendable>(_ type: Value.Type) -> any BoundValue {
+                let key = unsafe UnsafeRawPointer(bitPattern: item.pointee.key)!
+                let mask = MemoryLayout<Value>.alignment - 1
+                let offset = unsafe (MemoryLayout<bound_values_item>.size + mask) & ~mask
+                let value = unsafe (UnsafeRawPointer(item) + offset).assumingMemoryBound(to: Value.self)
+                return unsafe Binding(
+                    key: Unmanaged<TaskLocal<Value>>.fromOpaque(key).takeUnretainedValue(),
+                    value: value.pointee)
+            }
+            return copy(unsafe unsafeBitCast(item.pointee.type, to: (any Sendable.Type).self))
+        }
+    #else
+        /// Copies of the values that are bound here; nil: nothing is known.
+        package static func copies(butWhere condition: (UInt) -> Bool) -> [any BoundValue]? { nil }
+
+        /// Whether the experiment has found what it looks for.
+        package static var areKnown: Bool { false }
+
+        /// Whether values may be bound where this is called, in a task or outside of tasks.
+        package static var areHere: Bool { true }
+
+        /// Whether the keys of all that is bound here satisfy `condition`; nil: nothing is known.
+        package static func allKeysHere(satisfy condition: (UInt) -> Bool) -> Bool? { nil }
+    #endif
+
+    /// What a key is in the list.
+    package static func address<Value>(of key: TaskLocal<Value>) -> UInt {
+        unsafe UInt(bitPattern: Unmanaged.passUnretained(key).toOpaque())
+    }
+}
+
+/// A copy of a task-local value, to be bound elsewhere.
+package protocol BoundValue: Sendable {
+    /// Calls `body` with the value bound.
+    func bind(_ body: () -> Void)
+}
+
+private struct Binding<Value: Sendable>: BoundValue {
+    let key: TaskLocal<Value>
+    let value: Value
+
+    func bind(_ body: () -> Void) { key.withValue(value, operation: body) }
+}
+
+#if os(Linux) && compiler(>=6.3) && compiler(<6.4)
+    private enum Experiment {
+        @TaskLocal static var first: UInt = 0
+        @TaskLocal static var second: UInt = 0
+
+        private final class Result: Sendable {
+            // Sendable: the thread is joined before it is read.
+            nonisolated(unsafe) var places: bound_values_places?
+        }
+
+        /// - Returns: nil: nothing is known.
+        static func run() -> bound_values_places? {
+            let result = Result()
+            var thread = pthread_t()
+            let context = unsafe Unmanaged.passRetained(result).toOpaque()
+            let code = unsafe pthread_create(
+                &thread, nil,
+                { context in
+                    let result = unsafe Unmanaged<Result>.fromOpaque(context!).takeRetainedValue()
+                    unsafe result.places = Experiment.find()
+                    return nil
+                }, context)
+            guard code == 0 else {
+                unsafe Unmanaged<Result>.fromOpaque(context).release()
+                return nil
+            }
+            pthread_join(thread, nil)
+            return unsafe result.places
+        }
+
+        private static func find() -> bound_values_places? {
+            // What the runtime and the allocator make at the first use of a thread is there before we look.
+            $first.withValue(1) { $second.withValue(2) {} }
+            var places = bound_values_places()
+            nonisolated(unsafe) var (inTask, isa) = (-1, UInt(0))
+            SynchronousTask.detached().run {
+                guard let task = unsafe swift_task_getCurrent() else { return }
+                unsafe isa = task.load(as: UInt.self)  // of the runtime's own memory
+                if let probe = unsafe bound_values_probe_task() { unsafe inTask = offset(probe) }
+            }
+            guard
+                unsafe inTask >= 0,
+                let probe = unsafe bound_values_probe_thread(
+                    UnsafeRawPointer(bitPattern: isa), &places.in_thread.0)
+            else { return nil }
+            let inThread = unsafe offset(probe)
+            if inThread < 0 { return nil }
+            unsafe places.in_task = Int(inTask)
+            places.in_thread.1 = UInt(inThread)
+            return places
+        }
+
+        private static func offset(_ probe: OpaquePointer) -> Int {
+            let (one, two) = (BoundValues.address(of: $first), BoundValues.address(of: $second))
+            unsafe bound_values_look(probe, 0)
+            return $first.withValue(one) {
+                unsafe bound_values_look(probe, 1)
+                return $second.withValue(two) {
+                    unsafe bound_values_look(probe, 2)
+                    let type = unsafe unsafeBitCast(UInt.self as Any.Type, to: UnsafeRawPointer.self)
+                    return unsafe bound_values_end(probe, one, two, type)
+                }
+            }
+        }
+    }
+#endif

@@ -43,6 +43,7 @@ package enum BoundValues {
             }
             return true
         }
+
         /// Copies of the values that are bound here, but for those of keys that satisfy `condition`; nil: nothing is known.
         package static func copies(butWhere condition: (UInt) -> Bool) -> [any BoundValue]? {
             var keys: [UInt] = []

@@ -146,7 +146,7 @@ private enum WaitingCall: String, CaseIterable, Sendable, CustomTestStringConver
             @Sendable func descend(_ depth: Int) {
                 if depth > 0 { operation(on: scheduler) { descend(depth - 1) }.wait() }
             }
-            #expect(await operation(on: scheduler) { descend(10_000) }.outcome.isFinished)
+            #expect(await operation(on: scheduler) { descend(scaled(10_000)) }.outcome.isFinished)
         }
     }
 

@@ -407,7 +407,8 @@ extension COOperation.Attempt where Success == Void {
 
 extension AnyOperation {
     final func addCancelHandler(_ number: Int32, _ handler: @escaping @Sendable (CancelReason) -> Void) {
-        let handler = contextHere?.binding(handler) ?? handler
+        let context = contextHere
+        let handler = if let context { context.binding(handler) } else { handler }
         change { effects in
             guard machine.attempt == number else {
                 guard let (givenUp, why) = extras?.givenUp, givenUp == number else { return }

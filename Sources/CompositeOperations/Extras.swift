@@ -205,7 +205,10 @@ extension AnyOperation {
     /// Has a handler that was given with the block called, after those that were posted before, on its target. Under the
     /// lock.
     final func post(_ effects: inout Effects, _ body: @escaping @Sendable (AnyOperation) -> Void) {
-        post(&effects, Extras.Notice(target: nil, body: extras?.context?.binding(body) ?? body))
+        // Not by `??`, which would box the closure once more.
+        let context = extras?.context
+        let body = if let context { context.binding(body) } else { body }
+        post(&effects, Extras.Notice(target: nil, body: body))
     }
 
     final func post(_ effects: inout Effects, _ notice: Extras.Notice) {
@@ -242,7 +245,8 @@ extension AnyOperation {
     final func addOutcomeHandler(
         on target: (any ExecutionTarget)?, _ body: @escaping @Sendable (AnyOperation) -> Void
     ) {
-        let body = contextHere?.binding(body) ?? body
+        let context = contextHere
+        let body = if let context { context.binding(body) } else { body }
         change { effects in
             let extras = ensureExtras()
             extras.isObserved = true

@@ -104,7 +104,7 @@ extension COQueues {
     /// Of values that are none of the user's.
     private final class OurKeys: @unchecked Sendable {
         // Unchecked: what is below `count` does not change; `keys` grows under the lock.
-        private let lock = Guarded(())
+        private let number = Guarded(0)
         private let count = Atomic(0)
         private let keys = UnsafeMutablePointer<UInt>.allocate(capacity: 32)
 
@@ -119,11 +119,11 @@ extension COQueues {
 
         /// - Returns: true.
         func add(_ key: UInt) -> Bool {
-            lock.withLock { _ in
-                let number = count.load(ordering: .relaxed)
+            number.withLock { number in
                 if number == 32 || contains(key) { return }
                 keys[number] = key
-                count.store(number + 1, ordering: .releasing)
+                number += 1
+                count.store(number, ordering: .releasing)
             }
             return true
         }

@@ -1008,12 +1008,9 @@ static void run_one_of_its_own(csched_worker *worker)
 static void work_for_life(csched_worker *worker)
 {
     csched_idle *idle = &worker->scheduler->idle;
-    bool seated = csched_load(&worker->recall, relaxed) == CSCHED_OUT; // else it was hired for the reserve
-    if (seated) { // W7: what the observer has submitted is taken without a search
-        csched_idle_search(idle);
-        stop_searching(worker);
-    }
-    while (seated || wait_for_seat(worker)) {
+    csched_idle_search(idle); // W7: what the observer has submitted is taken without a search
+    stop_searching(worker);
+    do {
         work(worker);
         while (!hand_over(worker)) {
             run_one_of_its_own(worker); // without memory; then it tries again
@@ -1027,8 +1024,7 @@ static void work_for_life(csched_worker *worker)
             return;
         }
         go_into_reserve(worker);
-        seated = false;
-    }
+    } while (wait_for_seat(worker));
     self = NULL;
     csched_submit_close_own(worker->scheduler);
 }
@@ -1044,9 +1040,13 @@ static void *thread_main(void *argument)
     find_stack_limit(worker);
     csched_reclaim_join();
     self = worker;
-    csched_observer_notify(scheduler, CSCHED_WORKER_STARTED, worker->index);
-    work_for_life(worker);
-    csched_observer_notify(scheduler, CSCHED_WORKER_STOPPED, worker->index);
+    // One that was hired for the reserve starts with its first seat: only then it is busy, and what its
+    // observer submits is waited for (X6).
+    if (csched_load(&worker->recall, relaxed) == CSCHED_OUT || wait_for_seat(worker)) {
+        csched_observer_notify(scheduler, CSCHED_WORKER_STARTED, worker->index);
+        work_for_life(worker);
+        csched_observer_notify(scheduler, CSCHED_WORKER_STOPPED, worker->index);
+    }
     csched_reclaim_leave();
     csched_store(&worker->ended, true, relaxed); // its memory goes after a join
     return NULL;

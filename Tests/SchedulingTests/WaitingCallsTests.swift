@@ -15,6 +15,7 @@ private enum WaitingCall: String, CaseIterable, Sendable, CustomTestStringConver
 
     /// Blocks until `body` has run, once or more often.
     @available(*, noasync)
+    @_optimize(none)  // the optimizer of Swift 6.3.1 crashes in it (CopyPropagation)
     func call(on scheduler: Scheduler, _ body: @escaping @Sendable () -> Void) throws {
         switch self {
         case .wait: try counted(by: scheduler, body).wait()

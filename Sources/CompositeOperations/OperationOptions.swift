@@ -1,10 +1,13 @@
 // OperationOptions.swift - options, resolvers.
 
+public import Scheduling
+
 /// What an operation may be told beside its block. Durations run on `clock`.
 public struct OperationOptions: Sendable {
     fileprivate struct Fields: Sendable {
         var name: String?
         var handlerTarget: (any ExecutionTarget)?
+        var priority: Scheduler.Priority?
         var resolver: COOperationResolver?
         var width: Int?
         var timeout: Duration?
@@ -43,6 +46,13 @@ public struct OperationOptions: Sendable {
     public var handlerTarget: (any ExecutionTarget)? {
         get { box?.fields.handlerTarget }
         set { fields.handlerTarget = newValue }
+    }
+
+    /// When its turns come, among the operations that wait; nil: the priority of the queue that it is added to, else of its
+    /// composite, else of the code that starts it. See ``AnyOperation/priority``.
+    public var priority: Scheduler.Priority? {
+        get { box?.fields.priority }
+        set { fields.priority = newValue }
     }
 
     /// Decides on a failure, a round, or the end of an attempt's time, when no handler does.
@@ -108,7 +118,7 @@ public struct OperationOptions: Sendable {
     /// - Precondition: `width` is greater than 0.
     public init(
         name: String? = nil, handlerTarget: (any ExecutionTarget)? = nil,
-        resolver: COOperationResolver? = nil,
+        priority: Scheduler.Priority? = nil, resolver: COOperationResolver? = nil,
         width: Int? = nil, timeout: Duration? = nil, attemptTimeout: Duration? = nil,
         deadline: ContinuousClock.Instant? = nil, keepsBlock: Bool = false,
         clock: any Clock<Duration> = ContinuousClock()
@@ -116,8 +126,9 @@ public struct OperationOptions: Sendable {
         self.width = width
         box = Box(
             Fields(
-                name: name, handlerTarget: handlerTarget, resolver: resolver, width: width, timeout: timeout,
-                attemptTimeout: attemptTimeout, deadline: deadline, keepsBlock: keepsBlock, clock: clock))
+                name: name, handlerTarget: handlerTarget, priority: priority, resolver: resolver,
+                width: width, timeout: timeout, attemptTimeout: attemptTimeout, deadline: deadline,
+                keepsBlock: keepsBlock, clock: clock))
     }
 
     /// What is of use after the end.

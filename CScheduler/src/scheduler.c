@@ -538,6 +538,8 @@ csched_status csched_scheduler_shutdown(csched_scheduler *scheduler, uint64_t ti
     csched_scheduler_close(scheduler);
     end_suspension(scheduler);
     pthread_mutex_lock(&scheduler->lifecycle); // a resize that began before the close ends first
+    // Read here: the watch may exchange the crew, and let the old one go, until it has ended.
+    bool has_crew = csched_load(&scheduler->crew, relaxed)->count != 0; // else it could not be created
     pthread_mutex_unlock(&scheduler->lifecycle);
     pthread_mutex_lock(&scheduler->ending);
     if (!scheduler->joined) {
@@ -547,8 +549,8 @@ csched_status csched_scheduler_shutdown(csched_scheduler *scheduler, uint64_t ti
                 cancel_pending(scheduler);
             }
         }
-        if (csched_load(&scheduler->crew, relaxed)->count != 0) { // else it could not be created
-            wait_until_stopped(scheduler, UINT64_MAX);            // what drains may block, and need the watch
+        if (has_crew) {
+            wait_until_stopped(scheduler, UINT64_MAX); // what drains may block, and need the watch
         }
         csched_watch_end(scheduler);
         join_all(scheduler);

@@ -70,6 +70,7 @@ extension AnyOperation {
         precondition(hasStarted)
         prepare()
         keep()
+        choosePriority()
         began(&effects)
         becameDue(&effects)
     }
@@ -90,6 +91,7 @@ extension AnyOperation {
     private final func beganTimed(_ effects: inout Effects) {
         guard let extras else { return }
         observe(&effects)
+        if extras.unmetDependencies > 0 { raiseDependencies(&effects) }
         guard let options = extras.options else { return }
         if let timeout = options.timeout { arm(.whole, after: timeout, clock: options.clock, &effects) }
         armDeadline(&effects)
@@ -108,13 +110,19 @@ extension AnyOperation {
     }
 
     /// Sends its turn to the target. Under no lock.
-    final func sendTurn() { Self.sendTurn(.passRetained(self)) }
+    ///
+    /// - Parameter priority: its own, when the turn was posted.
+    final func sendTurn(at priority: Scheduler.Priority) { Self.sendTurn(.passRetained(self), at: priority) }
 
     /// - Parameter operation: with a reference, which goes on.
     @inline(__always)
-    static func sendTurn(_ operation: Unmanaged<AnyOperation>) {
+    static func sendTurn(_ operation: Unmanaged<AnyOperation>, at priority: Scheduler.Priority) {
         let target = operation._withUnsafeGuaranteedRef { $0.target }
-        if let target { target._send(operation.takeRetainedValue()) } else { sendTurnToShared(operation) }
+        if let target {
+            target._send(operation.takeRetainedValue(), at: priority)
+        } else {
+            sendTurnToShared(operation, at: priority)
+        }
     }
 
     /// The target will not run it: it was shut down.

@@ -42,6 +42,8 @@ class Domain: Place, @unchecked Sendable {
     let lock = WordLock()
     /// How many gates of the tree are closed; while it is 0, no operation asks those above it.
     @exclusivity(unchecked) final var closedGates = 0
+    /// There has been a child whose priority is lower than its composite's.
+    @exclusivity(unchecked) final var hasLower = false
 }
 
 /// Any operation: one piece of work with a handle. The face of it that does not know the type of the value.
@@ -129,6 +131,8 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         static let isDropped = Marks(rawValue: 2)
         static let isFinal = Marks(rawValue: 4)
         static let endedBadly = Marks(rawValue: 8)
+        // The last two bits are `priorityMark`.
+        static let firstOfPriority: UInt8 = 6
     }
 
     private struct Holdings: OptionSet {
@@ -166,6 +170,16 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     final var keepsBlock: Bool {
         get { holdings.contains(.keepsBlock) }
         set { if newValue { holdings.insert(.keepsBlock) } else { holdings.remove(.keepsBlock) } }
+    }
+
+    /// Its priority: 0: the default, since nobody has said anything else; else one more than its number. Under the lock.
+    @inline(__always)
+    final var priorityMark: UInt8 {
+        get { marks.rawValue >> Marks.firstOfPriority }
+        set {
+            let others = marks.rawValue & (1 << Marks.firstOfPriority - 1)
+            marks = Marks(rawValue: others | newValue << Marks.firstOfPriority)
+        }
     }
 
     // MARK: Place

@@ -236,20 +236,24 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
     private final func executeAsync(_ number: Int32, _ block: @escaping @Sendable () async throws -> Success)
     {
         let executor = target == nil ? Scheduler.shared : target as? any TaskExecutor
-        let task = Task(executorPreference: executor) {
+        // The turn's own, where that is one of ours.
+        let priority = target == nil ? Scheduler.currentPriority : self.priority
+        let task = Task(executorPreference: executor, priority: priority.ofTasks) {
             do {
                 self.finishByReturn(try await block(), number)
             } catch {
                 self.threw(error, number)
             }
         }
-        let isOver = look {
+        let isOver = change { effects in
             if !machine.isOut { return false }  // it has returned already
             // What ended the attempt saw no task; and what is out may be the next attempt, with a task of its own.
             if machine.isDecided || machine.attempt != number { return true }
             let extras = ensureExtras()
             extras.task = (number, task)
             extras.isTaskCancelled = false
+            // Raised meanwhile.
+            if currentPriority > priority { effects.add(.escalate(task, currentPriority)) }
             return false
         }
         if isOver { task.cancel() }

@@ -1,6 +1,62 @@
 // COOperationQueue+Line.swift - who waits in a queue, in order.
 
+internal import Scheduling
+
 extension COOperationQueue {
+    /// For each priority a line of children and one of all others: the highest priority first.
+    ///
+    /// Of 61 admissions one is of the lowest priority that waits, and another one of the default.
+    struct Lines {
+        private static let round = 61
+
+        private var lines: [Line] = []
+        /// A bit for each line that may not be empty; the lowest bit is that of the first line.
+        private var filled: UInt8 = 0
+        /// Admissions in this round.
+        private var admitted = 0
+
+        init(newestFirst: Bool) {
+            for priority in Scheduler.Priority.allCases.reversed() {
+                lines.append(Line(priority, newestFirst: false))
+                lines.append(Line(priority, newestFirst: newestFirst))
+            }
+        }
+
+        mutating func insert(_ ticket: Ticket) {
+            let place = Self.first(of: ticket.priority) + (ticket.isChild ? 0 : 1)
+            filled |= 1 << UInt8(place)
+            lines[place].insert(ticket)
+        }
+
+        /// The first one whose turn it is.
+        mutating func take() -> Ticket? {
+            while filled != 0 {
+                let place = next
+                if let ticket = lines[place].take() { return ticket }
+                filled &= ~(1 << UInt8(place))
+            }
+            return nil
+        }
+
+        /// The ticket that was taken has a slot.
+        mutating func hasAdmitted() { admitted = (admitted + 1) % Self.round }
+
+        private static func first(of priority: Scheduler.Priority) -> Int {
+            2 * (Scheduler.Priority.high.rawValue - priority.rawValue)
+        }
+
+        private var next: Int {
+            var wanted = filled
+            if admitted == Self.round - 1 {
+                let lowest = (7 - filled.leadingZeroBitCount) / 2 * 2
+                wanted = filled & (3 << UInt8(lowest))
+            } else if admitted == Self.round / 2 {
+                wanted = filled & (3 << UInt8(Self.first(of: .default)))
+            }
+            return (wanted == 0 ? filled : wanted).trailingZeroBitCount
+        }
+    }
+
     /// Tickets by their numbers: in an array those that came in that order, most of all; in a heap those that came back to a place
     /// that they had. One that has left for another place stays until it is come upon.
     ///
@@ -10,12 +66,9 @@ extension COOperationQueue {
             let number: UInt64
             let ticket: Ticket
 
-            var isValid: Bool { ticket.place == .inLine && ticket.number == number }
-
-            /// It is not in the line any more.
-            func leaves() { if ticket.number == number { ticket.isListed = false } }
         }
 
+        private let priority: Scheduler.Priority
         private let newestFirst: Bool
         private var entries: [Entry] = []
         private var head = 0
@@ -23,7 +76,20 @@ extension COOperationQueue {
         /// With so many entries, those that are not valid any more go.
         private var most = 32
 
-        init(newestFirst: Bool = false) { self.newestFirst = newestFirst }
+        init(_ priority: Scheduler.Priority, newestFirst: Bool) {
+            self.priority = priority
+            self.newestFirst = newestFirst
+        }
+
+        /// Its ticket has neither another number nor another line.
+        private func isCurrent(_ entry: Entry) -> Bool {
+            entry.ticket.number == entry.number && entry.ticket.priority == priority
+        }
+
+        private func isValid(_ entry: Entry) -> Bool { entry.ticket.place == .inLine && isCurrent(entry) }
+
+        /// It is not in the line any more.
+        private func leaves(_ entry: Entry) { if isCurrent(entry) { entry.ticket.isListed = false } }
 
         mutating func insert(_ ticket: Ticket) {
             if ticket.isListed { return }  // it has been here
@@ -40,10 +106,10 @@ extension COOperationQueue {
         /// The first one whose turn it is.
         mutating func take() -> Ticket? {
             while let entry = next() {
-                entry.leaves()
-                if entry.isValid { return entry.ticket }
+                leaves(entry)
+                if isValid(entry) { return entry.ticket }
             }
-            self = Line(newestFirst: newestFirst)
+            self = Line(priority, newestFirst: newestFirst)
             return nil
         }
 
@@ -58,8 +124,8 @@ extension COOperationQueue {
         private mutating func tidy() {
             func areValid(_ entries: some Sequence<Entry>) -> [Entry] {
                 entries.filter { entry in
-                    if !entry.isValid { entry.leaves() }
-                    return entry.isValid
+                    if !isValid(entry) { leaves(entry) }
+                    return isValid(entry)
                 }
             }
             (entries, head) = (areValid(entries[head...]), 0)

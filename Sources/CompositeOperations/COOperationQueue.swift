@@ -15,13 +15,13 @@
 //       brings it back, and what a limit lets in has room at once.
 
 internal import CompositeOperationsBasics
-internal import Scheduling
+public import Scheduling
 internal import Synchronization
 
 /// Decides when operations may run: so many at a time, in an order; where they run is its target's business.
 ///
 /// Aim an operation at it with `on:`, or ``add(_:)`` one that is ready. The children of a composite go through the
-/// queue of the composite, before what waits in it. A composite holds a slot for its registration block only, and then
+/// queue of the composite, before all others of their priority. A composite holds a slot for its registration block only, and then
 /// waits beside the queue: so composites may nest in a queue of one slot.
 ///
 /// All members may be used from any thread, also inside operations.
@@ -52,6 +52,8 @@ public final class COOperationQueue: ExecutionTarget {
     private let state: Guarded<State>
     /// Read by operations, under their lock.
     private let suspended = Atomic(false)
+    /// As `AnyOperation.priorityMark`. Read by operations, under their lock.
+    private let priorityMark: Atomic<UInt8>
     private let instance = Instance(.queues)
 
     /// Creates an empty queue.
@@ -61,23 +63,26 @@ public final class COOperationQueue: ExecutionTarget {
     ///   - pendingLimit: how many wait at most, children not counted; nil: any number, or, in the order
     ///     ``Order/aggressiveLIFO``, as many as run.
     ///   - slots: what a suspended operation does with its slot.
+    ///   - priority: of operations that are added to it; see ``priority``.
     ///   - target: where they run; nil: the default queue in force here, now. Of a queue, its target: the limits of that
     ///     queue are not this one's.
     /// - Precondition: `runningLimit` is at least 1, `pendingLimit` at least 0; also when they are set later.
     public init(
         _ order: Order = .fifo, runningLimit: Int? = nil, pendingLimit: Int? = nil,
-        slots: SlotPolicy = .releaseWhileSuspended, on target: (any ExecutionTarget)? = nil
+        slots: SlotPolicy = .releaseWhileSuspended, priority: Scheduler.Priority? = nil,
+        on target: (any ExecutionTarget)? = nil
     ) {
         Self.check(runningLimit, atLeast: 1, "runningLimit")
         Self.check(pendingLimit, atLeast: 0, "pendingLimit")
         self.order = order
         self.slots = slots
+        priorityMark = Atomic(priority.mark)
         let target = target ?? COQueues.inForce
         self.target = target?._admission == nil ? target : target?._admission?.target
         state = Guarded(
             State(
                 runningLimit: runningLimit, pendingLimit: pendingLimit,
-                line: Line(newestFirst: order != .fifo)))
+                lines: Lines(newestFirst: order != .fifo)))
         COQueues.hasSurroundings.store(true, ordering: .relaxed)
     }
 
@@ -108,7 +113,9 @@ public final class COOperationQueue: ExecutionTarget {
         var number: UInt64 = 0
         /// How many of its blocks had begun when it was given the number.
         var runs: Int32 = 0
-        /// A line has an entry of it with that number.
+        /// That of its operation, when the queue looked at it last.
+        var priority = Scheduler.Priority.default
+        /// The line of that priority has an entry of it with that number.
         var isListed = false
         /// A child: goes first, and is not counted as pending.
         let isChild: Bool
@@ -132,8 +139,7 @@ public final class COOperationQueue: ExecutionTarget {
         var count = 0
         var first: Ticket?
         unowned(unsafe) var last: Ticket?
-        var line: Line
-        var children = Line()
+        var lines: Lines
         var idlers: [CheckedContinuation<Void, Never>] = []
 
         var hasFreeSlot: Bool { running < runningLimit ?? .max }
@@ -180,7 +186,7 @@ public final class COOperationQueue: ExecutionTarget {
 
         mutating func enqueue(_ ticket: Ticket) {
             move(ticket, to: .inLine)
-            if ticket.isChild { children.insert(ticket) } else { line.insert(ticket) }
+            lines.insert(ticket)
         }
 
         func tickets(where isWanted: (Ticket) -> Bool) -> [Ticket] {
@@ -216,13 +222,13 @@ public final class COOperationQueue: ExecutionTarget {
 
     /// What is to be done when the lock has been let go.
     private struct Verdict: ~Copyable {
-        var turns: [AnyOperation] = []
+        var turns: [(operation: AnyOperation, priority: Scheduler.Priority)] = []
         /// Of the ends of those that were taken out.
         var effects = Effects()
         var idlers: [CheckedContinuation<Void, Never>] = []
 
         consuming func carryOut() {
-            for operation in turns { operation.sendTurn() }
+            for turn in turns { turn.operation.sendTurn(at: turn.priority) }
             effects.perform()
             for idler in idlers { idler.resume() }
         }
@@ -298,10 +304,16 @@ public final class COOperationQueue: ExecutionTarget {
     private func look(
         at operation: AnyOperation, isInvited: Bool = false, _ state: inout State, _ verdict: inout Verdict
     ) {
-        guard let (need, ticket, runs) = operation.need(of: self, keepsSlot: slots == .holdWhileSuspended)
+        guard
+            let (need, ticket, runs, priority) = operation.need(
+                of: self, keepsSlot: slots == .holdWhileSuspended)
         else { return }
         if need == .over, ticket.place == .outside { return }
         ticket.operation = operation
+        if ticket.priority != priority {
+            ticket.priority = priority
+            ticket.isListed = false  // in another line
+        }
         let (isNew, hasWaited) = (ticket.number == 0, ticket.waits)
         // One whose turn met a closed gate has the place that it had. Another attempt goes last.
         if need == .turn || need == .laterTurn, ticket.place == .outside || ticket.runs != runs {
@@ -318,7 +330,7 @@ public final class COOperationQueue: ExecutionTarget {
 
     private func adapt(_ ticket: Ticket, to need: Need, _ state: inout State) {
         switch need {
-        case .turn: if ticket.place != .inLine { state.enqueue(ticket) }
+        case .turn: if ticket.place != .inLine || !ticket.isListed { state.enqueue(ticket) }
         case .laterTurn: state.move(ticket, to: .asleep)
         case .slot:
             // One that is resumed, and whose block has left, takes a slot only if one is free.
@@ -365,11 +377,11 @@ public final class COOperationQueue: ExecutionTarget {
     /// Fills the free slots (I2).
     private func pump(_ state: inout State, _ verdict: inout Verdict) {
         while state.hasFreeSlot {
-            guard let next = state.children.take() ?? state.line.take(), let operation = next.operation
-            else { return }
-            if operation.claimTurn() {
+            guard let next = state.lines.take(), let operation = next.operation else { return }
+            if let priority = operation.claimTurn() {
                 state.move(next, to: .running)
-                verdict.turns.append(operation)
+                state.lines.hasAdmitted()
+                verdict.turns.append((operation, priority))
             } else {
                 state.move(next, to: .asleep)
             }
@@ -394,6 +406,16 @@ public final class COOperationQueue: ExecutionTarget {
             Self.check(newValue, atLeast: 0, "pendingLimit")
             change { state, _ in state.pendingLimit = newValue }
         }
+    }
+
+    /// The priority of operations that are started in it from now on, unless their options name another one; nil: they
+    /// have that of their composite, or inherit one.
+    ///
+    /// Operations of a higher priority are admitted before those of a lower one; within a priority children go first, and then
+    /// the queue's order counts. Of 61 admissions one is of the lowest priority that waits, so that nothing waits for ever.
+    public var priority: Scheduler.Priority? {
+        get { Scheduler.Priority(mark: priorityMark.load(ordering: .relaxed)) }
+        set { priorityMark.store(newValue.mark, ordering: .relaxed) }
     }
 
     /// Adds an operation that is ready, and starts it.
@@ -480,17 +502,17 @@ public final class COOperationQueue: ExecutionTarget {
 }
 
 extension AnyOperation {
-    /// What it needs of its queue, its ticket there, and how many of its blocks have begun; nil: it has not been started,
+    /// What it needs of its queue, its ticket there, how many of its blocks have begun, and its priority; nil: it has not been started,
     /// or is not the queue's any more. Under the queue's lock.
     fileprivate final func need(
         of queue: COOperationQueue, keepsSlot: Bool
-    ) -> (COOperationQueue.Need, COOperationQueue.Ticket, runs: Int32)? {
+    ) -> (COOperationQueue.Need, COOperationQueue.Ticket, runs: Int32, Scheduler.Priority)? {
         look {
             guard let place, place.admission === queue else { return nil }
             if machine.phase == .ready, place.ticket == nil { return nil }
             let ticket = place.ticket ?? COOperationQueue.Ticket(isChild: isChild)
             place.ticket = ticket
-            return (need(keepsSlot), ticket, machine.runs)
+            return (need(keepsSlot), ticket, machine.runs, currentPriority)
         }
     }
 
@@ -510,11 +532,13 @@ extension AnyOperation {
     }
 
     /// Takes its turn, if it is due. Under the queue's lock.
-    fileprivate final func claimTurn() -> Bool {
+    ///
+    /// - Returns: its priority.
+    fileprivate final func claimTurn() -> Scheduler.Priority? {
         look {
-            guard isDue else { return false }
+            guard isDue else { return nil }
             machine.post()
-            return true
+            return currentPriority
         }
     }
 

@@ -1,6 +1,6 @@
 // COQueues.swift - the default queue, scopes of it, and the sink of diagnostics.
 
-internal import Scheduling
+package import Scheduling
 internal import Synchronization
 
 /// The queue that operations run on when they are not given one, and what the module has to tell about misuse.
@@ -113,13 +113,24 @@ public enum COQueues {
     }
 
     /// Has `body` run on a target; on the built-in scheduler without one, or when the target gives it up.
-    package static func run(on target: (any ExecutionTarget)?, _ body: @escaping @Sendable () -> Void) {
-        guard let target else { return runOnShared(body) }
-        target.submit(Work(body, abandoned: { runOnShared(body) }))
+    ///
+    /// - Parameter priority: on the built-in scheduler; nil: that of the running body.
+    package static func run(
+        on target: (any ExecutionTarget)?, priority: Scheduler.Priority? = nil,
+        _ body: @escaping @Sendable () -> Void
+    ) {
+        guard let target else { return runOnShared(priority, body) }
+        target.submit(Work(body, abandoned: { runOnShared(priority, body) }))
     }
 
-    private static func runOnShared(_ body: @escaping @Sendable () -> Void) {
-        do { try Scheduler.shared.submit(body) } catch {
+    private static func runOnShared(_ priority: Scheduler.Priority?, _ body: @escaping @Sendable () -> Void) {
+        do {
+            if let priority {
+                try Scheduler.shared.submit(priority: priority, body)
+            } else {
+                try Scheduler.shared.submit(body)
+            }
+        } catch {
             fatalError("CompositeOperations: the built-in scheduler did not accept a handler: \(error)")
         }
     }

@@ -131,6 +131,8 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
             }
         }
         guard hasStarted else { return false }
+        let priority = Scheduler.callersPriority
+        if look({ mayBeBelow(priority) }) { raise(to: priority) }
         if !waiter.serve(until: deadline, for: self) { cancel(CancelReason(.timedOut)) }
         return true
     }

@@ -8,6 +8,8 @@
 //       out of `executing`, which rounds begin in.
 //   I3  an epoch is one run of the registration block; children of an old one are dropped, and count no more.
 
+internal import Scheduling
+
 /// The part of an operation that composites have. Exclusivity: I6 of AnyOperation.swift.
 final class Composition: Domain, @unchecked Sendable {
     let isCascade: Bool
@@ -35,6 +37,8 @@ final class Composition: Domain, @unchecked Sendable {
     @exclusivity(unchecked) var holds = 0
     /// A resolver has no attempt left: nothing is done again.
     @exclusivity(unchecked) var isExhausted = false
+    /// The highest priority of its waiters; nil: it has none.
+    @exclusivity(unchecked) var awaited: Scheduler.Priority?
 
     init(_ order: ChildOrder, isCascade: Bool) {
         self.order = order
@@ -67,6 +71,7 @@ final class Composition: Domain, @unchecked Sendable {
         children.append(child)
         unfinished += 1
         if child.extras != nil { child.armDeadline(&effects) }
+        if composite.priorityMark != 0 || !child.isPlain { child.inheritPriority(of: composite) }
         if !(isRegistering && isCascade) { startChildren(&effects) }
     }
 

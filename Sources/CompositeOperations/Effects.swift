@@ -3,17 +3,20 @@
 // Collected under a tree's lock, carried out when the lock has been let go: targets, queues, executors and released
 // closures are others' code, and that never runs under a lock.
 
+internal import Scheduling
+
 /// What is to be done once the lock is let go.
 ///
 /// The usual change starts one operation and settles one: those need no memory of their own.
 struct Effects: ~Copyable {
     // A reference that goes to the target with the turn.
     private var start: Unmanaged<AnyOperation>?
+    private var priority = Scheduler.Priority.default
     private var settled: AnyOperation?
     private var rest: Rest?
 
     private final class Rest {
-        var starts: [AnyOperation] = []
+        var starts: [(operation: AnyOperation, priority: Scheduler.Priority)] = []
         var settled: [AnyOperation] = []
         var others: [Effect] = []
         /// Composites that go on when the one before them has.
@@ -21,7 +24,7 @@ struct Effects: ~Copyable {
         var isGoingOn = false
 
         func perform() {
-            for operation in starts { operation.sendTurn() }
+            for start in starts { start.operation.sendTurn(at: start.priority) }
             for effect in others { effect.perform() }
         }
     }
@@ -37,7 +40,12 @@ struct Effects: ~Copyable {
     /// The turn of an operation is to be sent to its target; it is posted already.
     @inline(__always)
     mutating func start(_ operation: AnyOperation) {
-        if start == nil { start = .passRetained(operation) } else { ensureRest().starts.append(operation) }
+        if start == nil {
+            start = .passRetained(operation)
+            if operation.priorityMark != 0 { priority = operation.currentPriority }
+        } else {
+            ensureRest().starts.append((operation, operation.currentPriority))
+        }
     }
 
     /// The operation is terminal: what it held is to be released.
@@ -70,7 +78,7 @@ struct Effects: ~Copyable {
     /// Carries everything out, on the calling thread, which holds no lock of ours.
     @inline(__always)
     consuming func perform() {
-        if let start { AnyOperation.sendTurn(start) }
+        if let start { AnyOperation.sendTurn(start, at: priority) }
         performRest()
     }
 
@@ -98,6 +106,12 @@ enum Effect {
     case resume(CheckedContinuation<Void, Never>)
     case flush(TransitionBuffer)
     case cancel(Task<Void, Never>)
+    /// Its priority was raised while its turn was on its way.
+    case sendAgain(AnyOperation, Scheduler.Priority)
+    /// The priority of its operation was raised.
+    case escalate(Task<Void, Never>, Scheduler.Priority)
+    /// A waiter of this priority has come for these.
+    case raise([AnyOperation], Scheduler.Priority)
     case arm(OperationTimer)
     case disarm(OperationTimer)
     /// A dependency of the operation has ended.
@@ -121,6 +135,9 @@ enum Effect {
         case .resume(let continuation): continuation.resume()
         case .flush(let buffer): buffer.flush()
         case .cancel(let task): task.cancelElsewhere()
+        case .sendAgain(let operation, let priority): operation.sendTurnAgain(at: priority)
+        case .escalate(let task, let priority): task.escalateElsewhere(to: priority)
+        case .raise(let operations, let priority): AnyOperation.raise(operations, to: priority)
         case .arm(let timer): timer.arm()
         case .disarm(let timer): timer.disarm()
         case .dependencyEnded(let operation): operation.dependencyEnded()

@@ -17,16 +17,18 @@ public protocol ExecutionTarget: AnyObject, Sendable {
     /// known, and for a target that is no place, such as a pool.
     var isCurrent: Bool { get }
 
-    /// Sends the turn of an operation. Not for users: the default submits a piece of work.
-    func _send(_ operation: AnyOperation)
+    /// Sends the turn of an operation, which has a priority. Not for users: the default submits a piece of work.
+    func _send(_ operation: AnyOperation, at priority: Scheduler.Priority)
 
     /// The queue that admits what is aimed at this target. Not for users: nil.
     var _admission: COOperationQueue? { get }
 }
 
 extension ExecutionTarget {
-    /// Submits the turn as a piece of work.
-    public func _send(_ operation: AnyOperation) { submit(COQueues.Work(turnOf: operation)) }
+    /// Submits the turn as a piece of work, whatever its priority.
+    public func _send(_ operation: AnyOperation, at priority: Scheduler.Priority) {
+        submit(COQueues.Work(turnOf: operation))
+    }
 
     /// nil: it only runs.
     public var _admission: COOperationQueue? { nil }
@@ -59,8 +61,8 @@ extension CompletionCounter {
 extension AnyOperation {
     /// To the built-in scheduler.
     @inline(__always)
-    static func sendTurnToShared(_ operation: Unmanaged<AnyOperation>) {
-        if !Scheduler.submitToShared(job: operation.toOpaque(), turnOfOperation) {
+    static func sendTurnToShared(_ operation: Unmanaged<AnyOperation>, at priority: Scheduler.Priority) {
+        if !Scheduler.submitToShared(job: operation.toOpaque(), priority: priority, turnOfOperation) {
             operation.takeRetainedValue().turnIsRefused()
         }
     }
@@ -77,8 +79,10 @@ extension Scheduler: ExecutionTarget {
     public var isCurrent: Bool { false }
 
     /// Sends the turn without an allocation.
-    public func _send(_ operation: AnyOperation) {
-        do { try submit(job: operation, turnOfOperation) } catch { operation.turnIsRefused() }
+    public func _send(_ operation: AnyOperation, at priority: Priority) {
+        do { try submit(job: operation, priority: priority, turnOfOperation) } catch {
+            operation.turnIsRefused()
+        }
     }
 }
 
@@ -87,8 +91,10 @@ extension SerialLane: ExecutionTarget {
     public func submit(_ work: COQueues.Work) { try? submit(context: .empty) { work.run() } }
 
     /// Sends the turn without a closure.
-    public func _send(_ operation: AnyOperation) {
-        do { try submit(job: operation, turnOfOperation) } catch { operation.turnIsRefused() }
+    public func _send(_ operation: AnyOperation, at priority: Scheduler.Priority) {
+        do { try submit(job: operation, priority: priority, turnOfOperation) } catch {
+            operation.turnIsRefused()
+        }
     }
 }
 
@@ -121,11 +127,14 @@ extension DispatchQueue: ExecutionTarget {
         }
     }
 
-    /// Sends the turn.
-    public func _send(_ operation: AnyOperation) { async { operation.turn() } }
+    /// Sends the turn, whatever its priority.
+    public func _send(_ operation: AnyOperation, at priority: Scheduler.Priority) {
+        async { operation.turn() }
+    }
 }
 
-/// Runs blocks on an executor: of tasks, of an actor, or an actor itself. Each block is the job of one task.
+/// Runs blocks on an executor: of tasks, of an actor, or an actor itself. Each block is the job of one task, which has the
+/// operation's priority when that is not the default.
 public final class ExecutorTarget: ExecutionTarget {
     private enum Kind: Sendable {
         case tasks(any TaskExecutor)
@@ -145,12 +154,21 @@ public final class ExecutorTarget: ExecutionTarget {
     public init(_ actor: any Actor) { kind = .actor(actor) }
 
     /// Enqueues a piece of work; when it is refused, the work is released.
-    public func submit(_ work: COQueues.Work) {
+    public func submit(_ work: COQueues.Work) { submit(work, nil) }
+
+    /// Sends the turn, as a task of the priority.
+    public func _send(_ operation: AnyOperation, at priority: Scheduler.Priority) {
+        submit(COQueues.Work(turnOf: operation), priority.ofTasks)
+    }
+
+    private func submit(_ work: COQueues.Work, _ priority: TaskPriority?) {
         // Detached: the work knows nothing of who submits it.
         switch kind {
-        case .tasks(let executor): Task.detached(executorPreference: executor) { work.run() }
-        case .serial(_, let resident): Task.detached { await Self.run(work, on: resident) }
-        case .actor(let actor): Task.detached { await Self.run(work, on: actor) }
+        case .tasks(let executor):
+            Task.detached(executorPreference: executor, priority: priority) { work.run() }
+        case .serial(_, let resident):
+            Task.detached(priority: priority) { await Self.run(work, on: resident) }
+        case .actor(let actor): Task.detached(priority: priority) { await Self.run(work, on: actor) }
         }
     }
 

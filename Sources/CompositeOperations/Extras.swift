@@ -2,6 +2,7 @@
 // so that an operation without is one object.
 
 internal import CompositeOperationsBasics
+internal import Scheduling
 internal import Synchronization
 
 /// Everything about an operation that is rare. Under the tree's lock.
@@ -221,11 +222,12 @@ extension AnyOperation {
 
     /// Sends the first notice to its target. Those of one operation run one at a time. Under no lock.
     final func deliverNotices() {
-        let target: (any ExecutionTarget)? = look {
+        let (target, priority) = look { () -> ((any ExecutionTarget)?, Scheduler.Priority) in
             let extras = ensureExtras()
-            return extras.notices.first.flatMap { $0.target ?? extras.options?.handlerTarget }
+            let target = extras.notices.first.flatMap { $0.target ?? extras.options?.handlerTarget }
+            return (target, currentPriority)
         }
-        COQueues.run(on: target) { [self] in deliverNotice() }
+        COQueues.run(on: target, priority: priority) { [self] in deliverNotice() }
     }
 
     private final func deliverNotice() {

@@ -7,6 +7,7 @@ public struct OperationOptions: Sendable {
     fileprivate struct Fields: Sendable {
         var name: String?
         var handlerTarget: (any ExecutionTarget)?
+        var priority: Scheduler.Priority?
         var resolver: COOperationResolver?
         var width: Int?
         var timeout: Duration?
@@ -46,6 +47,13 @@ public struct OperationOptions: Sendable {
     public var handlerTarget: (any ExecutionTarget)? {
         get { box?.fields.handlerTarget }
         set { fields.handlerTarget = newValue }
+    }
+
+    /// When its turns come, among the operations that wait; nil: the priority of the queue that it is added to, else of its
+    /// composite, else of the code that starts it. See ``AnyOperation/priority``.
+    public var priority: Scheduler.Priority? {
+        get { box?.fields.priority }
+        set { fields.priority = newValue }
     }
 
     /// Decides on a failure, a round, or the end of an attempt's time, when no handler does.
@@ -120,7 +128,7 @@ public struct OperationOptions: Sendable {
     /// - Precondition: `width` is greater than 0.
     public init(
         name: String? = nil, handlerTarget: (any ExecutionTarget)? = nil,
-        resolver: COOperationResolver? = nil,
+        priority: Scheduler.Priority? = nil, resolver: COOperationResolver? = nil,
         width: Int? = nil, timeout: Duration? = nil, attemptTimeout: Duration? = nil,
         deadline: ContinuousClock.Instant? = nil, keepsBlock: Bool = false,
         context: Scheduler.Context? = nil, clock: any Clock<Duration> = ContinuousClock()
@@ -128,9 +136,9 @@ public struct OperationOptions: Sendable {
         self.width = width
         box = Box(
             Fields(
-                name: name, handlerTarget: handlerTarget, resolver: resolver, width: width, timeout: timeout,
-                attemptTimeout: attemptTimeout, deadline: deadline, keepsBlock: keepsBlock, context: context,
-                clock: clock))
+                name: name, handlerTarget: handlerTarget, priority: priority, resolver: resolver,
+                width: width, timeout: timeout, attemptTimeout: attemptTimeout, deadline: deadline,
+                keepsBlock: keepsBlock, context: context, clock: clock))
     }
 
     /// What is of use after the end.

@@ -58,18 +58,18 @@ final class Waiter: ExecutionTarget {
     }
 
     /// Sends a turn as such where it is not taken here: the thread that waits finds it among its worker's own.
-    func _send(_ operation: AnyOperation) {
+    func _send(_ operation: AnyOperation, at priority: Scheduler.Priority) {
         if isInline {
             submit(COQueues.Work(turnOf: operation))
         } else {
-            (destination ?? Scheduler.shared)._send(operation)
+            (destination ?? Scheduler.shared)._send(operation, at: priority)
         }
     }
 
     private let inline = Atomic(false)
 
     /// Whether its turns are taken by the thread that waits.
-    private var isInline: Bool { inline.load(ordering: .relaxed) }
+    var isInline: Bool { inline.load(ordering: .relaxed) }
 
     /// Whether the calling thread has to take the turns, when it waits.
     var takesTurns: Bool { destination.map(Self.isHere) ?? true }
@@ -176,14 +176,16 @@ extension AnyOperation {
     @available(*, noasync)
     final func waitForEnd(timeout: Duration?) -> Bool {
         let deadline = timeout.map { ContinuousClock.now + $0 }
-        let waiter = look { () -> Waiter? in
-            if machine.isTerminal { return nil }
+        let priority = Scheduler.callersPriority
+        let (waiter, isToRaise) = look { () -> (Waiter?, Bool) in
+            if machine.isTerminal { return (nil, false) }
             let waiter = Waiter()
             let extras = ensureExtras()
             extras.isObserved = true
             extras.waiters.append(waiter)
-            return waiter
+            return (waiter, mayBeBelow(priority))
         }
+        if isToRaise { raise(to: priority) }
         guard let waiter, !waiter.serve(until: deadline, for: self) else { return true }
         look { extras?.waiters.removeAll { $0 === waiter } }
         return isEnded
@@ -192,15 +194,16 @@ extension AnyOperation {
     /// Waits, without blocking a thread, until the outcome is there.
     final func awaitEnd() async {
         if isEnded { return }
+        let priority = Scheduler.callersPriority
         await withCheckedContinuation { continuation in
-            let isOver = look {
-                if machine.isTerminal { return true }
+            let (isOver, isToRaise) = look {
+                if machine.isTerminal { return (true, false) }
                 let extras = ensureExtras()
                 extras.isObserved = true
                 extras.awaiters.append(continuation)
-                return false
+                return (false, mayBeBelow(priority))
             }
-            if isOver { continuation.resume() }
+            if isOver { continuation.resume() } else if isToRaise { raise(to: priority) }
         }
     }
 }

@@ -10,11 +10,14 @@ package typealias JobFunction =
 extension Scheduler {
     /// Submits an object, past the capacity.
     ///
+    /// - Parameter priority: nil: that of the running body.
     /// - Throws: as ``submit(_:)``, but never ``SchedulerError/Code/full``; `function` is not called then.
     /// - Complexity: O(1), lock-free, allocates nothing but a block for every few hundred operations that wait.
-    package func submit(job object: AnyObject, _ function: JobFunction) throws(SchedulerError) {
+    package func submit(
+        job object: AnyObject, priority: Priority? = nil, _ function: JobFunction
+    ) throws(SchedulerError) {
         var operation = unsafe jobOperation(object, function)
-        let status = unsafe csched_submit_exempt(handle, &operation)
+        let status = unsafe csched_submit_exempt_at(handle, &operation, priority?.inQueue ?? .inherited)
         if status != .ok {
             unsafe Unmanaged.passUnretained(object).release()
             try status.check()
@@ -28,21 +31,26 @@ extension Scheduler {
     ///
     /// - Parameter object: with a reference, for `function` to take over.
     /// - Returns: whether it was accepted; if not, the reference is the caller's still.
-    package static func submitToShared(job object: UnsafeMutableRawPointer, _ function: JobFunction) -> Bool {
+    package static func submitToShared(
+        job object: UnsafeMutableRawPointer, priority: Priority, _ function: JobFunction
+    ) -> Bool {
         var operation = unsafe csched_operation(
             run: runJob, context: object, extra: unsafeBitCast(function, to: UnsafeMutableRawPointer.self),
             counter: nil)
-        return unsafe csched_submit_exempt(sharedHandle, &operation) == .ok
+        return unsafe csched_submit_exempt_at(sharedHandle, &operation, priority.inQueue) == .ok
     }
 }
 
 extension SerialLane {
     /// Appends an object.
     ///
+    /// - Parameter priority: nil: that of the running body.
     /// - Throws: as ``submit(_:)``; `function` is not called then.
-    package func submit(job object: AnyObject, _ function: JobFunction) throws(SchedulerError) {
+    package func submit(
+        job object: AnyObject, priority: Scheduler.Priority? = nil, _ function: JobFunction
+    ) throws(SchedulerError) {
         var operation = unsafe jobOperation(object, function)
-        let status = unsafe csched_lane_submit(handle, &operation)
+        let status = unsafe csched_lane_submit_at(handle, &operation, priority?.inQueue ?? .inherited)
         if status != .ok {
             unsafe Unmanaged.passUnretained(object).release()
             try status.check()

@@ -51,6 +51,12 @@ extension Scheduler {
     /// The priority of the operation or job that the calling worker runs; on every other thread ``Priority/default``.
     public static var currentPriority: Priority { Priority(csched_priority_current()) }
 
+    /// On a worker ``currentPriority``, elsewhere the class of the calling task's priority.
+    package static var callersPriority: Priority {
+        if unsafe csched_scheduler_current() != nil { return currentPriority }
+        return unsafe withUnsafeCurrentTask { unsafe $0.map { unsafe Priority($0.priority) } ?? .default }
+    }
+
     /// Submits one operation of a priority.
     ///
     /// ```swift

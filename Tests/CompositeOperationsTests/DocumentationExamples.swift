@@ -170,6 +170,17 @@ private struct Unreachable: Error {}
         #expect(forgetful.name == "forgetful")
     }
 
+    @Test func priorities() async throws {
+        // Operations.md
+        let answer = operation(options: OperationOptions(priority: .high)) { "soon" }
+        let index = operation(options: OperationOptions(priority: .background)) { log.add("indexed") }
+        // end of the example
+        #expect(answer.priority == .high && index.priority == .background)
+        #expect(try await answer.value == "soon")
+        try await index.value
+        #expect(log.entries == ["indexed"])
+    }
+
     @Test func `one after another that knows nothing of it`() async throws {
         // Operations.md
         let first = COOperation<Void> { attempt in

@@ -1,0 +1,239 @@
+// AnyOperation+Priority.swift - when its turns come, among others: where a priority comes from, and how it is raised.
+//
+// Invariants:
+//   I1  from its start, or its registration as a child, a priority only rises.
+//   I2  a turn is sent with the priority that its operation has when it is posted. Where that is raised while the turn is on
+//       its way, another one is sent: whichever comes first takes the post, and the other one is void (I4 of
+//       OperationMachine.swift).
+//   I3  below an awaited composite nothing has a lower priority than its waiters, also when it is registered later.
+
+public import Scheduling
+
+extension AnyOperation {
+    /// When its turns come, among the operations that wait. Its options decide, else the queue that it is added to, else its
+    /// composite, else the code that starts it.
+    ///
+    /// On a worker of a scheduler, code has the priority of the running operation or job; elsewhere it has that of its task.
+    /// Before its start an operation has the priority of its options, else the default.
+    ///
+    /// A waiter of a higher priority raises it, together with its children, its dependencies and the steps before it, when
+    /// the wait begins. Waiters are threads, tasks, the callers of sync operations, and operations that depend on this
+    /// one and have been started.
+    ///
+    /// Schedulers, serial lanes and ``COOperationQueue`` know priorities; ``ExecutorTarget`` gives them to its tasks. Dispatch
+    /// queues and targets of your own ignore them. No running block is interrupted.
+    ///
+    /// - Complexity: O(1). A wait that raises something is O(the operations that it looks through).
+    public final var priority: Scheduler.Priority {
+        look {
+            if machine.phase == .ready, priorityMark == 0, let wanted = extras?.options?.priority {
+                return wanted
+            }
+            return currentPriority
+        }
+    }
+
+    /// Under the lock.
+    @inline(__always)
+    final var currentPriority: Scheduler.Priority { Scheduler.Priority(mark: priorityMark) ?? .default }
+
+    // MARK: Inheritance
+
+    /// It is started. Under the lock.
+    @inline(__always)
+    final func choosePriority() {
+        let priority = isPlain ? Scheduler.callersPriority : priorityOfStart
+        if priority != .default || priorityMark != 0 { begin(with: priority) }
+    }
+
+    @inline(never)
+    private final var priorityOfStart: Scheduler.Priority {
+        extras?.options?.priority ?? admission?.priority ?? Scheduler.callersPriority
+    }
+
+    /// - Parameter priority: unless it has been raised already.
+    private final func begin(with priority: Scheduler.Priority) {
+        priorityMark = max(priority, Scheduler.Priority(mark: priorityMark) ?? priority).mark
+    }
+
+    /// It becomes a child. Under the lock.
+    @inline(never)
+    final func inheritPriority(of composite: AnyOperation) {
+        // The composite's own queue has decided there.
+        let queue = admission === composite.admission ? nil : admission
+        let inherited = composite.currentPriority
+        var priority = extras?.options?.priority ?? queue?.priority ?? inherited
+        if priority < inherited {
+            priority = max(priority, composite.awaitedPriority ?? priority)
+            if priority < inherited, let domain { domain._withUnsafeGuaranteedRef { $0.hasLower = true } }
+        }
+        if priority != .default || priorityMark != 0 { begin(with: priority) }
+    }
+
+    /// The highest priority of the waiters for it, or for a composite around it. Under the lock.
+    private final var awaitedPriority: Scheduler.Priority? {
+        var found: Scheduler.Priority?
+        var operation: AnyOperation? = self
+        while let one = operation {
+            if let awaited = one.composition?.awaited { found = max(found ?? awaited, awaited) }
+            operation = one.isDropped ? nil : one.parent
+        }
+        return found
+    }
+
+    // MARK: Waiters
+
+    /// Whether it, or something that it waits for, may have a lower priority. Under the lock.
+    @inline(__always)
+    final func mayBeBelow(_ priority: Scheduler.Priority) -> Bool {
+        currentPriority < priority || isComposite || (isChild && machine.phase == .ready)
+    }
+
+    /// A waiter of this priority has come. Under no lock.
+    final func raise(to priority: Scheduler.Priority) { Self.raise([self], to: priority) }
+
+    /// - Complexity: O(what is raised), and in trees where some have a lower priority than their composites
+    ///   O(registered descendants).
+    static func raise(_ operations: [AnyOperation], to priority: Scheduler.Priority) {
+        var next = operations  // and their dependencies: no length of a chain costs stack
+        while let operation = next.popLast() {
+            operation.change { effects in operation.raise(to: priority, &next, &effects) }
+        }
+    }
+
+    /// It begins to wait for others. Under the lock.
+    final func raiseDependencies(_ effects: inout Effects) {
+        let others = extras?.dependencies.compactMap(\.other) ?? []
+        effects.add(.raise(others, currentPriority))
+    }
+
+    /// Under the lock.
+    ///
+    /// - Parameter next: gets the operations of other trees that are to be raised, too.
+    private final func raise(
+        to priority: Scheduler.Priority, _ next: inout [AnyOperation], _ effects: inout Effects
+    ) {
+        if machine.isTerminal { return }
+        var mayHaveLower = false
+        if let composition, composition.awaited ?? .background < priority {
+            composition.awaited = priority
+            mayHaveLower = treeHasLower
+        }
+        let former = goingBefore(priority)
+        guard currentPriority < priority || mayHaveLower || !former.isEmpty else { return }
+        var walk = former + [self]
+        while let operation = walk.popLast() {
+            if operation.machine.isTerminal { continue }
+            let isRaised = operation.currentPriority < priority
+            if isRaised { operation.hasRisen(to: priority, &next, &effects) }
+            if isRaised || treeHasLower, let composition = operation.composition {
+                walk += composition.children
+            }
+        }
+    }
+
+    private final var treeHasLower: Bool { domain?._withUnsafeGuaranteedRef { $0.hasLower } ?? false }
+
+    /// Siblings that have to end before it begins, and may have a lower priority. Under the lock.
+    ///
+    /// A composite around it has begun, and waits for none of its own siblings any more.
+    private final func goingBefore(_ priority: Scheduler.Priority) -> [AnyOperation] {
+        guard machine.phase == .ready, let parent, let composition = parent.composition,
+            treeHasLower || parent.currentPriority < priority
+        else { return [] }
+        return composition.unfinishedOnes(before: Int(index))
+    }
+
+    private final func hasRisen(
+        to priority: Scheduler.Priority, _ next: inout [AnyOperation], _ effects: inout Effects
+    ) {
+        priorityMark = priority.mark
+        if machine.isPosted {
+            effects.add(.sendAgain(self, priority))
+        } else if isAdmitted {
+            effects.reconcile(self)
+        }
+        guard let extras else { return }
+        next += extras.dependencies.compactMap(\.other)
+        if let task = extras.task { effects.add(.escalate(task.task, priority)) }
+    }
+
+    /// Sends one turn more (I2). Under no lock.
+    ///
+    /// Where it is refused nothing is lost: the first one is on its way.
+    final func sendTurnAgain(at priority: Scheduler.Priority) { sendTurnAgain(to: target, at: priority) }
+
+    private final func sendTurnAgain(to target: (any ExecutionTarget)?, at priority: Scheduler.Priority) {
+        switch target {
+        case nil: try? Scheduler.shared.submit(job: self, priority: priority, turnOfOperation)
+        case let scheduler as Scheduler: try? scheduler.submit(job: self, priority: priority, turnOfOperation)
+        case let lane as SerialLane: try? lane.submit(job: self, priority: priority, turnOfOperation)
+        case let waiter as Waiter:
+            if !waiter.isInline { sendTurnAgain(to: waiter.destination, at: priority) }
+        default: break
+        }
+    }
+}
+
+extension Composition {
+    /// The children before a place that the one there waits for.
+    ///
+    /// - Complexity: O(children that have not finished, and the last ones that have).
+    func unfinishedOnes(before place: Int) -> [AnyOperation] {
+        if order.width == .max { return [] }
+        var found: [AnyOperation] = []
+        // So many have begun and not finished.
+        var inFlight = order.inFlight
+        for index in children.indices.prefix(place).reversed() {
+            let hasBegun = index < order.current
+            if hasBegun, inFlight == 0 { break }
+            if children[index].isFinishedForGood { continue }
+            if hasBegun { inFlight -= 1 }
+            found.append(children[index])
+        }
+        return found
+    }
+}
+
+extension Scheduler.Priority {
+    /// As `AnyOperation.priorityMark`; nil for 0.
+    @inline(__always)
+    init?(mark: UInt8) {
+        switch mark {
+        case 1: self = .background
+        case 2: self = .default
+        case 3: self = .high
+        default: return nil
+        }
+    }
+
+    @inline(__always)
+    var mark: UInt8 {
+        switch self {
+        case .background: 1
+        case .default: 2
+        case .high: 3
+        }
+    }
+
+    /// For a task that is made; nil: as it would be without.
+    var ofTasks: TaskPriority? {
+        switch self {
+        case .background: .background
+        case .default: nil
+        case .high: .high
+        }
+    }
+}
+
+extension Scheduler.Priority? {
+    var mark: UInt8 { self?.mark ?? 0 }
+}
+
+extension Task<Void, Never> {
+    /// Raises its priority, in a piece of work of its own: that calls handlers of users.
+    func escalateElsewhere(to priority: Scheduler.Priority) {
+        let priority = priority.ofTasks ?? .medium
+        COQueues.run(on: nil) { escalatePriority(to: priority) }
+    }
+}

@@ -26,6 +26,7 @@
 
 #include "completion.h"
 
+#include "bodies.h"
 #include "port.h"
 #include "tuning.h"
 #include "worker.h"
@@ -361,6 +362,9 @@ static csched_wait_result wait(csched_completion *counter, uint64_t timeout_ns, 
     csched_worker *worker = csched_worker_self();
     if (worker == NULL) {
         return sleep_until(counter, wait->generation, deadline);
+    }
+    if (deadline == CSCHED_FOREVER) {
+        csched_check_wait(worker, counter);
     }
     if (deadline == CSCHED_FOREVER && nested != NULL) { // X7; a limit is to hold
         nested->is_over = is_complete;

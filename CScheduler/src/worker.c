@@ -39,6 +39,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bodies.h"
 #include "completion.h"
 #include "join.h"
 #include "scheduler_internal.h"
@@ -111,6 +112,7 @@ csched_worker *csched_worker_create(csched_scheduler *scheduler, uint32_t index,
     worker->nesting = 0;
     worker->blocking = 0;
     worker->enclosing = NULL;
+    worker->innermost = NULL;
     worker->stack_limit = NULL;
     return worker;
 }
@@ -372,8 +374,11 @@ static void run(csched_worker *worker, const csched_operation *operation, uint32
         operation->run(operation->context, operation->extra, CSCHED_CANCEL);
         count(&worker->cancelled, 1);
     } else {
+        csched_body body;
+        csched_body_begins(worker, &body, operation->counter);
         worker->burst = 0;
         operation->run(operation->context, operation->extra, CSCHED_RUN); // X5
+        csched_body_ends(worker, &body);
         count(&worker->executed, 1);
     }
     if (operation->counter != NULL) {
@@ -573,9 +578,13 @@ static bool take_high(csched_worker *worker, csched_operation *operation)
     return taken;
 }
 
-// N4. `interval`: operations until the next fair turn.
-static bool take_share_of_background(csched_worker *worker, uint32_t interval, csched_operation *operation)
+// N4. The next fair turn comes after a fair interval, or after a row of high priority, if that is longer.
+static bool take_share_of_background(csched_worker *worker, csched_operation *operation)
 {
+    uint32_t interval = worker->fair_interval;
+    if (interval <= CSCHED_HIGH_MOST && may_wait(worker, CSCHED_PRIORITY_HIGH)) {
+        interval = CSCHED_HIGH_MOST + 1;
+    }
     uint64_t done = csched_load(&worker->executed, relaxed) + csched_load(&worker->cancelled, relaxed);
     if (done + interval <= worker->background_at + CSCHED_FAIR_MOST) {
         return false;
@@ -595,7 +604,7 @@ static bool take_fairly(csched_worker *worker, csched_operation *operation)
     worker->fair_interval = (uint32_t)(interval < 1 ? 1 : interval > most ? most : interval);
     worker->until_fair = worker->fair_interval;
     worker->fair_since_ns = now;
-    if (csched_unlikely(background) && take_share_of_background(worker, worker->fair_interval, operation)) {
+    if (csched_unlikely(background) && take_share_of_background(worker, operation)) {
         return true;
     }
     worker->fair_turn = !worker->fair_turn;

@@ -50,8 +50,9 @@ typedef struct csched_worker {
     uint32_t nesting;                // bodies that wait, on this stack, for the one that runs
     uint32_t blocking;               // announcements that the running body blocks
     const void *enclosing;           // the fork whose branch runs here, taken from another worker
-    uint64_t places;                 // of the capacity, to be given back
-    char *stack_limit;               // a wait may nest until the stack gets here
+    const struct csched_body *innermost; // of the bodies on the stack, in debug builds
+    uint64_t places;                     // of the capacity, to be given back
+    char *stack_limit;                   // a wait may nest until the stack gets here
     pthread_t thread;
     csched_retired retired;
 } csched_worker;

@@ -147,7 +147,7 @@ extension AnyOperation {
         let number = machine.attempt
         unlock(bits)
         guard turn == .begins else { return }
-        if COQueues.haveSurroundings { executeApart(number) } else { execute(number) }
+        if COQueues.haveSurroundings { executeApart(number) } else { call(number) }
     }
 
     /// As ``turn()``, for any operation.
@@ -182,7 +182,7 @@ extension AnyOperation {
         unlock(bits)
         effects.perform()
         guard turn == .begins else { return }
-        COQueues.calling(in: scope, slot: slot, callers: callers, context) { execute(number) }
+        COQueues.calling(in: scope, slot: slot, callers: callers, context) { call(number) }
     }
 
     /// The slot of its block, which begins. Under the lock.
@@ -193,7 +193,10 @@ extension AnyOperation {
 
     /// As `execute`, where somebody may wait below this on the stack, of whom it must not know.
     @inline(never)
-    private final func executeApart(_ number: Int32) { COQueues.apart { execute(number) } }
+    private final func executeApart(_ number: Int32) { COQueues.apart { call(number) } }
+
+    @inline(__always)
+    private final func call(_ number: Int32) { BlocksOnStack.with(self) { execute(number) } }
 
     /// A block has returned, which says nothing of its attempt: that ends by a call.
     @inline(__always)

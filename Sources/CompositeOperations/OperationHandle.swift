@@ -108,6 +108,9 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
     /// worker's stack, as far as they wait on that worker, and no others. When there are none the thread sleeps,
     /// and another worker takes its place. On the main thread the main queue is served.
     ///
+    /// On the stack of the operation's own block, or of one below it in its tree, a wait without a limit could never end; in
+    /// debug builds it stops the process and names the blocks on that stack.
+    ///
     /// - Parameter timeout: how long to wait at most, and on a worker nothing is run meanwhile; nil: for ever. The
     ///   operation goes on.
     /// - Returns: the outcome; nil when the time was over first.

@@ -186,6 +186,7 @@ extension AnyOperation {
             return (waiter, mayBeBelow(priority))
         }
         if isToRaise { raise(to: priority) }
+        if waiter != nil, timeout == nil { BlocksOnStack.check(waitFor: self) }
         guard let waiter, !waiter.serve(until: deadline, for: self) else { return true }
         look { extras?.waiters.removeAll { $0 === waiter } }
         return isEnded

@@ -98,6 +98,9 @@ public final class CompletionCounter: Sendable {
     /// without the task-local values of the code that waits. When there are none the thread sleeps, and another worker
     /// takes its place, see ``Scheduler/Configuration/spareWorkers``.
     ///
+    /// A body must not wait for a counter that it is counted in, nor one that a body below it on the stack is counted in:
+    /// that would never end. In debug builds such a wait stops the process.
+    ///
     /// - Parameter help: what else may be run, or nothing at all.
     @available(*, noasync, message: "Blocks the thread; use `await completed()`.")
     public func wait(helping help: Help = .own) {

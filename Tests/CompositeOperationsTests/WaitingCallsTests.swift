@@ -177,6 +177,44 @@ private enum WaitingCall: String, CaseIterable, Sendable, CustomTestStringConver
         }
     }
 
+    #if DEBUG
+        @Test func `a wait for an operation below on the stack stops the process, and names both`() async {
+            let result = await #expect(
+                processExitsWith: .failure, observing: [\.standardErrorContent]
+            ) {
+                let scheduler = try Scheduler(.init(workers: 1, spareWorkers: 0))
+                let outer = Locked<COOperation<Void>?>(nil)
+                let one = COOperation<Void>(on: scheduler, options: OperationOptions(name: "below")) { token in
+                    operation(on: scheduler, options: OperationOptions(name: "above")) {
+                        outer.withLock { $0 }?.wait()
+                    }.wait()
+                    token.finish()
+                }
+                outer.withLock { $0 = one }
+                one.start()
+                _ = await one.outcome
+            }
+            let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+            #expect(text.contains(#"a wait for operation "below" "#))
+            #expect(text.contains(#/operation "above" \S+, above operation "below"/#))
+        }
+
+        @Test func `a wait in a child for its composite stops the process`() async {
+            await #expect(processExitsWith: .failure) {
+                let (made, group) = (Gate(), Locked<COTransaction<Void>?>(nil))
+                let one = transactionalOperation { scope in
+                    scope.operation {
+                        made.wait()
+                        group.withLock { $0 }?.wait()
+                    }
+                }
+                group.withLock { $0 = one }
+                made.open()
+                _ = await one.outcome
+            }
+        }
+    #endif
+
     private func withScheduler(_ workers: Int, _ body: (Scheduler) async throws -> Void) async throws {
         let scheduler = try Scheduler(.init(workers: workers))
         try await body(scheduler)

@@ -287,6 +287,42 @@ func sentence(_ result: ExitTest.Result?) -> String {
         #expect(sentence(result).contains("left more often than entered"))
     }
 
+    #if DEBUG
+        @Test func `a body that waits for the counter that counts it says so`() async {
+            let result = await #expect(
+                processExitsWith: .signal(SIGABRT), observing: [\.standardErrorContent]
+            ) {
+                let scheduler = try Scheduler(.workers(1))
+                let counter = try CompletionCounter()
+                try scheduler.submit(in: counter) { counter.wait() }
+                Gate().wait()  // for ever: the operation stops the process
+            }
+            #expect(sentence(result).contains("waits for a counter in which that body itself is counted"))
+        }
+
+        @Test func `a body that waits for one below it on the stack says so`() async {
+            let result = await #expect(
+                processExitsWith: .signal(SIGABRT), observing: [\.standardErrorContent]
+            ) {
+                let scheduler = try Scheduler(.workers(1))
+                let (outer, middle, inner) = try (
+                    CompletionCounter(), CompletionCounter(), CompletionCounter()
+                )
+                try scheduler.submit(in: outer) {
+                    try? scheduler.submit(in: middle) {
+                        try? scheduler.submit(in: inner) { outer.wait() }
+                        inner.wait()
+                    }
+                    middle.wait()
+                }
+                Gate().wait()  // for ever: an operation stops the process
+            }
+            #expect(
+                sentence(result).contains(
+                    "waits for a counter in which the body 2 below it on the stack is counted"))
+        }
+    #endif
+
     @Test func `releasing a counter twice says so`() async {
         let result = await #expect(
             processExitsWith: .signal(SIGABRT), observing: [\.standardErrorContent]

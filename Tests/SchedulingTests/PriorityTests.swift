@@ -89,6 +89,30 @@ private func withHeldWorker(
         }
     }
 
+    /// Each fair turn comes after a row of high ones, however often long operations would have one.
+    @Test func `others have their turns while long high operations wait`() throws {
+        let order = Order([])
+        try withHeldWorker { scheduler, counter in
+            let long: @Sendable () -> Void = {
+                let end = ContinuousClock.now + .microseconds(250)
+                while ContinuousClock.now < end {}
+                order.note("high")
+            }
+            for _ in 0..<600 { try scheduler.submit(priority: .high, in: counter, long) }
+            for _ in 0..<10 { try scheduler.submit(in: counter) { order.note("default") } }
+            for _ in 0..<10 {
+                try scheduler.submit(priority: .background, in: counter) { order.note("background") }
+            }
+        }
+        let names = order.names
+        for other in ["default", "background"] {
+            let turns = names.indices.filter { names[$0] == other }
+            #expect(turns.count == 10)
+            #expect(turns.first! <= 61)
+            #expect(zip(turns, turns.dropFirst()).allSatisfy { $1 - $0 <= 61 })
+        }
+    }
+
     /// Long operations have a fair turn each: the background's share is counted, not timed.
     @Test func `long operations are delayed by the background no more often`() throws {
         let order = Order([])

@@ -1,0 +1,65 @@
+// BlocksOnStack.swift - in debug builds: the blocks on a thread's stack, so that a wait for one of them is found.
+//
+// A wait may run blocks on the stack of the block that waits. None of those below can return before those above have, and an
+// operation is settled when its blocks have returned: so a wait above for an operation below could never end.
+
+internal import Glibc
+
+/// The blocks of operations that have not returned to this thread, the innermost first.
+enum BlocksOnStack {
+    #if DEBUG
+        private struct Frame {
+            unowned(unsafe) let operation: AnyOperation
+            let below: UnsafeMutablePointer<Frame>?
+        }
+
+        private static let key: pthread_key_t = {
+            var key = pthread_key_t()
+            guard pthread_key_create(&key, nil) == 0 else {
+                fatalError("no key is left for values of a thread")
+            }
+            return key
+        }()
+
+        private static var innermost: UnsafeMutablePointer<Frame>? {
+            pthread_getspecific(key)?.assumingMemoryBound(to: Frame.self)
+        }
+
+        /// Calls a block of an operation, which somebody holds meanwhile.
+        static func with(_ operation: AnyOperation, _ block: () -> Void) {
+            let below = innermost
+            var frame = Frame(operation: operation, below: below)
+            withUnsafeMutablePointer(to: &frame) { frame in
+                pthread_setspecific(key, frame)
+                block()
+                pthread_setspecific(key, below)
+            }
+        }
+
+        /// Waits nest deeply, and each looks: so far and no further.
+        private static let most = 100
+
+        /// Stops the process before a wait without a time limit for an operation that has a block on this stack, or is a
+        /// composite around one.
+        static func check(waitFor operation: AnyOperation) {
+            var blocks: [AnyOperation] = []
+            var next = innermost
+            while let frame = next?.pointee, blocks.count < most {
+                blocks.append(frame.operation)
+                if frame.operation.isPart(of: operation) {
+                    let names = blocks.map { "\($0)" }.joined(separator: ", above ")
+                    fatalError(
+                        "CompositeOperations: a wait for \(operation), which has a block on the stack of the wait, could "
+                            + "never end. On that stack: \(names)")
+                }
+                next = frame.below
+            }
+        }
+    #else
+        @inline(__always)
+        static func with(_ operation: AnyOperation, _ block: () -> Void) { block() }
+
+        @inline(__always)
+        static func check(waitFor operation: AnyOperation) {}
+    #endif
+}

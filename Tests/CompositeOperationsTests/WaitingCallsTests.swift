@@ -184,7 +184,8 @@ private enum WaitingCall: String, CaseIterable, Sendable, CustomTestStringConver
             ) {
                 let scheduler = try Scheduler(.init(workers: 1, spareWorkers: 0))
                 let outer = Locked<COOperation<Void>?>(nil)
-                let one = COOperation<Void>(on: scheduler, options: OperationOptions(name: "below")) { token in
+                let one = COOperation<Void>(on: scheduler, options: OperationOptions(name: "below")) {
+                    token in
                     operation(on: scheduler, options: OperationOptions(name: "above")) {
                         outer.withLock { $0 }?.wait()
                     }.wait()

@@ -49,8 +49,8 @@ bool csched_completion_leave(csched_completion *counter, uint32_t count);
 /// Blocks until the generation current at the call is complete, `timeout_ns` nanoseconds at most (0 asks
 /// only). On a worker of a scheduler, without a timeout, it runs operations of this counter meanwhile, nested
 /// on its stack: of its own the newest, of other workers' the oldest. It runs no others. When it finds none
-/// the thread sleeps, and another worker takes its place. A body that waits for a counter in which it is counted,
-/// or a body below it on the stack, would wait for ever: with DEBUG defined that stops the process.
+/// the thread sleeps, and another worker takes its place. A body that waits for a counter in which it is
+/// counted, or a body below it on the stack, would wait for ever: with DEBUG defined that stops the process.
 /// Acquire: what the operations of the generation wrote is visible after CSCHED_WAIT_COMPLETED.
 csched_wait_result csched_completion_wait(csched_completion *counter, uint64_t timeout_ns) CSCHED_MUST_USE;
 

@@ -578,13 +578,10 @@ static bool take_high(csched_worker *worker, csched_operation *operation)
     return taken;
 }
 
-// N4. The next fair turn comes after a fair interval, or after a row of high priority, if that is longer.
+// N4. The next fair turn comes after a fair interval, or after a row of high priority.
 static bool take_share_of_background(csched_worker *worker, csched_operation *operation)
 {
-    uint32_t interval = worker->fair_interval;
-    if (interval <= CSCHED_HIGH_MOST && may_wait(worker, CSCHED_PRIORITY_HIGH)) {
-        interval = CSCHED_HIGH_MOST + 1;
-    }
+    uint32_t interval = may_wait(worker, CSCHED_PRIORITY_HIGH) ? CSCHED_HIGH_MOST + 1 : worker->fair_interval;
     uint64_t done = csched_load(&worker->executed, relaxed) + csched_load(&worker->cancelled, relaxed);
     if (done + interval <= worker->background_at + CSCHED_FAIR_MOST) {
         return false;

@@ -240,6 +240,53 @@ MAIN(older_high)
 static void older_background_main(void) { endless_inside(BACKGROUND, BACKGROUND, DEFAULT); }
 MAIN(older_background)
 
+// One of each priority goes on: how many of all begin between two of one is counted.
+enum { PRIORITIES = 3 };
+static int begun_in_all;
+static int last_turn[PRIORITIES];
+
+static void goes_on_and_counts(void *context, void *extra, csched_disposition disposition)
+{
+    (void)disposition;
+    begun_in_all++;
+    last_turn[(uintptr_t)extra] = begun_in_all;
+    for (int priority = 0; priority < PRIORITIES; priority++) {
+        if (begun_in_all - last_turn[priority] > CSCHED_FAIR_MOST) {
+            explorer_fail("%d operations began in a row, and none of priority %d (N4)",
+                          begun_in_all - last_turn[priority], priority);
+        }
+    }
+    if (begun_in_all < 6 * CSCHED_FAIR_MOST) {
+        csched_operation again = operation_with(number_of(context), goes_on_and_counts);
+        again.extra = extra;
+        submit_at(again, (csched_priority)(uintptr_t)extra);
+    }
+}
+
+static void submits_one_of_each(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    ran(number_of(context), disposition);
+    for (int priority = 0; priority < PRIORITIES; priority++) {
+        csched_operation one = operation_with(priority + 1, goes_on_and_counts);
+        one.extra = (void *)(uintptr_t)priority;
+        submit_at(one, (csched_priority)priority);
+    }
+}
+
+static void counted_shares_main(void)
+{
+    begun_in_all = 0;
+    for (int priority = 0; priority < PRIORITIES; priority++) {
+        last_turn[priority] = 0;
+    }
+    world_open_workers(1);
+    submit(operation_with(0, submits_one_of_each));
+    world_explore_without_time();
+    world_end(1);
+}
+MAIN(counted_shares)
+
 // MARK: Nothing is overlooked
 
 // A default one that begins though one of high priority waits: the worker has it in its hand, and one may be
@@ -1278,6 +1325,7 @@ const explorer_program priority_scenarios[] = {
     SCENARIO("priority", background, "S1 S11", "one of the background begins behind others"),
     SCENARIO("priority", share, "S11", "the background has a share, while others keep coming"),
     SCENARIO("priority", shares, "S11", "each priority has a share, while high ones keep coming"),
+    SCENARIO("priority", counted_shares, "S11", "one of each priority goes on: no gap is too long"),
     SCENARIO("priority", share_of_high, "S11", "one of high priority submits itself, and others come"),
     SCENARIO("priority", share_of_background, "S11", "one of the background submits itself, and others come"),
     SCENARIO("priority", share_inside, "S11", "the background in the worker's deque has a share"),

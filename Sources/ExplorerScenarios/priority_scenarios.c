@@ -203,9 +203,6 @@ MAIN(shares)
 static void share_of_high_main(void) { endless(HIGH, HIGH, DEFAULT); }
 MAIN(share_of_high)
 
-static void share_of_background_main(void) { endless(BACKGROUND, BACKGROUND, DEFAULT); }
-MAIN(share_of_background)
-
 // The same inside: older ones of the worker's own deques. Nothing comes from outside, so it can be counted.
 static csched_priority priority_of_first, priority_of_second;
 
@@ -239,6 +236,26 @@ MAIN(older_high)
 
 static void older_background_main(void) { endless_inside(BACKGROUND, BACKGROUND, DEFAULT); }
 MAIN(older_background)
+
+static void submits_an_older_one_and_goes_on(void *context, void *extra, csched_disposition disposition)
+{
+    submit(operation_with(0, opens_the_first));
+    submit_at(operation_with(7, goes_on_until_open), BACKGROUND);
+    goes_on_until_open(context, extra, disposition);
+}
+
+// The background's share is one fair turn of two: the others are for what is older.
+static void older_beside_background_main(void)
+{
+    rounds = 0;
+    most_rounds = 8 * CSCHED_FAIR_MOST;
+    world_open_workers(1);
+    gate_open(&gates[1]);
+    submit(operation_with(8, submits_an_older_one_and_goes_on));
+    world_explore_without_time();
+    world_end(1);
+}
+MAIN(older_beside_background)
 
 // One of each priority goes on: how many of all begin between two of one is counted.
 enum { PRIORITIES = 3 };
@@ -1327,10 +1344,11 @@ const explorer_program priority_scenarios[] = {
     SCENARIO("priority", shares, "S11", "each priority has a share, while high ones keep coming"),
     SCENARIO("priority", counted_shares, "S11", "one of each priority goes on: no gap is too long"),
     SCENARIO("priority", share_of_high, "S11", "one of high priority submits itself, and others come"),
-    SCENARIO("priority", share_of_background, "S11", "one of the background submits itself, and others come"),
     SCENARIO("priority", share_inside, "S11", "the background in the worker's deque has a share"),
     SCENARIO("priority", shares_inside, "S11", "each priority in the worker's deques has a share"),
     SCENARIO("priority", older_high, "S11", "one of high priority submits itself, and an older one waits"),
+    SCENARIO("priority", older_beside_background, "S11",
+             "default and background ones go on, and an older one waits"),
     SCENARIO("priority", older_background, "S11",
              "one of the background submits itself, and an older one waits"),
     SCENARIO("priority", lower, "S1 S11", "one comes as the worker finds none, and goes on with others"),

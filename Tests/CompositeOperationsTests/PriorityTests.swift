@@ -37,6 +37,11 @@ private final class Bench: Sendable {
         operation(on: scheduler, options: OperationOptions(priority: priority), block(name))
     }
 
+    /// Whether so many turns have been sent, those that were sent again included: a priority shows before that.
+    func hasBeenSent(_ turns: Int) async -> Bool {
+        await eventually { scheduler.statistics.submitted == 1 + turns }
+    }
+
     func letGo() { gate.open() }
 
     /// Lets go, and waits until the worker has nothing left: what is of the background goes last.
@@ -391,7 +396,8 @@ private final class Bench: Sendable {
         bench.add("default")
         let raised = bench.add("raised", .background)
         let task = Task.detached(priority: .high) { try await raised.value }
-        #expect(await eventually { raised.priority == .high })
+        #expect(await bench.hasBeenSent(3))
+        #expect(raised.priority == .high)
         try await bench.runAll()
         try await task.value
         #expect(bench.names.entries == ["raised", "default"])
@@ -408,7 +414,8 @@ private final class Bench: Sendable {
             first.wait()
             ended.send(())
         }
-        #expect(await eventually { first.priority == .default && second.priority == .high })
+        #expect(await bench.hasBeenSent(4))
+        #expect(first.priority == .default && second.priority == .high)
         try await bench.runAll()
         for _ in 0..<2 { await ended.next() }
         #expect(bench.names.entries == ["second", "first"])
@@ -423,7 +430,8 @@ private final class Bench: Sendable {
             attempt.finish()
         }
         try Scheduler.shared.submit(priority: .high) { sync.start() }
-        #expect(await eventually { sync.priority == .high })
+        #expect(await bench.hasBeenSent(2))
+        #expect(sync.priority == .high)
         bench.add("default")
         try await bench.runAll()
         #expect(bench.names.entries == ["sync", "default"])

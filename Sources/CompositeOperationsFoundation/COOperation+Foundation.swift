@@ -2,6 +2,7 @@
 
 public import CompositeOperations
 public import Foundation
+internal import Synchronization
 
 extension COOperation where Success == Void {
     /// An operation that has one of Foundation's done: it finishes when that one is finished, and is cancelled when
@@ -33,13 +34,19 @@ extension Foundation.Operation {
     fileprivate func runToItsEnd(in queue: OperationQueue?) async {
         await withCheckedContinuation { continuation in
             // A dependent is told by every operation that can be in a queue; the completion block is the user's.
-            let last = BlockOperation { continuation.resume() }
+            let isOver = Atomic(false)
+            let resume: @Sendable () -> Void = {
+                if !isOver.exchange(true, ordering: .relaxed) { continuation.resume() }
+            }
+            let last = BlockOperation(block: resume)
             last.addDependency(self)
             let own = OperationQueue()
             if !isExecuting, !isFinished, queue?.operations.contains(self) != true {
                 (queue ?? own).addOperation(self)
             }
             own.addOperation(last)
+            // Foundation may lose a dependency that is added while the operation finishes.
+            if isFinished { resume() }
         }
     }
 }

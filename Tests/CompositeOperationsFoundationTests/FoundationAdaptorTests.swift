@@ -81,6 +81,16 @@ import Testing
         #expect(executing.starts.value == 1)
     }
 
+    /// As one whose end Foundation tells before the dependent is known.
+    @Test func `the end of an operation that tells no dependent is seen`() async throws {
+        final class Silent: Foundation.Operation, @unchecked Sendable {
+            override var isFinished: Bool { true }
+        }
+        let operation = COOperation(foundation: Silent())
+        operation.start()
+        try await operation.value
+    }
+
     @Test func `the completion block stays the user's`() async throws {
         let calls = Count()
         let foundation = BlockOperation {}

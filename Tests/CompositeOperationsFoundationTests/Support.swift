@@ -25,14 +25,9 @@ extension OperationQueue {
 }
 
 extension Foundation.Operation {
-    /// Waits until it is finished, without blocking a thread; by a dependent, as queues do it.
-    func ended() async {
-        await withCheckedContinuation { continuation in
-            let last = BlockOperation { continuation.resume() }
-            last.addDependency(self)
-            OperationQueue().addOperation(last)
-        }
-    }
+    /// Waits until it is finished, without blocking a thread. Not by a dependent: Foundation may lose one that comes while
+    /// the operation finishes.
+    func ended() async { _ = await eventually { isFinished } }
 }
 
 /// An operation that is finished when a test says so, as those of networks are.

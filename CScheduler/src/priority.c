@@ -16,6 +16,8 @@
 //       a worker that runs n operations while something of each priority waits has run at least n /
 //       CSCHED_FAIR_MOST of the background, and, unless it is of high priority itself, at least as many of
 //       the default.
+//       A turn that says that it was void is no share: a fair turn follows. So those that have become void do
+//       not delay what waits behind them.
 //   N5  What a body submits has the body's priority, unless it says another: also the second branch of a
 //       join, which only looks for it in the deque of that priority.
 //   N6  Of high priority, a lone operation in the deque of a worker that runs is its own next step, but for a

@@ -578,16 +578,34 @@ static bool take_high(csched_worker *worker, csched_operation *operation)
     return taken;
 }
 
+static uint64_t operations_done(const csched_worker *worker)
+{
+    return csched_load(&worker->executed, relaxed) + csched_load(&worker->cancelled, relaxed);
+}
+
 // N4. The next fair turn comes after a fair interval, or after a row of high priority.
 static bool take_share_of_background(csched_worker *worker, csched_operation *operation)
 {
     uint32_t interval = may_wait(worker, CSCHED_PRIORITY_HIGH) ? CSCHED_HIGH_MOST + 1 : worker->fair_interval;
-    uint64_t done = csched_load(&worker->executed, relaxed) + csched_load(&worker->cancelled, relaxed);
+    uint64_t done = operations_done(worker);
     if (done + interval <= worker->background_at + CSCHED_FAIR_MOST) {
         return false;
     }
     worker->background_at = done;
     return take_ranked(worker, CSCHED_PRIORITY_BACKGROUND, false, operation);
+}
+
+void csched_turn_was_void(void)
+{
+    csched_worker *worker = csched_worker_self();
+    if (worker == NULL || worker->priority == CSCHED_PRIORITY_HIGH) {
+        return;
+    }
+    worker->high_row = CSCHED_HIGH_MOST;
+    worker->until_fair = 1;
+    if (worker->priority == CSCHED_PRIORITY_BACKGROUND) {
+        worker->background_at = operations_done(worker) - CSCHED_FAIR_MOST; // as if its share were long ago
+    }
 }
 
 // X4

@@ -4,7 +4,7 @@
 //   I1  from its start, or its registration as a child, a priority only rises.
 //   I2  a turn is sent with the priority that its operation has when it is posted. Where that is raised while the turn is on
 //       its way, another one is sent: whichever comes first takes the post, and the other one is void (I4 of
-//       OperationMachine.swift).
+//       OperationMachine.swift). A refusal of one that is not the last is none.
 //   I3  below an awaited composite nothing has a lower priority than its waiters, also when it is registered later.
 
 public import Scheduling
@@ -20,14 +20,14 @@ extension AnyOperation {
     /// the wait begins. Waiters are threads, tasks, the callers of sync operations, and operations that depend on this
     /// one and have been started.
     ///
-    /// Schedulers, serial lanes and ``COOperationQueue`` know priorities; ``ExecutorTarget`` gives them to its tasks. Dispatch
-    /// queues and targets of your own ignore them. No running block is interrupted.
+    /// Schedulers, serial lanes and ``COOperationQueue`` know priorities; ``ExecutorTarget`` gives them to its tasks, and raises
+    /// none. Dispatch queues and targets of your own ignore them. No running block is interrupted.
     ///
     /// - Complexity: O(1). A wait that raises something is O(the operations that it looks through).
     public final var priority: Scheduler.Priority {
         look {
-            if machine.phase == .ready, priorityMark == 0, let wanted = extras?.options?.priority {
-                return wanted
+            if machine.phase == .ready, let wanted = extras?.options?.priority {
+                return max(wanted, Scheduler.Priority(mark: priorityMark) ?? wanted)
             }
             return currentPriority
         }
@@ -36,6 +36,13 @@ extension AnyOperation {
     /// Under the lock.
     @inline(__always)
     final var currentPriority: Scheduler.Priority { Scheduler.Priority(mark: priorityMark) ?? .default }
+
+    /// As low as its priority may be: before the start of a root nothing is decided. Under the lock.
+    @inline(__always)
+    private final var leastPriority: Scheduler.Priority {
+        let undecided: Scheduler.Priority = machine.phase == .ready && !isChild ? .background : .default
+        return Scheduler.Priority(mark: priorityMark) ?? undecided
+    }
 
     // MARK: Inheritance
 
@@ -86,7 +93,7 @@ extension AnyOperation {
     /// Whether it, or something that it waits for, may have a lower priority. Under the lock.
     @inline(__always)
     final func mayBeBelow(_ priority: Scheduler.Priority) -> Bool {
-        currentPriority < priority || isComposite || (isChild && machine.phase == .ready)
+        leastPriority < priority || isComposite || (isChild && machine.phase == .ready)
     }
 
     /// A waiter of this priority has come. Under no lock.
@@ -120,11 +127,11 @@ extension AnyOperation {
             mayHaveLower = treeHasLower
         }
         let former = goingBefore(priority)
-        guard currentPriority < priority || mayHaveLower || !former.isEmpty else { return }
+        guard leastPriority < priority || mayHaveLower || !former.isEmpty else { return }
         var walk = former + [self]
         while let operation = walk.popLast() {
             if operation.machine.isTerminal { continue }
-            let isRaised = operation.currentPriority < priority
+            let isRaised = operation.leastPriority < priority
             if isRaised { operation.hasRisen(to: priority, &next, &effects) }
             if isRaised || treeHasLower, let composition = operation.composition {
                 walk += composition.children
@@ -134,14 +141,14 @@ extension AnyOperation {
 
     private final var treeHasLower: Bool { domain?._withUnsafeGuaranteedRef { $0.hasLower } ?? false }
 
-    /// Siblings that have to end before it begins, and may have a lower priority. Under the lock.
+    /// Siblings that have to end before it begins, and have not been raised so far. Under the lock.
     ///
     /// A composite around it has begun, and waits for none of its own siblings any more.
     private final func goingBefore(_ priority: Scheduler.Priority) -> [AnyOperation] {
-        guard machine.phase == .ready, let parent, let composition = parent.composition,
-            treeHasLower || parent.currentPriority < priority
+        guard machine.phase == .ready, priority != .background, let parent,
+            let composition = parent.composition, treeHasLower || parent.currentPriority < priority
         else { return [] }
-        return composition.unfinishedOnes(before: Int(index))
+        return composition.takeNotRaised(before: Int(index), to: priority)
     }
 
     private final func hasRisen(
@@ -149,6 +156,7 @@ extension AnyOperation {
     ) {
         priorityMark = priority.mark
         if machine.isPosted {
+            ensureExtras().turnsSentAgain += 1
             effects.add(.sendAgain(self, priority))
         } else if isAdmitted {
             effects.reconcile(self)
@@ -159,32 +167,46 @@ extension AnyOperation {
     }
 
     /// Sends one turn more (I2). Under no lock.
-    ///
-    /// Where it is refused nothing is lost: the first one is on its way.
     final func sendTurnAgain(at priority: Scheduler.Priority) { sendTurnAgain(to: target, at: priority) }
 
     private final func sendTurnAgain(to target: (any ExecutionTarget)?, at priority: Scheduler.Priority) {
         switch target {
-        case nil: try? Scheduler.shared.submit(job: self, priority: priority, turnOfOperation)
-        case let scheduler as Scheduler: try? scheduler.submit(job: self, priority: priority, turnOfOperation)
-        case let lane as SerialLane: try? lane.submit(job: self, priority: priority, turnOfOperation)
-        case let waiter as Waiter:
-            if !waiter.isInline { sendTurnAgain(to: waiter.destination, at: priority) }
-        default: break
+        case nil: Scheduler.shared._send(self, at: priority)
+        case let scheduler as Scheduler: scheduler._send(self, at: priority)
+        case let lane as SerialLane: lane._send(self, at: priority)
+        case let waiter as Waiter where !waiter.isInline:
+            sendTurnAgain(to: waiter.destination, at: priority)
+        default: change { _ in _ = oneOfMoreTurnsIsOver() }
         }
+    }
+
+    /// A turn has come or is refused, of several that are on their way (I2). Under the lock.
+    ///
+    /// - Returns: false: it is the only one.
+    final func oneOfMoreTurnsIsOver() -> Bool {
+        guard let extras, extras.turnsSentAgain > 0 else { return false }
+        extras.turnsSentAgain -= 1
+        return true
     }
 }
 
 extension Composition {
-    /// The children before a place that the one there waits for.
+    /// The children before a place that the one there waits for, each once for each priority.
     ///
-    /// - Complexity: O(children that have not finished, and the last ones that have).
-    func unfinishedOnes(before place: Int) -> [AnyOperation] {
+    /// - Complexity: O(children between the places of this call and of those before it).
+    func takeNotRaised(before place: Int, to priority: Scheduler.Priority) -> [AnyOperation] {
         if order.width == .max { return [] }
+        let first = max(raisedToHigh, priority == .high ? 0 : raisedToDefault)
+        guard first < place else { return [] }
+        if priority == .high { raisedToHigh = place } else { raisedToDefault = place }
+        return unfinishedOnes(in: first..<place)
+    }
+
+    private func unfinishedOnes(in places: Range<Int>) -> [AnyOperation] {
         var found: [AnyOperation] = []
         // So many have begun and not finished.
         var inFlight = order.inFlight
-        for index in children.indices.prefix(place).reversed() {
+        for index in places.reversed() {
             let hasBegun = index < order.current
             if hasBegun, inFlight == 0 { break }
             if children[index].isFinishedForGood { continue }

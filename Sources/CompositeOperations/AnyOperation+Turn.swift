@@ -132,7 +132,9 @@ extension AnyOperation {
     final func turnIsRefused() {
         COQueues.run(on: nil) { [self] in
             change { effects in
-                if machine.turnIsRefused() { end(.cancelled, .cancelled(CancelReason(.shutDown)), &effects) }
+                if !oneOfMoreTurnsIsOver(), machine.turnIsRefused() {
+                    end(.cancelled, .cancelled(CancelReason(.shutDown)), &effects)
+                }
             }
         }
     }
@@ -146,7 +148,7 @@ extension AnyOperation {
         if turn == .begins, wasQuiescent { holdParent() }
         let number = machine.attempt
         unlock(bits)
-        guard turn == .begins else { return }
+        guard turn == .begins else { return Scheduler.turnWasVoid() }
         if COQueues.haveSurroundings { executeApart(number) } else { call(number) }
     }
 
@@ -156,6 +158,7 @@ extension AnyOperation {
     @inline(never)
     private final func turn(holding bits: UInt) {
         var effects = Effects()
+        _ = oneOfMoreTurnsIsOver()
         endIfTooLate(&effects)  // its turn may have been quicker than the timer
         let wasQuiescent = machine.isQuiescent
         let turn = machine.turn(gateIsOpen: gateIsOpen && queueIsOpen)
@@ -181,7 +184,7 @@ extension AnyOperation {
         let slot = turn == .begins ? slotOfBlock : nil
         unlock(bits)
         effects.perform()
-        guard turn == .begins else { return }
+        guard turn == .begins else { return Scheduler.turnWasVoid() }
         COQueues.calling(in: scope, slot: slot, callers: callers, context) { call(number) }
     }
 

@@ -412,7 +412,7 @@ public final class COOperationQueue: ExecutionTarget {
     /// have that of their composite, or inherit one.
     ///
     /// Operations of a higher priority are admitted before those of a lower one; within a priority children go first, and then
-    /// the queue's order counts. Of 61 admissions one is of the lowest priority that waits, so that nothing waits for ever.
+    /// the queue's order counts. Of 61 admissions one is of the lowest priority that waits, so that no priority waits for ever.
     public var priority: Scheduler.Priority? {
         get { Scheduler.Priority(mark: priorityMark.load(ordering: .relaxed)) }
         set { priorityMark.store(newValue.mark, ordering: .relaxed) }

@@ -39,6 +39,9 @@ final class Composition: Domain, @unchecked Sendable {
     @exclusivity(unchecked) var isExhausted = false
     /// The highest priority of its waiters; nil: it has none.
     @exclusivity(unchecked) var awaited: Scheduler.Priority?
+    /// The children before these places have been raised so far, if one behind them was waited for.
+    @exclusivity(unchecked) var raisedToHigh = 0
+    @exclusivity(unchecked) var raisedToDefault = 0
 
     init(_ order: ChildOrder, isCascade: Bool) {
         self.order = order
@@ -213,6 +216,7 @@ final class Composition: Domain, @unchecked Sendable {
         composite.markDescendants(.cancelled(CancelReason(.parent, origin: composite.id)), &effects)
         let dropped = children
         children = []
+        (raisedToHigh, raisedToDefault) = (0, 0)
         unfinished = 0
         epoch += 1
         giveUpCauses(&effects)

@@ -30,6 +30,9 @@ final class Extras {
     var notices = FIFO<Notice>()
     var isDelivering = false
 
+    /// Turns on their way beside the last one, where its priority was raised.
+    var turnsSentAgain = 0
+
     // Those who wait.
     var awaiters: [CheckedContinuation<Void, Never>] = []
     var waiters: [Waiter] = []

@@ -304,6 +304,58 @@ static void counted_shares_main(void)
 }
 MAIN(counted_shares)
 
+// Of the background many void ones wait, and one that is not: together they have one share.
+static int void_ones;
+
+static void is_void(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    void_ones++;
+    ran(number_of(context), disposition);
+    csched_turn_was_void();
+}
+
+static void counts_until_open(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra, (void)disposition;
+    if (!gate_is_open(&gates[0])) {
+        if (++rounds > CSCHED_FAIR_MOST) {
+            explorer_fail("%d operations have begun, and of the background %d that were void (N4)", rounds,
+                          void_ones);
+        }
+        submit_at(operation_with(number_of(context), counts_until_open), csched_priority_current());
+    }
+}
+
+enum { VOID_ONES = 6 };
+
+static void submits_void_ones_and_goes_on(void *context, void *extra, csched_disposition disposition)
+{
+    // In their middle: the newest have turns, and the oldest.
+    for (int number = 0; number < VOID_ONES; number++) {
+        if (number == VOID_ONES / 2) {
+            submit_at(operation_with(VOID_ONES, opens_the_first), BACKGROUND);
+        }
+        submit_at(operation_with(number, is_void), BACKGROUND);
+    }
+    counts_until_open(context, extra, disposition);
+}
+
+static void void_beside(csched_priority priority)
+{
+    rounds = void_ones = 0;
+    world_open_workers(1);
+    submit_at(operation_with(VOID_ONES + 1, submits_void_ones_and_goes_on), priority);
+    world_explore_without_time();
+    world_end(VOID_ONES + 1);
+}
+
+static void void_beside_default_main(void) { void_beside(DEFAULT); }
+MAIN(void_beside_default)
+
+static void void_beside_high_main(void) { void_beside(HIGH); }
+MAIN(void_beside_high)
+
 // MARK: Nothing is overlooked
 
 // A default one that begins though one of high priority waits: the worker has it in its hand, and one may be
@@ -1343,6 +1395,8 @@ const explorer_program priority_scenarios[] = {
     SCENARIO("priority", share, "S11", "the background has a share, while others keep coming"),
     SCENARIO("priority", shares, "S11", "each priority has a share, while high ones keep coming"),
     SCENARIO("priority", counted_shares, "S11", "one of each priority goes on: no gap is too long"),
+    SCENARIO("priority", void_beside_default, "S11", "void turns of the background have one share together"),
+    SCENARIO("priority", void_beside_high, "S11", "the same, while high ones go on"),
     SCENARIO("priority", share_of_high, "S11", "one of high priority submits itself, and others come"),
     SCENARIO("priority", share_inside, "S11", "the background in the worker's deque has a share"),
     SCENARIO("priority", shares_inside, "S11", "each priority in the worker's deques has a share"),

@@ -41,6 +41,11 @@ extension Scheduler {
     }
 }
 
+extension Scheduler {
+    /// What runs here had nothing to do: its turn is not the share of its priority.
+    package static func turnWasVoid() { csched_turn_was_void() }
+}
+
 extension SerialLane {
     /// Appends an object.
     ///

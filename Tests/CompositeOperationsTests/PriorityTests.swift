@@ -469,6 +469,78 @@ private final class Bench: Sendable {
         #expect(try await raised.value == .high)
     }
 
+    @Test func `a wait that begins before the start is not forgotten`() async throws {
+        let queue = COOperationQueue(priority: .background)
+        let started = COOperation<Void>(options: OperationOptions(priority: .background)) { $0.finish() }
+        let queued = COOperation<Void> { $0.finish() }
+        let group = transactionalOperation(options: OperationOptions(priority: .background)) { _ in }
+        let waiters = [started, queued].map { other in
+            let one = COOperation<Void>(options: OperationOptions(priority: .default)) { $0.finish() }
+            #expect(one.addDependency(other))
+            one.start()
+            return one
+        }
+        #expect(started.priority == .default && queued.priority == .default)
+        started.start()
+        queue.add(queued)
+        #expect(started.priority == .default && queued.priority == .default)
+        for one in waiters { try await one.value }
+        try await group.value
+        await queue.idle()
+    }
+
+    /// Each wait looks at the steps that none before it has looked at.
+    @Test func `any number of waits for late steps cost no more than the steps`() async throws {
+        let (count, isOpen) = (scaled(20_000), Mail<COOperation<Void>.Attempt>())
+        let mail = Mail<[COOperation<Void>]>()
+        let outer = cascadeOperation { cascade in
+            cascade.operation { isOpen.send($0) }
+            mail.send((0..<count).map { _ in cascade.operation {} })
+        }
+        let steps = await mail.next()
+        let attempt = await isOpen.next()
+        let waiters = steps.reversed().map { step in
+            Task.detached(priority: .high) { try await step.value }
+        }
+        #expect(await eventually { steps.allSatisfy { $0.priority == .high } })
+        attempt.finish()
+        for one in waiters { try await one.value }
+        try await outer.value
+    }
+
+    @Test func `raised on a scheduler that is shut down, an operation ends all the same`() async throws {
+        let closed = try Scheduler(.init(workers: 1))
+        try await closed.shutdown()
+        for _ in 0..<100 {
+            let raised = COOperation<Void>(
+                on: closed, options: OperationOptions(priority: .background)
+            ) { $0.finish() }
+            let one = dependent(on: raised)
+            _ = await atOnce(2) { thread in
+                if thread == 0 { raised.start() } else { one.start() }
+            }
+            try await one.value
+            #expect(raised.isCancelled)
+        }
+    }
+
+    @Test func `turns that were sent again leave the background its share`() async throws {
+        let bench = try await Bench()
+        let raised = (0..<200).map { bench.add("raised \($0)", .background) }
+        let ones = raised.map { dependent(on: $0) }
+        for one in ones { one.start() }
+        let (last, rounds) = (bench.add("last", .background), Count())
+        @Sendable func goOn() {
+            rounds.add()
+            if !last.isEnded { try? bench.scheduler.submit(goOn) }
+        }
+        try bench.scheduler.submit(goOn)
+        bench.letGo()
+        try await last.value
+        for one in ones { try await one.value }
+        #expect(rounds.value <= 4 * 61)
+    }
+
     @Test(arguments: [5, scaled(50_000)])
     func `the dependencies of an operation are raised with it, over any length of a chain`(count: Int)
         async throws

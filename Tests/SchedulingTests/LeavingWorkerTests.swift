@@ -8,7 +8,7 @@ import Testing
 
 @Suite(.inTurn) struct LeavingWorkerTests {
     @Test func `what a leaving worker runs during a shutdown may submit, and knows its scheduler`() throws {
-        let scheduler = try Scheduler(.init(workers: 2, name: "leaver-t"))
+        let scheduler = try Scheduler(.init(workers: 2, name: "leaver-t", spareWorkers: 0))
         let (ready, other, leave, end) = (Gate(), Gate(), Gate(), Gate())
         let submitted = Count()
         let refused = Count()

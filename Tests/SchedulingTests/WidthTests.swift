@@ -58,7 +58,7 @@ extension Stress {
 
         @Test func `the width follows changes under load`() throws {
             let name = "width-t"
-            try withScheduler(.init(workers: 2, name: name)) { scheduler in
+            try withScheduler(.init(workers: 2, name: name, spareWorkers: 0)) { scheduler in
                 let stop = Count()
                 let endless = try CompletionCounter()
                 let gauge = Gauge()

@@ -120,6 +120,10 @@ csched_status csched_submit_job(csched_scheduler *scheduler, const csched_operat
 /// The priority of the running body; CSCHED_PRIORITY_DEFAULT outside of all.
 csched_priority csched_priority_current(void);
 
+/// The running body had nothing to do, such as one that was submitted a second time at a higher priority: its
+/// turn is not the share of its priority, and a fair turn follows. On a thread that is no worker: nothing.
+void csched_turn_was_void(void);
+
 /// Submits `count` operations with one publication and one wake-up; all or none.
 csched_status csched_submit_bulk(csched_scheduler *scheduler, const csched_operation *operations,
                                  size_t count) CSCHED_MUST_USE;

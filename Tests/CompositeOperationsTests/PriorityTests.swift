@@ -489,23 +489,29 @@ private final class Bench: Sendable {
         await queue.idle()
     }
 
-    /// Each wait looks at the steps that none before it has looked at.
+    /// Each wait looks at the steps that none before it has looked at: ten times as many take ten times as long.
     @Test func `any number of waits for late steps cost no more than the steps`() async throws {
-        let (count, isOpen) = (scaled(20_000), Mail<COOperation<Void>.Attempt>())
-        let mail = Mail<[COOperation<Void>]>()
-        let outer = cascadeOperation { cascade in
-            cascade.operation { isOpen.send($0) }
-            mail.send((0..<count).map { _ in cascade.operation {} })
+        func duration(_ count: Int) async throws -> Duration {
+            let (isOpen, mail) = (Mail<COOperation<Void>.Attempt>(), Mail<[COOperation<Void>]>())
+            let outer = cascadeOperation { cascade in
+                cascade.operation { isOpen.send($0) }
+                mail.send((0..<count).map { _ in cascade.operation {} })
+            }
+            let steps = await mail.next()
+            let attempt = await isOpen.next()
+            let begin = ContinuousClock.now
+            let waiters = steps.reversed().map { step in
+                Task.detached(priority: .high) { try await step.value }
+            }
+            #expect(await eventually { steps.allSatisfy { $0.priority == .high } })
+            attempt.finish()
+            for one in waiters { try await one.value }
+            try await outer.value
+            return ContinuousClock.now - begin
         }
-        let steps = await mail.next()
-        let attempt = await isOpen.next()
-        let waiters = steps.reversed().map { step in
-            Task.detached(priority: .high) { try await step.value }
-        }
-        #expect(await eventually { steps.allSatisfy { $0.priority == .high } })
-        attempt.finish()
-        for one in waiters { try await one.value }
-        try await outer.value
+        _ = try await duration(100)
+        let (few, many) = (try await duration(1000), try await duration(10_000))
+        #expect(many < few * 50 + .milliseconds(200))
     }
 
     @Test func `raised on a scheduler that is shut down, an operation ends all the same`() async throws {
@@ -529,14 +535,19 @@ private final class Bench: Sendable {
         let raised = (0..<200).map { bench.add("raised \($0)", .background) }
         let ones = raised.map { dependent(on: $0) }
         for one in ones { one.start() }
-        let (last, rounds) = (bench.add("last", .background), Count())
+        let (isOver, runs, rounds) = (Gate(), Count(), Count())
+        // Nobody waits for it: that would raise it.
+        operation(on: bench.scheduler, options: OperationOptions(priority: .background)) {
+            runs.add()
+            isOver.open()
+        }
         @Sendable func goOn() {
             rounds.add()
-            if !last.isEnded { try? bench.scheduler.submit(goOn) }
+            if runs.value == 0 { try? bench.scheduler.submit(goOn) }
         }
         try bench.scheduler.submit(goOn)
         bench.letGo()
-        try await last.value
+        await aside { isOver.wait() }
         for one in ones { try await one.value }
         #expect(rounds.value <= 4 * 61)
     }

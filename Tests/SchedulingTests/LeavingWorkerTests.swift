@@ -8,14 +8,15 @@ import Testing
 
 @Suite(.inTurn) struct LeavingWorkerTests {
     @Test func `what a leaving worker runs during a shutdown may submit, and knows its scheduler`() throws {
-        let scheduler = try Scheduler(.init(workers: 2, name: "leaver-t", spareWorkers: 0))
+        let scheduler = try Scheduler(.init(workers: 2, name: "leaver-t"))
         let (ready, other, leave, end) = (Gate(), Gate(), Gate(), Gate())
         let submitted = Count()
         let refused = Count()
         let strangers = Count()
         let grandchildren = Count()
-        // One body on each worker; that on the second one, which will leave, submits what waits in its deque.
-        for _ in 0..<2 {
+        // A body on each worker; that on the second one, which will leave, submits what waits in its deque. What blocks the
+        // first one may be replaced before the second one has taken anything: then there is another body.
+        repeat {
             try scheduler.submit {
                 guard KernelThread.named("leaver-t-1").contains(where: { $0.id == KernelThread.current.id })
                 else {
@@ -35,8 +36,11 @@ import Testing
                 ready.open()
                 leave.wait()
             }
+        } while !ready.wait(timeout: .milliseconds(50))
+        try scheduler.submit {
+            other.open()
+            end.wait()
         }
-        ready.wait()
         other.wait()
         try scheduler.setWorkers(1)
         _ = concurrently(2) { thread in

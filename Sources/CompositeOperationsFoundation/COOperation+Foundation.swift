@@ -46,7 +46,10 @@ extension Foundation.Operation {
             }
             own.addOperation(last)
             // Foundation may lose a dependency that is added while the operation finishes.
-            if isFinished { resume() }
+            if isFinished {
+                resume()
+                last.cancel()  // or it would wait for ever
+            }
         }
     }
 }

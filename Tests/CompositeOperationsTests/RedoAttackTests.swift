@@ -374,13 +374,17 @@ import Testing
 
     @Test func `a child that is finished by hand while the composite pauses is not run again`() async {
         let clock = ManualClock()
-        let runs = Count()
+        let (runs, registered) = (Count(), Gate())
         let resolver = COOperationResolver(maxAttempts: 5, backoff: .constant(.seconds(1)), clock: clock)
         let child = Locked<COOperation<Void>?>(nil)
         let group = transactionalOperation(options: OperationOptions(resolver: resolver, width: 1)) { group in
-            let first = group.operation { attempt in if runs.add() == 1 { attempt.cancel() } }
+            let first = group.operation { attempt in
+                registered.wait()
+                if runs.add() == 1 { attempt.cancel() }
+            }
             child.withLock { $0 = first }
             group.operation { $0.finish() }
+            registered.open()
         }
         #expect(await eventually { clock.sleepers == 1 })
         let first = child.withLock { $0 }!

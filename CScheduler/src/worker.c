@@ -23,7 +23,8 @@
 //       there, past their last operation. So all inboxes were closed and empty, every deque is empty, and no
 //       body runs that could submit. A worker that took the last operation in between does not rest (P8), and
 //       will be the last one later. One that falls asleep under a suspension, with what it put back, does not
-//       rest either: the end of the suspension wakes it.
+//       rest either: the end of the suspension wakes it. The others are woken for the end: what their
+//       observers submit then, each of them runs before it goes.
 //   X7  A body that waits runs on its stack only what belongs to its wait: operations of the counter, or
 //       branches of the branch that was taken. What it waits for could not end without these, so whatever
 //       lock the body holds, they need it in every order. When nothing of it is in reach the thread sleeps,
@@ -642,21 +643,28 @@ static bool take_fairly(csched_worker *worker, csched_operation *operation)
 
 // What bodies of this worker have submitted in order (U4). It lies in the worker's own inbox: no look at the
 // others', and no pause for whoever fills it.
-static bool take_in_order(csched_worker *worker, csched_operation *operation)
+static size_t take_in_order(csched_worker *worker, csched_priority priority, csched_operation *batch,
+                            size_t room)
 {
-    csched_submitter *mine = csched_registry_find(worker->scheduler->id);
+    csched_submitter *mine = csched_registry_find(worker->scheduler->id + priority);
     if (csched_likely(mine == NULL)) {
-        return false;
+        return 0;
     }
-    csched_operation batch[CSCHED_BATCH];
     csched_reclaim_enter();
-    size_t number = csched_inbox_take(&mine->inbox, batch, CSCHED_BATCH);
+    size_t number = csched_inbox_take(&mine->inbox, batch, room);
     csched_reclaim_exit();
+    worker->places += csched_capacity_is_bounded(&worker->scheduler->capacity) ? number : 0;
+    give_places_back(worker);
+    return number;
+}
+
+static bool take_in_order_and_keep(csched_worker *worker, csched_operation *operation)
+{
+    csched_operation batch[CSCHED_BATCH];
+    size_t number = take_in_order(worker, CSCHED_PRIORITY_DEFAULT, batch, CSCHED_BATCH);
     if (number == 0) {
         return false;
     }
-    worker->places += csched_capacity_is_bounded(&worker->scheduler->capacity) ? number : 0;
-    give_places_back(worker);
     keep(worker, batch, number, operation);
     return true;
 }
@@ -665,7 +673,7 @@ static bool take_own(csched_worker *worker, csched_operation *operation)
 {
     return (csched_unlikely(--worker->until_fair == 0) && take_fairly(worker, operation)) ||
            csched_deque_pop(&worker->deque[CSCHED_PRIORITY_DEFAULT], operation) ||
-           take_in_order(worker, operation);
+           take_in_order_and_keep(worker, operation);
 }
 
 // Whether a worker that is about to sleep has to stay awake. `control` was read after its announcement,
@@ -1002,19 +1010,21 @@ static void go_into_reserve(csched_worker *worker)
     csched_watch_note_reserve(&worker->scheduler->watch);
 }
 
-static bool pop_any(csched_worker *worker, csched_operation *operation)
+static bool take_any_of_its_own(csched_worker *worker, csched_operation *operation)
 {
-    bool popped = false;
-    for (uint32_t priority = 0; !popped && priority < CSCHED_PRIORITIES; priority++) {
-        popped = csched_deque_pop(&worker->deque[priority], operation);
-        worker->priority = popped ? priority : worker->priority;
+    bool taken = false;
+    for (uint32_t priority = 0; !taken && priority < CSCHED_PRIORITIES; priority++) {
+        taken = csched_deque_pop(&worker->deque[priority], operation) ||
+                take_in_order(worker, priority, operation, 1) != 0;
+        worker->priority = taken ? priority : worker->priority;
     }
-    return popped;
+    return taken;
 }
 
-// X3
-static void run_one_of_its_own(csched_worker *worker)
+// X3. False: it has none.
+static bool run_one_of_its_own(csched_worker *worker)
 {
+    bool taken = true;
     csched_scheduler *scheduler = worker->scheduler;
     show_running(worker);
     uint32_t control = csched_load(&scheduler->control, acquire);
@@ -1022,11 +1032,17 @@ static void run_one_of_its_own(csched_worker *worker)
     if (csched_is_suspended(control)) {
         csched_store(&worker->running, 0, release);
         (void)csched_futex_wait(&scheduler->control, control, CSCHED_FOREVER);
-    } else if (pop_any(worker, &operation)) {
+    } else if ((taken = take_any_of_its_own(worker, &operation))) {
         run(worker, &operation, control);
         worker->priority = CSCHED_PRIORITY_DEFAULT;
     }
     stop_running(worker);
+    return taken;
+}
+
+static bool has_stopped(const csched_worker *worker)
+{
+    return (csched_load(&worker->scheduler->control, relaxed) & CSCHED_STOPPED) != 0;
 }
 
 static void work_for_life(csched_worker *worker)
@@ -1036,8 +1052,10 @@ static void work_for_life(csched_worker *worker)
     stop_searching(worker);
     do {
         work(worker);
+        while (has_stopped(worker) && run_one_of_its_own(worker)) { // X6
+        }
         while (!hand_over(worker)) {
-            run_one_of_its_own(worker); // without memory; then it tries again
+            (void)run_one_of_its_own(worker); // without memory; then it tries again
         }
         if (csched_is_seated(csched_load(&worker->seat, relaxed))) {
             self = NULL;

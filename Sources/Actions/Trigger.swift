@@ -161,7 +161,8 @@ final class TypedTrigger<Input: Sendable, Value: Sendable, Output: Sendable>: Tr
             // Detached: who delivers is somebody else, as a rule, and what its task knows is not for this one.
             begin(
                 Task.detached(executorPreference: executor) {
-                    // One that is cancelled before it begins is so from its first statement on: `begin` may come later.
+                    // An execution that is cancelled before it begins is so from its first statement on: `begin` may come
+                    // later.
                     if self.isCancelled { withUnsafeCurrentTask { $0?.cancel() } }
                     let result: Result<Output, any Error>
                     do {

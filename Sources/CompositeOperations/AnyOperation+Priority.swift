@@ -13,7 +13,8 @@ extension AnyOperation {
     /// When its turns come, among the operations that wait. Its options decide, else the queue that it is added to, else its
     /// composite, else the code that starts it.
     ///
-    /// On a worker of a scheduler, code has the priority of the running operation or job; elsewhere it has that of its task.
+    /// On a worker of a scheduler, code has the priority of the turn that runs, which is that of its operation or job but for
+    /// lanes and raised operations; elsewhere it has that of its task.
     /// Before its start an operation has the priority of its options, else the default.
     ///
     /// A waiter of a higher priority raises it, together with its children, its dependencies and the steps before it, when

@@ -125,11 +125,7 @@ public enum COQueues {
 
     private static func runOnShared(_ priority: Scheduler.Priority?, _ body: @escaping @Sendable () -> Void) {
         do {
-            if let priority {
-                try Scheduler.shared.submit(priority: priority, body)
-            } else {
-                try Scheduler.shared.submit(body)
-            }
+            try Scheduler.shared.submit(priority: priority ?? Scheduler.currentPriority, body)
         } catch {
             fatalError("CompositeOperations: the built-in scheduler did not accept a handler: \(error)")
         }

@@ -99,6 +99,42 @@ static void observer_submits_main(void)
 }
 MAIN(observer_submits)
 
+// Workers that are woken for the end tell so, and what is submitted then is run.
+static bool woken[2]; // each is of one worker
+
+static void submits_as_it_is_woken(void *context, csched_event event, uint32_t worker)
+{
+    (void)context;
+    if (event == CSCHED_WORKER_UNPARKED && gate_is_open(&gates[1]) && !woken[worker]) {
+        woken[worker] = true;
+        for (int number = (int)worker; number < 4; number += 2) { // the second one goes to the inbox (U4)
+            csched_operation job = operation(number);
+            csched_check(csched_submit_job(scheduler, &job, CSCHED_PRIORITY_DEFAULT) == CSCHED_OK,
+                         "a job was not accepted");
+        }
+    }
+}
+
+static void observer_submits_at_the_end_main(void)
+{
+    woken[0] = woken[1] = false;
+    world_open_workers(2);
+    csched_observer observer = {.notify = submits_as_it_is_woken};
+    csched_check(csched_scheduler_observe(scheduler, &observer) == CSCHED_OK, "observe");
+    explorer_settle(csched_site("settle"));
+    gate_open(&gates[1]);
+    world_explore();
+    csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
+    for (int number = 0; number < 4; number++) {
+        if (times_run(number) != woken[number % 2]) {
+            explorer_fail("what worker %d submitted as it was woken was run %d times (S1)", number % 2,
+                          times_run(number));
+        }
+    }
+    world_close();
+}
+MAIN(observer_submits_at_the_end)
+
 // Two observers come at once, while two workers call the one before.
 static void observes_1(void) { observe(1); }
 
@@ -121,6 +157,8 @@ MAIN(observe_twice)
 const explorer_program life_observe_scenarios[] = {
     SCENARIO("life", observe, "R1 R3", "an observer is replaced under a call", .check = observe_check),
     SCENARIO("life", observer_submits, "S3", "an observer submits as its worker falls asleep"),
+    SCENARIO("life", observer_submits_at_the_end, "S1",
+             "an observer submits as its worker is woken for the end"),
     SCENARIO("life", observe_twice, "R1 R3", "observers are replaced by two threads",
              .check = observe_twice_check),
 };

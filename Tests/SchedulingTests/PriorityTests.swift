@@ -38,6 +38,16 @@ private func withHeldWorker(
     try scheduler.shutdown()
 }
 
+/// The default and the background begin `count` times each, within 61 of the start and of each other.
+private func expectShares(of count: Int, in names: [String]) {
+    for other in ["default", "background"] {
+        let turns = names.indices.filter { names[$0] == other }
+        #expect(turns.count == count)
+        #expect(turns.first! <= 61)
+        #expect(zip(turns, turns.dropFirst()).allSatisfy { $1 - $0 <= 61 })
+    }
+}
+
 @Suite struct PriorityTests {
     @Test func `high operations begin before all others, and the background last`() throws {
         let order = Order([])
@@ -80,13 +90,7 @@ private func withHeldWorker(
                 try scheduler.submit(priority: .background, in: counter) { order.note("background") }
             }
         }
-        let names = order.names
-        for other in ["default", "background"] {
-            let turns = names.indices.filter { names[$0] == other }
-            #expect(turns.count == 100)
-            #expect(turns.first! <= 61)
-            #expect(zip(turns, turns.dropFirst()).allSatisfy { $1 - $0 <= 61 })
-        }
+        expectShares(of: 100, in: order.names)
     }
 
     /// Each fair turn comes after a row of high ones, however often long operations would have one.
@@ -104,13 +108,7 @@ private func withHeldWorker(
                 try scheduler.submit(priority: .background, in: counter) { order.note("background") }
             }
         }
-        let names = order.names
-        for other in ["default", "background"] {
-            let turns = names.indices.filter { names[$0] == other }
-            #expect(turns.count == 10)
-            #expect(turns.first! <= 61)
-            #expect(zip(turns, turns.dropFirst()).allSatisfy { $1 - $0 <= 61 })
-        }
+        expectShares(of: 10, in: order.names)
     }
 
     /// Long operations have a fair turn each: the background's share is counted, not timed.

@@ -830,12 +830,19 @@ static void suspended_sleeps_main(void)
 }
 MAIN(suspended_sleeps)
 
-// The end of a suspended scheduler: what lies in the worker's deque is not forgotten.
+static void submits_the_submitting_one_high(void *context, void *extra, csched_disposition disposition)
+{
+    submit_at(operation_with(0, submits_1_and_waits), HIGH);
+    tells_and_waits_for_gate_1(context, extra, disposition);
+}
+
+// The end of a suspended scheduler: what lies in the worker's deque is run while there are two workers, which
+// it needs.
 static void suspend_and_drain_main(void)
 {
-    quiet = 0;
+    pushed = HIGH;
     world_open_workers(2);
-    submit(operation_with(0, submits_1_high));
+    submit(operation_with(2, submits_the_submitting_one_high));
     gate_pass(&gates[0]);
     csched_scheduler_suspend(scheduler);
     explorer_settle(csched_site("settle"));
@@ -843,7 +850,7 @@ static void suspend_and_drain_main(void)
     world_explore();
     give_way();
     csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
-    world_end(2);
+    world_end(3);
 }
 MAIN(suspend_and_drain)
 

@@ -156,16 +156,17 @@ private final class TellingTarget: ExecutionTarget {
     }
 
     @Test func `a child's late end does not count in the attempt that a composite around its own asks for`()
-        async
+        async throws
     {
         let clock = ManualClock()
+        let lane = try SerialLane()
         let only = Locked<COOperation<Void>?>(nil)
         let asked = Count()
         let resolver = COOperationResolver(maxAttempts: 9, backoff: .constant(.seconds(1)), clock: clock)
         let other = Mail<COOperation<Void>.Attempt>()
         let group = transactionalOperation { group in
-            group.transactionalOperation(options: OperationOptions(resolver: resolver)) { inner in
-                let child = inner.operation { attempt in
+            group.transactionalOperation(on: lane, options: OperationOptions(resolver: resolver)) { inner in
+                let child = inner.operation(on: lane) { attempt in
                     if attempt.number == 1 { attempt.cancel() } else { attempt.finish() }
                 }
                 only.withLock { $0 = child }
@@ -225,20 +226,21 @@ private final class TellingTarget: ExecutionTarget {
         #expect((try? leaf.withLock { $0 }?.result?.get()) == 7)
     }
 
-    @Test func `a composite that a round around it ends as it goes on asks nobody`() async {
+    @Test func `a composite that a round around it ends as it goes on asks nobody`() async throws {
         let clock = ManualClock()
+        let lane = try SerialLane()
         let (tokens, fallbacks, told) = (Mail<COOperation<Void>.Attempt>(), Count(), Count())
         let resolver = COOperationResolver(maxAttempts: 2, backoff: .constant(.seconds(1)), clock: clock)
         let withFallback = COOperationResolver(maxAttempts: 2, fallback: { _ in fallbacks.add() })
         // In the middle the one that ends all of them, so that either order in which they go on will do.
         let resolvers = [withFallback, nil, withFallback]
-        let group = transactionalOperation { group in
+        let group = transactionalOperation(on: lane) { group in
             for resolver in resolvers {
-                group.transactionalOperation(options: OperationOptions(resolver: resolver)) { inner in
-                    inner.operation { tokens.send($0) }
+                group.transactionalOperation(on: lane, options: OperationOptions(resolver: resolver)) { inner in
+                    inner.operation(on: lane) { tokens.send($0) }
                 }.onOutcome { _ in told.add() }
             }
-            group.operation(options: OperationOptions(name: "first")) { tokens.send($0) }
+            group.operation(on: lane, options: OperationOptions(name: "first")) { tokens.send($0) }
         } cancellation: {
             $0.resolve(using: resolver)
         }
@@ -445,10 +447,11 @@ private final class TellingTarget: ExecutionTarget {
         #expect(group.causes.count == 2)
     }
 
-    @Test func `a nested composite that goes on when its old block has left is counted once`() async {
+    @Test func `a nested composite that goes on when its old block has left is counted once`() async throws {
         let (begun, left) = (Mail<Void>(), Gate())
+        let lane = try SerialLane()
         let cascade = cascadeOperation { cascade in
-            cascade.transactionalOperation { inner in
+            cascade.transactionalOperation(on: lane) { inner in
                 inner.operation(on: elsewhere) { (attempt: COOperation<Void>.Attempt) in
                     if attempt.number == 1 {
                         begun.send(())
@@ -456,7 +459,7 @@ private final class TellingTarget: ExecutionTarget {
                     }
                     attempt.finish()
                 }
-                inner.operation { attempt in if attempt.number > 1 { attempt.finish() } }
+                inner.operation(on: lane) { attempt in if attempt.number > 1 { attempt.finish() } }
             } cancellation: {
                 $0.awake()
             }
@@ -464,8 +467,7 @@ private final class TellingTarget: ExecutionTarget {
         }
         await begun.next()
         let inner = cascade.children[0] as? COTransaction<Void>
-        #expect(await eventually { inner?.children.count == 2 })
-        #expect(await eventually { inner?.children[1].hasLeftOpen == true })
+        #expect(await eventually { inner?.children.count == 2 && inner?.children[1].hasLeftOpen == true })
         #expect(inner?.children[1].cancel() == true)
         #expect(await eventually { inner?.state == .delayed })
         left.open()

@@ -195,7 +195,7 @@ private struct Gone {
         #expect(await eventually { last.withLock { isKnownUniquelyReferenced(&$0) } })
         #expect(released.value == 0)
         await onSmallStack { last.withLock { $0 = nil } }
-        #expect(released.value == steps)
+        #expect(await eventually { released.value == steps }, "a thread may hold a step for a while yet")
     }
 
     @Test func `what was never started vanishes with its last reference, and tells nobody`() async throws {

@@ -213,12 +213,13 @@ private func onThread<Answer: Sendable>(
         _ = try await redone.value
         #expect(seen.take() == Array(repeating: 4, count: 5))
 
+        let lane = try SerialLane()
         for awakes in [true, false] {
             let attempts = Count()
             let group = Trace.$id.withValue(5) {
-                transactionalOperation { group in
+                transactionalOperation(on: lane) { group in
                     seen.note()
-                    group.operation {
+                    group.operation(on: lane) {
                         seen.note()
                         if attempts.add() < 3 { throw TestError() }
                     }

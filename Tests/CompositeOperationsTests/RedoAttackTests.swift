@@ -7,6 +7,7 @@ import CompositeOperationsTestSupport
 import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
+import Scheduling
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct RedoAttackTests {
@@ -83,24 +84,24 @@ import Testing
 
     @Test(arguments: [true, false]) func `resolve on a composite that executes takes its children along`(
         asks: Bool
-    ) async {
+    ) async throws {
         let began = Gate()
         let runs = [Count(), Count()]
+        let lane = try SerialLane()
         let resolver =
             asks
             ? COOperationResolver(maxAttempts: 2, retryIf: { _ in true })
             : COOperationResolver(maxAttempts: 2)
-        let group = transactionalOperation { group in
-            group.operation {
+        let group = transactionalOperation(on: lane) { group in
+            group.operation(on: lane) {
                 runs[0].add(); $0.finish()
             }
-            group.operation { attempt in
+            group.operation(on: lane) { attempt in
                 if runs[1].add() == 1 { began.open() } else { attempt.finish() }
             }
         }
         await waitElsewhere(began)
-        let isWhole = await eventually { group.children.first?.isEnded == true }
-        #expect(isWhole)
+        #expect(group.children.first?.isEnded == true)
         #expect(group.resolve(using: resolver))
         #expect(await group.outcome.isFinished)
         #expect(runs.map(\.value) == [1, 2])
@@ -296,17 +297,18 @@ import Testing
         #expect(await eventually { clock.sleepers == 0 })
     }
 
-    @Test func `awake goes on in a nested composite whose registration was closed`() async {
+    @Test func `awake goes on in a nested composite whose registration was closed`() async throws {
+        let lane = try SerialLane()
         let runs = (0..<3).map { _ in Count() }
         let registrations = Count()
         let outer = cascadeOperation { cascade in
-            cascade.transactionalOperation { group in
+            cascade.transactionalOperation(on: lane) { group in
                 registrations.add()
-                group.operation { _ = runs[0].add() }
-                group.cascadeOperation { inner in
+                group.operation(on: lane) { _ = runs[0].add() }
+                group.cascadeOperation(on: lane) { inner in
                     registrations.add()
-                    inner.operation { _ = runs[1].add() }
-                    inner.operation { attempt in
+                    inner.operation(on: lane) { _ = runs[1].add() }
+                    inner.operation(on: lane) { attempt in
                         if runs[2].add() < 3 { attempt.fail(TestError()) } else { attempt.finish() }
                     }
                 }
@@ -372,24 +374,21 @@ import Testing
         #expect(cascade.attempt == 3)
     }
 
-    @Test func `a child that is finished by hand while the composite pauses is not run again`() async {
+    @Test func `a child that is finished by hand while the composite pauses is not run again`() async throws {
         let clock = ManualClock()
-        let (runs, registered) = (Count(), Gate())
+        let runs = Count()
+        let lane = try SerialLane()
         let resolver = COOperationResolver(maxAttempts: 5, backoff: .constant(.seconds(1)), clock: clock)
         let child = Locked<COOperation<Void>?>(nil)
-        let group = transactionalOperation(options: OperationOptions(resolver: resolver, width: 1)) { group in
-            let first = group.operation { attempt in
-                registered.wait()
-                if runs.add() == 1 { attempt.cancel() }
-            }
+        let options = OperationOptions(resolver: resolver, width: 1)
+        let group = transactionalOperation(on: lane, options: options) { group in
+            let first = group.operation(on: lane) { attempt in if runs.add() == 1 { attempt.cancel() } }
             child.withLock { $0 = first }
             group.operation { $0.finish() }
-            registered.open()
         }
         #expect(await eventually { clock.sleepers == 1 })
         let first = child.withLock { $0 }!
-        // Once the registration block has returned, too.
-        #expect(await eventually { first.finish() })
+        #expect(await eventually { first.finish() }, "as soon as its block has returned")
         clock.advance(by: .seconds(1))
         #expect(await group.outcome.isFinished)
         #expect(runs.value == 1)

@@ -90,11 +90,12 @@ import Testing
         async throws
     {
         let orders = Generator<[Int]>.array(of: .int(in: 0...99), count: 3...3)
+        let lane = try SerialLane()
         await forAll(orders, cases: scaled(60)) { keys in
             let completions = Count()
             let tokens = Log<COOperation<Void>.Attempt>()
-            let transaction = transactionalOperation { transaction in
-                for _ in 0..<3 { transaction.operation { tokens.add($0) } }
+            let transaction = transactionalOperation(on: lane) { transaction in
+                for _ in 0..<3 { transaction.operation(on: lane) { tokens.add($0) } }
             } completion: {
                 completions.add()
             }

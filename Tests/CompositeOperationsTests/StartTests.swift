@@ -5,6 +5,7 @@ import CompositeOperationsTestSupport
 import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
+import Scheduling
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct StartTests {
@@ -153,10 +154,11 @@ import Testing
     @Test func `a turn that is late, and the one of the next attempt, start one block`() async throws {
         let (mailbox, runs) = (Mailbox(), Count())
         let (waiting, leaf) = (Locked<COOperation<Void>?>(nil), Locked<COOperation<Void>.Attempt?>(nil))
-        let group = transactionalOperation { group in
+        let lane = try SerialLane()
+        let group = transactionalOperation(on: lane) { group in
             let child = group.operation(on: mailbox) { (_: COOperation<Void>.Attempt) in runs.add() }
             waiting.withLock { $0 = child }
-            group.operation { (attempt: COOperation<Void>.Attempt) in
+            group.operation(on: lane) { (attempt: COOperation<Void>.Attempt) in
                 if attempt.number == 1 { leaf.withLock { $0 = attempt } } else { attempt.finish() }
             }
         } cancellation: { group in

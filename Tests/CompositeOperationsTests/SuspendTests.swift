@@ -7,6 +7,7 @@ import CompositeOperationsTestSupport
 import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
+import Scheduling
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct SuspendTests {
@@ -268,18 +269,19 @@ import Testing
     @Test func `a composite whose children finished while it was suspended completes on resume, not before`()
         async throws
     {
+        let lane = try SerialLane()
         for isCascade in [false, true] {
             let tokens = Mail<COOperation<Void>.Attempt>()
             let completions = Count()
             let group: OperationHandle<Void> =
                 isCascade
-                ? cascadeOperation {
-                    $0.operation { tokens.send($0) }
+                ? cascadeOperation(on: lane) {
+                    $0.operation(on: lane) { tokens.send($0) }
                 } completion: {
                     completions.add()
                 }
-                : transactionalOperation {
-                    $0.operation { tokens.send($0) }
+                : transactionalOperation(on: lane) {
+                    $0.operation(on: lane) { tokens.send($0) }
                 } completion: {
                     completions.add()
                 }

@@ -372,7 +372,7 @@ extension Stress {
 
         @Test func `the jobs of a task begin about in their order`() async throws {
             let order = Order()
-            try await withScheduler(.init(workers: 1)) { scheduler in
+            try await withScheduler(.init(workers: 1, spareWorkers: 0)) { scheduler in
                 await withTaskExecutorPreference(scheduler) {
                     await withDiscardingTaskGroup { group in
                         for index in 0..<1000 { group.addTask { order.note(index) } }

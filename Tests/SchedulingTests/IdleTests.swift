@@ -23,7 +23,7 @@ extension Stress {
                 var before: [Int] = []
                 let settled = eventually {
                     before = switches()
-                    usleep(50_000)
+                    usleep(100_000)
                     return switches() == before
                 }
                 #expect(settled)

@@ -236,7 +236,8 @@ private final class TellingTarget: ExecutionTarget {
         let resolvers = [withFallback, nil, withFallback]
         let group = transactionalOperation(on: lane) { group in
             for resolver in resolvers {
-                group.transactionalOperation(on: lane, options: OperationOptions(resolver: resolver)) { inner in
+                group.transactionalOperation(on: lane, options: OperationOptions(resolver: resolver)) {
+                    inner in
                     inner.operation(on: lane) { tokens.send($0) }
                 }.onOutcome { _ in told.add() }
             }

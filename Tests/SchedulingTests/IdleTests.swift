@@ -14,9 +14,12 @@ extension Stress {
                 let counter = try CompletionCounter()
                 for _ in 0..<1000 { try scheduler.submit(in: counter) {} }
                 counter.wait()
-                #expect(eventually { KernelThread.named(name).count == 4 })  // each names itself
-                let threads = KernelThread.named(name) + KernelThread.watch(of: name)
-                #expect(threads.count == 5)
+                var threads: [KernelThread] = []
+                let haveNames = eventually {  // each names itself
+                    threads = KernelThread.named(name) + KernelThread.watch(of: name)
+                    return threads.count == 5
+                }
+                #expect(haveNames)
                 func switches() -> [Int] { threads.compactMap(\.voluntarySwitches) }
                 // Falling asleep takes a few timed sleeps of the sentry; then it is silent for as long as we
                 // look.

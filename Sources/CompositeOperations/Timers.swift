@@ -78,8 +78,9 @@ final class OperationTimer: @unchecked Sendable {
     private func cancel(_ running: Running) {
         switch running {
         case .scheduled(let scheduled): scheduled.cancel()
-        // A clock of a user's has code of the user's for the end of a sleep.
-        case .task(let task): if clock is ContinuousClock { task.cancel() } else { task.cancelElsewhere() }
+        case .task(let task):
+            // A clock of a user's has code of the user's for the end of a sleep.
+            if clock is ContinuousClock { task.cancel() } else { task.cancelElsewhere() }
         }
     }
 

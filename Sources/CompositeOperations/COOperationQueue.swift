@@ -459,7 +459,9 @@ public final class COOperationQueue: ExecutionTarget {
         state.withLock { $0.operations { $0.place == .aside && $0.operation?.composition != nil } }
     }
 
-    /// Cancels all that are in it.
+    /// Cancels all that are in it, one after another: one that waits may begin meanwhile, and is cancelled as it runs.
+    ///
+    /// - Complexity: O(operations in it, and what is registered below them).
     public func cancelAll(_ reason: CancelReason? = nil) {
         for operation in state.withLock({ $0.operations { _ in true } }) { operation.cancel(reason) }
     }

@@ -9,7 +9,7 @@ final class OursPool: PausablePool {
     static let source = "Benchmarks/Peers/OursPool.swift"
 
     static func form(_ workload: String) -> String? {
-        workload.hasPrefix("W24-") ? OursTasks.form : OursLibraries.form(workload)
+        OursTasks.runs(workload) ? OursTasks.form : OursLibraries.form(workload)
     }
 
     static func notApplicable(_ workload: String) -> String? {
@@ -70,9 +70,9 @@ final class OursPool: PausablePool {
             } urgent: {
                 ours.submitUrgently($0)
             }
-        case "R4", "R4-late": try requests(connections: n, eventLoops: threads, on: scheduler)
         case _ where workload.hasPrefix("W27-"): timers(workload, n: n, ours.timers(count: n))
-        case _ where workload.hasPrefix("W24-"): OursTasks.run(workload, n: n, by: scheduler)
+        case _ where OursTasks.runs(workload):
+            try OursTasks.run(workload, n: n, threads: threads, by: scheduler)
         default: throw PeerError("The peer 'ours' has no workload '\(workload)'.")
         }
     }

@@ -2,17 +2,27 @@ import BenchmarkCore
 import Scheduling
 import SchedulingDefaultExecutor
 
-/// W24 in its two forms: the scheduler as the default executor of the process, for which the code of the tasks stays as it
-/// is; and tasks that prefer it.
+/// W24 and R4 in their two forms: the scheduler as the default executor of the process, for which the code of the tasks
+/// stays as it is; and tasks that prefer it.
 enum OursTasks {
     static let form = "The default executor of its process, by one line."
 
-    static func run(_ workload: String, n: Int, by scheduler: Scheduler) -> Sample {
+    static func runs(_ workload: String) -> Bool { workload.hasPrefix("W24-") || workload.hasPrefix("R4") }
+
+    static func run(_ workload: String, n: Int, threads: Int, by scheduler: Scheduler) throws -> Sample {
         if !isInstalled {
             scheduler.installAsDefaultExecutor()
             isInstalled = true
         }
-        return swiftTasks(workload, n: n, on: nil)
+        return try run(workload, n: n, threads: threads, on: nil)
+    }
+
+    fileprivate static func run(
+        _ workload: String, n: Int, threads: Int, on executor: (any TaskExecutor)?
+    ) throws -> Sample {
+        workload.hasPrefix("R4")
+            ? try requests(connections: n, eventLoops: threads, on: executor)
+            : swiftTasks(workload, n: n, on: executor)
     }
 
     /// Unsafe: of the one thread that asks a child.
@@ -26,19 +36,26 @@ final class OursPreferredPool: Peer {
     static let source = "Benchmarks/Peers/OursTasks.swift"
 
     static func form(_ workload: String) -> String? {
-        workload.hasPrefix("W24-") ? "withTaskExecutorPreference(scheduler), around all of it." : nil
+        if workload.hasPrefix("W24-") { return "withTaskExecutorPreference(scheduler), around all of it." }
+        return workload.hasPrefix("R4") ? "The server is a task that prefers the scheduler." : nil
     }
 
     static func notApplicable(_ workload: String) -> String? {
-        workload.hasPrefix("W24-") ? nil : "It is ours, in a second form for Swift tasks."
+        guard OursTasks.runs(workload) else { return "It is ours, in a second form for Swift tasks." }
+        return workload.hasPrefix("R4") ? withoutServer : nil
     }
 
     private let scheduler: Scheduler
+    private let threads: Int
 
-    init(threads: Int) throws { scheduler = try Scheduler(Scheduler.Configuration(workers: threads)) }
+    init(threads: Int) throws {
+        scheduler = try Scheduler(Scheduler.Configuration(workers: threads))
+        self.threads = threads
+    }
 
-    func run(_ workload: String, n: Int) -> Sample {
-        workload == "W0" ? emptySample() : swiftTasks(workload, n: n, on: scheduler)
+    func run(_ workload: String, n: Int) throws -> Sample {
+        workload == "W0"
+            ? emptySample() : try OursTasks.run(workload, n: n, threads: threads, on: scheduler)
     }
 
     func shutdown() {

@@ -26,6 +26,11 @@
 //       do.
 //   W6  The sentry sleeps without a timeout only when no other worker is awake: an idle scheduler wakes
 //       nobody, ever.
+//   W8  Where CPUs are free, the lowest sleeper is woken: a few workers stay warm, and the others asleep.
+//       Where threads outnumber CPUs (pace.c), the two lowest take turns: a thread stays on the CPU where it
+//       ran last, and the kernel counts what it ran against it, so one that did all the work would wait
+//       behind everybody on its CPU while the other CPU idles (measured with R4). No more than a choice among
+//       sleepers: a stale flag costs a little time.
 //
 // Orderings:
 //   P13  unpark: state (release) -> sleep: state (acquire). What the waker did before.
@@ -53,7 +58,9 @@ void csched_idle_init(csched_idle *idle)
     csched_init(&idle->awake, 0);
     csched_init(&idle->busy, 0);
     csched_init(&idle->sentry, 0);
+    csched_init(&idle->crowded, false);
     csched_init(&idle->woken, 0);
+    csched_init(&idle->last, 0);
     for (uint32_t worker = 0; worker < CSCHED_WORKERS_MAX; worker++) {
         csched_init(&idle->parkers[worker].state, AWAKE);
     }
@@ -77,6 +84,7 @@ static bool unpark(csched_idle *idle, uint32_t worker)
         // relaxed when it fails: no older value than was read above.
     } while (state != notified && !csched_cas_weak(parker, &state, notified, seq_cst, relaxed)); // P13
     bool first = state != notified;
+    csched_store(&idle->last, worker + 1, relaxed); // before it runs, and sleeps again (W8)
     if (state % CODES != AWAKE) { // still awake: it sees the state before it sleeps
         csched_futex_wake(parker, 1);
     }
@@ -90,15 +98,27 @@ static bool unpark(csched_idle *idle, uint32_t worker)
     return first;
 }
 
+// W8
+static uint32_t choose(const csched_idle *idle, uint32_t word, uint64_t bits)
+{
+    uint32_t lowest = word * 64 + (uint32_t)__builtin_ctzll(bits);
+    uint64_t others = bits & (bits - 1);
+    if (others == 0 || !csched_load(&idle->crowded, relaxed) ||
+        csched_load(&idle->last, relaxed) != lowest + 1) {
+        return lowest;
+    }
+    return word * 64 + (uint32_t)__builtin_ctzll(others);
+}
+
 // Wakes one sleeper unless `lookers` and those that others wake come to `enough`. `sentry`: 1 + the index of
 // a sleeper that is among the lookers already.
 static void wake(csched_idle *idle, uint32_t lookers, uint32_t sentry, uint32_t enough)
 {
     for (uint32_t word = 0; word < CSCHED_SLEEPER_WORDS; word++) {
-        // The lowest first: a few workers stay warm, and the others asleep.
         uint64_t bits = csched_load(&idle->sleepers[word], seq_cst); // P14
-        for (; bits != 0; bits &= bits - 1) {
-            uint32_t worker = word * 64 + (uint32_t)__builtin_ctzll(bits);
+        uint32_t worker;
+        for (; bits != 0; bits &= ~bit(worker)) {
+            worker = choose(idle, word, bits);
             if (lookers >= enough || unpark(idle, worker)) {
                 return;
             }
@@ -152,6 +172,13 @@ void csched_idle_leave(csched_idle *idle, bool awake)
 }
 
 void csched_idle_count_awake(csched_idle *idle) { csched_fetch_add(&idle->awake, 1, seq_cst); }
+
+void csched_idle_note_crowd(csched_idle *idle, bool crowded)
+{
+    if (csched_load(&idle->crowded, relaxed) != crowded) {
+        csched_store(&idle->crowded, crowded, relaxed);
+    }
+}
 
 bool csched_idle_has_sleepers_now(const csched_idle *idle)
 {

@@ -21,7 +21,9 @@ typedef struct {
     csched_atomic(uint32_t) awake;     // workers that do not sleep
     csched_atomic(uint32_t) busy;      // workers that do not rest (X6)
     csched_atomic(uint32_t) sentry;    // 1 + the index of the sleeper that looks again by itself; 0: none
+    csched_atomic(bool) crowded;       // threads outnumber CPUs, as far as workers can tell (W8)
     csched_aligned_to_line csched_atomic(uint64_t) woken; // wake-ups sent, for the statistics
+    csched_atomic(uint32_t) last; // 1 + the index of the one that was woken last; 0: none
     csched_parker parkers[CSCHED_WORKERS_MAX];
 } csched_idle;
 
@@ -49,6 +51,9 @@ void csched_idle_wake_one(csched_idle *idle);
 /// Wakes the worker, sleeping or not yet.
 void csched_idle_wake(csched_idle *idle, uint32_t worker);
 void csched_idle_wake_all(csched_idle *idle);
+
+/// What a worker found before it sleeps: whether those that are woken take turns (W8).
+void csched_idle_note_crowd(csched_idle *idle, bool crowded);
 
 /// Whether any sleeps. seq_cst.
 bool csched_idle_has_sleepers_now(const csched_idle *idle);

@@ -93,6 +93,23 @@
 #define CSCHED_LOOKS 4
 #endif
 
+/// A yield that takes so long has let another thread run (pace.c).
+#ifndef CSCHED_SLOW_YIELD_NS
+#define CSCHED_SLOW_YIELD_NS UINT64_C(2000)
+#endif
+/// The operations between two searches that are worth a slow yield.
+#ifndef CSCHED_WORTHWHILE
+#define CSCHED_WORTHWHILE 16
+#endif
+/// The searches without a yield after a slow one: at first, and at most. The next yield may cost a slice of
+/// the kernel's, 3 ms: it is to be one of many searches.
+#ifndef CSCHED_HASTY_FIRST
+#define CSCHED_HASTY_FIRST 64
+#endif
+#ifndef CSCHED_HASTY_MOST
+#define CSCHED_HASTY_MOST 16384
+#endif
+
 /// Leaves kept back, and enters in advance (X2). Both still count against CSCHED_COMPLETION_MAX.
 #ifndef CSCHED_DEBT_MOST
 #define CSCHED_DEBT_MOST 1024

@@ -7,6 +7,7 @@
 
 #include "cscheduler/scheduler.h"
 #include "deque.h"
+#include "pace.h"
 #include "port.h"
 #include "priority.h"
 #include "reclaim.h"
@@ -44,6 +45,7 @@ typedef struct csched_worker {
     uint32_t ranked_turn;            // whose turn it is among those of a priority: the own deque or inboxes
     uint64_t random;                 // for the first victim
     uint64_t sentry_ns;              // how long it sleeps next time as the sentry
+    csched_pace pace;                // of its searches
     csched_completion *debt_counter; // the counter of the debt, or NULL
     uint32_t debt;                   // leaves that are not done yet
     uint32_t burst;                  // jobs that the running body has submitted (U4)

@@ -4,9 +4,10 @@
 #include "world.h"
 
 #include "idle.h"
+#include "pace.h"
 #include "scenarios.h"
 
-enum { SUBMISSIONS_MOST = 4 };
+enum { SUBMISSIONS_MOST = 6 };
 
 static csched_idle idle;
 static csched_atomic(uint32_t) published;
@@ -207,6 +208,136 @@ static void all_setup(void)
 
 static void all_check(void) { csched_free(crew); }
 
+// One submission after the other, while both sleep: the lowest is woken, and in a crowd the one that was not
+// woken last (W8).
+static int taker; // plain: who took the last one
+
+static void takes_as_first(void) { taker = 0; }
+static void takes_as_second(void) { taker = 1; }
+
+static void first_taker(void *unused)
+{
+    (void)unused;
+    work(0, takes_as_first);
+}
+
+static void second_taker(void *unused)
+{
+    (void)unused;
+    work(1, takes_as_second);
+}
+
+static void expect_taker(int expected)
+{
+    taker = -1;
+    submit_one();
+    explorer_settle(csched_site("settle"));
+    if (!explorer_freezes() && taker != expected) {
+        explorer_fail("worker %d was woken instead of worker %d (W8)", taker, expected);
+    }
+}
+
+static void submits_in_turn(void *unused)
+{
+    (void)unused;
+    explorer_settle(csched_site("settle"));
+    expect_taker(0);
+    expect_taker(0);
+    csched_idle_note_crowd(&idle, true);
+    expect_taker(1);
+    expect_taker(0);
+    expect_taker(1);
+    csched_idle_note_crowd(&idle, false);
+    expect_taker(0);
+}
+
+static void turns_setup(void)
+{
+    begin();
+    start_worker(first_taker);
+    start_worker(second_taker);
+    (void)explorer_spawn("submitter", submits_in_turn, NULL);
+}
+
+// The same as two, in a crowd.
+static void crowd_setup(void)
+{
+    two_setup();
+    csched_idle_note_crowd(&idle, true);
+}
+
+// One search after the other, each after so many operations, in a crowd or not: which of them yield (pace.c).
+static csched_pace pace;
+static uint64_t executed;
+
+static void set_crowd(bool crowded) { slow_yield_ns = crowded ? 0 : UINT64_MAX; }
+
+// Whether it may yield at all, and again after the first one.
+static void expect_search(uint64_t operations, bool may_yield, bool may_again)
+{
+    executed += operations;
+    bool calm = csched_pace_begin(&pace, executed);
+    bool again = calm && csched_pace_yield(&pace, true);
+    if (calm != may_yield || again != may_again) {
+        explorer_fail("a search yields %d, %d instead of %d, %d", calm, again, may_yield, may_again);
+    }
+}
+
+static void expect_searches(int count, uint64_t operations, bool may_yield)
+{
+    for (int search = 0; search < count; search++) {
+        expect_search(operations, may_yield, may_yield);
+    }
+}
+
+static void expect_yield(bool may_again)
+{
+    if (csched_pace_yield(&pace, false) != may_again) {
+        explorer_fail("after a later yield the search %s", may_again ? "ends" : "goes on");
+    }
+}
+
+static void searches(void *unused)
+{
+    (void)unused;
+    csched_pace_init(&pace);
+    expect_searches(3, 1, true);
+
+    set_crowd(true); // after a slow yield 2 searches do not yield, after the next one 5, at most
+    expect_search(1, true, false);
+    expect_searches(2, 1, false);
+    for (int time = 0; time < 2; time++) {
+        expect_search(1, true, false);
+        expect_searches(5, 1, false);
+    }
+
+    set_crowd(false); // each search with a quick one halves that: 2, 1, 0
+    expect_searches(3, 1, true);
+    set_crowd(true);
+    expect_search(1, true, false);
+    expect_search(1, false, false);
+    expect_search(16, true, true); // many operations are worth a slow yield, for a while; one is owed
+    expect_searches(2, 0, true);
+    expect_search(0, false, false);
+    expect_search(0, true, false);
+    expect_searches(5, 0, false);
+
+    set_crowd(false); // the later yields of a search halve nothing, and each may be the slow one
+    expect_search(1, true, true);
+    expect_yield(true);
+    set_crowd(true);
+    expect_yield(false);
+    expect_searches(5, 1, false);
+    expect_search(1, true, false);
+}
+
+static void pace_setup(void)
+{
+    begin();
+    executed = 0;
+    (void)explorer_spawn("worker", searches, NULL);
+}
+
 const explorer_program idle_scenarios[] = {
     SCENARIO("idle", one, "S2 S3", "one worker, two submitters", .daemons = true, .frozen_bound = 1,
              .check_frozen = one_check),
@@ -214,6 +345,11 @@ const explorer_program idle_scenarios[] = {
              .check_frozen = two_check),
     SCENARIO("idle", epochs, "S2 S3", "a slow waker finishes in a later sleep", .daemons = true,
              .frozen_bound = 1, .check_frozen = one_check),
+    SCENARIO("idle", crowd, "S2 S3", "the same in a crowd", .daemons = true, .frozen_bound = 1,
+             .check_frozen = two_check),
+    SCENARIO("idle", pace, "S12", "which searches yield"),
+    SCENARIO("idle", turns, "S3", "in a crowd the two lowest take turns", .daemons = true,
+             .check_frozen = two_check),
     SCENARIO("idle", all, "S3", "all are woken, and know what was written before", .check = all_check),
 };
 const size_t idle_scenario_count = sizeof idle_scenarios / sizeof idle_scenarios[0];

@@ -337,6 +337,47 @@ static void left_outside_awake_main(void)
 }
 MAIN(left_outside_awake)
 
+// After a slow yield the search ends, and the next two do not yield; then one is tried again (pace.c).
+static void expect_pace(int number, int yields, bool crowded)
+{
+    int before = times_yielded;
+    submit(operation(number));
+    explorer_settle(csched_site("settle"));
+    if (times_yielded - before != yields) {
+        explorer_fail("a search yields more often, or less");
+    }
+    if (scheduler_model_is_crowded(scheduler) != crowded) {
+        explorer_fail("the crowd is not told (W8)");
+    }
+}
+
+static void crowd_main(void)
+{
+    world_open_workers(1);
+    expect_pace(0, 2, false); // once before the look, once after it
+    slow_yield_ns = 0;
+    expect_pace(1, 1, true);
+    expect_pace(2, 0, true);
+    expect_pace(3, 0, true);
+    slow_yield_ns = UINT64_MAX;
+    expect_pace(4, 2, false);
+    world_end(5);
+}
+MAIN(crowd)
+
+// The same, and the crowd comes between the first yield and the look.
+static void crowd_comes_main(void)
+{
+    world_open_workers(1);
+    explorer_settle(csched_site("settle"));
+    world_explore_without_time();
+    submit(operation(0));
+    give_way();
+    slow_yield_ns = 0;
+    world_end(1);
+}
+MAIN(crowd_comes)
+
 // Threads stop for ever: what others submit is run. A stopped worker keeps what it had in its hand, and the
 // wake-up that it was given: the submission after that one wakes another.
 enum { FIRST_WORKER = 1, LAST_WORKER = 2, FIRST_SUBMITTER = 3 };
@@ -410,6 +451,8 @@ static void free_children_main(void)
 MAIN(free_children)
 
 const explorer_program parking_scenarios[] = {
+    SCENARIO("parking", crowd, "S12", "yields in a crowd, and after it"),
+    SCENARIO("parking", crowd_comes, "S1 S3", "a crowd comes while a worker searches"),
     SCENARIO("parking", asleep, "S1 S3 S5", "a submission while everybody sleeps"),
     SCENARIO("parking", falls_asleep, "S1 S3", "a submission while the only worker falls asleep"),
     SCENARIO("parking", one_of_two, "S1 S3", "a submission while one of two workers falls asleep"),

@@ -17,6 +17,10 @@
 #define CSCHED_RANKED_DEQUE_CAPACITY 4
 #define CSCHED_RANKED_TURNS 3
 #define CSCHED_LOOKS 1
+#define CSCHED_SLOW_YIELD_NS slow_yield_ns
+#define CSCHED_WORTHWHILE 2
+#define CSCHED_HASTY_FIRST 2
+#define CSCHED_HASTY_MOST 5
 #define CSCHED_DEBT_MOST 3
 #define CSCHED_ADVANCE 2
 #define CSCHED_SWEEP_LEAST 2
@@ -73,12 +77,14 @@
 #define csched_futex_wake(word, count) explorer_futex_wake(csched_site("wake " #word), (word), (count))
 #define csched_allocate(size, alignment) explorer_allocate((size), (alignment))
 #define csched_free(memory) explorer_free(memory)
-#define csched_yield() explorer_yield(csched_site("yield"))
+#define csched_yield() (times_yielded++, explorer_yield(csched_site("yield")))
 #define csched_wake_on_time() ((void)0)
 #define csched_now_ns() explorer_now_ns()
 #define csched_thread_id() ((int32_t)explorer_self() + 1)
 #define csched_thread_sleeps(id) ((id) > 0 && explorer_is_waiting((id) - 1))
 #define csched_warn(name, sentence) port_warn((name), (sentence))
+extern uint64_t slow_yield_ns; // a scenario may say which yields are slow
+extern int times_yielded;
 void port_warn(const char *name, const char *sentence);
 #define csched_fatal(function, sentence) port_fatal((function), (sentence))
 _Noreturn void port_fatal(const char *function, const char *sentence);

@@ -17,8 +17,13 @@ static int warnings;
 static jmp_buf stopped;
 static const char *expected; // the sentence, while `stops` calls
 
+uint64_t slow_yield_ns;
+int times_yielded;
+
 void world_begin(void)
 {
+    slow_yield_ns = 2000; // of two looks at the time: others have looked in between
+    times_yielded = 0;
     reclaim_model_begin();
     scheduler_model_begin();
     pthread_model_begin();

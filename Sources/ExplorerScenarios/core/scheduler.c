@@ -44,6 +44,11 @@ static bool seats_are_right(const csched_scheduler *scheduler)
     return seated <= csched_load(&scheduler->size, relaxed);
 }
 
+bool scheduler_model_is_crowded(csched_scheduler *scheduler)
+{
+    return csched_load(&scheduler->idle.crowded, seq_cst);
+}
+
 const char *scheduler_model_at_rest(csched_scheduler *scheduler)
 {
     const csched_idle *idle = &scheduler->idle;

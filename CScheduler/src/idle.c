@@ -84,8 +84,8 @@ static bool unpark(csched_idle *idle, uint32_t worker)
         // relaxed when it fails: no older value than was read above.
     } while (state != notified && !csched_cas_weak(parker, &state, notified, seq_cst, relaxed)); // P13
     bool first = state != notified;
-    csched_store(&idle->last, worker + 1, relaxed); // before it runs, and sleeps again (W8)
-    if (state % CODES != AWAKE) { // still awake: it sees the state before it sleeps
+    csched_store(&idle->last, worker + 1, relaxed); // W8
+    if (state % CODES != AWAKE) {                   // still awake: it sees the state before it sleeps
         csched_futex_wake(parker, 1);
     }
     uint32_t expected = notified;

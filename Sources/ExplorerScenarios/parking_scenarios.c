@@ -429,6 +429,14 @@ static void free_main(void)
 }
 MAIN(free)
 
+// The same in a crowd.
+static void free_crowd_main(void)
+{
+    slow_yield_ns = 0;
+    free_main();
+}
+MAIN(free_crowd)
+
 // The same with a body that submits two more: a worker stops among its own operations, or among the other's.
 static void submits_children(void *context, void *extra, csched_disposition disposition)
 {
@@ -473,6 +481,7 @@ const explorer_program parking_scenarios[] = {
     SCENARIO("parking", left_outside_awake, "S5 S16", "the same, and the worker falls asleep"),
     SCENARIO("parking", free, "S1 S2 S12", "any thread stops for ever between submit and the end",
              .check_frozen = free_check_frozen),
+    SCENARIO("parking", free_crowd, "S1 S2 S12", "the same in a crowd", .check_frozen = free_check_frozen),
     SCENARIO("parking", free_children, "S1 S2 S12", "the same, with a body that submits",
              .check_frozen = free_check_frozen),
 };

@@ -52,7 +52,7 @@ void csched_idle_wake_one(csched_idle *idle);
 void csched_idle_wake(csched_idle *idle, uint32_t worker);
 void csched_idle_wake_all(csched_idle *idle);
 
-/// What a worker found before it sleeps: whether those that are woken take turns (W8).
+/// Notes, before a sleep, whether threads outnumber CPUs (W8).
 void csched_idle_note_crowd(csched_idle *idle, bool crowded);
 
 /// Whether any sleeps. seq_cst.

@@ -9,18 +9,21 @@
 #include <stdint.h>
 
 typedef struct {
-    uint64_t executed; // operations of the worker when its last search began
-    uint64_t average;  // operations between two searches, in parts: moving
-    uint32_t hasty;    // searches to come that do not yield
-    uint32_t more;     // as many come after the next slow yield
+    uint64_t done;    // operations of the worker when its last run ended
+    uint64_t average; // operations in a run, in parts: moving
+    uint32_t hasty;   // searches to come that end in sleep without a yield
+    uint32_t more;    // as many there were after the last slow yield, halved by quick ones
 } csched_pace;
 
 void csched_pace_init(csched_pace *pace);
 
-/// A search begins, after `executed` operations in all. Returns whether it may yield.
-bool csched_pace_begin(csched_pace *pace, uint64_t executed);
+/// A search begins, after `done` operations in all. Returns whether it may yield.
+bool csched_pace_begin(csched_pace *pace, uint64_t done);
 
 /// Yields; `first`: before the first look of the search. Returns whether the search may go on to yield.
 bool csched_pace_yield(csched_pace *pace, bool first);
+
+/// The search has found nothing: the worker sleeps.
+void csched_pace_sleep(csched_pace *pace, uint64_t done);
 
 #endif

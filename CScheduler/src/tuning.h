@@ -93,11 +93,11 @@
 #define CSCHED_LOOKS 4
 #endif
 
-/// A yield that takes so long has let another thread run (pace.c).
+/// A yield that takes so long has probably let another thread run (pace.c).
 #ifndef CSCHED_SLOW_YIELD_NS
 #define CSCHED_SLOW_YIELD_NS UINT64_C(2000)
 #endif
-/// The operations between two searches that are worth a slow yield.
+/// A run of so many operations between two searches is worth a slow yield.
 #ifndef CSCHED_WORTHWHILE
 #define CSCHED_WORTHWHILE 16
 #endif

@@ -266,28 +266,22 @@ static void crowd_setup(void)
     csched_idle_note_crowd(&idle, true);
 }
 
-// One search after the other, each after so many operations, in a crowd or not: which of them yield (pace.c).
+// One search after the other, each after a run of so many operations, in a crowd or not: which of them yield
+// (pace.c).
 static csched_pace pace;
-static uint64_t executed;
+static uint64_t done;
 
 // A yield takes two looks at the time, of 1 us each, when nobody else looks.
 static void set_crowd(bool crowded) { slow_yield_ns = crowded ? 1000 : 1001; }
 
 // Whether it may yield at all, and again after the first one.
-static void expect_search(uint64_t operations, bool may_yield, bool may_again)
+static void expect_look(uint64_t run, bool may_yield, bool may_again)
 {
-    executed += operations;
-    bool calm = csched_pace_begin(&pace, executed);
+    done += run;
+    bool calm = csched_pace_begin(&pace, done);
     bool again = calm && csched_pace_yield(&pace, true);
     if (calm != may_yield || again != may_again) {
         explorer_fail("a search yields %d, %d instead of %d, %d", calm, again, may_yield, may_again);
-    }
-}
-
-static void expect_searches(int count, uint64_t operations, bool may_yield)
-{
-    for (int search = 0; search < count; search++) {
-        expect_search(operations, may_yield, may_yield);
     }
 }
 
@@ -298,6 +292,26 @@ static void expect_yield(bool may_again)
     }
 }
 
+// The same, of a search that ends in sleep.
+static void expect_search(uint64_t run, bool may_yield, bool may_again)
+{
+    expect_look(run, may_yield, may_again);
+    csched_pace_sleep(&pace, done);
+}
+
+static void expect_searches(int count, uint64_t run, bool may_yield)
+{
+    for (int search = 0; search < count; search++) {
+        expect_search(run, may_yield, may_yield);
+    }
+}
+
+static void expect_slow(int searches, uint64_t run)
+{
+    expect_search(run, true, false);
+    expect_searches(searches, run, false);
+}
+
 static void searches(void *unused)
 {
     (void)unused;
@@ -305,37 +319,44 @@ static void searches(void *unused)
     expect_searches(3, 1, true);
 
     set_crowd(true); // after a slow yield 2 searches do not yield, after the next one 5, at most
-    expect_search(1, true, false);
-    expect_searches(2, 1, false);
-    for (int time = 0; time < 2; time++) {
-        expect_search(1, true, false);
-        expect_searches(5, 1, false);
-    }
+    expect_slow(2, 1);
+    expect_slow(5, 1);
+    expect_slow(5, 1);
 
     set_crowd(false); // each search with a quick one halves that: 2, 1, 0
     expect_searches(3, 1, true);
     set_crowd(true);
     expect_search(1, true, false);
     expect_search(1, false, false);
-    expect_search(16, true, true); // many operations are worth a slow yield, and two are; one search is owed
-    expect_searches(12, 2, true);
-    expect_search(0, false, false);
+    expect_look(3, false, false); // found at the one look: the run goes on, and a long one ends the haste
+    expect_look(4, false, false);
+    expect_look(1, true, true);
+    expect_searches(12, 2, true); // runs of two are worth a slow yield, of none they are not
+    expect_slow(5, 0);
     expect_search(0, true, false);
-    expect_searches(5, 0, false);
+    expect_search(7, false, false);
+    expect_search(2, false, false); // just long enough on average: the haste ends before its time
+    expect_search(2, true, true);
 
     set_crowd(false); // the later yields of a search halve nothing, and each may be the slow one
-    expect_search(1, true, true);
+    expect_searches(3, 0, true);
+    set_crowd(true);
+    expect_slow(2, 0);
+    expect_slow(5, 0);
+    set_crowd(false);
+    expect_look(0, true, true);
     expect_yield(true);
     set_crowd(true);
     expect_yield(false);
-    expect_searches(5, 1, false);
-    expect_search(1, true, false);
+    csched_pace_sleep(&pace, done);
+    expect_searches(5, 0, false);
+    expect_search(0, true, false);
 }
 
 static void pace_setup(void)
 {
     begin();
-    executed = 0;
+    done = 0;
     (void)explorer_spawn("worker", searches, NULL);
 }
 

@@ -155,6 +155,7 @@ extension Laboratory {
             "join.c": ["join"],
             "lane.c": ["lane", "priority"],
             "observer.c": ["life-observe"],
+            "pace.c": ["idle-pace", "parking-crowd"],
             "priority.c": ["priority"],
             "range.c": ["call-ranges", "call-cut_short", "join-range"],
             "registry.c": ["registry", "life-two", "life-churn"],

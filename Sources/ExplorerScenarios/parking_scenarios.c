@@ -4,6 +4,7 @@
 #include "world.h"
 
 #include "scenarios.h"
+#include "tuning.h"
 
 static csched_completion *inner; // a second counter
 
@@ -365,6 +366,26 @@ static void crowd_main(void)
 }
 MAIN(crowd)
 
+// A sentry that looks in vain does not say what the yields of its looks have cost.
+static void crowd_beside_body_main(void)
+{
+    world_open_workers(2);
+    submit(operation_with(0, passes_gate_0));
+    explorer_settle(csched_site("settle"));
+    submit(operation(1)); // of the other worker, which sleeps beside a busy one then
+    explorer_settle(csched_site("settle"));
+    int before = times_yielded;
+    slow_yield_ns = 0;
+    csched_check(csched_completion_wait(counter, 2 * CSCHED_SENTRY_FIRST_NS) == CSCHED_WAIT_TIMED_OUT,
+                 "wait");
+    if (times_yielded == before || scheduler_model_is_crowded(scheduler)) {
+        explorer_fail("the sentry did not look, or told of a crowd (W8)");
+    }
+    gate_open(&gates[0]);
+    world_end(2);
+}
+MAIN(crowd_beside_body)
+
 // The same, and the crowd comes between the first yield and the look.
 static void crowd_comes_main(void)
 {
@@ -460,6 +481,7 @@ MAIN(free_children)
 
 const explorer_program parking_scenarios[] = {
     SCENARIO("parking", crowd, "S12", "yields in a crowd, and after it"),
+    SCENARIO("parking", crowd_beside_body, "S12", "what a sentry says of a crowd"),
     SCENARIO("parking", crowd_comes, "S1 S3", "a crowd comes while a worker searches"),
     SCENARIO("parking", asleep, "S1 S3 S5", "a submission while everybody sleeps"),
     SCENARIO("parking", falls_asleep, "S1 S3", "a submission while the only worker falls asleep"),

@@ -1,7 +1,7 @@
 // pace.c - the price of a yield.
 //
-// A worker that has run dry yields before it looks, and a few times before it sleeps. The thread that feeds it
-// goes on meanwhile: the worker finds many operations at once instead of one after the other, and needs no
+// A worker that has run dry yields before it looks, and a few times before it sleeps. The thread that feeds
+// it goes on meanwhile: the worker finds many operations at once instead of one after the other, and needs no
 // wake-up. On a CPU of its own such a yield takes the time of a system call.
 //
 // Where threads outnumber CPUs a yield has a price that comes later: the kernel takes the slice of a thread

@@ -386,7 +386,7 @@ static void crowd_beside_body_main(void)
 }
 MAIN(crowd_beside_body)
 
-// The same, and the crowd comes between the first yield and the look.
+// Yields become slow while the worker searches.
 static void crowd_comes_main(void)
 {
     world_open_workers(1);

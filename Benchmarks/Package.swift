@@ -45,7 +45,6 @@ let package = Package(
             name: "bench-runner",
             dependencies: [
                 "AllocationCounter", "BenchmarkCore", "BenchmarkHarness", "BenchmarkPeers", "BenchmarkReport",
-                "CJemalloc",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Runner",

@@ -26,7 +26,30 @@ public enum Machine {
             "compiler": compiler(),
             "configuration": isDebug ? "debug: the numbers mean nothing" : "release",
             "assertions": isDebug ? "on" : "off",
+            "allocator": allocator(),
         ]
+    }
+
+    /// jemalloc as this process runs on it, with what `allocator_options.c` sets.
+    private static func allocator() -> String {
+        typealias Control =
+            @convention(c) (
+                UnsafePointer<CChar>, UnsafeMutableRawPointer, UnsafeMutablePointer<Int>,
+                UnsafeMutableRawPointer?, Int
+            ) -> Int32
+        // By name, because linking jemalloc would decide the allocator.
+        guard let symbol = dlsym(nil, "mallctl") else { return "the system's" }
+        let control = unsafeBitCast(symbol, to: Control.self)
+        func value<Value: BitwiseCopyable>(_ name: String, _ initial: Value) -> Value? {
+            var value = initial
+            var size = MemoryLayout<Value>.size
+            return control(name, &value, &size, nil, 0) == 0 ? value : nil
+        }
+        let version = value("version", UnsafePointer<CChar>?.none).flatMap { $0 }.map { String(cString: $0) }
+        let options = ["lg_extent_max_active_fit", "oversize_threshold"].map { option in
+            "\(option) \(value("opt.\(option)", 0).map { "\($0)" } ?? "unknown")"
+        }
+        return (["jemalloc \(version ?? "unknown")"] + options).joined(separator: ", ")
     }
 
     /// Whether this program was built without optimisation.

@@ -58,7 +58,6 @@ public struct Page {
         let build = document.build.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
         return [
             ("date", document.date), ("seed", "\(document.seed)"),
-            ("allocator", "jemalloc in every process; it keeps what a round frees for the next one"),
         ]
             + machine + build
             + document.peers.map { ("peer \($0.name)", "\($0.version), \($0.threads) threads") }

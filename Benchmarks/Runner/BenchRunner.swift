@@ -2,7 +2,6 @@ import ArgumentParser
 import BenchmarkHarness
 import BenchmarkPeers
 import BenchmarkReport
-import CJemalloc
 import Foundation
 
 /// The measuring program behind `swift run benchmarks`.
@@ -25,12 +24,4 @@ struct BenchRunner: ParsableCommand {
             exit(withError: error)
         }
     }
-}
-
-/// The jemalloc that this process runs on: asking it keeps the linker from leaving the library out.
-func allocatorVersion() -> String {
-    var version: UnsafePointer<CChar>?
-    var size = MemoryLayout.size(ofValue: version)
-    guard mallctl("version", &version, &size, nil, 0) == 0, let version else { return "unknown" }
-    return String(cString: version)
 }

@@ -155,6 +155,9 @@ import Testing
             ])
             #expect(run.status == 0)
             let document = try program.document()
+            let allocator = try #require(document.build["allocator"])
+            #expect(allocator.hasPrefix("jemalloc 5."))
+            #expect(allocator.hasSuffix(", lg_extent_max_active_fit 64, oversize_threshold 0"))
             for workload in ["W19-task", "W24-group", "W24-actor-main", "W26", "W27-cancel"] {
                 for peer in ["ours", "taskgroup"] {
                     #expect(try #require(document.series(workload, n: 200, peer: peer)).values.count == 1)

@@ -6,25 +6,6 @@ import Scheduling
 import PropertyTestingSupport
 import Testing
 
-/// How often a worker loses its CPU that runs one operation after the other, and finds nothing in between.
-private func switchesBesideBusyThread(searches: Int) throws -> Int {
-    let ended = Count()
-    let busy = startThread(for: #function) { while ended.value == 0 {} }
-    defer {
-        ended.add()
-        pthread_join(busy, nil)
-    }
-    let name = "crowd-t"
-    return try withScheduler(.init(workers: 1, name: name, spareWorkers: 0)) { scheduler in
-        let counter = try CompletionCounter()
-        for _ in 0..<searches {
-            try scheduler.submit(in: counter) {}
-            counter.wait()
-        }
-        return try #require(KernelThread.named(name).first?.involuntarySwitches)
-    }
-}
-
 extension Stress {
     @Suite(.inTurn) struct Idle {
         @Test func `idle workers do not wake up`() throws {
@@ -74,17 +55,6 @@ extension Stress {
                 // One for the operation; one more when the woken worker was the last to look and wakes a
                 // successor.
                 #expect(scheduler.statistics.woken <= 2 * rounds + workers)
-            }
-        }
-
-        /// In a process of its own, on one CPU, beside a thread that wants all of it: each yield of the worker that looks for
-        /// work would cost it a slice of the kernel's.
-        @Test func `beside a busy thread a worker sleeps instead of yielding`() async {
-            await #expect(processExitsWith: .success) {
-                try #require(bindToOneCPU())
-                let searches = 400
-                // One for each search otherwise; some are those of the clock.
-                #expect(try switchesBesideBusyThread(searches: searches) < searches / 4)
             }
         }
 

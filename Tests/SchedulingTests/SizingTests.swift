@@ -68,6 +68,23 @@ private let hierarchies: Generator<[Level?]> = {
 /// "" for the root, "/g1/g2" for the third level.
 private func group(_ depth: Int) -> String { (0..<depth).map { "/g\($0 + 1)" }.joined() }
 
+/// Narrows the calling thread's affinity mask to one of the CPUs in it; false: the system refused.
+private func bindToOneCPU() -> Bool {
+    // By name, because the module map leaves them out.
+    typealias Call = @convention(c) (pid_t, Int, UnsafeMutableRawPointer) -> Int32
+    guard let get = dlsym(nil, "sched_getaffinity"), let set = dlsym(nil, "sched_setaffinity") else {
+        return false
+    }
+    var mask = [UInt8](repeating: 0, count: 1024)
+    guard unsafeBitCast(get, to: Call.self)(0, mask.count, &mask) == 0,
+        let byte = mask.firstIndex(where: { $0 != 0 })
+    else { return false }
+    let lowest = mask[byte] & (~mask[byte] &+ 1)
+    mask = [UInt8](repeating: 0, count: 1024)
+    mask[byte] = lowest
+    return unsafeBitCast(set, to: Call.self)(0, mask.count, &mask) == 0
+}
+
 @Suite(.inTurn) struct SizingTests {
     /// The tightest group between our own and the root counts; those below it do not.
     @Test func `version 2: the tightest group on the way to the root decides`() async {

@@ -203,14 +203,9 @@ struct KernelThread {
     }
 
     /// How often the thread gave its CPU up by itself; nil when the thread has ended.
-    var voluntarySwitches: Int? { switches("voluntary_ctxt_switches:") }
-
-    /// How often the kernel gave its CPU to another thread, because of a yield, too; nil when the thread has ended.
-    var involuntarySwitches: Int? { switches("nonvoluntary_ctxt_switches:") }
-
-    private func switches(_ key: String) -> Int? {
+    var voluntarySwitches: Int? {
         contents(of: "/proc/self/task/\(id)/status")?
-            .split(separator: "\n").first { $0.hasPrefix(key) }
+            .split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches:") }
             .flatMap { Int($0.drop { !$0.isNumber }) }
     }
 
@@ -219,23 +214,6 @@ struct KernelThread {
         guard let status = contents(of: "/proc/self/task/\(id)/stat") else { return false }
         return status[status.lastIndex(of: ")")!...].hasPrefix(") S")
     }
-}
-
-/// Narrows the calling thread's affinity mask to one of the CPUs in it; false: the system refused.
-func bindToOneCPU() -> Bool {
-    // By name, because the module map leaves them out.
-    typealias Call = @convention(c) (pid_t, Int, UnsafeMutableRawPointer) -> Int32
-    guard let get = dlsym(nil, "sched_getaffinity"), let set = dlsym(nil, "sched_setaffinity") else {
-        return false
-    }
-    var mask = [UInt8](repeating: 0, count: 1024)
-    guard unsafeBitCast(get, to: Call.self)(0, mask.count, &mask) == 0,
-        let byte = mask.firstIndex(where: { $0 != 0 })
-    else { return false }
-    let lowest = mask[byte] & (~mask[byte] &+ 1)
-    mask = [UInt8](repeating: 0, count: 1024)
-    mask[byte] = lowest
-    return unsafeBitCast(set, to: Call.self)(0, mask.count, &mask) == 0
 }
 
 extension Scheduler.Configuration {

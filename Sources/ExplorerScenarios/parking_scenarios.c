@@ -366,6 +366,41 @@ static void crowd_main(void)
 }
 MAIN(crowd)
 
+// While a look takes as much as it may, the next one follows without a yield.
+static void expect_backlog(int count, int yields)
+{
+    submit(operation_with(0, passes_gate_0));
+    explorer_settle(csched_site("settle"));
+    for (int number = 1; number <= count; number++) {
+        submit(operation(number));
+    }
+    int before = times_yielded;
+    gate_open(&gates[0]);
+    explorer_settle(csched_site("settle"));
+    if (times_yielded - before != yields) {
+        explorer_fail("a backlog was run with %d yields instead of %d", times_yielded - before, yields);
+    }
+    world_end(count + 1);
+}
+
+static void backlog_main(void)
+{
+    world_open_workers(1);
+    expect_backlog(CSCHED_BATCH + 1, 3); // before the first look, after the rest, and before the sleep
+}
+MAIN(backlog)
+
+// With a limited capacity each look takes one.
+static void bounded_backlog_main(void)
+{
+    csched_configuration configuration = world_configuration();
+    configuration.workers = 1;
+    configuration.capacity = 4;
+    world_open(configuration);
+    expect_backlog(3, 1); // before the sleep: the first one was the whole of a look, too
+}
+MAIN(bounded_backlog)
+
 // A sentry that looks in vain does not say what the yields of its looks have cost.
 static void crowd_beside_body_main(void)
 {
@@ -482,6 +517,8 @@ MAIN(free_children)
 const explorer_program parking_scenarios[] = {
     SCENARIO("parking", crowd, "S12", "yields in a crowd, and after it"),
     SCENARIO("parking", crowd_beside_body, "S12", "what a sentry says of a crowd"),
+    SCENARIO("parking", backlog, "S12", "no yield while a look takes a whole batch"),
+    SCENARIO("parking", bounded_backlog, "S12", "the same, one at a time"),
     SCENARIO("parking", crowd_comes, "S1 S3", "a crowd comes while a worker searches"),
     SCENARIO("parking", asleep, "S1 S3 S5", "a submission while everybody sleeps"),
     SCENARIO("parking", falls_asleep, "S1 S3", "a submission while the only worker falls asleep"),

@@ -830,8 +830,8 @@ static outcome search_seated(csched_worker *worker, csched_operation *operation)
     bool patient = false;
     // A worker that has just run dry is faster than whoever feeds it. Without a pause it would fetch every
     // operation by itself, and the cache line of the submitter's index with it (measured: 110 ns an operation
-    // without, 68 with). Where its last look has probably left some, it looks at once: with a pause after each
-    // batch, a flood among more threads than CPUs took 16 us an operation instead of 0.1.
+    // without, 68 with). Where its last look has probably left some, it looks at once: with a pause after
+    // each batch, a flood among more threads than CPUs took 16 us an operation instead of 0.1.
     bool calm = csched_pace_begin(&worker->pace, operations_done(worker)) &&
                 (worker->backlog || csched_pace_yield(&worker->pace, true));
     csched_idle_search(&scheduler->idle);

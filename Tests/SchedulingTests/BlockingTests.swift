@@ -367,7 +367,8 @@ extension Stress {
         // MARK: Tasks
 
         /// U4: when a child ends, the runtime walks the children of its group from the oldest. The walk is counted,
-        /// because a busy machine stretches any time: newest first, its mean was half of the group.
+        /// because a busy machine stretches any time: newest first, its mean was half of the group. In order it is
+        /// below 15; a thread that the machine stops keeps a few batches back, and all others pass them.
         @Test(arguments: [1, 2])
         func `a child of a group that a task on a worker fills has few older ones when it ends`(workers: Int)
             async throws
@@ -383,7 +384,7 @@ extension Stress {
             }
             #expect(ends.noted.count == count)
             let walked = olderAtTheEnd(ends.noted)
-            #expect(walked / count <= 256)
+            #expect(walked / count <= count / 16)
         }
 
         @Test func `the jobs of a task begin about in their order`() async throws {

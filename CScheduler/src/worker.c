@@ -15,6 +15,9 @@
 //   X4  Fairness: every fair_interval operations (about CSCHED_FAIR_NS, at most CSCHED_FAIR_MOST) a worker
 //       first takes the oldest it can find: from the inboxes, and every other time from the top of its own
 //       deque. So neither endless local work nor an operation that submits itself starves anything older.
+//       From the inboxes it takes no more then than it runs until the next fair turn: what it took before
+//       would pile up below what is newer. (So it was with operations of 12 us and more. A task group's
+//       100,000 children, 15 us each, took 103 us each instead of 17: U4.)
 //   X5  Bodies run outside read sections, locks and state changes; what a body sees of its worker is
 //       consistent.
 //   X6  The last worker that falls asleep in a sealed scheduler ends it. After its announcement it sees
@@ -629,11 +632,12 @@ static bool take_fairly(csched_worker *worker, csched_operation *operation)
     }
     worker->fair_turn = !worker->fair_turn;
     csched_operation batch[CSCHED_BATCH];
+    size_t room = worker->fair_interval < CSCHED_BATCH ? worker->fair_interval : CSCHED_BATCH;
     size_t number = 0;
     csched_reclaim_enter();
     for (int attempt = 0; attempt < 2 && number == 0; attempt++) {
         bool from_inboxes = worker->fair_turn == (attempt == 0);
-        number = from_inboxes ? take_from_inboxes(worker, CSCHED_PRIORITY_DEFAULT, batch, CSCHED_BATCH)
+        number = from_inboxes ? take_from_inboxes(worker, CSCHED_PRIORITY_DEFAULT, batch, room)
                               : csched_deque_steal(&worker->deque[CSCHED_PRIORITY_DEFAULT], batch, 1);
     }
     csched_reclaim_exit();

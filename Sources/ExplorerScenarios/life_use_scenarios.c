@@ -2,7 +2,10 @@
 
 #include "life.h"
 
+#include <string.h>
+
 #include "scenarios.h"
+#include "tuning.h"
 
 // MARK: Capacity
 
@@ -119,6 +122,39 @@ static void fair_inside_main(void)
 }
 MAIN(fair_inside)
 
+// Undisturbed: of operations so long that each is followed by a fair turn, none waits for many newer ones.
+enum { LONG_COUNT = 6 * CSCHED_BATCH };
+static bool has_begun[LONG_COUNT];
+
+static void takes_long(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra, (void)disposition;
+    has_begun[number_of(context)] = true;
+    int older = 0;
+    for (int number = 0; number < number_of(context); number++) {
+        older += !has_begun[number];
+    }
+    if (older > CSCHED_BATCH) {
+        explorer_fail("operation %d begins before %d older ones (S11)", number_of(context), older);
+    }
+    uint64_t now = explorer_now_ns();
+    while (explorer_now_ns() < now + CSCHED_FAIR_NS) {
+    }
+}
+
+static void fair_long_main(void)
+{
+    world_open_workers(1);
+    memset(has_begun, 0, sizeof has_begun);
+    csched_scheduler_suspend(scheduler);
+    for (int number = 0; number < LONG_COUNT; number++) {
+        submit(operation_with(number, takes_long));
+    }
+    csched_scheduler_resume(scheduler);
+    world_end(0);
+}
+MAIN(fair_long)
+
 // Memory runs out somewhere: what was refused is not run, what was accepted is, and no place is lost.
 static bool was_accepted[2];
 
@@ -212,6 +248,7 @@ const explorer_program life_use_scenarios[] = {
     SCENARIO("life", full_and_closed, "S3 S13", "a shutdown while a thread waits for room"),
     SCENARIO("life", fair, "S11 S3", "operations that submit themselves, and others from outside"),
     SCENARIO("life", fair_inside, "S11", "operations that submit themselves, and an older one"),
+    SCENARIO("life", fair_long, "S11", "long operations from outside"),
     SCENARIO("life", memory, "S1 S6", "memory runs out", .allocations_fail = true),
     SCENARIO("life", churn_and_close, "R3 S13",
              "a thread that has submitted has ended, and the scheduler ends"),

@@ -67,7 +67,11 @@ extension Scheduler {
     ///
     /// - Throws: as ``submit(contentsOf:in:)``, and ``SchedulerError/Code/closed`` when a shutdown cut the range
     ///   short.
-    @available(*, noasync, message: "Blocks the thread; use the asynchronous forEach(_:context:_:).")
+    @available(
+        *, noasync,
+        message:
+            "Blocks the thread; use the asynchronous forEach(_:context:_:) (in top-level code: in a function)."
+    )
     public func forEach(
         _ range: Range<Int>, context: Context, _ body: @escaping @Sendable (Int) -> Void
     ) throws(SchedulerError) {

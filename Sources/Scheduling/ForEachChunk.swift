@@ -16,7 +16,11 @@ extension Scheduler {
     /// - Parameter size: how many neighbours are a chunk, at least 1; the last chunk may be shorter.
     /// - Throws: as the form without chunks, `forEach(_:_:)`.
     /// - Complexity: O(n / size) calls; a fixed number of allocations, none for a chunk.
-    @available(*, noasync, message: "Blocks the thread; use the asynchronous forEach(_:chunksOf:_:).")
+    @available(
+        *, noasync,
+        message:
+            "Blocks the thread; use the asynchronous forEach(_:chunksOf:_:) (in top-level code: in a function)."
+    )
     @inlinable
     public func forEach<Elements: RandomAccessCollection & Sendable>(
         _ elements: Elements, chunksOf size: Int,

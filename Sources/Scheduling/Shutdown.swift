@@ -28,7 +28,10 @@ extension Scheduler {
     /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/wouldDeadlock`` on a worker of this
     ///   scheduler.
     /// - Precondition: this is not ``shared``.
-    @available(*, noasync, message: "Blocks the thread; use the asynchronous shutdown(_:).")
+    @available(
+        *, noasync,
+        message: "Blocks the thread; use the asynchronous shutdown(_:) (in top-level code: in a function)."
+    )
     public func shutdown(_ policy: ShutdownPolicy = .drain) throws(SchedulerError) {
         demand(self !== Scheduler.shared, "Scheduler.shutdown: the shared scheduler is never shut down")
         try unsafe csched_scheduler_shutdown(handle, policy.timeout_ns).check()
@@ -79,7 +82,10 @@ private final class ShutdownCall: Sendable {
 /// - Parameter body: may shut the scheduler down itself.
 /// - Throws: ``SchedulerError`` when the scheduler cannot be created, and what `body` throws, after the
 ///   drain.
-@available(*, noasync, message: "Blocks the thread; use the asynchronous withScheduler(_:_:).")
+@available(
+    *, noasync,
+    message: "Blocks the thread; use the asynchronous withScheduler(_:_:) (in top-level code: in a function)."
+)
 public func withScheduler<R>(
     _ configuration: Scheduler.Configuration = Scheduler.Configuration(), _ body: (Scheduler) throws -> R
 ) throws -> R {

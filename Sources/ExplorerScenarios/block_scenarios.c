@@ -513,14 +513,6 @@ static void wait_grows_main(void)
 MAIN(wait_grows)
 
 // Few places: what a worker takes in a wait, or in order, has one no more.
-static void open_with_places(void)
-{
-    csched_configuration configuration = world_configuration();
-    configuration.workers = 1;
-    configuration.capacity = 1;
-    world_open(configuration);
-}
-
 static void submits_two_jobs(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -534,7 +526,7 @@ static void submits_two_jobs(void *context, void *extra, csched_disposition disp
 
 static void places_main(void)
 {
-    open_with_places();
+    world_open_with_places(1);
     world_explore_without_time();
     submit(operation_with(0, submits_two_jobs));
     gate_pass(&gates[2]);
@@ -566,7 +558,7 @@ static void leaves_inner(void *context, void *extra, csched_disposition disposit
 
 static void anybody_places_main(void)
 {
-    open_with_places();
+    world_open_with_places(1);
     inner = csched_completion_create();
     submit(operation_with(0, helps_anybody_to_the_end));
     gate_pass(&gates[2]);

@@ -261,10 +261,7 @@ MAIN(close)
 
 static void close_full_main(void)
 {
-    csched_configuration configuration = world_configuration();
-    configuration.workers = 1;
-    configuration.capacity = 1;
-    world_open(configuration);
+    world_open_with_places(1);
     csched_scheduler_suspend(scheduler);
     int submitter = thread_start("submitter", submits_0_and_1);
     explorer_settle(csched_site("settle"));

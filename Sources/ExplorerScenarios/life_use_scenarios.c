@@ -11,10 +11,7 @@
 
 static void full_main(void)
 {
-    csched_configuration configuration = world_configuration();
-    configuration.workers = 1;
-    configuration.capacity = 1;
-    world_open(configuration);
+    world_open_with_places(1);
     csched_completion_enter(counter, 1);
     int one = thread_start("submitter", submits_operation_0);
     int other = thread_start("submitter", submits_operation_1);
@@ -57,10 +54,7 @@ MAIN(in_callers)
 // Closed while a submitter waits for room.
 static void full_and_closed_main(void)
 {
-    csched_configuration configuration = world_configuration();
-    configuration.workers = 1;
-    configuration.capacity = 1;
-    world_open(configuration);
+    world_open_with_places(1);
     csched_scheduler_suspend(scheduler);
     int submitter = thread_start("submitter", submits_0_and_1);
     explorer_settle(csched_site("settle"));
@@ -93,10 +87,7 @@ static void opens_gate_and_runs(void *context, void *extra, csched_disposition d
 
 static void fair_main(void)
 {
-    csched_configuration configuration = world_configuration();
-    configuration.workers = 1;
-    configuration.capacity = 1;
-    world_open(configuration);
+    world_open_with_places(1);
     submit(operation_with(8, goes_on_until_open));
     world_explore_without_time();
     submit(operation(0));
@@ -170,10 +161,7 @@ static void submits_1_if_there_is_memory(void) { submits_if_there_is_memory(1); 
 
 static void memory_main(void)
 {
-    csched_configuration configuration = world_configuration();
-    configuration.workers = 1;
-    configuration.capacity = 1;
-    world_open(configuration);
+    world_open_with_places(1);
     int other = thread_start("submitter", submits_1_if_there_is_memory);
     world_explore_without_time();
     submits_if_there_is_memory(0);

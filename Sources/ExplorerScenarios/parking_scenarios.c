@@ -393,10 +393,7 @@ MAIN(backlog)
 // With a limited capacity each look takes one.
 static void bounded_backlog_main(void)
 {
-    csched_configuration configuration = world_configuration();
-    configuration.workers = 1;
-    configuration.capacity = 4;
-    world_open(configuration);
+    world_open_with_places(4);
     expect_backlog(3, 1); // before the sleep: the first one was the whole of a look, too
 }
 MAIN(bounded_backlog)

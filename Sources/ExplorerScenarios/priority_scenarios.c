@@ -1349,10 +1349,7 @@ MAIN(hurry_two)
 
 static void full_main(void)
 {
-    csched_configuration configuration = world_configuration();
-    configuration.workers = 1;
-    configuration.capacity = 1;
-    world_open(configuration);
+    world_open_with_places(1);
     world_explore_without_time();
     submit_at(operation(0), HIGH);
     submit_at(operation(1), BACKGROUND);

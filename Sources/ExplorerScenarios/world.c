@@ -53,6 +53,14 @@ csched_configuration world_configuration(void)
 
 void world_open_workers(uint32_t workers) { world_open_with_spares(workers, 0); }
 
+void world_open_with_places(uint64_t places)
+{
+    csched_configuration configuration = world_configuration();
+    configuration.workers = 1;
+    configuration.capacity = places;
+    world_open(configuration);
+}
+
 void world_open_with_spares(uint32_t workers, uint32_t spares)
 {
     csched_configuration configuration = world_configuration();

@@ -21,7 +21,9 @@ void world_open(csched_configuration configuration);
 /// The default, but without a watch.
 csched_configuration world_configuration(void);
 void world_open_workers(uint32_t workers);
-/// The same, with a watch, which sleeps.
+/// One worker, and a limited capacity.
+void world_open_with_places(uint64_t places);
+/// With a watch, which sleeps.
 void world_open_with_spares(uint32_t workers, uint32_t spares);
 /// From here on the scenario is explored.
 void world_explore(void);

@@ -1,8 +1,9 @@
 // pace.c - the price of a yield.
 //
-// A worker that has run dry yields before it looks, unless its last look left some, and a few times before it
-// sleeps. The thread that feeds it goes on meanwhile: the worker finds many operations at once instead of one
-// after the other, and needs no wake-up. On a CPU of its own such a yield takes the time of a system call.
+// A worker that has run dry yields before it looks, unless its last look may have left some, and a few times
+// before it sleeps. The thread that feeds it goes on meanwhile: the worker finds many operations at once
+// instead of one after the other, and needs no wake-up. On a CPU of its own such a yield takes the time of a
+// system call.
 //
 // Where threads outnumber CPUs a yield has a price that comes later: the kernel takes the slice of a thread
 // that yields (EEVDF: its deadline moves by a slice, since Linux 6.18 its virtual run time, too). When it is

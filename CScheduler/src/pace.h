@@ -20,7 +20,7 @@ void csched_pace_init(csched_pace *pace);
 /// A search begins, after `done` operations in all. Returns whether it may yield.
 bool csched_pace_begin(csched_pace *pace, uint64_t done);
 
-/// Yields; `first`: before the first look of the search. Returns whether the search may go on to yield.
+/// Yields; `first`: for the first time in this search. Returns whether the search may go on to yield.
 bool csched_pace_yield(csched_pace *pace, bool first);
 
 /// The search has found nothing: the worker sleeps.

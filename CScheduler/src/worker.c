@@ -15,9 +15,9 @@
 //   X4  Fairness: every fair_interval operations (about CSCHED_FAIR_NS, at most CSCHED_FAIR_MOST) a worker
 //       first takes the oldest it can find: from the inboxes, and every other time from the top of its own
 //       deque. So neither endless local work nor an operation that submits itself starves anything older.
-//       From the inboxes it takes no more then than it runs until the next fair turn: what it took before
-//       would pile up below what is newer. (So it was with operations of 12 us and more. A task group's
-//       100,000 children, 15 us each, took 103 us each instead of 17: U4.)
+//       From the inboxes it takes no more then than it has run since the last fair turn: or what it took
+//       before would pile up below what is newer. (So it was with operations of 12 us and more. Children of
+//       a task group of 100,000, 15 us each, took 103 us each instead of 17: U4.)
 //   X5  Bodies run outside read sections, locks and state changes; what a body sees of its worker is
 //       consistent.
 //   X6  The last worker that falls asleep in a sealed scheduler ends it. After its announcement it sees
@@ -491,15 +491,15 @@ static void stop_searching(csched_worker *worker)
 
 static size_t take_batch_elsewhere(csched_worker *worker, csched_operation *batch, bool patient)
 {
+    bool one_at_a_time = csched_capacity_is_bounded(&worker->scheduler->capacity);
     csched_reclaim_enter();
     size_t number = take_from_inboxes(worker, CSCHED_PRIORITY_DEFAULT, batch, CSCHED_BATCH);
+    worker->backlog = number == (one_at_a_time ? 1 : CSCHED_BATCH);
     if (number == 0) {
         number = take_from_workers(worker, CSCHED_PRIORITY_DEFAULT, batch, CSCHED_BATCH, patient);
     }
     csched_reclaim_exit();
     give_places_back(worker);
-    bool one_at_a_time = csched_capacity_is_bounded(&worker->scheduler->capacity);
-    worker->backlog = number == (one_at_a_time ? 1 : CSCHED_BATCH);
     return number;
 }
 
@@ -573,12 +573,19 @@ static bool may_wait(const csched_worker *worker, csched_priority priority)
     return (flags & CSCHED_WAITS(priority)) != 0;
 }
 
+// The interval ends early.
+static void make_next_fair(csched_worker *worker)
+{
+    worker->fair_interval -= worker->until_fair - 1;
+    worker->until_fair = 1;
+}
+
 // N4. The row ends where a look finds none.
 static bool take_high(csched_worker *worker, csched_operation *operation)
 {
     if (worker->high_row == CSCHED_HIGH_MOST) {
         worker->high_row = 0;
-        worker->until_fair = 1;
+        make_next_fair(worker);
         return false;
     }
     bool taken = take_ranked(worker, CSCHED_PRIORITY_HIGH, false, operation);
@@ -610,7 +617,7 @@ void csched_turn_was_void(void)
         return;
     }
     worker->high_row = CSCHED_HIGH_MOST;
-    worker->until_fair = 1;
+    make_next_fair(worker);
     if (worker->priority == CSCHED_PRIORITY_BACKGROUND) {
         worker->background_at = operations_done(worker) - CSCHED_FAIR_MOST; // as if its share were long ago
     }
@@ -622,7 +629,8 @@ static bool take_fairly(csched_worker *worker, csched_operation *operation)
     bool background = may_wait(worker, CSCHED_PRIORITY_BACKGROUND);
     uint64_t most = background ? CSCHED_FAIR_MOST / 2 : CSCHED_FAIR_MOST; // N4: every other turn is left
     uint64_t now = csched_now_ns();
-    uint64_t each_ns = (now - worker->fair_since_ns) / worker->fair_interval + 1;
+    uint32_t run = worker->fair_interval; // since the last fair turn
+    uint64_t each_ns = (now - worker->fair_since_ns) / run + 1;
     uint64_t interval = CSCHED_FAIR_NS / each_ns;
     worker->fair_interval = (uint32_t)(interval < 1 ? 1 : interval > most ? most : interval);
     worker->until_fair = worker->fair_interval;
@@ -632,7 +640,7 @@ static bool take_fairly(csched_worker *worker, csched_operation *operation)
     }
     worker->fair_turn = !worker->fair_turn;
     csched_operation batch[CSCHED_BATCH];
-    size_t room = worker->fair_interval < CSCHED_BATCH ? worker->fair_interval : CSCHED_BATCH;
+    size_t room = run < CSCHED_BATCH ? run : CSCHED_BATCH;
     size_t number = 0;
     csched_reclaim_enter();
     for (int attempt = 0; attempt < 2 && number == 0; attempt++) {
@@ -834,10 +842,11 @@ static outcome search_seated(csched_worker *worker, csched_operation *operation)
     bool patient = false;
     // A worker that has just run dry is faster than whoever feeds it. Without a pause it would fetch every
     // operation by itself, and the cache line of the submitter's index with it (measured: 110 ns an operation
-    // without, 68 with). Where its last look has probably left some, it looks at once: with a pause after
-    // each batch, a flood among more threads than CPUs took 16 us an operation instead of 0.1.
+    // without, 68 with). Where its last look may have left some, it looks at once: with a pause after each
+    // batch, a flood among more threads than CPUs took 16 us an operation instead of 0.1.
+    bool first = worker->backlog; // whether a yield to come is the first one
     bool calm = csched_pace_begin(&worker->pace, operations_done(worker)) &&
-                (worker->backlog || csched_pace_yield(&worker->pace, true));
+                (first || csched_pace_yield(&worker->pace, true));
     csched_idle_search(&scheduler->idle);
     for (;;) {
         for (int look = 0; look < (calm ? CSCHED_LOOKS : 1); look++) {
@@ -866,7 +875,8 @@ static outcome search_seated(csched_worker *worker, csched_operation *operation)
                 worker->sentry_ns = CSCHED_SENTRY_FIRST_NS;
                 return FOUND;
             }
-            calm = calm && csched_pace_yield(&worker->pace, false);
+            calm = calm && csched_pace_yield(&worker->pace, first);
+            first = false;
         }
         csched_pace_sleep(&worker->pace, operations_done(worker));
         if (!patient) { // else it has not looked at the crowd since

@@ -45,7 +45,7 @@ typedef struct csched_worker {
     uint32_t ranked_turn;            // whose turn it is among those of a priority: the own deque or inboxes
     uint64_t random;                 // for the first victim
     uint64_t sentry_ns;              // how long it sleeps next time as the sentry
-    bool backlog;                    // its last look elsewhere took as much as one may
+    bool backlog;                    // its last look at the inboxes took as much as one may
     csched_pace pace;                // of its searches
     csched_completion *debt_counter; // the counter of the debt, or NULL
     uint32_t debt;                   // leaves that are not done yet

@@ -2,8 +2,6 @@
 
 #include "life.h"
 
-#include <string.h>
-
 #include "scenarios.h"
 #include "tuning.h"
 
@@ -113,21 +111,11 @@ static void fair_inside_main(void)
 }
 MAIN(fair_inside)
 
-// Undisturbed: of operations so long that each is followed by a fair turn, none waits for many newer ones.
-enum { LONG_COUNT = 6 * CSCHED_BATCH };
-static bool has_begun[LONG_COUNT];
-
+// Undisturbed: operations so long that each is followed by a fair turn.
 static void takes_long(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra, (void)disposition;
-    has_begun[number_of(context)] = true;
-    int older = 0;
-    for (int number = 0; number < number_of(context); number++) {
-        older += !has_begun[number];
-    }
-    if (older > CSCHED_BATCH) {
-        explorer_fail("operation %d begins before %d older ones (S11)", number_of(context), older);
-    }
+    begins_in_turn(number_of(context));
     uint64_t now = explorer_now_ns();
     while (explorer_now_ns() < now + CSCHED_FAIR_NS) {
     }
@@ -136,9 +124,8 @@ static void takes_long(void *context, void *extra, csched_disposition dispositio
 static void fair_long_main(void)
 {
     world_open_workers(1);
-    memset(has_begun, 0, sizeof has_begun);
     csched_scheduler_suspend(scheduler);
-    for (int number = 0; number < LONG_COUNT; number++) {
+    for (int number = 0; number < IN_TURN; number++) {
         submit(operation_with(number, takes_long));
     }
     csched_scheduler_resume(scheduler);

@@ -398,6 +398,27 @@ static void bounded_backlog_main(void)
 }
 MAIN(bounded_backlog)
 
+// There the first yield of a search comes after its look. It tells of a crowd, and of its end.
+static void bounded_crowd_main(void)
+{
+    world_open_with_places(4);
+    expect_pace(0, 1, false);
+    slow_yield_ns = 0;
+    expect_pace(1, 1, true); // the next two do not yield
+    expect_pace(2, 0, true);
+    expect_pace(3, 0, true);
+    slow_yield_ns = UINT64_MAX;
+    expect_pace(4, 1, false); // halves that
+    expect_pace(5, 1, false);
+    slow_yield_ns = 0;
+    expect_pace(6, 1, true); // so it is two again, not more
+    expect_pace(7, 0, true);
+    expect_pace(8, 0, true);
+    expect_pace(9, 1, true);
+    world_end(10);
+}
+MAIN(bounded_crowd)
+
 // A sentry that looks in vain does not say what the yields of its looks have cost.
 static void crowd_beside_body_main(void)
 {
@@ -516,6 +537,7 @@ const explorer_program parking_scenarios[] = {
     SCENARIO("parking", crowd_beside_body, "S12", "what a sentry says of a crowd"),
     SCENARIO("parking", backlog, "S12", "no yield while a look takes a whole batch"),
     SCENARIO("parking", bounded_backlog, "S12", "the same, one at a time"),
+    SCENARIO("parking", bounded_crowd, "S12", "a crowd, one at a time"),
     SCENARIO("parking", crowd_comes, "S1 S3", "a crowd comes while a worker searches"),
     SCENARIO("parking", asleep, "S1 S3 S5", "a submission while everybody sleeps"),
     SCENARIO("parking", falls_asleep, "S1 S3", "a submission while the only worker falls asleep"),

@@ -244,6 +244,38 @@ static void submits_an_older_one_and_goes_on(void *context, void *extra, csched_
     goes_on_until_open(context, extra, disposition);
 }
 
+// Undisturbed: rows of high priority without an end, each of which ends a fair interval early.
+static int left_in_turn;
+
+static void begins_beside_high(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra, (void)disposition;
+    begins_in_turn(number_of(context));
+    left_in_turn--;
+}
+
+static void goes_on_beside_them(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra, (void)disposition;
+    if (left_in_turn != 0) {
+        submit_at(operation_with(number_of(context), goes_on_beside_them), HIGH);
+    }
+}
+
+static void older_beside_high_main(void)
+{
+    world_open_workers(1);
+    left_in_turn = IN_TURN;
+    csched_scheduler_suspend(scheduler);
+    for (int number = 0; number < IN_TURN; number++) {
+        submit(operation_with(number, begins_beside_high));
+    }
+    submit_at(operation_with(0, goes_on_beside_them), HIGH);
+    csched_scheduler_resume(scheduler);
+    world_end(0);
+}
+MAIN(older_beside_high)
+
 // The background's share is one fair turn of two: the others are for what is older.
 static void older_beside_background_main(void)
 {
@@ -1405,6 +1437,7 @@ const explorer_program priority_scenarios[] = {
     SCENARIO("priority", share_inside, "S11", "the background in the worker's deque has a share"),
     SCENARIO("priority", shares_inside, "S11", "each priority in the worker's deques has a share"),
     SCENARIO("priority", older_high, "S11", "one of high priority submits itself, and an older one waits"),
+    SCENARIO("priority", older_beside_high, "S11", "older ones beside rows of high priority"),
     SCENARIO("priority", older_beside_background, "S11",
              "default and background ones go on, and an older one waits"),
     SCENARIO("priority", older_background, "S11",

@@ -9,6 +9,7 @@ csched_scheduler *scheduler;
 csched_completion *counter;
 gate gates[4];
 
+static bool has_begun[IN_TURN];
 static int runs[ITEMS_MOST]; // plain: operations that depend on each other race on it if they are not ordered
 static int cancels[ITEMS_MOST]; // plain
 
@@ -31,6 +32,7 @@ void world_begin(void)
     memset(runs, 0, sizeof runs);
     memset(cancels, 0, sizeof cancels);
     memset(gates, 0, sizeof gates);
+    memset(has_begun, 0, sizeof has_begun);
     scheduler = NULL;
     counter = NULL;
     expected = NULL;
@@ -127,6 +129,18 @@ static void body(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
     ran(number_of(context), disposition);
+}
+
+void begins_in_turn(int number)
+{
+    has_begun[number] = true;
+    int older = 0;
+    for (int other = 0; other < number; other++) {
+        older += !has_begun[other];
+    }
+    if (older > 2 * CSCHED_BATCH) {
+        explorer_fail("operation %d begins before %d older ones (S11)", number, older);
+    }
 }
 
 csched_operation operation(int number) { return operation_with(number, body); }

@@ -48,6 +48,11 @@ int number_of(void *context);
 /// Writes down that the operation was run, or cancelled.
 void ran(int number, csched_disposition disposition);
 
+/// Operations [0, IN_TURN), which were submitted from outside in this order, begin: fails (S11) when one does
+/// before more older ones than two batches have.
+enum { IN_TURN = 8 * CSCHED_BATCH };
+void begins_in_turn(int number);
+
 /// Must be accepted.
 void submit(csched_operation what);
 /// Waits for the counter.

@@ -60,9 +60,8 @@ private func submitUntilStopped(_ shared: Shared, _ runs: UnsafeMutableRawPointe
     sigaddset(&signals, SIGUSR1)
     // The threads of the test's pool, and so their children, block signals.
     pthread_sigmask(SIG_UNBLOCK, &signals, nil)
-    shared.thread.store(UInt(pthread_self()), ordering: .releasing)
     let operation = csched_operation(run: countRun, context: runs, extra: nil, counter: shared.counter)
-    while !shared.stop.load(ordering: .relaxed) {
+    func submitMany() {
         for _ in 0..<4096 {
             shared.isInside.store(true, ordering: .sequentiallyConsistent)
             let status = csched_submit(shared.scheduler, operation)
@@ -72,6 +71,10 @@ private func submitUntilStopped(_ shared: Shared, _ runs: UnsafeMutableRawPointe
         }
         precondition(csched_completion_wait(shared.counter, 20_000_000_000) == .completed)
     }
+    // Before the first stop: Swift's runtime makes the metadata of what is used here under a lock of the process.
+    submitMany()
+    shared.thread.store(UInt(pthread_self()), ordering: .releasing)
+    while !shared.stop.load(ordering: .relaxed) { submitMany() }
 }
 
 private func stopSubmitter(workers: UInt32, rounds: Int) throws {

@@ -22,10 +22,12 @@ public final class ChildProcess {
 
     /// Starts `program child` with arguments.
     ///
+    /// - Parameter environment: what is added to this process's.
     /// - Throws: ``BenchmarkError`` when the program cannot be started.
-    public init(program: String, arguments: [String]) throws {
+    public init(program: String, arguments: [String], environment: [String: String] = [:]) throws {
         process.executableURL = URL(fileURLWithPath: program)
         process.arguments = arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         process.standardInput = input
         process.standardOutput = output
         do {

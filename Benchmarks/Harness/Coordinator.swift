@@ -73,7 +73,7 @@ public final class Coordinator {
         let children = Children(program: program, threads: plan.threads)
         defer { children.endAll() }
         let names = plan.peers + [Self.again]
-        for name in names { _ = try children.child(name) }
+        for name in names { _ = try children.child(name, counting: .time) }
         if restart == 0 { checkThatTheyWait(children) }
         for workload in plan.workloads where plan.includes(workload, restart: restart) {
             for n in plan.sizes(of: workload) {
@@ -123,7 +123,8 @@ public final class Coordinator {
         guard document.results[index].stopped == nil else { return }
         let request = Request(workload: workload.id, n: n)
         // Twice the limit: a slow sample is still a value, a hanging one is not.
-        switch try children.child(name).ask(request, limit: plan.limit * 2) {
+        let child = try children.child(name, counting: workload.unit == "bytes/op" ? .liveBytes : .time)
+        switch child.ask(request, limit: plan.limit * 2) {
         case .timedOut: document.results[index].stopped = "killed after \(plan.limit * 2)"
         case .died: document.results[index].stopped = "the process ended"
         case .answered(let response):
@@ -199,7 +200,7 @@ public final class Coordinator {
 
     /// A pass of its own, because counting slows every allocation down.
     private func countAllocations() throws {
-        let children = Children(program: program, threads: plan.threads, countAllocations: true)
+        let children = Children(program: program, threads: plan.threads)
         defer { children.endAll() }
         for workload in plan.workloads
         where workload.metric == .throughput || Workload.findsLeftovers(workload.id) {
@@ -212,7 +213,7 @@ public final class Coordinator {
                 progress.show("\(workload.id) n=\(series.n) allocations \(series.peer)")
                 let request = Request(
                     workload: workload.id, n: series.n, findsLeftovers: findsLeftovers)
-                let child = try children.child(series.peer)
+                let child = try children.child(series.peer, counting: .allocations)
                 guard case .answered(let response) = child.ask(request, limit: plan.limit * 10),
                     let sample = response.sample
                 else {
@@ -232,29 +233,50 @@ public final class Coordinator {
     }
 }
 
-/// The processes of one restart, by peer; one that died is started anew when it is asked again.
+/// The processes of one restart, by peer and what they count; one that died is started anew when it is asked again.
 private final class Children {
-    private let program: String
-    private let arguments: [String]
-    private var children: [String: ChildProcess] = [:]
+    enum Count { case time, allocations, liveBytes }
 
-    init(program: String, threads: Int, countAllocations: Bool = false) {
-        self.program = program
-        arguments = ["--threads", "\(threads)"] + (countAllocations ? ["--count-allocations"] : [])
+    private struct Key: Hashable {
+        let name: String
+        let count: Count
     }
 
-    func child(_ name: String) throws -> ChildProcess {
-        if let child = children[name], child.isAlive { return child }
+    private let program: String
+    private let threads: Int
+    private var children: [Key: ChildProcess] = [:]
+
+    init(program: String, threads: Int) {
+        self.program = program
+        self.threads = threads
+    }
+
+    func child(_ name: String, counting count: Count) throws -> ChildProcess {
+        let key = Key(name: name, count: count)
+        if let child = children[key], child.isAlive { return child }
         let peer = name == Coordinator.again ? "ours" : name
-        let child = try ChildProcess(
-            program: program, arguments: ["child", "--peer", peer] + arguments)
-        children[name] = child
+        var arguments = ["child", "--peer", peer, "--threads", "\(threads)"]
+        if count == .allocations { arguments.append("--count-allocations") }
+        // jemalloc takes what a thread's cache holds for live.
+        let theirs = ProcessInfo.processInfo.environment["MALLOC_CONF"].map { $0 + "," } ?? ""
+        let environment = count == .liveBytes ? ["MALLOC_CONF": theirs + "tcache:false"] : [:]
+        let child = try ChildProcess(program: program, arguments: arguments, environment: environment)
+        children[key] = child
         return child
     }
 
     var all: [ChildProcess] { Array(children.values) }
 
-    func switches() -> [String: Int] { children.compactMapValues { voluntarySwitches(ofProcess: $0.pid) } }
+    /// Of the processes that are timed, by peer.
+    func switches() -> [String: Int] {
+        Dictionary(
+            uniqueKeysWithValues: children.compactMap { key, child in
+                guard key.count == .time, let switches = voluntarySwitches(ofProcess: child.pid) else {
+                    return nil
+                }
+                return (key.name, switches)
+            })
+    }
 
     func endAll() { children.values.forEach { $0.end() } }
 }

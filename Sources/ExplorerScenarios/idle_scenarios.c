@@ -6,6 +6,7 @@
 #include "idle.h"
 #include "pace.h"
 #include "scenarios.h"
+#include "tuning.h"
 
 enum { SUBMISSIONS_MOST = 6 };
 
@@ -266,6 +267,199 @@ static void crowd_setup(void)
     csched_idle_note_crowd(&idle, true);
 }
 
+// MARK: Watched (W9)
+
+// Nobody has to be left to the watch while no worker is awake.
+static void watched_setup(void)
+{
+    two_setup();
+    csched_idle_watch(&idle, true, false);
+}
+
+static void unfrozen_check(int frozen) { expect_taken(frozen >= 0); }
+
+static void stops_watching(void *unused)
+{
+    (void)unused;
+    csched_idle_watch(&idle, false, false);
+}
+
+static void unwatched_setup(void)
+{
+    two_setup();
+    csched_idle_watch(&idle, true, false);
+    (void)explorer_spawn("watch", stops_watching, NULL);
+}
+
+// The same, and a body waits for what is published later.
+static bool is_later; // plain: the first has been taken
+
+static void waits_or_opens(void)
+{
+    if (is_later) {
+        gate_open(&gates[0]);
+    } else {
+        is_later = true;
+        gate_pass(&gates[0]);
+    }
+}
+
+static void first_waiting_worker(void *unused)
+{
+    (void)unused;
+    work(0, waits_or_opens);
+}
+
+static void second_waiting_worker(void *unused)
+{
+    (void)unused;
+    work(1, waits_or_opens);
+}
+
+static void waiting_setup(void)
+{
+    begin();
+    is_later = false;
+    start_worker(first_waiting_worker);
+    start_worker(second_waiting_worker);
+}
+
+static void left_setup(void)
+{
+    waiting_setup();
+    csched_idle_watch(&idle, true, false);
+    (void)explorer_spawn("watch", stops_watching, NULL);
+    (void)explorer_spawn("submitter", submits_one, NULL);
+    (void)explorer_spawn("submitter", submits_one, NULL);
+}
+
+// One that is awake is enough, until the watch has looked.
+static void expect_woken(uint64_t expected)
+{
+    explorer_settle(csched_site("settle"));
+    uint64_t woken = csched_load(&idle.woken, seq_cst);
+    if (!explorer_freezes() && woken != expected) {
+        explorer_fail("%d wake-ups instead of %d (W9)", (int)woken, (int)expected);
+    }
+}
+
+static void submits_while_watched(void *unused)
+{
+    (void)unused;
+    explorer_calm(true);
+    csched_idle_watch(&idle, false, true);
+    expect_woken(0);
+    csched_idle_watch(&idle, true, true);
+    expect_woken(0);
+    submit_one();
+    expect_woken(1);
+    submit_one();
+    expect_woken(1);
+    csched_idle_watch(&idle, true, false);
+    expect_woken(1);
+    csched_idle_watch(&idle, true, true);
+    expect_woken(2);
+    if (!explorer_freezes() && is_any_left()) {
+        explorer_fail("the watch wakes nobody (W9)");
+    }
+    csched_idle_watch(&idle, false, false);
+    expect_woken(3);
+}
+
+static void left_for_a_while_setup(void)
+{
+    waiting_setup();
+    (void)explorer_spawn("submitter", submits_while_watched, NULL);
+}
+
+// A body pushes what it then waits for; the other worker falls asleep, as the sentry or under the watch,
+// which stops.
+static csched_atomic(uint32_t) pushed;
+
+static void pushes_and_waits(void *unused)
+{
+    (void)unused;
+    csched_store(&pushed, 1, release);
+    if (csched_idle_has_sleepers(&idle)) {
+        csched_idle_after_push(&idle, 1, false);
+    }
+    gate_pass(&gates[0]);
+}
+
+// Sleeps until it finds what was pushed, which opens the gate. `busy`: it finds something else, if woken in
+// vain.
+static void sleep_and_steal(uint32_t index, bool busy)
+{
+    for (bool patient = false; !patient || csched_load(&pushed, acquire) == 0;) {
+        (void)csched_idle_announce(&idle, index);
+        bool sentry = csched_idle_become_sentry(&idle, index);
+        csched_idle_sleep(&idle, index, sentry ? CSCHED_SENTRY_FIRST_NS : CSCHED_FOREVER);
+        bool woken = csched_idle_rise(&idle, index);
+        patient = !woken && sentry;
+        if (woken && busy) {
+            (void)csched_idle_found(&idle);
+            gate_pass(&gates[0]);
+            return;
+        }
+    }
+    (void)csched_idle_found(&idle);
+    gate_open(&gates[0]);
+}
+
+static void falls_asleep(void *unused)
+{
+    (void)unused;
+    sleep_and_steal(1, false);
+}
+
+static void guard_setup(void)
+{
+    begin();
+    csched_init(&pushed, 0);
+    csched_idle_watch(&idle, true, false);
+    for (int worker = 0; worker < 2; worker++) {
+        csched_idle_join(&idle);
+    }
+    csched_idle_search(&idle);
+    (void)explorer_spawn("worker", pushes_and_waits, NULL);
+    (void)explorer_spawn("worker", falls_asleep, NULL);
+    (void)explorer_spawn("watch", stops_watching, NULL);
+}
+
+// A third one looks while the body pushes, and finds something else then; whom the watch wakes does, too.
+static void is_woken(void *unused)
+{
+    (void)unused;
+    sleep_and_steal(0, true);
+}
+
+static void finds_something(void *unused)
+{
+    (void)unused;
+    (void)csched_idle_found(&idle);
+    gate_pass(&gates[0]);
+}
+
+static void looker_setup(void)
+{
+    begin();
+    csched_init(&pushed, 0);
+    csched_idle_watch(&idle, true, false);
+    for (int worker = 0; worker < 4; worker++) {
+        csched_idle_join(&idle);
+    }
+    for (int looker = 0; looker < 3; looker++) {
+        csched_idle_search(&idle);
+    }
+    (void)explorer_spawn("worker", is_woken, NULL);
+    (void)explorer_spawn("worker", falls_asleep, NULL);
+    (void)explorer_spawn("watch", stops_watching, NULL);
+    (void)explorer_spawn("worker", pushes_and_waits, NULL);
+    (void)explorer_spawn("worker", finds_something, NULL);
+}
+
+// MARK: Yields
+
 // One search after the other, each after a run of so many operations, in a crowd or not: which of them yield
 // (pace.c).
 static csched_pace pace;
@@ -369,6 +563,16 @@ const explorer_program idle_scenarios[] = {
              .frozen_bound = 1, .check_frozen = one_check),
     SCENARIO("idle", crowd, "S2 S3", "the same in a crowd", .daemons = true, .frozen_bound = 1,
              .check_frozen = two_check),
+    SCENARIO("idle", watched, "S2 S3", "the same while the watch is a looker", .daemons = true,
+             .check_frozen = unfrozen_check),
+    SCENARIO("idle", unwatched, "S2 S3", "the same when it stops to be one", .daemons = true,
+             .frozen_bound = 1, .check_frozen = two_check),
+    SCENARIO("idle", left, "S3", "the same, and one that was taken waits for the other one", .daemons = true,
+             .check_frozen = unfrozen_check),
+    SCENARIO("idle", left_for_a_while, "S3", "the same, submitted to a busy worker, and to the watch",
+             .daemons = true, .check_frozen = unfrozen_check),
+    SCENARIO("idle", guard, "S3", "the watch hands a lone push over to the sentry"),
+    SCENARIO("idle", looker, "S3", "the last one that looks knows that the watch does not"),
     SCENARIO("idle", pace, "S12", "which searches yield"),
     SCENARIO("idle", turns, "S3", "in a crowd the two lowest take turns", .daemons = true,
              .check_frozen = two_check),

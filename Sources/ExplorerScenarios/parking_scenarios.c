@@ -419,6 +419,151 @@ static void bounded_crowd_main(void)
 }
 MAIN(bounded_crowd)
 
+static void run(csched_operation what)
+{
+    submit(what);
+    explorer_settle(csched_site("settle"));
+}
+
+static void wait_for_look(void)
+{
+    csched_completion_enter(counter, 1);
+    csched_check(csched_completion_wait(counter, CSCHED_WATCH_CROWD_NS) == CSCHED_WAIT_TIMED_OUT, "wait");
+    (void)csched_completion_leave(counter, 1);
+}
+
+// Between two looks of the watch.
+static void run_between_looks(int first, int count)
+{
+    for (int number = first; number < first + count; number++) {
+        run(operation(number));
+    }
+    wait_for_look();
+}
+
+static void expect_watched(bool expected)
+{
+    if (scheduler_model_is_watched(scheduler) != expected) {
+        explorer_fail(expected ? "the crowd is not watched (W9)" : "the crowd is watched still (W9)");
+    }
+}
+
+// Brisk workers of a crowd are watched; when nothing happens any more, the watch sleeps.
+static void watched_main(void)
+{
+    world_open_with_spares(2, 1);
+    slow_yield_ns = 0;
+    run_between_looks(0, CSCHED_BRISK);
+    expect_watched(true);
+    run_between_looks(CSCHED_BRISK, CSCHED_BRISK);
+    expect_watched(true);
+    run_between_looks(2 * CSCHED_BRISK, CSCHED_BRISK - 1);
+    expect_watched(false);
+    while (!watch_model_is_silent(scheduler)) {
+        run_between_looks(0, 0);
+    }
+    world_end(3 * CSCHED_BRISK - 1);
+}
+MAIN(watched)
+
+// The same without a crowd.
+static void unwatched_main(void)
+{
+    world_open_with_spares(2, 1);
+    slow_yield_ns = 0;
+    run_between_looks(0, CSCHED_BRISK);
+    slow_yield_ns = UINT64_MAX;
+    run_between_looks(CSCHED_BRISK, 4 * CSCHED_BRISK);
+    expect_watched(false);
+    world_end(5 * CSCHED_BRISK);
+}
+MAIN(unwatched)
+
+static csched_atomic(uint32_t) may_end; // the first operation that may not end yet
+
+static void waits_for_turn(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    uint32_t first;
+    while ((first = csched_load(&may_end, seq_cst)) <= (uint32_t)number_of(context)) {
+        (void)csched_futex_wait(&may_end, first, CSCHED_FOREVER);
+    }
+    ran(number_of(context), disposition);
+}
+
+static void let_end(uint32_t first)
+{
+    csched_store(&may_end, first, seq_cst);
+    csched_futex_wake(&may_end, INT32_MAX);
+    explorer_settle(csched_site("settle"));
+}
+
+// Beside operations that end one after the other, there is one that is inside the same body at two looks.
+static void run_beside(csched_function body, bool brisk)
+{
+    enum { BODY = CSCHED_BRISK + 2, ROW_END = BODY + 1 + 2 * CSCHED_BRISK };
+    csched_init(&may_end, 0);
+    world_open_with_spares(2, 1);
+    slow_yield_ns = 0;
+    run_between_looks(0, CSCHED_BRISK);
+    run(operation(BODY - 2));
+    run(operation(BODY - 1));
+    run(operation_with(BODY, body));
+    for (int number = BODY + 1; number < ROW_END; number++) {
+        submit(operation_with(number, waits_for_turn));
+    }
+    wait_for_look();
+    expect_watched(true);
+    let_end(BODY + 1 + CSCHED_BRISK);
+    wait_for_look();
+    expect_watched(brisk);
+    gate_open(&gates[0]);
+    let_end(ROW_END);
+    world_end(ROW_END);
+}
+
+static void watched_row_main(void) { run_beside(waits_for_turn, true); }
+MAIN(watched_row)
+
+static void watched_body_main(void) { run_beside(passes_gate_0, false); }
+MAIN(watched_body)
+
+// A look at a worker that sleeps is none at the body that it begins after that.
+static void expect_replaced_at_look(uint64_t expected)
+{
+    wait_for_look();
+    if (csched_scheduler_statistics(scheduler).replaced != expected) {
+        explorer_fail("a worker is replaced too early, or too late (Z3)");
+    }
+}
+
+static void watched_block_main(void)
+{
+    world_open_with_spares(1, 1);
+    slow_yield_ns = 0;
+    run_between_looks(0, CSCHED_BRISK);
+    run(operation_with(CSCHED_BRISK, passes_gate_0));
+    submit(operation_with(CSCHED_BRISK + 1, opens_gate_0));
+    expect_replaced_at_look(0);
+    expect_replaced_at_look(1);
+    world_end(CSCHED_BRISK + 2);
+}
+MAIN(watched_block)
+
+// What waits while one is inside is found by the other one.
+static void watched_and_left_main(void)
+{
+    world_open_with_spares(2, 1);
+    slow_yield_ns = 0;
+    run_between_looks(0, CSCHED_BRISK);
+    expect_watched(true);
+    world_explore();
+    submit(operation_with(CSCHED_BRISK, passes_gate_0));
+    submit(operation_with(CSCHED_BRISK + 1, opens_gate_0));
+    world_end(CSCHED_BRISK + 2);
+}
+MAIN(watched_and_left)
+
 // A sentry that looks in vain does not say what the yields of its looks have cost.
 static void crowd_beside_body_main(void)
 {
@@ -534,6 +679,13 @@ MAIN(free_children)
 
 const explorer_program parking_scenarios[] = {
     SCENARIO("parking", crowd, "S12", "yields in a crowd, and after it"),
+    SCENARIO("parking", watched, "S12", "brisk workers of a crowd are watched"),
+    SCENARIO("parking", unwatched, "S12", "and not without a crowd"),
+    SCENARIO("parking", watched_row, "S12", "but inside of ever other bodies"),
+    SCENARIO("parking", watched_body, "S12", "nor beside a body that takes long"),
+    SCENARIO("parking", watched_block, "S12",
+             "a body that began after a look is not blocked at the next one"),
+    SCENARIO("parking", watched_and_left, "S3 S12", "a watched crowd, and a body that waits"),
     SCENARIO("parking", crowd_beside_body, "S12", "what a sentry says of a crowd"),
     SCENARIO("parking", backlog, "S12", "no yield while a look takes a whole batch"),
     SCENARIO("parking", bounded_backlog, "S12", "the same, one at a time"),

@@ -255,12 +255,13 @@ csched_status csched_submit_every(csched_scheduler *scheduler, const csched_oper
 
 void csched_timer_release(csched_timer *timer) { unreference(timer); }
 
-// T5. Once over the limit, the thread is told again from time to time: whoever told it may be stopped.
+// T5. Over the limit the thread is told again from time to time: whoever told it may be stopped. When, is for
+// the count alone to say: of the limit each may see another one.
 static void note_cancelled(csched_timers *timers)
 {
     int64_t count = csched_fetch_add(&timers->cancelled, 1, relaxed) + 1;
     int64_t limit = csched_load(&timers->sweep_at, relaxed);
-    if (count >= limit && (count - limit) % CSCHED_TIMER_SWEEP_LEAST == 0) {
+    if (count >= limit && count % CSCHED_TIMER_SWEEP_LEAST == 0) {
         signal_thread(timers);
     }
 }

@@ -135,14 +135,14 @@ static bool is_limit_reached(const csched_scheduler *scheduler)
 static csched_worker *find_spare(csched_scheduler *scheduler)
 {
     csched_worker *spare = find_in_reserve(csched_load(&scheduler->crew, relaxed));
-    if (spare != NULL) {
-        return spare;
-    }
-    if (is_limit_reached(scheduler)) {
+    if (spare == NULL && is_limit_reached(scheduler)) {
         warn_of_limit(scheduler);
         return NULL;
     }
     scheduler->watch.is_exhausted = false;
+    if (spare != NULL) {
+        return spare;
+    }
     return csched_scheduler_hire(scheduler, CSCHED_WORKERS_MAX + (uint32_t)scheduler->watch.hired++);
 }
 
@@ -240,11 +240,7 @@ static bool replace_blocked(csched_scheduler *scheduler)
     bool replaced = false;
     uint32_t count = csched_load(&scheduler->crew, relaxed)->count;
     for (uint32_t position = 0; position < count; position++) { // those that are hired come behind them
-        const csched_crew *crew = csched_load(&scheduler->crew, relaxed);
-        if (position >= crew->count) { // some that have ended were joined meanwhile
-            break;
-        }
-        csched_worker *worker = crew->workers[position];
+        csched_worker *worker = csched_load(&scheduler->crew, relaxed)->workers[position];
         uint32_t seat = csched_load(&worker->seat, relaxed);
         if (csched_is_seated(seat) && (seat & (CSCHED_SEAT_LOOKING | CSCHED_SEAT_LEAVING)) == 0 &&
             is_blocked(worker, seat)) {

@@ -389,10 +389,13 @@ static void wait_running_main(void)
     waiting = 0;
     world_open_workers(2);
     inner = csched_completion_create();
+    csched_completion_enter(inner, 1); // so that it looks again when it has run what it may
     submit(operation_with(4, offers_and_waits));
     gate_pass(&gates[0]);
     world_explore();
     submit(operation_with(0, waits_running));
+    explorer_settle(csched_site("settle"));
+    (void)csched_completion_leave(inner, 1);
     end_inner(6);
 }
 MAIN(wait_running)
@@ -605,6 +608,71 @@ static void limit_main(void)
 }
 MAIN(limit)
 
+// The same again: no second warning.
+static void limit_again_main(void)
+{
+    world_open_with_spares(1, 1);
+    for (int time = 0; time < 2; time++) {
+        submit(operation_with(3 * time, blocks));
+        submit(operation_with(3 * time + 1, blocks));
+        submit(operation(3 * time + 2));
+        while (csched_scheduler_statistics(scheduler).exhausted <= (uint64_t)time) {
+            pass_time();
+        }
+        gate_open(&gates[0]);
+        wait_for_all();
+        explorer_settle(csched_site("settle"));
+        gates[0].open = 0;
+    }
+    if (times_warned() != 1) {
+        explorer_fail("the limit was told %d times (Z3)", times_warned());
+    }
+    world_end(6);
+}
+MAIN(limit_again)
+
+// One of those that block is to leave: nobody takes its place.
+static void passes_gate_1(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_pass(&gates[1]);
+    ran(number_of(context), disposition);
+}
+
+static void leaves_main(void)
+{
+    world_open_with_spares(2, 2);
+    submit(operation_with(0, passes_gate_1));
+    explorer_settle(csched_site("settle"));
+    submit(operation_with(1, passes_gate_1));
+    explorer_settle(csched_site("settle"));
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    world_explore();
+    submit(operation_with(2, opens_gate_1));
+    world_end(3); // looks at the seats
+}
+MAIN(leaves)
+
+// A worker falls asleep while another one, which has not said that it blocks, is replaced: both are counted.
+static void counted_main(void)
+{
+    world_open_with_spares(2, 1);
+    submit(operation_with(0, blocks));
+    explorer_settle(csched_site("settle"));
+    submit(operation_with(1, passes_gate_1));
+    explorer_settle(csched_site("settle"));
+    submit(operation(2));
+    world_explore();
+    for (int look = 0; look < 4; look++) {
+        pass_time();
+    }
+    gate_open(&gates[1]);
+    explorer_settle(csched_site("settle"));
+    gate_open(&gates[0]);
+    world_end(3);
+}
+MAIN(counted)
+
 // The watch is silent when nothing happens.
 static void silent_main(void)
 {
@@ -657,14 +725,13 @@ static void no_spare_main(void)
     submit(operation_with(0, blocks_announced));
     gate_pass(&gates[2]);
     pthread_model_fail(true);
-    submit(operation(1));
-    world_explore();
+    submit(operation_with(1, opens_gate));
     for (int look = 0; look < 4; look++) {
         pass_time();
     }
     expect_threads(1);
-    pthread_model_fail(false);
-    gate_open(&gates[0]);
+    world_explore();
+    pthread_model_fail(false); // the watch tries again
     world_end(2);
 }
 MAIN(no_spare)
@@ -928,6 +995,9 @@ const explorer_program block_scenarios[] = {
     SCENARIO("block", no_spare, "S1 R3", "no thread can be made in place of the one that blocks"),
     SCENARIO("block", ends, "S13 S14", "a worker submits as its thread ends"),
     SCENARIO("block", limit, "S1 S3", "as many are blocked as there may be"),
+    SCENARIO("block", limit_again, "S1 S3", "as many are blocked as there may be, for the second time"),
+    SCENARIO("block", leaves, "S8", "a worker that blocks is to leave"),
+    SCENARIO("block", counted, "S17", "a worker falls asleep while another one is replaced"),
     SCENARIO("block", again, "S3 R3", "a worker in reserve goes, and is hired again"),
     SCENARIO("block", drain, "S13 S16", "a shutdown that needs another worker"),
     SCENARIO("block", resize, "S8 R3", "resized while a worker is replaced"),

@@ -289,6 +289,34 @@ static void wanted_stale_setup(void)
     (void)explorer_spawn("owner", pops_once, NULL);
 }
 
+// Two of those: the owner must not see the old top.
+static bool is_any(const void *unused, const csched_operation *operation)
+{
+    (void)unused;
+    return operation->run != NULL;
+}
+
+static void steals_any(void *unused)
+{
+    (void)unused;
+    csched_operation operation;
+    csched_reclaim_enter();
+    bool found = csched_deque_steal_if(&deque, is_any, NULL, &operation);
+    csched_reclaim_exit();
+    if (found) {
+        (void)item_taken(&operation);
+    }
+}
+
+static void wanted_both_setup(void)
+{
+    begin();
+    push(2);
+    (void)explorer_spawn("thief", steals_any, NULL);
+    (void)explorer_spawn("thief", steals_any, NULL);
+    (void)explorer_spawn("owner", pops_once, NULL);
+}
+
 static void wanted_grow_setup(void)
 {
     begin();
@@ -317,6 +345,8 @@ const explorer_program deque_scenarios[] = {
     SCENARIO("deque", wanted_last, "Q1 Q2", "the last operation, and a thief that wants it", .check = check,
              .check_frozen = check_frozen),
     SCENARIO("deque", wanted_stale, "Q2", "a thief that wants what is there sees a new top and an old bottom",
+             .check = check),
+    SCENARIO("deque", wanted_both, "Q2", "two thieves that want what is there, and the owner",
              .check = check),
     SCENARIO("deque", wanted_grow, "Q1 Q2 R3", "the buffer grows under a thief that wants what is there",
              .check = check, .check_frozen = check_frozen),

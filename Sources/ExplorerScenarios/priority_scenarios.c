@@ -151,6 +151,61 @@ static void background_main(void)
 }
 MAIN(background)
 
+// A worker that comes from a suspension finds one of each: that of the background was first.
+static void resumed_main(void)
+{
+    open_in_turn();
+    csched_scheduler_suspend(scheduler);
+    submit_at(in_turn(0), BACKGROUND);
+    submit(in_turn(1));
+    world_explore_without_time();
+    csched_scheduler_resume(scheduler);
+    wait_for_all();
+    expect_turn(0, 2, 2);
+    world_end(2);
+}
+MAIN(resumed)
+
+// Undisturbed: where one after the other waits, the worker does not search in between, which begins with a
+// yield.
+enum { ROW = 3 * CSCHED_HIGH_MOST };
+static csched_priority priority_of_row;
+static int yields_before;
+static int left_in_row;
+
+static void is_of_a_row(void *context, void *extra, csched_disposition disposition)
+{
+    (void)context, (void)extra, (void)disposition;
+    if (--left_in_row == 0 && times_yielded != yields_before) {
+        explorer_fail("the worker yields though others wait (N4)");
+    }
+}
+
+static void submits_a_row(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    ran(number_of(context), disposition);
+    for (int number = 0; number < ROW; number++) {
+        submit_at(operation_with(number, is_of_a_row), priority_of_row);
+    }
+    yields_before = times_yielded;
+}
+
+static void run_row(csched_priority priority)
+{
+    priority_of_row = priority;
+    left_in_row = ROW;
+    world_open_workers(1);
+    submit(operation_with(0, submits_a_row));
+    world_end(1);
+}
+
+static void row_of_high_main(void) { run_row(HIGH); }
+MAIN(row_of_high)
+
+static void row_of_background_main(void) { run_row(BACKGROUND); }
+MAIN(row_of_background)
+
 // MARK: Shares
 
 static int rounds; // of an operation that submits itself
@@ -387,6 +442,42 @@ MAIN(void_beside_default)
 
 static void void_beside_high_main(void) { void_beside(HIGH); }
 MAIN(void_beside_high)
+
+// A notification of an operation has nothing to do with what comes after that.
+static csched_completion *notifies;
+
+static void is_notified(void *context)
+{
+    expect_priority(DEFAULT);
+    ran(number_of(context), CSCHED_RUN);
+    gate_open(&gates[2]);
+}
+
+static void notified_main(void)
+{
+    world_open_workers(1);
+    notifies = csched_completion_create();
+    csched_completion_enter(notifies, 1);
+    csched_notification *notification = csched_completion_notify(notifies, is_notified, operation(3).context);
+    csched_check(notification != NULL, "notify");
+    submit(operation_with(0, tells_and_waits_for_gate_1));
+    gate_pass(&gates[0]);
+    csched_operation last = operation(1);
+    last.counter = notifies;
+    submit(last);
+    (void)csched_completion_leave(notifies, 1);
+    world_explore_without_time();
+    gate_open(&gates[1]);
+    submit_at(operation(2), HIGH);
+    wait_for_all();
+    gate_pass(&gates[2]);
+    expect_ran(4);
+    explorer_calm(true);
+    csched_notification_release(notification);
+    csched_completion_release(notifies);
+    world_close();
+}
+MAIN(notified)
 
 // MARK: Nothing is overlooked
 
@@ -1003,6 +1094,25 @@ static void shrink_main(void)
 }
 MAIN(shrink)
 
+// It goes, and its deques with it, while the one that stays is busy.
+static void leave_main(void)
+{
+    quiet = 0;
+    world_open_workers(2);
+    submit(operation_with(4, passes_gate));
+    explorer_settle(csched_site("settle"));
+    submit(operation_with(0, submits_of_each_and_waits));
+    gate_pass(&gates[2]);
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    gate_open(&gates[1]);
+    explorer_settle(csched_site("settle"));
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    world_explore();
+    gate_open(&gates[0]);
+    world_end(5);
+}
+MAIN(leave)
+
 // The worker that blocks loses its seat; what is in its deques is run all the same.
 static void submits_of_each_and_blocks(void *context, void *extra, csched_disposition disposition)
 {
@@ -1159,6 +1269,23 @@ static void joins_in_need(void *context, void *extra, csched_disposition disposi
     ran(number_of(context), disposition);
 }
 
+// The second one lies below another operation, which keeps its priority, too.
+static void submits_as_branch(void *context)
+{
+    submit(operation_with(1, has_high_priority));
+    branch(context);
+}
+
+static void joins_below_another(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    join(submits_as_branch, branch);
+    if (times_run(1) != 0) {
+        explorer_fail("a join ran what is none of its branches (S1)");
+    }
+    ran(number_of(context), disposition);
+}
+
 static void run_joining(csched_function body, uint32_t workers)
 {
     branches[0] = branches[1] = 0;
@@ -1173,6 +1300,16 @@ MAIN(fork)
 
 static void fork_alone_main(void) { run_joining(joins, 1); }
 MAIN(fork_alone)
+
+static void fork_below_main(void)
+{
+    branches[0] = branches[1] = 0;
+    world_open_workers(1);
+    world_explore();
+    submit_at(operation_with(0, joins_below_another), HIGH);
+    world_end(2);
+}
+MAIN(fork_below)
 
 static void fork_taken_main(void) { run_joining(joins_in_need, 2); }
 MAIN(fork_taken)
@@ -1428,6 +1565,10 @@ const explorer_program priority_scenarios[] = {
     SCENARIO("priority", high_apart, "S1 S11", "one of high priority, and none in a row before it"),
     SCENARIO("priority", high_and_thief, "S1 S3 R4", "another worker steals those of high priority"),
     SCENARIO("priority", background, "S1 S11", "one of the background begins behind others"),
+    SCENARIO("priority", resumed, "S7 S11", "one of each is found by a search, the background's last"),
+    SCENARIO("priority", row_of_high, "S12", "many of high priority, without a search in between"),
+    SCENARIO("priority", row_of_background, "S12", "many of the background, without a search in between"),
+    SCENARIO("priority", notified, "S15", "one of high priority comes before a notification"),
     SCENARIO("priority", share, "S11", "the background has a share, while others keep coming"),
     SCENARIO("priority", shares, "S11", "each priority has a share, while high ones keep coming"),
     SCENARIO("priority", counted_shares, "S11", "one of each priority goes on: no gap is too long"),
@@ -1477,6 +1618,7 @@ const explorer_program priority_scenarios[] = {
     SCENARIO("priority", cancel_inside, "C1 S13", "a shutdown that cancels while a body submits"),
     SCENARIO("priority", drain_two, "S13", "a shutdown while one of two workers submits"),
     SCENARIO("priority", shrink, "S1 S8", "a worker goes that has some of each in its deques"),
+    SCENARIO("priority", leave, "S1 S8", "it has gone before the other one looks"),
     SCENARIO("priority", replaced, "S1 S16", "a worker blocks that has some of each in its deques"),
     SCENARIO("priority", reserve, "S1 S16", "a worker without a seat has some of each in its deques"),
     SCENARIO("priority", block_high, "S3 S16", "the only worker blocks, and one of high priority waits"),
@@ -1485,6 +1627,7 @@ const explorer_program priority_scenarios[] = {
     SCENARIO("priority", inherit, "S1 S15", "what a body submits has its priority"),
     SCENARIO("priority", fork, "S1 S15", "branches have the priority of their body"),
     SCENARIO("priority", fork_alone, "S1 S15", "branches have the priority of their body, on one worker"),
+    SCENARIO("priority", fork_below, "S1 S15", "a branch below another operation"),
     SCENARIO("priority", fork_taken, "S12 S15", "a branch that is taken has the priority of its body"),
     SCENARIO("priority", nested, "S15 S16", "a wait inside a body runs operations of each priority"),
     SCENARIO("priority", nested_two, "S15 S16", "the same, on two workers"),

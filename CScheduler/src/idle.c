@@ -32,22 +32,12 @@
 //       worker that did all the work would wait behind the others on its CPU while the other CPU idles
 //       (measured with R4). No more than a choice among sleepers: a stale flag costs a little time.
 //
-//   W9  In a crowd, while workers come back from their bodies all the time, nobody is woken for what one that
-//       is awake will find. The watch is the second looker then, and the sentry, whose timer costs more than
-//       a wake-up. So W2 holds: a submitter that reads watched, and after that an awake worker or a wake-up
-//       under way, relies on two threads. The worker looks at every inbox after it has left awake. The watch
-//       looks again in time, and wakes one if anything waits; when it stops, it clears watched, then wakes
-//       one, which looks at everything, and is the sentry after that.
-//
 // Orderings:
 //   P13  unpark: state (release) -> sleep: state (acquire). What the waker did before.
 //   P14  announce: searching, sleepers <-> after_submit: searching, sentry, sleepers. W1, seq_cst; partner
 //        P7.
 //   P15  found: searching, then sentry, awake, sleepers. W5; the pusher needs no fence, because this wakes
 //        whatever the pusher did.
-//   P48  after_submit: the publication, then watched; become_sentry: sleepers, then watched; found:
-//        searching, then watched <-> watch: watched, then sleepers, and the looks of the one that it wakes.
-//        All seq_cst.
 //
 // Sources: the Go scheduler's spinning workers and tokio's idle set, both of which trust one searcher;
 // eventcounts.
@@ -69,7 +59,6 @@ void csched_idle_init(csched_idle *idle)
     csched_init(&idle->busy, 0);
     csched_init(&idle->sentry, 0);
     csched_init(&idle->crowded, false);
-    csched_init(&idle->watched, false);
     csched_init(&idle->woken, 0);
     csched_init(&idle->last, 0);
     for (uint32_t worker = 0; worker < CSCHED_WORKERS_MAX; worker++) {
@@ -154,10 +143,6 @@ void csched_idle_wake_all(csched_idle *idle)
 void csched_idle_after_submit(csched_idle *idle)
 {
     uint32_t lookers = csched_load(&idle->searching, seq_cst); // P14
-    if (csched_load(&idle->watched, seq_cst)) {                // P48
-        wake(idle, csched_load(&idle->awake, seq_cst), 0, 1);  // W9
-        return;
-    }
     uint32_t sentry = lookers < 2 ? csched_load(&idle->sentry, seq_cst) : 0;
     wake(idle, lookers + (sentry != 0), sentry, 2); // W2
 }
@@ -167,8 +152,7 @@ void csched_idle_after_push(csched_idle *idle, int64_t depth, bool stuck)
     if (csched_load(&idle->searching, relaxed) > 0) {
         return; // W5
     }
-    bool guarded = csched_load(&idle->sentry, relaxed) != 0 || csched_load(&idle->watched, relaxed);
-    if (depth > 1 || stuck || !guarded) {
+    if (depth > 1 || stuck || csched_load(&idle->sentry, relaxed) == 0) {
         csched_idle_wake_one(idle);
     }
 }
@@ -196,15 +180,6 @@ void csched_idle_note_crowd(csched_idle *idle, bool crowded)
     }
 }
 
-void csched_idle_watch(csched_idle *idle, bool watched, bool waits)
-{
-    bool before = csched_load(&idle->watched, relaxed); // nobody else writes it
-    csched_store(&idle->watched, watched, seq_cst);     // P48
-    if (before && (waits || !watched)) {
-        csched_idle_wake_one(idle); // W9
-    }
-}
-
 bool csched_idle_has_sleepers_now(const csched_idle *idle)
 {
     uint64_t bits = 0;
@@ -225,8 +200,7 @@ csched_after_search csched_idle_found(csched_idle *idle)
     if (!csched_idle_has_sleepers_now(idle)) { // P28
         return CSCHED_ALL_AWAKE;
     }
-    bool guarded = csched_load(&idle->sentry, seq_cst) != 0 || csched_load(&idle->watched, seq_cst); // P48
-    if (guarded || csched_load(&idle->awake, seq_cst) == 1) {
+    if (csched_load(&idle->sentry, seq_cst) != 0 || csched_load(&idle->awake, seq_cst) == 1) {
         return CSCHED_LAST_TO_LOOK;
     }
     csched_idle_wake_one(idle); // W5
@@ -251,8 +225,7 @@ bool csched_idle_is_quiet(const csched_idle *idle) { return csched_load(&idle->b
 bool csched_idle_become_sentry(csched_idle *idle, uint32_t worker)
 {
     uint32_t none = 0;
-    return !csched_load(&idle->watched, seq_cst) && // P48
-           csched_cas(&idle->sentry, &none, worker + 1, seq_cst, relaxed);
+    return csched_cas(&idle->sentry, &none, worker + 1, seq_cst, relaxed);
 }
 
 void csched_idle_sleep(csched_idle *idle, uint32_t worker, uint64_t timeout_ns)

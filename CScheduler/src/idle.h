@@ -22,7 +22,6 @@ typedef struct {
     csched_atomic(uint32_t) busy;      // workers that do not rest (X6)
     csched_atomic(uint32_t) sentry;    // 1 + the index of the sleeper that looks again by itself; 0: none
     csched_atomic(bool) crowded;       // threads outnumber CPUs, as far as workers can tell (W8)
-    csched_atomic(bool) watched;       // the watch is a looker, and stands in for the sentry (W9)
     csched_aligned_to_line csched_atomic(uint64_t) woken; // wake-ups sent, for the statistics
     csched_atomic(uint32_t) last; // 1 + the index of the one that was woken last; 0: none
     csched_parker parkers[CSCHED_WORKERS_MAX];
@@ -30,7 +29,7 @@ typedef struct {
 
 void csched_idle_init(csched_idle *idle);
 
-/// After operations were published to an inbox (seq_cst): wakes a sleeper unless two look already.
+/// After operations were published to an inbox (seq_cst): wakes a sleeper unless two workers look already.
 void csched_idle_after_submit(csched_idle *idle);
 
 /// Whether any worker sleeps. Relaxed: a hint for csched_idle_after_push, which needs no more (W5).
@@ -55,10 +54,6 @@ void csched_idle_wake_all(csched_idle *idle);
 
 /// Notes, before a sleep, whether threads outnumber CPUs (W8).
 void csched_idle_note_crowd(csched_idle *idle, bool crowded);
-
-/// Of each look of the watch: whether it will look again soon, and what others leave to it; whether anything
-/// waits now (W9).
-void csched_idle_watch(csched_idle *idle, bool watched, bool waits);
 
 /// Whether any sleeps. seq_cst.
 bool csched_idle_has_sleepers_now(const csched_idle *idle);
@@ -87,7 +82,7 @@ void csched_idle_rest(csched_idle *idle);
 void csched_idle_stir(csched_idle *idle);
 /// Whether all workers rest.
 bool csched_idle_is_quiet(const csched_idle *idle);
-/// Becomes the sentry, if there is none, and the watch does not stand in for it.
+/// Becomes the sentry, if there is none.
 bool csched_idle_become_sentry(csched_idle *idle, uint32_t worker);
 /// Sleeps until woken, `timeout_ns` nanoseconds at most.
 void csched_idle_sleep(csched_idle *idle, uint32_t worker, uint64_t timeout_ns);

@@ -83,18 +83,6 @@
 #ifndef CSCHED_CALM_LOOKS
 #define CSCHED_CALM_LOOKS 8
 #endif
-/// In a crowd it looks at least so often; while as many operations end from one look to the next, workers are
-/// trusted to come back soon (W9). A crowded worker wakes it when the searches left without a yield are a
-/// multiple of so many.
-#ifndef CSCHED_WATCH_CROWD_NS
-#define CSCHED_WATCH_CROWD_NS UINT64_C(3200000)
-#endif
-#ifndef CSCHED_BRISK
-#define CSCHED_BRISK 32
-#endif
-#ifndef CSCHED_CROWD_ARMS
-#define CSCHED_CROWD_ARMS 256
-#endif
 /// How long workers without a seat are kept (Z5).
 #ifndef CSCHED_RESERVE_NS
 #define CSCHED_RESERVE_NS UINT64_C(250000000)

@@ -22,9 +22,6 @@
 //       CSCHED_WATCH_LAST_NS. The worker that was the last to look arms it, before it runs what it found. The
 //       watch disarms itself when a worker sleeps, whom a submission would wake. (P28) So an idle scheduler
 //       is silent: no timer, no poll.
-//   W9  (idle.c) In a crowd it stays armed, and looks for what others leave to it, every
-//       CSCHED_WATCH_CROWD_NS, while the workers are brisk: many operations end from one look to the next,
-//       and none of the bodies is met at two. Else a submission might wait for the watch while a CPU is free.
 //
 // Orderings:
 //   P28  found: sleepers, then state <-> disarm: state, then sleepers and searching; all seq_cst.
@@ -184,34 +181,16 @@ static bool anything_waits(csched_scheduler *scheduler, const csched_crew *crew)
     return waits;
 }
 
-static bool is_inside(uint32_t seat)
-{
-    return seat == CSCHED_UNSEATED_AWAKE || (csched_is_seated(seat) && (seat & CSCHED_SEAT_LOOKING) == 0);
-}
-
-// Z3, W9. Whether workers come back from their bodies all the time.
-static bool note_progress(const csched_crew *crew)
-{
-    uint64_t ended = 0; // operations since the last look
-    bool all = true;
-    for (uint32_t position = 0; position < crew->count; position++) {
-        csched_worker *worker = crew->workers[position];
-        bool inside = is_inside(csched_load(&worker->seat, relaxed));
-        uint64_t executed = csched_load(&worker->executed, relaxed);
-        worker->still = inside && worker->inside && worker->watched == executed;
-        worker->inside = inside;
-        ended += executed - worker->watched;
-        worker->watched = executed;
-        all = all && !worker->still;
-    }
-    return all && ended >= CSCHED_BRISK;
-}
-
 // Z3
-static bool is_blocked(const csched_worker *worker, uint32_t seat)
+static bool is_blocked(csched_worker *worker, uint32_t seat)
 {
-    return worker->still && (seat == (seat | CSCHED_SEAT_ANNOUNCED) ||
-                             csched_thread_sleeps(csched_load(&worker->kernel_id, relaxed)));
+    uint64_t now = csched_load(&worker->executed, relaxed) + 1;
+    if (worker->watched != now) {
+        worker->watched = now;
+        return false;
+    }
+    return seat == (seat | CSCHED_SEAT_ANNOUNCED) ||
+           csched_thread_sleeps(csched_load(&worker->kernel_id, relaxed));
 }
 
 // Z1, Z2
@@ -234,34 +213,24 @@ static bool replace(csched_scheduler *scheduler, csched_worker *worker, uint32_t
     return true;
 }
 
-// Z1. Returns whether somebody was replaced.
-static bool replace_blocked(csched_scheduler *scheduler)
+// Looks at all who are inside a body. `patient`: for long, so that even a seat for which nothing waits is
+// given away, and its new holder sleeps where submissions find it. Returns whether somebody was replaced.
+static bool look(csched_scheduler *scheduler, bool patient)
 {
+    pthread_mutex_lock(&scheduler->lifecycle); // Z4
+    csched_reclaim_enter();
+    bool waits = anything_waits(scheduler, csched_load(&scheduler->crew, relaxed));
+    csched_reclaim_exit();
     bool replaced = false;
     uint32_t count = csched_load(&scheduler->crew, relaxed)->count;
     for (uint32_t position = 0; position < count; position++) { // those that are hired come behind them
         csched_worker *worker = csched_load(&scheduler->crew, relaxed)->workers[position];
         uint32_t seat = csched_load(&worker->seat, relaxed);
         if (csched_is_seated(seat) && (seat & (CSCHED_SEAT_LOOKING | CSCHED_SEAT_LEAVING)) == 0 &&
-            is_blocked(worker, seat)) {
+            (waits || patient) && is_blocked(worker, seat)) {
             replaced |= replace(scheduler, worker, seat);
         }
     }
-    return replaced;
-}
-
-// `attended`: nobody need be replaced. `patient`: for long, so that even a seat for which nothing waits is
-// given away, and its new holder sleeps where submissions find it. Returns whether somebody was replaced.
-static bool look(csched_scheduler *scheduler, bool attended, bool patient)
-{
-    pthread_mutex_lock(&scheduler->lifecycle); // Z4
-    const csched_crew *crew = csched_load(&scheduler->crew, relaxed);
-    csched_reclaim_enter();
-    bool waits = anything_waits(scheduler, crew);
-    csched_reclaim_exit();
-    bool brisk = note_progress(crew);
-    csched_idle_watch(&scheduler->idle, brisk && csched_load(&scheduler->idle.crowded, relaxed), waits); // W9
-    bool replaced = !attended && (waits || patient) && replace_blocked(scheduler);
     pthread_mutex_unlock(&scheduler->lifecycle);
     return replaced;
 }
@@ -272,7 +241,7 @@ static bool is_attended(const csched_idle *idle)
     return csched_idle_has_sleepers_now(idle) || csched_load(&idle->searching, seq_cst) != 0; // P28
 }
 
-// Looks, less and less often, until a worker sleeps (W7), and the crowd needs it no more (W9).
+// Looks, less and less often, until a worker sleeps. W7
 static void watch_until_calm(csched_scheduler *scheduler)
 {
     csched_watch *watch = &scheduler->watch;
@@ -294,18 +263,16 @@ static void watch_until_calm(csched_scheduler *scheduler)
             return;
         }
         bool attended = is_attended(&scheduler->idle);
-        bool crowded = csched_load(&scheduler->idle.crowded, relaxed);
-        uint64_t longest_ns = crowded ? CSCHED_WATCH_CROWD_NS : CSCHED_WATCH_LAST_NS;
-        bool last = interval_ns >= longest_ns;
-        if (look(scheduler, attended, last)) {
+        bool last = interval_ns >= CSCHED_WATCH_LAST_NS;
+        if (!attended && look(scheduler, last)) {
             interval_ns = CSCHED_WATCH_FIRST_NS;
         } else {
-            interval_ns = !passed ? CSCHED_WATCH_FIRST_NS : last ? longest_ns : interval_ns * 2;
+            interval_ns = !passed ? CSCHED_WATCH_FIRST_NS : last ? interval_ns : interval_ns * 2;
         }
         if (csched_now_ns() - watch->replaced_at_ns >= CSCHED_RESERVE_NS) {
             dismiss_reserve(scheduler);
         }
-        calm = attended && !csched_load(&scheduler->idle.watched, relaxed) ? calm + 1 : 0;
+        calm = attended ? calm + 1 : 0;
         if (calm == CSCHED_CALM_LOOKS) {
             state = ARMED;
             if (!csched_cas(&watch->state, &state, DORMANT, seq_cst, relaxed) || // P28

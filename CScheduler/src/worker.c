@@ -97,8 +97,6 @@ csched_worker *csched_worker_create(csched_scheduler *scheduler, uint32_t index,
     csched_init(&worker->kernel_id, 0);
     csched_init(&worker->ended, false);
     worker->watched = 0;
-    worker->inside = false;
-    worker->still = false;
     worker->scheduler = scheduler;
     worker->index = index;
     worker->until_fair = worker->fair_interval = CSCHED_FAIR_MOST;
@@ -883,9 +881,6 @@ static outcome search_seated(csched_worker *worker, csched_operation *operation)
         csched_pace_sleep(&worker->pace, operations_done(worker));
         if (!patient) { // else it has not looked at the crowd since
             csched_idle_note_crowd(&scheduler->idle, !calm);
-            if (!calm && worker->pace.hasty % CSCHED_CROWD_ARMS == 0) {
-                csched_watch_arm(&scheduler->watch); // W9
-            }
         }
         patient = sleep_until_woken(worker);
     }

@@ -30,11 +30,7 @@ typedef struct csched_worker {
     csched_atomic(uint32_t) recall; // Z5: a csched_recall; slept on in reserve
     csched_atomic(int32_t) kernel_id;
     csched_atomic(bool) ended;
-    // The watch's own, of its last look: the value of executed, whether it was inside a body, and whether
-    // that was the one of the look before.
-    uint64_t watched;
-    bool inside;
-    bool still;
+    uint64_t watched; // the watch's own: 1 + the value of executed at its last look
     // The worker's own.
     csched_aligned_to_line csched_scheduler *scheduler;
     uint32_t index;

@@ -16,8 +16,6 @@ void reclaim_model_begin(void);
 void scheduler_model_begin(void);
 /// Whether its workers have told that threads outnumber CPUs (W8).
 bool scheduler_model_is_crowded(struct csched_scheduler *scheduler);
-/// Whether its watch counts as a looker (W9).
-bool scheduler_model_is_watched(struct csched_scheduler *scheduler);
 /// NULL, or what is counted wrong in a scheduler whose workers all sleep, or have ended.
 const char *scheduler_model_at_rest(struct csched_scheduler *scheduler);
 

@@ -49,11 +49,6 @@ bool scheduler_model_is_crowded(csched_scheduler *scheduler)
     return csched_load(&scheduler->idle.crowded, seq_cst);
 }
 
-bool scheduler_model_is_watched(csched_scheduler *scheduler)
-{
-    return csched_load(&scheduler->idle.watched, seq_cst);
-}
-
 const char *scheduler_model_at_rest(csched_scheduler *scheduler)
 {
     const csched_idle *idle = &scheduler->idle;

@@ -653,26 +653,6 @@ static void leaves_main(void)
 }
 MAIN(leaves)
 
-// A worker falls asleep while another one, which has not said that it blocks, is replaced: both are counted.
-static void counted_main(void)
-{
-    world_open_with_spares(2, 1);
-    submit(operation_with(0, blocks));
-    explorer_settle(csched_site("settle"));
-    submit(operation_with(1, passes_gate_1));
-    explorer_settle(csched_site("settle"));
-    submit(operation(2));
-    world_explore();
-    for (int look = 0; look < 4; look++) {
-        pass_time();
-    }
-    gate_open(&gates[1]);
-    explorer_settle(csched_site("settle"));
-    gate_open(&gates[0]);
-    world_end(3);
-}
-MAIN(counted)
-
 // The watch is silent when nothing happens.
 static void silent_main(void)
 {
@@ -997,7 +977,6 @@ const explorer_program block_scenarios[] = {
     SCENARIO("block", limit, "S1 S3", "as many are blocked as there may be"),
     SCENARIO("block", limit_again, "S1 S3", "as many are blocked as there may be, for the second time"),
     SCENARIO("block", leaves, "S8", "a worker that blocks is to leave"),
-    SCENARIO("block", counted, "S17", "a worker falls asleep while another one is replaced"),
     SCENARIO("block", again, "S3 R3", "a worker in reserve goes, and is hired again"),
     SCENARIO("block", drain, "S13 S16", "a shutdown that needs another worker"),
     SCENARIO("block", resize, "S8 R3", "resized while a worker is replaced"),

@@ -1,8 +1,25 @@
-/// A failure of a benchmark run that its user can do something about: one sentence that names what is wrong.
+/// A failure of a benchmark run: one sentence that names what is wrong, and the status of the program.
 public struct BenchmarkError: Error, CustomStringConvertible, Hashable {
+    /// Who can do something about it.
+    public enum Kind: Int32, Sendable {
+        /// The arguments, or a file that they name.
+        case usage = 64
+        /// Something was not measured; what was is kept.
+        case notMeasured = 1
+        /// A peer computed something else: no figure of the run is worth anything.
+        case wrongResult = 2
+    }
+
     /// The sentence.
     public let description: String
+    /// The kind.
+    public let kind: Kind
+    /// The exit status of the program.
+    public var status: Int32 { kind.rawValue }
 
     /// Creates an error from its sentence.
-    public init(_ sentence: String) { description = sentence }
+    public init(_ sentence: String, kind: Kind = .usage) {
+        description = sentence
+        self.kind = kind
+    }
 }

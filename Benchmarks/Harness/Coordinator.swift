@@ -105,12 +105,13 @@ public final class Coordinator {
         let index = index(of: name, workload, n: n)
         if document.results[index].stopped != nil { return false }
         if let largest = type.largest(workload.id), n > largest {
-            document.results[index].stopped = "more than \(largest) would take too long"
+            document.results[index].stopped = "more than \(largest)\(RunDocument.Series.tooLong)"
             return false
         }
         let seconds = prediction.seconds(workload, name, n: n)
         if seconds > plan.limit / .seconds(1) {
-            document.results[index].stopped = "predicted to take \(Int(seconds.rounded(.up))) s a sample"
+            document.results[index].stopped =
+                "\(RunDocument.Series.predicted)\(Int(seconds.rounded(.up))) s a sample"
             return false
         }
         return true
@@ -142,8 +143,8 @@ public final class Coordinator {
         let expected = workload.expectedChecksum(n)
         guard sample.checksum == expected else {
             throw BenchmarkError(
-                "The peer '\(name)' computed \(sample.checksum) in \(workload.id) with n = \(n); \(expected) is right."
-            )
+                "The peer '\(name)' computed \(sample.checksum) in \(workload.id) with n = \(n); \(expected) is right.",
+                kind: .wrongResult)
         }
     }
 

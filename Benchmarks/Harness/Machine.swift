@@ -17,13 +17,16 @@ public enum Machine {
             "kernel": kernel,
             "virtual": processor.contains(" hypervisor") ? "yes" : "no",
             "memory": value(of: "MemTotal", in: text("/proc/meminfo")) ?? "unknown",
+            "governor": line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") ?? "none",
+            "quota": line("/sys/fs/cgroup/cpu.max") ?? "none",
         ]
     }
 
-    /// The compiler, the configuration, and whether assertions are on.
+    /// The commit, the compiler, the configuration, and whether assertions are on.
     public static func build() -> [String: String] {
         [
-            "compiler": compiler(),
+            "commit": commit(),
+            "compiler": output(of: "swift", "--version") ?? "unknown",
             "configuration": isDebug ? "debug: the numbers mean nothing" : "release",
             "assertions": isDebug ? "on" : "off",
             "allocator": allocator(),
@@ -69,18 +72,32 @@ public enum Machine {
         return (fields.count > 7 ? fields[7] : 0, fields.reduce(0, +))
     }
 
-    private static func compiler() -> String {
+    /// Of the repository that this program was built in, as it is now.
+    private static func commit() -> String {
+        let root = (0..<3).reduce(URL(fileURLWithPath: #filePath)) { path, _ in
+            path.deletingLastPathComponent()
+        }
+        guard let commit = output(of: "git", "-C", root.path, "rev-parse", "HEAD") else { return "unknown" }
+        let changes = output(of: "git", "-C", root.path, "status", "--porcelain", "--untracked-files=no")
+        return changes == nil ? commit : "\(commit), with changes"
+    }
+
+    /// The first line that a program prints; nil when it prints none, or cannot be started.
+    private static func output(of command: String...) -> String? {
         let process = Process()
         let output = Pipe()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["swift", "--version"]
+        process.arguments = command
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice
-        guard (try? process.run()) != nil else { return "unknown" }
+        guard (try? process.run()) != nil else { return nil }
         let data = output.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()
         return String(decoding: data, as: UTF8.self).split(separator: "\n").first.map(String.init)
-            ?? "unknown"
+    }
+
+    private static func line(_ path: String) -> String? {
+        text(path).split(separator: "\n").first.map(String.init)
     }
 
     private static func text(_ path: String) -> String {

@@ -58,8 +58,9 @@ public struct Plan: Sendable {
         for name in wanted ?? [] where !(known + hidden).contains(name) {
             throw BenchmarkError("There is no peer '\(name)'; there are \(known.joined(separator: ", ")).")
         }
-        guard threads > 0 else {
-            throw BenchmarkError("The number of threads must be at least 1, not \(threads).")
+        guard Self.threads.contains(threads) else {
+            throw BenchmarkError(
+                "The number of threads must be from 1 to \(Self.threads.upperBound), not \(threads).")
         }
         if let size = sizes?.first(where: { $0 < 1 }) {
             throw BenchmarkError("A size must be at least 1, not \(size).")
@@ -84,6 +85,9 @@ public struct Plan: Sendable {
             throw BenchmarkError("The limit must be more than 0 seconds, not \(self.limit).")
         }
     }
+
+    /// What every peer can have.
+    static let threads = 1...256
 
     /// The sizes of a workload.
     public func sizes(of workload: Workload) -> [Int] {

@@ -100,6 +100,13 @@ public struct RunDocument: Codable, Sendable {
             try container.encode(stopped, forKey: .stopped)
         }
 
+        /// Whether it was not asked because it would have taken too long.
+        var isTooLarge: Bool {
+            stopped?.hasPrefix(Self.predicted) == true || stopped?.hasSuffix(Self.tooLong) == true
+        }
+        static let predicted = "predicted to take "
+        static let tooLong = " would take too long"
+
         /// The size.
         public var n: Int { params["n"] ?? 0 }
         /// All values.
@@ -120,6 +127,23 @@ public struct RunDocument: Codable, Sendable {
         public var idleSwitchesPerSecond: [String: Double]
         /// Sentences about what is not as it should be.
         public var warnings: [String]
+    }
+
+    /// A sentence for each size of a workload in which ours was to be measured, and was not.
+    public var missing: [String] {
+        var workloads: [String] = []
+        for series in results where series.peer == "ours" && !workloads.contains(series.workload) {
+            workloads.append(series.workload)
+        }
+        return workloads.flatMap { workload -> [String] in
+            let ours = results.filter { $0.workload == workload && $0.peer == "ours" }
+            let measured = ours.contains { !$0.values.isEmpty }
+            return ours.compactMap { series in
+                // A size that would take too long is left out, where a smaller one was measured.
+                guard series.values.isEmpty, !(measured && series.isTooLarge) else { return nil }
+                return "\(workload) with n = \(series.n): \(series.stopped ?? "no value")."
+            }
+        }
     }
 
     /// Reads a file.

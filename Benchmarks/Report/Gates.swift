@@ -12,6 +12,20 @@ public struct Gates {
     /// A sentence for each gate that does not hold.
     public func failures() -> [String] { countFailures() + ratios + demands }
 
+    /// A sentence for each gate that the run cannot tell about, because it lacks a workload or a peer.
+    public func missing(onlyCounts: Bool) -> [String] {
+        let counted =
+            ["W1", "W3", "W6", "W13"] + Array(RecordedCounts.allocationsPerOperation.keys)
+            + Array(RecordedCounts.allocationsOfLibraries.keys)
+            + Array(RecordedCounts.bytesPerOperation.keys) + Self.linear
+        let needed = Set(counted.map { [$0, "ours"] })
+        let compared = onlyCounts ? [] : Self.demanded.map { [$0.workload, $0.peer] }
+        let measured = Set(
+            document.results.lazy.filter { !$0.values.isEmpty }.map { [$0.workload, $0.peer] })
+        return needed.union(compared).subtracting(measured).map { $0.joined(separator: " with ") }.sorted()
+            .map { "\($0) was not measured." }
+    }
+
     /// As ``failures()``, without what another program on the machine could spoil.
     public func countFailures() -> [String] { counts + layerCounts + slopes }
 
@@ -109,15 +123,17 @@ public struct Gates {
         }
     }
 
+    /// The workloads whose time is to grow with n, not faster.
+    private static let linear = [
+        "W1", "W3", "W5", "W6", "W6-cascade", "W10", "W14-0", "W14-1", "W14-50", "W16-last", "W16-half",
+        "W21-execute", "W21-undo", "W21-redo", "W21-now", "W21-invoker",
+        "W22-members", "W24-group", "W24-discarding", "W24-asynclet", "W24-tasks", "W24-actor",
+        "W24-handover", "W24-group-main", "W24-discarding-main", "W24-asynclet-main", "W24-tasks-main",
+        "W24-actor-main", "W24-handover-main", "W27-set", "W27-cancel", "W27-fire",
+    ]
+
     private var slopes: [String] {
-        let linear = [
-            "W1", "W3", "W5", "W6", "W6-cascade", "W10", "W14-0", "W14-1", "W14-50", "W16-last", "W16-half",
-            "W21-execute", "W21-undo", "W21-redo", "W21-now", "W21-invoker",
-            "W22-members", "W24-group", "W24-discarding", "W24-asynclet", "W24-tasks", "W24-actor",
-            "W24-handover", "W24-group-main", "W24-discarding-main", "W24-asynclet-main", "W24-tasks-main",
-            "W24-actor-main", "W24-handover-main", "W27-set", "W27-cancel", "W27-fire",
-        ]
-        return linear.compactMap { workload in
+        Self.linear.compactMap { workload in
             guard let slope = document.slope(workload, peer: "ours"), slope > 1.1,
                 document.slopeOfCPUTime(workload, peer: "ours") ?? slope > 1.1
             else { return nil }

@@ -66,6 +66,18 @@ public struct Summary {
         }
     }
 
+    /// How far the second process of ours is from the first one, where that is too far for a verdict.
+    private func strayRatio(_ row: Row) -> Estimate? {
+        document.ratio(row.workload.id, n: row.n, peer: Coordinator.again)
+            .flatMap { Self.isWithinBand($0) ? nil : $0 }
+    }
+
+    /// Whether the second process of ours took part in the run, and not in this row. Costs may all be 0.
+    private func isNotCompared(_ row: Row) -> Bool {
+        row.workload.metric != .cost && document.results.contains { $0.peer == Coordinator.again }
+            && document.ratio(row.workload.id, n: row.n, peer: Coordinator.again) == nil
+    }
+
     /// How far from 1 an A/A figure may be: its interval holds 1, or the median is within a tenth.
     public static func isWithinBand(_ ratio: Estimate) -> Bool {
         (ratio.low <= 1 && ratio.high >= 1) || abs(ratio.median - 1) <= 0.1
@@ -73,11 +85,14 @@ public struct Summary {
 
     /// One sentence about all A/A comparisons.
     var selfVerdict: String {
-        let outside = selfComparisons.filter { !Self.isWithinBand($0.ratio) }
-        if outside.isEmpty { return "A/A: ours against ours is 1 within its band in every workload." }
+        let compared = selfComparisons
+        if compared.isEmpty { return "A/A: ours was not compared with itself." }
+        let outside = compared.filter { !Self.isWithinBand($0.ratio) }
+        if outside.isEmpty {
+            return "A/A: ours against ours is 1 within its band in each of \(compared.count) workloads."
+        }
         let names = outside.map { "\($0.row.workload.id) (\(Format.number($0.ratio.median))×)" }
-        return "A/A: ours against ours is NOT 1 in \(names.joined(separator: ", ")): "
-            + "read these rows with that in mind."
+        return "A/A: ours against ours is NOT 1 in \(names.joined(separator: ", ")): no verdict there."
     }
 
     /// The peer that is nearest to ours, or furthest ahead of it.
@@ -88,10 +103,16 @@ public struct Summary {
     }
 
     /// Whether ours is ahead of every peer.
-    func isFirst(_ row: Row) -> Bool { best(row).map { $0.ratio.low > 1 } ?? false }
+    func isFirst(_ row: Row) -> Bool {
+        strayRatio(row) == nil && !isNotCompared(row) && best(row).map { $0.ratio.low > 1 } ?? false
+    }
 
     /// One sentence about a row.
     func verdict(_ row: Row) -> String {
+        if let stray = strayRatio(row) {
+            return "No verdict: a second process of ours takes \(Format.number(stray.median))× our time."
+        }
+        if isNotCompared(row) { return "No verdict: ours was not compared with itself." }
         guard let best = best(row) else { return "No peer to compare with." }
         let figure = "\(best.name) (\(Format.number(best.ratio.median))×)"
         if isFirst(row) { return "Ours is \(row.workload.better) every peer; next is \(figure)." }

@@ -19,7 +19,7 @@ struct BenchRunner: ParsableCommand {
             try command.run()
         } catch let error as BenchmarkError {
             writeToStandardError("benchmarks: \(error)\n")
-            Foundation.exit(64)
+            Foundation.exit(error.status)
         } catch {
             exit(withError: error)
         }

@@ -93,11 +93,16 @@ struct Check: ParsableCommand {
     @Flag(help: "Only counts and slopes, which hold also where other programs run.")
     var counts = false
 
+    @Flag(help: "Only what the run measured: without it what a gate needs must be there.")
+    var present = false
+
     func run() throws {
         let gates = try Gates(RunDocument(contentsOf: file))
+        let missing = present ? [] : gates.missing(onlyCounts: counts)
         let failures = counts ? gates.countFailures() : gates.failures()
+        for sentence in missing { print("MISSING \(sentence)") }
         for failure in failures { print("FAILED \(failure)") }
-        if !failures.isEmpty { throw ExitCode(1) }
+        if !failures.isEmpty || !missing.isEmpty { throw ExitCode(1) }
         print("All gates hold.")
     }
 }

@@ -65,9 +65,22 @@ struct Run: ParsableCommand {
             plan: plan, program: "/proc/self/exe", types: peerTypes, progress: Progress(),
             isInterrupted: { Interruption.happened })
         let document = try coordinator.run()
+        if !document.isPartial && !document.missing.isEmpty { try refuse(document) }
         try write(document)
         print(TerminalReport(document).render(), terminator: "")
         print("\nRaw values: \(json)\nPage:       \(html)")
+    }
+
+    /// What was measured is kept, beside the file of the last run that was whole.
+    private func refuse(_ document: RunDocument) throws -> Never {
+        let folder = URL(fileURLWithPath: json).deletingLastPathComponent()
+        let file = folder.appendingPathComponent("failed.json").relativePath
+        try document.write(to: file)
+        throw BenchmarkError(
+            """
+            Ours was not measured in all workloads, so there is no result; what there is is in \(file).
+              \(document.missing.joined(separator: "\n  "))
+            """, kind: .notMeasured)
     }
 
     private func write(_ document: RunDocument) throws {

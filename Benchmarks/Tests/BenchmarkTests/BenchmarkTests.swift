@@ -97,7 +97,7 @@ import Testing
         #expect(throws: BenchmarkError("There is no peer 'gcd'; there are ours, dispatch.")) {
             try plan(peers: ["gcd"])
         }
-        #expect(throws: BenchmarkError("The number of threads must be at least 1, not 0.")) {
+        #expect(throws: BenchmarkError("The number of threads must be from 1 to 256, not 0.")) {
             try plan(threads: 0)
         }
     }

@@ -104,6 +104,29 @@ import Testing
         #expect(try Page(run).render().contains("Ours is faster than every peer in \(won) of 1 workloads"))
     }
 
+    @Test(arguments: [(105.0, 1), (150, 0)])
+    func `a row in which ours is not like itself has no verdict`(again: Double, won: Int) throws {
+        let run = document([
+            series("W1", n: 1_000), series("W1", n: 1_000, peer: "ours-again", time: again),
+            series("W1", n: 1_000, peer: "dispatch", time: 200),
+        ])
+        let text = TerminalReport(run).render()
+        #expect(text.contains("No verdict: a second process of ours takes 1.50× our time.") == (won == 0))
+        #expect(
+            text.contains("A/A: ours against ours is 1 within its band in each of 1 workloads.") == (won == 1)
+        )
+        #expect(try Page(run).render().contains("Ours is faster than every peer in \(won) of 1 workloads"))
+    }
+
+    @Test func `a row that was not compared with itself has no verdict, and nothing is said of nothing`() {
+        let run = document([
+            series("W1", n: 1_000), series("W1", n: 1_000, peer: "dispatch", time: 200),
+            series("W3", n: 1_000), series("W3", n: 1_000, peer: "ours-again"),
+        ])
+        #expect(TerminalReport(run).render().contains("W1  No verdict: ours was not compared with itself."))
+        #expect(TerminalReport(document([])).render().contains("A/A: ours was not compared with itself."))
+    }
+
     @Test func `our scheduler without the layer is no peer that wins or loses`() {
         let run = document([series("W5", n: 1_000), series("W5", n: 1_000, peer: "ours-bare", time: 25)])
         let text = TerminalReport(run).render()

@@ -9,7 +9,8 @@ import Testing
     @Test(arguments: [
         (["run", "--filter", "W1,W99"], "There is no workload 'W99'"),
         (["run", "--peers", "gcd"], "There is no peer 'gcd'"),
-        (["run", "--threads", "0"], "The number of threads must be at least 1, not 0."),
+        (["run", "--threads", "0"], "The number of threads must be from 1 to 256, not 0."),
+        (["run", "--threads", "300"], "The number of threads must be from 1 to 256, not 300."),
         (["run", "--smoke", "--thorough"], "'--thorough' and '--smoke' exclude each other."),
         (["run", "--limit", "0"], "The limit must be more than 0 seconds"),
         (["run", "--sizes", "10,0"], "A size must be at least 1, not 0."),
@@ -35,9 +36,26 @@ import Testing
     @Test func `a wrong result ends the run, and is no figure`() throws {
         try Program.inFolder { program in
             let result = try program.run(["run", "--smoke", "--filter", "W1", "--peers", "wrong"])
-            #expect(result.status == 64)
+            #expect(result.status == 2)
             #expect(result.errors.contains("The peer 'wrong' computed "))
             #expect(program.read(".benchmarks/latest.json") == nil)
+        }
+    }
+
+    @Test func `a run in which ours was not measured is none, and the last one stays`() throws {
+        try Program.inFolder { program in
+            try program.write("an earlier run", to: ".benchmarks/latest.json")
+            // A sample of its least size takes 50 ms, and one of the next workload nothing.
+            let result = try program.run([
+                "run", "--smoke", "--filter", "W1,W19-task", "--peers", "serial", "--limit", "0.04",
+            ])
+            #expect(result.status == 1)
+            #expect(result.errors.contains("Ours was not measured in all workloads"))
+            #expect(result.errors.contains("W19-task with n = 10: predicted to take 1 s a sample."))
+            #expect(!result.output.contains("A/A"))
+            #expect(program.read(".benchmarks/latest.json") == "an earlier run")
+            let failed = try RunDocument(contentsOf: program.folder + "/.benchmarks/failed.json")
+            #expect(try #require(failed.series("W1", n: 1_000, peer: "ours")).values.count == 1)
         }
     }
 
@@ -82,7 +100,13 @@ import Testing
             #expect(program.read(".benchmarks/report.html") == page)
             let same = try program.run(["compare", ".benchmarks/latest.json", ".benchmarks/latest.json"])
             #expect(same.status == 0 && same.output.contains("W9"))
-            #expect(try program.run(["check", ".benchmarks/latest.json"]).output.contains("All gates hold."))
+            let present = try program.run(["check", "--present"])
+            #expect(present.status == 0 && present.output.contains("All gates hold."))
+            let whole = try program.run(["check"])
+            #expect(whole.status == 1 && !whole.output.contains("All gates hold."))
+            #expect(whole.output.contains("MISSING W5 with dispatch was not measured."))
+            #expect(whole.output.contains("MISSING W27-set with ours was not measured."))
+            #expect(!whole.output.contains("MISSING W1 "))
         }
     }
 
@@ -142,7 +166,7 @@ import Testing
                 #expect(counts["bytes_left"] == 0)
                 if workload.hasPrefix("W14-") { #expect(counts["ran_after_cancel"] == 0) }
             }
-            let check = try program.run(["check", "--counts", ".benchmarks/latest.json"])
+            let check = try program.run(["check", "--counts", "--present"])
             #expect(check.output.contains("All gates hold."))
         }
     }
@@ -155,6 +179,8 @@ import Testing
             ])
             #expect(run.status == 0)
             let document = try program.document()
+            #expect(try #require(document.build["commit"]).prefix(while: \.isHexDigit).count == 40)
+            #expect(document.machine["governor"] != nil && document.machine["quota"] != nil)
             let allocator = try #require(document.build["allocator"])
             #expect(allocator.hasPrefix("jemalloc 5."))
             #expect(allocator.hasSuffix(", lg_extent_max_active_fit 64, oversize_threshold 0"))

@@ -119,6 +119,17 @@ let serverWorkloads: [Workload] = [
         quick: [16], smoke: [4], thorough: [1, 16, 64],
         expectedChecksum: { _ in Workload.sumOfMarks(Workload.requests) },
         operations: { _ in Workload.requests }),
+    Workload(
+        id: "R4-mixed", title: "Server, some block",
+        sentence: """
+            As R4; one handler in \(Workload.betweenBlockingRequests) blocks its thread for \
+            \(Workload.blockingRequest_us / 1_000) ms.
+            """,
+        unit: "ns/op", metric: .throughput,
+        sizes: .range(1...500),
+        quick: [16], smoke: [4], thorough: [1, 16, 64],
+        expectedChecksum: { _ in Workload.sumOfMarks(Workload.requests) },
+        operations: { _ in Workload.requests }),
 ]
 
 private func tasks(_ id: String, _ title: String, _ sentence: String) -> Workload {
@@ -177,4 +188,10 @@ extension Workload {
 
     /// The requests of one sample of R4, of all connections.
     public static let requests = 10_000
+
+    /// One request in so many of R4-mixed blocks.
+    public static let betweenBlockingRequests = 50
+
+    /// How long it blocks.
+    public static let blockingRequest_us = 2_000
 }

@@ -21,7 +21,8 @@ enum OursTasks {
         _ workload: String, n: Int, threads: Int, on executor: (any TaskExecutor)?
     ) throws -> Sample {
         workload.hasPrefix("R4")
-            ? try requests(connections: n, eventLoops: threads, on: executor)
+            ? try requests(
+                connections: n, eventLoops: threads, on: executor, isMixed: workload == "R4-mixed")
             : swiftTasks(workload, n: n, on: executor)
     }
 

@@ -23,7 +23,7 @@ final class TaskGroupPeer: Pool {
             return switch workload {
             case "W19": "All that it runs are tasks: see W19-task."
             case "W19-announced", "W19-announced-task": cannotBeTold
-            case "R4", "R4-late": withoutServer
+            case "R4", "R4-late", "R4-mixed": withoutServer
             default: nil
             }
         }
@@ -84,7 +84,8 @@ final class TaskGroupPeer: Pool {
             } urgent: { mark in
                 Task.detached(priority: .high) { mark.run() }
             }
-        case "R4", "R4-late": try requests(connections: n, eventLoops: threads, on: nil)
+        case "R4", "R4-late", "R4-mixed":
+            try requests(connections: n, eventLoops: threads, on: nil, isMixed: workload == "R4-mixed")
         case _ where workload.hasPrefix("W27-"): timers(workload, n: n, TaskTimers(count: n, on: nil))
         case _ where workload.hasPrefix("W24-"): swiftTasks(workload, n: n, on: nil)
         default: try runWithoutThreads(workload, n: n)

@@ -11,15 +11,19 @@
     /// R4: an event-loop server on loopback, a task for each connection, and a client in the calling thread
     /// that keeps one request of each connection under way.
     ///
-    /// - Parameter executor: where the tasks of the connections run; nil: the default executor.
+    /// - Parameters:
+    ///   - executor: where the tasks of the connections run; nil: the default executor.
+    ///   - isMixed: whether some of the handlers block.
     func requests(
-        connections: Int, eventLoops: Int, on executor: (any TaskExecutor)?
+        connections: Int, eventLoops: Int, on executor: (any TaskExecutor)?, isMixed: Bool
     ) throws -> Sample {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: eventLoops)
         let port = ChainEnd()
         let ended = DispatchSemaphore(value: 0)
         let server = Task.detached(executorPreference: executor) {
-            do { try await serve(on: group) { port.reach(UInt64($0)) } } catch is CancellationError {}
+            do {
+                try await serve(on: group, isMixed: isMixed) { port.reach(UInt64($0)) }
+            } catch is CancellationError {}
             ended.signal()
         }
         port.wait()
@@ -34,7 +38,7 @@
     private let frame_bytes = 64
 
     private func serve(
-        on group: MultiThreadedEventLoopGroup, _ tellPort: @Sendable (Int) -> Void
+        on group: MultiThreadedEventLoopGroup, isMixed: Bool, _ tellPort: @Sendable (Int) -> Void
     ) async throws {
         let server = try await ServerBootstrap(group: group)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
@@ -48,21 +52,26 @@
         try await withThrowingDiscardingTaskGroup { connections in
             try await server.executeThenClose { accepted in
                 for try await connection in accepted {
-                    connections.addTask { try? await answer(connection) }
+                    connections.addTask { try? await answer(connection, isMixed: isMixed) }
                 }
             }
         }
     }
 
-    private func answer(_ connection: NIOAsyncChannel<ByteBuffer, ByteBuffer>) async throws {
+    private func answer(
+        _ connection: NIOAsyncChannel<ByteBuffer, ByteBuffer>, isMixed: Bool
+    ) async throws {
         try await connection.executeThenClose { requests, answers in
-            for try await request in requests { try await answers.write(handle(request)) }
+            for try await request in requests { try await answers.write(handle(request, isMixed: isMixed)) }
         }
     }
 
     /// The handler: some microseconds of work.
-    private func handle(_ request: ByteBuffer) async -> ByteBuffer {
+    private func handle(_ request: ByteBuffer, isMixed: Bool) async -> ByteBuffer {
         let number = request.getInteger(at: request.readerIndex, endianness: .little, as: Int.self) ?? -1
+        if isMixed && number % Workload.betweenBlockingRequests == 0 {
+            usleep(UInt32(Workload.blockingRequest_us))
+        }
         var hash: UInt64 = 14_695_981_039_346_656_037
         for _ in 0..<32 {
             for byte in request.readableBytesView { hash = (hash ^ UInt64(byte)) &* 1_099_511_628_211 }
@@ -163,7 +172,9 @@
     /// Why R4 cannot be run.
     let withoutServer: String? = "It was built without the package trait NIO."
 
-    func requests(connections: Int, eventLoops: Int, on executor: (any TaskExecutor)?) throws -> Sample {
+    func requests(
+        connections: Int, eventLoops: Int, on executor: (any TaskExecutor)?, isMixed: Bool
+    ) throws -> Sample {
         throw PeerError("R4 was built without the package trait NIO.")
     }
 #endif

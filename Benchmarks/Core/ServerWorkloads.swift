@@ -192,6 +192,6 @@ extension Workload {
     /// One request in so many of R4-mixed blocks.
     public static let betweenBlockingRequests = 50
 
-    /// How long it blocks.
+    /// For how many microseconds it blocks its thread.
     public static let blockingRequest_us = 2_000
 }

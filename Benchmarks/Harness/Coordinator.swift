@@ -105,16 +105,20 @@ public final class Coordinator {
         let index = index(of: name, workload, n: n)
         if document.results[index].stopped != nil { return false }
         if let largest = type.largest(workload.id), n > largest {
-            document.results[index].stopped = "more than \(largest)\(RunDocument.Series.tooLong)"
+            leaveOut(index, "more than \(largest) would take too long")
             return false
         }
         let seconds = prediction.seconds(workload, name, n: n)
         if seconds > plan.limit / .seconds(1) {
-            document.results[index].stopped =
-                "\(RunDocument.Series.predicted)\(Int(seconds.rounded(.up))) s a sample"
+            leaveOut(index, "predicted to take \(Int(seconds.rounded(.up))) s a sample")
             return false
         }
         return true
+    }
+
+    private func leaveOut(_ index: Int, _ reason: String) {
+        document.results[index].stopped = reason
+        document.results[index].isLeftOut = true
     }
 
     private func measure(

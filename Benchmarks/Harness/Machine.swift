@@ -18,7 +18,7 @@ public enum Machine {
             "virtual": processor.contains(" hypervisor") ? "yes" : "no",
             "memory": value(of: "MemTotal", in: text("/proc/meminfo")) ?? "unknown",
             "governor": line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") ?? "none",
-            "quota": line("/sys/fs/cgroup/cpu.max") ?? "none",
+            "quota": quota() ?? "none",
         ]
     }
 
@@ -94,6 +94,12 @@ public enum Machine {
         let data = output.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()
         return String(decoding: data, as: UTF8.self).split(separator: "\n").first.map(String.init)
+    }
+
+    /// Of this process's control group: microseconds of CPU time in a period, and the period.
+    private static func quota() -> String? {
+        let group = text("/proc/self/cgroup").split(separator: "\n").first { $0.hasPrefix("0::") }
+        return line("/sys/fs/cgroup\(group?.dropFirst(3) ?? "")/cpu.max")
     }
 
     private static func line(_ path: String) -> String? {

@@ -72,6 +72,8 @@ public struct RunDocument: Codable, Sendable {
         public var checksum: UInt64
         /// Why there are fewer values than planned; nil: there are not.
         public var stopped: String?
+        /// Whether that is because this size would take too long; nil: of a run before that was noted.
+        public var isLeftOut: Bool?
 
         package init(
             workload: String, params: [String: Int], peer: String, unit: String, restarts: [Restart],
@@ -98,14 +100,8 @@ public struct RunDocument: Codable, Sendable {
             try container.encode(counts, forKey: .counts)
             try container.encode(checksum, forKey: .checksum)
             try container.encode(stopped, forKey: .stopped)
+            try container.encodeIfPresent(isLeftOut, forKey: .isLeftOut)
         }
-
-        /// Whether it was not asked because it would have taken too long.
-        var isTooLarge: Bool {
-            stopped?.hasPrefix(Self.predicted) == true || stopped?.hasSuffix(Self.tooLong) == true
-        }
-        static let predicted = "predicted to take "
-        static let tooLong = " would take too long"
 
         /// The size.
         public var n: Int { params["n"] ?? 0 }
@@ -129,21 +125,15 @@ public struct RunDocument: Codable, Sendable {
         public var warnings: [String]
     }
 
-    /// A sentence for each size of a workload in which ours was to be measured, and was not.
+    /// A sentence for each size of a workload in which ours was to be measured, and was not, or not to the
+    /// end. A size that would take too long may be left out where another one was measured.
     public var missing: [String] {
-        var workloads: [String] = []
-        for series in results where series.peer == "ours" && !workloads.contains(series.workload) {
-            workloads.append(series.workload)
-        }
-        return workloads.flatMap { workload -> [String] in
-            let ours = results.filter { $0.workload == workload && $0.peer == "ours" }
-            let measured = ours.contains { !$0.values.isEmpty }
-            return ours.compactMap { series in
-                // A size that would take too long is left out, where a smaller one was measured.
-                guard series.values.isEmpty, !(measured && series.isTooLarge) else { return nil }
-                return "\(workload) with n = \(series.n): \(series.stopped ?? "no value")."
-            }
-        }
+        let ours = results.filter { $0.peer == "ours" }
+        let measured = Set(ours.lazy.filter { !$0.values.isEmpty }.map(\.workload))
+        return ours.filter { series in
+            series.isLeftOut == true
+                ? !measured.contains(series.workload) : series.stopped != nil || series.values.isEmpty
+        }.map { "\($0.workload) with n = \($0.n): \($0.stopped ?? "no value")." }
     }
 
     /// Reads a file.

@@ -107,7 +107,7 @@ public struct Gates {
         ("W24-tasks", "taskgroup", 0.9), ("W24-tasks-main", "taskgroup", 0.9),
         ("W24-actor", "taskgroup", 0.9), ("W24-actor-main", "taskgroup", 0.9),
         ("W24-handover", "taskgroup", 0.9), ("W24-handover-main", "taskgroup", 0.9),
-        ("R4", "taskgroup", 1), ("R4-late", "taskgroup", 1),
+        ("R4", "taskgroup", 1), ("R4-late", "taskgroup", 1), ("R4-mixed", "taskgroup", 0.9),
     ]
 
     private var demands: [String] {

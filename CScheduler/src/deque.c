@@ -240,7 +240,7 @@ bool csched_deque_steal_if(csched_deque *deque,
                            bool (*wanted)(const void *context, const csched_operation *operation),
                            const void *context, csched_operation *operation)
 {
-    int64_t top = csched_load(&deque->top, relaxed);   // no look at open, so no P4
+    int64_t top = csched_load(&deque->top, relaxed);   // no look at open, so no P4; the fence acquires
     csched_fence(seq_cst);                             // P2
     if (top >= csched_load(&deque->bottom, acquire)) { // P1
         return false;

@@ -13,7 +13,7 @@
 //   T4  Without timers the thread sleeps without a limit: an idle scheduler wakes nobody.
 //   T5  A cancelled timer is dropped where the thread comes by, and all of them are swept when they are half
 //       of what it keeps. The thread is signalled for that, once in a while, by who cancels: so memory is
-//       bounded by twice the timers that are pending, and a cancel costs O(1) of anybody's time.
+//       bounded by twice the timers that are pending, and a constant; a cancel costs O(1) of anybody's time.
 //   T6  The end: the close sets `closing`, the thread takes what is in the inbox and leaves REFUSING there,
 //       by one exchange, and cancels whatever it has. A push finds REFUSING, or was before it: a timer is
 //       refused, or told. The first timer publishes the thread, then looks whether the scheduler is closing,

@@ -632,23 +632,16 @@ static void limit_again_main(void)
 MAIN(limit_again)
 
 // One of those that block is to leave: nobody takes its place.
-static void passes_gate_1(void *context, void *extra, csched_disposition disposition)
-{
-    (void)extra;
-    gate_pass(&gates[1]);
-    ran(number_of(context), disposition);
-}
-
 static void leaves_main(void)
 {
     world_open_with_spares(2, 2);
-    submit(operation_with(0, passes_gate_1));
+    submit(operation_with(0, passes_gate));
     explorer_settle(csched_site("settle"));
-    submit(operation_with(1, passes_gate_1));
+    submit(operation_with(1, passes_gate));
     explorer_settle(csched_site("settle"));
     csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
     world_explore();
-    submit(operation_with(2, opens_gate_1));
+    submit(operation_with(2, opens_gate));
     world_end(3); // looks at the seats
 }
 MAIN(leaves)

@@ -127,14 +127,16 @@ static void pops_once(void *unused)
     (void)pop();
 }
 
-static void stale_setup(void)
+static void pop_beside_two(void (*thief)(void *))
 {
     begin();
     push(2);
-    (void)explorer_spawn("thief", steals_once, NULL);
-    (void)explorer_spawn("thief", steals_once, NULL);
+    (void)explorer_spawn("thief", thief, NULL);
+    (void)explorer_spawn("thief", thief, NULL);
     (void)explorer_spawn("owner", pops_once, NULL);
 }
+
+static void stale_setup(void) { pop_beside_two(steals_once); }
 
 // Open: thieves take many, and the owner pops below `open`.
 static void open_setup(void)
@@ -308,14 +310,7 @@ static void steals_any(void *unused)
     }
 }
 
-static void wanted_both_setup(void)
-{
-    begin();
-    push(2);
-    (void)explorer_spawn("thief", steals_any, NULL);
-    (void)explorer_spawn("thief", steals_any, NULL);
-    (void)explorer_spawn("owner", pops_once, NULL);
-}
+static void wanted_both_setup(void) { pop_beside_two(steals_any); }
 
 static void wanted_grow_setup(void)
 {

@@ -118,6 +118,24 @@ import Testing
         #expect(try Page(run).render().contains("Ours is faster than every peer in \(won) of 1 workloads"))
     }
 
+    /// Of two sizes of a workload: values of the larger one, why they ended, whether it was left out.
+    @Test(
+        arguments: [
+            (6, nil, nil, 0), (0, "predicted to take 9 s a sample", true, 0),
+            (0, "the process ended", nil, 1),
+            (3, "the process ended", nil, 1), (0, nil, nil, 1),
+        ] as [(Int, String?, Bool?, Int)])
+    func `a size in which ours ended is missing, one that takes too long is not`(
+        values: Int, stopped: String?, isLeftOut: Bool?, missing: Int
+    ) {
+        var large = series("W1", n: 10_000)
+        large.restarts = Array(large.restarts.prefix(values))
+        large.stopped = stopped
+        large.isLeftOut = isLeftOut
+        #expect(document([series("W1", n: 1_000), large]).missing.count == missing)
+        #expect(document([large]).missing.count == (isLeftOut == true ? 1 : missing))
+    }
+
     @Test func `a row that was not compared with itself has no verdict, and nothing is said of nothing`() {
         let run = document([
             series("W1", n: 1_000), series("W1", n: 1_000, peer: "dispatch", time: 200),

@@ -66,16 +66,16 @@ public struct Summary {
         }
     }
 
-    /// How far the second process of ours is from the first one, where that is too far for a verdict.
-    private func strayRatio(_ row: Row) -> Estimate? {
-        document.ratio(row.workload.id, n: row.n, peer: Coordinator.again)
-            .flatMap { Self.isWithinBand($0) ? nil : $0 }
-    }
-
-    /// Whether the second process of ours took part in the run, and not in this row. Costs may all be 0.
-    private func isNotCompared(_ row: Row) -> Bool {
-        row.workload.metric != .cost && document.results.contains { $0.peer == Coordinator.again }
-            && document.ratio(row.workload.id, n: row.n, peer: Coordinator.again) == nil
+    /// Why nothing can be said of a row: ours is not like itself there, or was not compared with itself though
+    /// it was elsewhere in the run. Costs may all be 0, and are not compared.
+    private func objection(_ row: Row) -> String? {
+        guard let ratio = document.ratio(row.workload.id, n: row.n, peer: Coordinator.again) else {
+            let isOwed =
+                row.workload.metric != .cost && document.results.contains { $0.peer == Coordinator.again }
+            return isOwed ? "ours was not compared with itself" : nil
+        }
+        return Self.isWithinBand(ratio)
+            ? nil : "a second process of ours takes \(Format.number(ratio.median))× our time"
     }
 
     /// How far from 1 an A/A figure may be: its interval holds 1, or the median is within a tenth.
@@ -102,17 +102,14 @@ public struct Summary {
             .min { $0.ratio.median < $1.ratio.median }
     }
 
-    /// Whether ours is ahead of every peer.
+    /// Whether ours is surely ahead of every peer.
     func isFirst(_ row: Row) -> Bool {
-        strayRatio(row) == nil && !isNotCompared(row) && best(row).map { $0.ratio.low > 1 } ?? false
+        objection(row) == nil && best(row).map { $0.ratio.low > 1 } ?? false
     }
 
     /// One sentence about a row.
     func verdict(_ row: Row) -> String {
-        if let stray = strayRatio(row) {
-            return "No verdict: a second process of ours takes \(Format.number(stray.median))× our time."
-        }
-        if isNotCompared(row) { return "No verdict: ours was not compared with itself." }
+        if let objection = objection(row) { return "No verdict: \(objection)." }
         guard let best = best(row) else { return "No peer to compare with." }
         let figure = "\(best.name) (\(Format.number(best.ratio.median))×)"
         if isFirst(row) { return "Ours is \(row.workload.better) every peer; next is \(figure)." }

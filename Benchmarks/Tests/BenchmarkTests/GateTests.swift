@@ -136,12 +136,15 @@ import Testing
         #expect(document([large]).missing.count == (isLeftOut == true ? 1 : missing))
     }
 
-    @Test func `a row that was not compared with itself has no verdict, and nothing is said of nothing`() {
+    @Test func `a row that was not compared with itself has no verdict, and nothing is said of nothing`()
+        throws
+    {
         let run = document([
             series("W1", n: 1_000), series("W1", n: 1_000, peer: "dispatch", time: 200),
             series("W3", n: 1_000), series("W3", n: 1_000, peer: "ours-again"),
         ])
         #expect(TerminalReport(run).render().contains("W1  No verdict: ours was not compared with itself."))
+        #expect(try Page(run).render().contains("Ours is faster than every peer in 0 of 2 workloads"))
         #expect(TerminalReport(document([])).render().contains("A/A: ours was not compared with itself."))
     }
 

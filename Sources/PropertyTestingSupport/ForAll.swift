@@ -64,7 +64,9 @@ private func reason<Value>(_ value: Value, _ property: (Value) async throws -> V
         return found.reason
     }
     let swallow = IssueHandlingTrait.compactMapIssues { issue in
-        found.note("\(issue)")
+        // An issue that was recorded on a thread without a task comes to every test that runs: its place says whose it is.
+        let place = issue.sourceLocation.map { "\($0.fileName):\($0.line): " } ?? ""
+        found.note("\(place)\(issue)")
         return nil
     }
     // The trait's closure is Sendable, but it is called here, in this task, before this function returns.

@@ -169,7 +169,7 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         for isAwake in [true, false] {
             let (begun, left) = (Mail<Void>(), Gate())
             let isOut = Count()
-            let decided = Mail<Bool>()
+            let (ran, decided) = (Mail<Void>(), Mail<Bool>())
             let group = transactionalOperation { group in
                 group.operation(on: elsewhere) { (attempt: COOperation<Void>.Attempt) in
                     #expect(isOut.value == 0, "the old block of the same child is out")
@@ -183,6 +183,7 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
                 }
                 group.operation { (attempt: COOperation<Void>.Attempt) in
                     #expect(isOut.value == 0 || group.control.attempt == 1)
+                    ran.send(())
                     if group.control.attempt > 1 { attempt.finish() }
                 }
             } cancellation: { group in
@@ -191,7 +192,8 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
             await begun.next()
             #expect(await eventually { group.children.count == 2 })  // the block may still be out
             let (slow, other) = (group.children[0], group.children[1])
-            #expect(await eventually { other.numberOfRuns == 1 })
+            await ran.next()  // and has looked
+            #expect(other.numberOfRuns == 1)
             #expect(other.cancel())
             #expect(await decided.next())
             #expect(slow.isCancelled || slow.state == .delayed)

@@ -83,6 +83,15 @@ import Testing
         #expect(runs.withLock { $0 } == 30)
     }
 
+    @Test func `a counterexample says where in the property`() async {
+        let line = #line + 2
+        await withKnownIssue {
+            await forAll(.int(in: 7...7), cases: 1) { value in #expect(value < 7) }
+        } matching: { issue in
+            "\(issue)".contains("PropertyTests.swift:\(line): Expectation failed")
+        }
+    }
+
     @Test func `what a property should cover is judged where five cases of it are expected`() async {
         func hold(_ cases: Int, _ percent: Int, above least: Int) async {
             await forAll(

@@ -109,7 +109,8 @@ let package = Package(
 
         // Only the launcher: what it launches is the package in Benchmarks, with dependencies of its own, so that who depends
         // on this package fetches nothing else.
-        .executableTarget(name: "benchmarks", path: "Benchmarks/Launcher", swiftSettings: settings),
+        .executableTarget(
+            name: "benchmarks", path: "Benchmarks/Launcher", exclude: ["Answers"], swiftSettings: settings),
 
         // Verification: for our tests, and for those of users.
         .target(

@@ -1,103 +1,135 @@
 import Foundation
-import Glibc
+import Subprocess
+import Synchronization
+import SystemPackage
 
 /// The coordinator's side of one child: asks, waits with a time limit, and kills what does not answer.
-public final class ChildProcess {
+///
+/// The child has a process group of its own: Ctrl-C is for the coordinator alone, and whatever a child has started ends
+/// with it. One task asks at a time.
+public final class ChildProcess: Sendable {
     /// How a request ended.
-    public enum Outcome {
+    public enum Outcome: Sendable {
         /// The child's answer.
         case answered(Response)
         /// No answer within the time limit; the child has been killed.
         case timedOut
-        /// The child ended.
+        /// The child ended, or was killed because the asking task was cancelled.
         case died
     }
 
-    private let process = Process()
-    private let input = Pipe()
-    private let output = Pipe()
-    private var buffer = Data()
-    /// Whether the child can be asked.
-    public private(set) var isAlive = true
+    /// A line for the child, and where its answer goes: nil when the child has ended.
+    private struct Question: Sendable {
+        let line: String
+        let answer: CheckedContinuation<String?, Never>
+    }
 
-    /// Starts `program child` with arguments.
+    /// The process's identifier.
+    public let pid: Int32
+    private let questions: AsyncStream<Question>.Continuation
+    private let life: Task<Void, Never>
+    private let isOver = Atomic(false)
+
+    /// Starts `program` with arguments.
     ///
     /// - Parameter environment: what is added to this process's.
     /// - Throws: ``BenchmarkError`` when the program cannot be started.
-    public init(program: String, arguments: [String], environment: [String: String] = [:]) throws {
-        process.executableURL = URL(fileURLWithPath: program)
-        process.arguments = arguments
-        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-        process.standardInput = input
-        process.standardOutput = output
-        do {
-            try process.run()
-        } catch {
-            throw BenchmarkError("The program '\(program)' cannot be started: \(error.localizedDescription)")
+    public init(program: String, arguments: [String], environment: [String: String] = [:]) async throws {
+        var options = PlatformOptions()
+        options.processGroupID = 0  // its own
+        options.teardownSequence = [
+            .send(signal: .kill, toProcessGroup: true, allowedDurationToNextStep: .seconds(1))
+        ]
+        let configuration = Configuration(
+            executable: .path(FilePath(program)), arguments: Arguments(arguments),
+            environment: .inherit.updating(
+                Dictionary(
+                    uniqueKeysWithValues: environment.map { (Environment.Key(stringLiteral: $0), $1) })),
+            platformOptions: options)
+        let (stream, questions) = AsyncStream.makeStream(of: Question.self)
+        let (started, start) = AsyncStream.makeStream(of: Result<Int32, any Error>.self)
+        self.questions = questions
+        life = Task {
+            do {
+                _ = try await run(
+                    configuration, input: .inputWriter, output: .sequence, error: .currentStandardError
+                ) { execution in
+                    start.yield(.success(execution.processIdentifier.value))
+                    var answers = execution.standardOutput.strings(
+                        separatedBy: .unicodeScalarSequence("\n".unicodeScalars), bufferingPolicy: .unbounded
+                    ).makeAsyncIterator()
+                    for await question in stream {
+                        let isAsked = (try? await execution.standardInputWriter.write(question.line)) != nil
+                        let answer = isAsked ? try? await answers.next() : nil
+                        question.answer.resume(returning: answer)
+                    }
+                }
+            } catch {
+                start.yield(.failure(error))
+            }
+        }
+        switch await started.first(where: { _ in true }) {
+        case .success(let pid)?: self.pid = pid
+        case .failure(let error)?:
+            throw BenchmarkError("The program '\(program)' cannot be started: \(error).")
+        case nil: throw CancellationError()
         }
     }
 
-    /// The child's process identifier.
-    public var pid: Int32 { process.processIdentifier }
+    /// Whether the child can be asked.
+    public var isAlive: Bool { !isOver.load(ordering: .relaxed) }
 
     /// Asks, and waits for the answer.
-    public func ask(_ request: Request, limit: Duration) -> Outcome {
-        guard isAlive, var line = try? JSONEncoder().encode(request) else { return .died }
-        line.append(UInt8(ascii: "\n"))
-        do {
-            try input.fileHandleForWriting.write(contentsOf: line)
-        } catch {
-            end()
-            return .died
+    public func ask(_ request: Request, limit: Duration) async -> Outcome {
+        guard isAlive, let data = try? JSONEncoder().encode(request) else { return .died }
+        let line = String(decoding: data, as: UTF8.self) + "\n"
+        switch await answer(to: line, limit: limit) {
+        case .line(let answer):
+            guard let answer, let response = try? JSONDecoder().decode(Response.self, from: Data(answer.utf8))
+            else { break }
+            return .answered(response)
+        case .timedOut: return .timedOut
+        case .cancelled: break
         }
-        let deadline = ContinuousClock.now + limit
-        while true {
-            if let newline = buffer.firstIndex(of: UInt8(ascii: "\n")) {
-                let answer = buffer[..<newline]
-                buffer = buffer[buffer.index(after: newline)...]
-                guard let response = try? JSONDecoder().decode(Response.self, from: answer) else {
-                    end()
-                    return .died
-                }
-                return .answered(response)
-            }
-            switch waitForOutput(until: deadline) {
-            case .ready(let data): buffer.append(data)
-            case .timedOut:
-                end()
-                return .timedOut
-            case .closed:
-                end()
-                return .died
-            }
-        }
+        await end()
+        return .died
     }
 
-    private enum Output {
-        case ready(Data)
+    private enum Answer {
+        case line(String?)
         case timedOut
-        case closed
+        case cancelled
     }
 
-    private func waitForOutput(until deadline: ContinuousClock.Instant) -> Output {
-        let left = deadline - .now
-        guard left > .zero else { return .timedOut }
-        let descriptor = output.fileHandleForReading.fileDescriptor
-        var event = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        let milliseconds = Int32(min(left / .milliseconds(1), 1e9)) + 1
-        let count = poll(&event, 1, milliseconds)
-        if count == 0 { return .timedOut }
-        if count < 0 { return errno == EINTR ? .ready(Data()) : .closed }
-        var bytes = [UInt8](repeating: 0, count: 65_536)
-        let length = read(descriptor, &bytes, bytes.count)
-        return length > 0 ? .ready(Data(bytes[..<length])) : .closed
+    /// What comes first. A child that is late is killed: then its answer is there, too.
+    private func answer(to line: String, limit: Duration) async -> Answer {
+        await withTaskGroup(of: Answer.self) { group in
+            group.addTask { [questions] in
+                .line(
+                    await withCheckedContinuation { answer in
+                        questions.yield(Question(line: line, answer: answer))
+                    })
+            }
+            group.addTask {
+                do {
+                    try await Task.sleep(for: limit)
+                    return .timedOut
+                } catch {
+                    return .cancelled
+                }
+            }
+            let first = await group.next() ?? .cancelled
+            if case .line = first {} else { await end() }
+            group.cancelAll()
+            return first
+        }
     }
 
-    /// Ends the child, at once.
-    public func end() {
-        guard isAlive else { return }
-        isAlive = false
-        kill(pid, SIGKILL)
-        process.waitUntilExit()
+    /// Kills the child, and what it has started; returns when it has ended.
+    public func end() async {
+        isOver.store(true, ordering: .relaxed)
+        questions.finish()
+        life.cancel()
+        await life.value
     }
 }

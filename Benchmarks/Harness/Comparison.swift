@@ -12,11 +12,21 @@ extension RunDocument {
         else {
             return nil
         }
-        let logs = zip(theirs.restarts, ours.restarts).compactMap { theirs, ours in
-            Estimate.median(
-                zip(theirs.rounds, ours.rounds).compactMap { $0 > 0 && $1 > 0 ? log($0 / $1) : nil })
+        let logs = zip(theirs.restarts, ours.restarts).compactMap {
+            Estimate.median(Self.logRatios($0, $1))
         }
         return Estimate(logs)?.map(exp)
+    }
+
+    /// The logarithms of the ratio of a peer to ours, of all rounds.
+    func logRatios(_ workload: String, n: Int, peer: String) -> [Double] {
+        guard let theirs = series(workload, n: n, peer: peer), let ours = series(workload, n: n, peer: "ours")
+        else { return [] }
+        return zip(theirs.restarts, ours.restarts).flatMap { Self.logRatios($0, $1) }
+    }
+
+    private static func logRatios(_ theirs: Restart, _ ours: Restart) -> [Double] {
+        zip(theirs.rounds, ours.rounds).compactMap { $0 > 0 && $1 > 0 ? log($0 / $1) : nil }
     }
 
     /// The slope of the logarithm of the whole time over the logarithm of n; 1 is linear. Nil with fewer than

@@ -14,26 +14,31 @@ public final class Coordinator {
     private let program: String
     private let types: [any Peer.Type]
     private let progress: Progress
-    private let isInterrupted: () -> Bool
-    private var document: RunDocument
     private var prediction = Prediction()
-    private var random: SeededGenerator
+    private var recorder: Recorder
 
     /// Creates a coordinator.
     ///
     /// - Parameters:
+    ///   - document: of the run: a new one, or that of a run which was interrupted.
     ///   - program: the path of the program that serves a peer when it is called with `child`.
-    ///   - isInterrupted: asked between samples; when true the run ends, and what there is stands.
     public init(
-        plan: Plan, program: String, types: [any Peer.Type], progress: Progress,
-        isInterrupted: @escaping () -> Bool
-    ) {
+        plan: Plan, continuing document: RunDocument? = nil, program: String, types: [any Peer.Type],
+        progress: Progress
+    ) async {
         self.plan = plan
         self.program = program
         self.types = types
         self.progress = progress
-        self.isInterrupted = isInterrupted
-        self.random = SeededGenerator(seed: plan.seed)
+        if let document {
+            recorder = Recorder(document)
+        } else {
+            recorder = Recorder(await Self.document(of: plan, types))
+        }
+        for series in recorder.document.results { prediction.note(series) }
+    }
+
+    private static func document(of plan: Plan, _ types: [any Peer.Type]) async -> RunDocument {
         let peers = types.filter { plan.peers.contains($0.name) }.map { type in
             RunDocument.PeerDescription(
                 name: type.name, version: type.version, allocator: "jemalloc", threads: plan.threads,
@@ -43,52 +48,108 @@ public final class Coordinator {
                         type.form(workload.id).map { (workload.id, $0) }
                     }))
         }
-        var build = Machine.build()
+        var build = await Machine.build()
         build["arguments"] = CommandLine.arguments.dropFirst().joined(separator: " ")
-        document = RunDocument(
-            date: Date().formatted(.iso8601), seed: plan.seed, build: build, machine: Machine.description(),
-            peers: peers)
+        return RunDocument(
+            date: Date().formatted(.iso8601), seed: plan.options.seed, options: plan.options, build: build,
+            machine: Machine.description(), peers: peers)
     }
 
-    /// Measures.
+    /// Measures the units that the document lacks, in the order of the plan. When the task is cancelled the run ends, and the
+    /// units that were measured stand.
     ///
     /// - Throws: ``BenchmarkError`` when a result is wrong, or no child can be started.
-    public func run() throws -> RunDocument {
+    public func run() async throws -> RunDocument {
         let steal = Machine.stolenTicks()
-        for restart in 0..<plan.restarts where !isInterrupted() {
-            try runOnce(restart: restart)
+        let measured = recorder.document.units ?? []
+        let done = Set(measured.map(\.unit))
+        let left = plan.units.filter { !done.contains($0) }
+        var forecast = Forecast(units: plan.units, measured: measured)
+        for restart in 0..<plan.restarts where !Task.isCancelled {
+            let units = left.filter { $0.restart == restart }
+            if !units.isEmpty { try await measure(units, &forecast) }
         }
-        if !isInterrupted() { try countAllocations() }
         let now = Machine.stolenTicks()
         let share = (now.stolen - steal.stolen) / max(1, now.all - steal.all)
-        document.machine["steal"] = "\((share * 1000).rounded() / 10) % of the CPU time during the run"
-        document.isPartial = isInterrupted()
+        recorder.note(
+            machine: "steal", "\((share * 1000).rounded() / 10) % of the CPU time during the run")
+        recorder.end(isPartial: Task.isCancelled)
         progress.end()
-        return document
+        return recorder.document
     }
 
     // MARK: One set of processes
 
-    private func runOnce(restart: Int) throws {
+    /// Measures units of the same restart.
+    private func measure(_ units: [RunUnit], _ forecast: inout Forecast) async throws {
         let children = Children(program: program, threads: plan.threads)
-        defer { children.endAll() }
+        do {
+            try await measure(units, &forecast, children)
+        } catch {
+            await children.endAll()
+            throw error
+        }
+        await children.endAll()
+    }
+
+    private func measure(_ units: [RunUnit], _ forecast: inout Forecast, _ children: Children) async throws {
         let names = plan.peers + [Self.again]
-        for name in names { _ = try children.child(name, counting: .time) }
-        if restart == 0 { checkThatTheyWait(children) }
-        for workload in plan.workloads where plan.includes(workload, restart: restart) {
-            for n in plan.sizes(of: workload) {
-                let asked = names.filter { isToBeAsked($0, workload, n: n) }
-                let long = asked.filter { prediction.seconds(workload, $0, n: n) > Plan.long_s }
-                for round in -1..<plan.rounds {  // -1: to warm up
-                    let names = round == 0 ? asked : asked.filter { !long.contains($0) }
-                    for name in names.shuffled(using: &random) {
-                        if isInterrupted() { return }
-                        progress.show("\(workload.id) n=\(n) restart \(restart + 1)/\(plan.restarts) \(name)")
-                        try measure(name, workload, n: n, restart: restart, isWarmUp: round < 0, children)
-                    }
+        for name in names { _ = try await children.child(name, counting: .time) }
+        if units.first?.restart == 0 { await checkThatTheyWait(children) }
+        for unit in units {
+            let before = recorder
+            let began = ContinuousClock.now
+            try await measure(unit, names, forecast, children)
+            if unit.restart == 0 { try await countAllocations(unit, forecast, children) }
+            if Task.isCancelled {
+                recorder = before  // whole, or not at all
+                return
+            }
+            let seconds = (ContinuousClock.now - began) / .seconds(1)
+            recorder.finish(unit, seconds: seconds)
+            forecast.note(unit, seconds: seconds)
+        }
+    }
+
+    private func measure(
+        _ unit: RunUnit, _ names: [String], _ forecast: Forecast, _ children: Children
+    ) async throws {
+        let workload = plan.workload(of: unit)
+        var random = SeededGenerator(seed: plan.options.seed, unit: unit)
+        for n in plan.sizes(of: workload, restart: unit.restart) {
+            let rounds = rounds(names, workload, n: n)
+            let most = rounds.values.map(\.rounds).max() ?? 0
+            for round in -1..<most {  // -1: to warm up
+                let asked = names.filter {
+                    rounds[$0].map { round < $0.rounds && round >= $0.first } ?? false
+                }
+                for name in asked.shuffled(using: &random) {
+                    if Task.isCancelled { return }
+                    progress.show(
+                        forecast, "\(workload.id) n=\(n) \(unit.restart + 1)/\(plan.restarts) \(name)")
+                    try await measure(
+                        name, workload, n: n, restart: unit.restart, isWarmUp: round < 0, children)
                 }
             }
         }
+    }
+
+    /// By peer, the first round and the number of them at a size. Ours is asked in all: each of the others is paired with it.
+    private func rounds(_ names: [String], _ workload: Workload, n: Int) -> [String: (
+        first: Int, rounds: Int
+    )] {
+        var rounds: [String: (first: Int, rounds: Int)] = [:]
+        for name in names where isToBeAsked(name, workload, n: n) {
+            if prediction.seconds(workload, name, n: n) > Plan.long_s {
+                rounds[name] = (0, 1)
+            } else {
+                let logs = recorder.document.logRatios(workload.id, n: n, peer: name)
+                rounds[name] = (-1, Rounds.count(after: logs, most: plan.rounds))
+            }
+        }
+        let most = rounds.values.map(\.rounds).max() ?? 0
+        if rounds["ours"]?.first == -1 { rounds["ours"] = (-1, most) }
+        return rounds
     }
 
     private func type(of name: String) -> any Peer.Type {
@@ -102,44 +163,39 @@ public final class Coordinator {
     private func isToBeAsked(_ name: String, _ workload: Workload, n: Int) -> Bool {
         let type = type(of: name)
         if type.notApplicable(workload.id) != nil { return false }
-        let index = index(of: name, workload, n: n)
-        if document.results[index].stopped != nil { return false }
+        let index = recorder.index(of: name, workload, n: n)
+        if recorder[index].stopped != nil { return false }
         if let largest = type.largest(workload.id), n > largest {
-            leaveOut(index, "more than \(largest) would take too long")
+            recorder.leaveOut(index, "more than \(largest) would take too long")
             return false
         }
         let seconds = prediction.seconds(workload, name, n: n)
         if seconds > plan.limit / .seconds(1) {
-            leaveOut(index, "predicted to take \(Int(seconds.rounded(.up))) s a sample")
+            recorder.leaveOut(index, "predicted to take \(Int(seconds.rounded(.up))) s a sample")
             return false
         }
         return true
     }
 
-    private func leaveOut(_ index: Int, _ reason: String) {
-        document.results[index].stopped = reason
-        document.results[index].isLeftOut = true
-    }
-
     private func measure(
         _ name: String, _ workload: Workload, n: Int, restart: Int, isWarmUp: Bool, _ children: Children
-    ) throws {
-        let index = index(of: name, workload, n: n)
-        guard document.results[index].stopped == nil else { return }
+    ) async throws {
+        let index = recorder.index(of: name, workload, n: n)
+        guard recorder[index].stopped == nil else { return }
         let request = Request(workload: workload.id, n: n)
         // Twice the limit: a slow sample is still a value, a hanging one is not.
-        let child = try children.child(name, counting: workload.unit == "bytes/op" ? .liveBytes : .time)
-        switch child.ask(request, limit: plan.limit * 2) {
-        case .timedOut: document.results[index].stopped = "killed after \(plan.limit * 2)"
-        case .died: document.results[index].stopped = "the process ended"
+        let child = try await children.child(name, counting: workload.unit == "bytes/op" ? .liveBytes : .time)
+        switch await child.ask(request, limit: plan.limit * 2) {
+        case .timedOut: recorder.stop(index, "killed after \(plan.limit * 2)")
+        case .died: recorder.stop(index, "the process ended")
         case .answered(let response):
             guard let sample = response.sample else {
-                document.results[index].stopped = response.error ?? "the process did not answer"
+                recorder.stop(index, response.error ?? "the process did not answer")
                 return
             }
             try check(sample, of: name, workload, n: n)
             prediction.note(workload, name, n: n, seconds: Double(sample.nanoseconds) / 1e9)
-            if !isWarmUp { record(sample, response.costs, at: index, workload, restart: restart) }
+            if !isWarmUp { recorder.add(sample, response.costs, at: index, workload, restart: restart) }
         }
     }
 
@@ -152,151 +208,61 @@ public final class Coordinator {
         }
     }
 
-    private func record(_ sample: Sample, _ costs: Costs?, at index: Int, _ workload: Workload, restart: Int)
-    {
-        while document.results[index].restarts.count <= restart {
-            document.results[index].restarts.append(RunDocument.Restart(rounds: []))
-        }
-        let before = Double(document.results[index].values.count)
-        document.results[index].restarts[restart].rounds.append(Measurement.value(of: sample, in: workload))
-        document.results[index].checksum = sample.checksum
-        for (key, value) in Measurement.counts(of: sample, costs: costs) {
-            let mean = document.results[index].counts[key] ?? 0
-            document.results[index].counts[key] = mean + (value - mean) / (before + 1)
-        }
-    }
-
-    /// Where the series of a peer is; it is made when it is not there.
-    private func index(of name: String, _ workload: Workload, n: Int) -> Int {
-        if let index = document.results.firstIndex(where: {
-            $0.workload == workload.id && $0.n == n && $0.peer == name
-        }) {
-            return index
-        }
-        document.results.append(
-            RunDocument.Series(
-                workload: workload.id, params: ["n": n], peer: name, unit: workload.unit, restarts: [],
-                counts: [:],
-                checksum: 0, stopped: nil))
-        return document.results.count - 1
-    }
-
     // MARK: Controls and costs
 
     /// Children that wait for their turn must not take CPU from the one that is measured.
-    private func checkThatTheyWait(_ children: Children) {
-        progress.show("do waiting processes wait?")
-        // An empty sample each: who has answered has started.
-        for child in children.all { _ = child.ask(Request(workload: "W0", n: 1), limit: plan.limit) }
+    private func checkThatTheyWait(_ children: Children) async {
+        progress.show(nil, "do waiting processes wait?")
+        // An empty sample each: one that has answered has started.
+        for child in children.all {
+            _ = await child.ask(Request(workload: "W0", n: 1), limit: plan.limit)
+        }
         let before = children.switches()
-        let clock = ContinuousClock()
-        let elapsed = clock.measure { poll(nil, 0, 200) } / .seconds(1)
+        let began = ContinuousClock.now
+        try? await Task.sleep(for: .milliseconds(200))
+        let elapsed = (ContinuousClock.now - began) / .seconds(1)
         let after = children.switches()
         for (name, count) in before {
             let perSecond = Double((after[name] ?? count) - count) / elapsed
-            document.controls.idleSwitchesPerSecond[name] = perSecond
+            recorder.noteIdleSwitches(of: name, perSecond: perSecond)
             if perSecond > 50 {
-                document.controls.warnings.append(
+                recorder.warn(
                     "The process of '\(name)' switches \(Int(perSecond)) times a second while it waits for its turn."
                 )
             }
         }
     }
 
-    /// A pass of its own, because counting slows every allocation down.
-    private func countAllocations() throws {
-        let children = Children(program: program, threads: plan.threads)
-        defer { children.endAll() }
-        for workload in plan.workloads
-        where workload.metric == .throughput || Workload.findsLeftovers(workload.id) {
-            for index in document.results.indices
-            where document.results[index].workload == workload.id && !document.results[index].values.isEmpty {
-                if isInterrupted() { return }
-                let series = document.results[index]
-                let findsLeftovers = Workload.findsLeftovers(workload.id) && series.peer == "ours"
-                if workload.metric == .cost && !findsLeftovers { continue }
-                progress.show("\(workload.id) n=\(series.n) allocations \(series.peer)")
-                let request = Request(
-                    workload: workload.id, n: series.n, findsLeftovers: findsLeftovers)
-                let child = try children.child(series.peer, counting: .allocations)
-                guard case .answered(let response) = child.ask(request, limit: plan.limit * 10),
-                    let sample = response.sample
-                else {
-                    document.controls.warnings.append(
-                        "The allocations of '\(series.peer)' in \(workload.id) with n = \(series.n) were not counted: the process ended, or took too long."
-                    )
-                    continue
-                }
-                guard let allocations = response.allocations else { return }  // no jemalloc with hooks
-                if let left = response.bytesLeft { document.results[index].counts["bytes_left"] = left }
-                let operations = Double(max(1, sample.operations))
-                document.results[index].counts["allocations_per_op"] = allocations / operations
-                document.results[index].counts["allocated_bytes_per_op"] =
-                    (response.allocatedBytes ?? 0) / operations
+    /// By processes of their own, because counting slows every allocation down. Ours is counted at all sizes, a peer at the
+    /// one that is compared.
+    private func countAllocations(_ unit: RunUnit, _ forecast: Forecast, _ children: Children) async throws {
+        let workload = plan.workload(of: unit)
+        guard workload.metric == .throughput || Workload.findsLeftovers(workload.id) else { return }
+        let largest = recorder.document.sizes(workload.id).last
+        for (index, series) in recorder.document.results.enumerated()
+        where series.workload == workload.id && !series.values.isEmpty && series.peer != Self.again
+            && (series.peer == "ours" || series.n == largest)
+        {
+            if Task.isCancelled { return }
+            let findsLeftovers = Workload.findsLeftovers(workload.id) && series.peer == "ours"
+            if workload.metric == .cost && !findsLeftovers { continue }
+            progress.show(forecast, "\(workload.id) n=\(series.n) allocations \(series.peer)")
+            let request = Request(workload: workload.id, n: series.n, findsLeftovers: findsLeftovers)
+            let child = try await children.child(series.peer, counting: .allocations)
+            guard case .answered(let response) = await child.ask(request, limit: plan.limit * 10),
+                let sample = response.sample
+            else {
+                recorder.warn(
+                    "The allocations of '\(series.peer)' in \(workload.id) with n = \(series.n) were not counted: the process ended, or took too long."
+                )
+                continue
             }
+            guard let allocations = response.allocations else { return }  // no jemalloc with hooks
+            if let left = response.bytesLeft { recorder.count("bytes_left", left, at: index) }
+            let operations = Double(max(1, sample.operations))
+            recorder.count("allocations_per_op", allocations / operations, at: index)
+            recorder.count(
+                "allocated_bytes_per_op", (response.allocatedBytes ?? 0) / operations, at: index)
         }
-    }
-}
-
-/// The processes of one restart, by peer and what they count; one that died is started anew when it is asked again.
-private final class Children {
-    enum Count { case time, allocations, liveBytes }
-
-    private struct Key: Hashable {
-        let name: String
-        let count: Count
-    }
-
-    private let program: String
-    private let threads: Int
-    private var children: [Key: ChildProcess] = [:]
-
-    init(program: String, threads: Int) {
-        self.program = program
-        self.threads = threads
-    }
-
-    func child(_ name: String, counting count: Count) throws -> ChildProcess {
-        let key = Key(name: name, count: count)
-        if let child = children[key], child.isAlive { return child }
-        let peer = name == Coordinator.again ? "ours" : name
-        var arguments = ["child", "--peer", peer, "--threads", "\(threads)"]
-        if count == .allocations { arguments.append("--count-allocations") }
-        // jemalloc takes what a thread's cache holds for live.
-        let theirs = ProcessInfo.processInfo.environment["MALLOC_CONF"].map { $0 + "," } ?? ""
-        let environment = count == .liveBytes ? ["MALLOC_CONF": theirs + "tcache:false"] : [:]
-        let child = try ChildProcess(program: program, arguments: arguments, environment: environment)
-        children[key] = child
-        return child
-    }
-
-    var all: [ChildProcess] { Array(children.values) }
-
-    /// Of the processes that are timed, by peer.
-    func switches() -> [String: Int] {
-        Dictionary(
-            uniqueKeysWithValues: children.compactMap { key, child in
-                guard key.count == .time, let switches = voluntarySwitches(ofProcess: child.pid) else {
-                    return nil
-                }
-                return (key.name, switches)
-            })
-    }
-
-    func endAll() { children.values.forEach { $0.end() } }
-}
-
-/// SplitMix64: the order of the rounds can be had again from the printed seed.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }

@@ -23,10 +23,10 @@ public enum Machine {
     }
 
     /// The commit, the compiler, the configuration, and whether assertions are on.
-    public static func build() -> [String: String] {
+    public static func build() async -> [String: String] {
         [
-            "commit": commit(),
-            "compiler": output(of: "swift", "--version") ?? "unknown",
+            "commit": await commit(),
+            "compiler": await firstLine(of: "swift", "--version") ?? "unknown",
             "configuration": isDebug ? "debug: the numbers mean nothing" : "release",
             "assertions": isDebug ? "on" : "off",
             "allocator": allocator(),
@@ -73,27 +73,16 @@ public enum Machine {
     }
 
     /// Of the repository that this program was built in, as it is now.
-    private static func commit() -> String {
+    private static func commit() async -> String {
         let root = (0..<3).reduce(URL(fileURLWithPath: #filePath)) { path, _ in
             path.deletingLastPathComponent()
         }
-        guard let commit = output(of: "git", "-C", root.path, "rev-parse", "HEAD") else { return "unknown" }
-        let changes = output(of: "git", "-C", root.path, "status", "--porcelain", "--untracked-files=no")
+        guard let commit = await firstLine(of: "git", "-C", root.path, "rev-parse", "HEAD") else {
+            return "unknown"
+        }
+        let changes = await firstLine(
+            of: "git", "-C", root.path, "status", "--porcelain", "--untracked-files=no")
         return changes == nil ? commit : "\(commit), with changes"
-    }
-
-    /// The first line that a program prints; nil when it prints none, or cannot be started.
-    private static func output(of command: String...) -> String? {
-        let process = Process()
-        let output = Pipe()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = command
-        process.standardOutput = output
-        process.standardError = FileHandle.nullDevice
-        guard (try? process.run()) != nil else { return nil }
-        let data = output.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        return String(decoding: data, as: UTF8.self).split(separator: "\n").first.map(String.init)
     }
 
     /// Of this process's control group: microseconds of CPU time in a period, and the period.

@@ -3,7 +3,7 @@ public import BenchmarkCore
 /// What a run is to measure.
 public struct Plan: Sendable {
     /// How much time a run takes.
-    public enum Depth: String, Sendable, CaseIterable {
+    public enum Depth: String, Codable, Sendable, CaseIterable {
         /// Every workload once, small: seconds.
         case smoke
         /// Minutes.
@@ -20,79 +20,67 @@ public struct Plan: Sendable {
         }
     }
 
+    /// What the user asked for.
+    public let options: PlanOptions
     /// The workloads, in the order of the report.
-    public var workloads: [Workload]
+    public let workloads: [Workload]
     /// The names of the peers; `ours` first.
-    public var peers: [String]
-    /// The worker threads of every peer.
-    public var threads: Int
-    /// The seed of the order of the rounds.
-    public var seed: UInt64
-    /// How much time the run takes.
-    public var depth: Depth
+    public let peers: [String]
     /// The longest that one sample may take; a size that is predicted to take longer is not asked, and a process that
     /// takes twice as long is killed.
-    public var limit: Duration
-    /// The sizes of every workload; nil: as the depth says.
-    public var sizes: [Int]?
+    public let limit: Duration
+
+    /// The worker threads of every peer.
+    public var threads: Int { options.threads }
 
     /// Creates a plan, and checks that its names exist.
     ///
     /// - Parameters:
-    ///   - filter: identifiers of workloads, or their beginnings up to a hyphen; nil: all.
-    ///   - peers: names; nil: all that are known.
     ///   - known: the names that users see.
     ///   - hidden: names that take part only when they are asked for.
-    ///   - sizes: instead of those of the depth.
-    ///   - limit: the longest that one sample may take; nil: as the depth says.
     /// - Throws: ``BenchmarkError`` that names what is unknown.
-    public init(
-        filter: [String]?, peers wanted: [String]?, known: [String], hidden: [String] = [], threads: Int,
-        seed: UInt64, depth: Depth, limit: Duration? = nil, sizes: [Int]? = nil
-    ) throws {
+    public init(_ options: PlanOptions, known: [String], hidden: [String] = []) throws {
         let all = BenchmarkCore.workloads
-        for id in filter ?? [] where !all.contains(where: { $0.belongs(to: id) }) {
+        for id in options.filter ?? [] where !all.contains(where: { $0.belongs(to: id) }) {
             throw BenchmarkError(
                 "There is no workload '\(id)'; there are \(all.map(\.id).joined(separator: ", ")).")
         }
-        for name in wanted ?? [] where !(known + hidden).contains(name) {
+        for name in options.peers ?? [] where !(known + hidden).contains(name) {
             throw BenchmarkError("There is no peer '\(name)'; there are \(known.joined(separator: ", ")).")
         }
-        guard Self.threads.contains(threads) else {
+        guard Self.threads.contains(options.threads) else {
             throw BenchmarkError(
-                "The number of threads must be from 1 to \(Self.threads.upperBound), not \(threads).")
+                "The number of threads must be from 1 to \(Self.threads.upperBound), not \(options.threads).")
         }
-        if let size = sizes?.first(where: { $0 < 1 }) {
+        if let size = options.sizes?.first(where: { $0 < 1 }) {
             throw BenchmarkError("A size must be at least 1, not \(size).")
         }
         workloads = all.filter { workload in
-            filter?.contains(where: workload.belongs) ?? (workload.id != "W0")  // W0 is a control
+            options.filter?.contains(where: workload.belongs) ?? (workload.id != "W0")  // W0 is a control
         }
         for workload in workloads {
-            guard let size = sizes?.first(where: { !workload.sizes.contain($0) }) else { continue }
+            guard let size = options.sizes?.first(where: { !workload.sizes.contain($0) }) else { continue }
             throw BenchmarkError("\(workload.id) takes \(workload.sizes.name), not \(size).")
         }
-        self.sizes = sizes
         // Everything is compared with ours, so it always takes part.
-        peers = ["ours"]
-        peers += known.filter { $0 != "ours" && (wanted?.contains($0) ?? true) }
-        peers += hidden.filter { wanted?.contains($0) ?? false }
-        self.threads = threads
-        self.seed = seed
-        self.depth = depth
-        self.limit = limit ?? depth.limit
-        guard self.limit > .zero else {
-            throw BenchmarkError("The limit must be more than 0 seconds, not \(self.limit).")
+        let wanted = options.peers
+        peers =
+            ["ours"] + known.filter { $0 != "ours" && (wanted?.contains($0) ?? true) }
+            + hidden.filter { wanted?.contains($0) ?? false }
+        limit = options.limit_s.map { .seconds($0) } ?? options.depth.limit
+        guard limit > .zero else {
+            throw BenchmarkError("The limit must be more than 0 seconds, not \(limit).")
         }
+        self.options = options
     }
 
     /// What every peer can have.
     static let threads = 1...256
 
-    /// The sizes of a workload.
+    /// The sizes of a workload, ascending: the last one is what the report compares.
     public func sizes(of workload: Workload) -> [Int] {
-        if let sizes { return sizes }
-        return switch depth {
+        if let sizes = options.sizes { return sizes.sorted() }
+        return switch options.depth {
         case .smoke: workload.smoke
         case .quick: workload.quick
         case .thorough: workload.thorough
@@ -101,16 +89,16 @@ public struct Plan: Sendable {
 
     /// How often the processes are started anew.
     public var restarts: Int {
-        switch depth {
+        switch options.depth {
         case .smoke: 1
         case .quick: 6
         case .thorough: 15
         }
     }
 
-    /// How often each process is asked for each size, after one answer that is thrown away.
-    public var rounds: Int {
-        switch depth {
+    /// How often each process is asked for each size, at most, after one answer that is thrown away.
+    var rounds: Int {
+        switch options.depth {
         case .smoke: 1
         case .quick: 3
         case .thorough: 5
@@ -121,8 +109,33 @@ public struct Plan: Sendable {
     /// be warm for the most of themselves.
     static let long_s = 0.1
 
+    /// In the order in which they are measured.
+    public var units: [RunUnit] {
+        (0..<restarts).flatMap { restart in
+            workloads.filter { includes($0, restart: restart) }
+                .map { RunUnit(workload: $0.id, restart: restart) }
+        }
+    }
+
+    /// - Precondition: the unit is one of this plan's.
+    func workload(of unit: RunUnit) -> Workload {
+        guard let workload = workloads.first(where: { $0.id == unit.workload }) else {
+            preconditionFailure("The plan has no workload \(unit.workload).")
+        }
+        return workload
+    }
+
     /// Whether a workload is measured with this set of processes: costs vary little, and take long.
-    func includes(_ workload: Workload, restart: Int) -> Bool { workload.metric != .cost || restart < 2 }
+    private func includes(_ workload: Workload, restart: Int) -> Bool {
+        workload.metric != .cost || restart < 2
+    }
+
+    /// The sizes that one set of processes measures. Those that only make a curve are measured by the first three, unless the
+    /// run is for publication.
+    package func sizes(of workload: Workload, restart: Int) -> [Int] {
+        let sizes = sizes(of: workload)
+        return restart < 3 || options.depth == .thorough ? sizes : sizes.suffix(1)
+    }
 }
 
 extension Workload {
@@ -136,6 +149,15 @@ struct Prediction {
 
     mutating func note(_ workload: Workload, _ peer: String, n: Int, seconds: Double) {
         last["\(workload.id) \(peer)"] = (workload.operations(n), seconds)
+    }
+
+    /// By the values of a run that is continued.
+    mutating func note(_ series: RunDocument.Series) {
+        guard let workload = workloads.first(where: { $0.id == series.workload }),
+            workload.metric == .throughput, let value = Estimate.median(series.values)
+        else { return }
+        let operations = workload.operations(series.n)
+        note(workload, series.peer, n: series.n, seconds: value * Double(operations) / 1e9)
     }
 
     /// The seconds, at least linear in the operations; for the first size the least that it can be.

@@ -5,22 +5,52 @@ public func writeToStandardError(_ text: String) {
     _ = write(STDERR_FILENO, text, text.utf8.count)
 }
 
-/// One line on standard error that says what is being measured; nothing when that is no terminal.
+/// What is being measured, how much is done, and how long the rest takes: a line on standard error that changes, or, where
+/// that is no terminal, a line every 15 seconds.
 public final class Progress {
-    private let isTerminal = isatty(STDERR_FILENO) == 1
+    private let isTerminal: Bool
+    private let write: (String) -> Void
+    private let now: () -> ContinuousClock.Instant
+    private var last: ContinuousClock.Instant
 
     /// Creates a progress line.
-    public init() {}
+    public convenience init() {
+        self.init(isTerminal: isatty(STDERR_FILENO) == 1, write: writeToStandardError, now: { .now })
+    }
 
-    /// Replaces the line.
-    public func show(_ text: String) {
-        guard isTerminal else { return }
-        writeToStandardError("\r\u{1B}[K\(text)")
+    package init(
+        isTerminal: Bool, write: @escaping (String) -> Void, now: @escaping () -> ContinuousClock.Instant
+    ) {
+        self.isTerminal = isTerminal
+        self.write = write
+        self.now = now
+        last = now()
+    }
+
+    /// Says what is measured now. Without a forecast the work is none of the units.
+    func show(_ forecast: Forecast?, _ what: String) {
+        show(share: forecast?.share ?? 0, left_s: forecast?.left, what)
+    }
+
+    package func show(share: Double, left_s: Double?, _ what: String) {
+        if !isTerminal {
+            guard now() - last >= .seconds(15) else { return }
+            last = now()
+        }
+        let percent = share.isNaN ? 0 : Int(min(max(share, 0), 1) * 100)
+        let left = left_s.map { ", about \(Self.text(seconds: $0)) left" } ?? ""
+        let line = "\(percent) %\(left): \(what)"
+        write(isTerminal ? "\r\u{1B}[K\(line)" : "benchmarks: \(line)\n")
+    }
+
+    private static func text(seconds: Double) -> String {
+        let seconds = Int(min(max(seconds, 0), 1e6).rounded(.up))
+        return seconds < 60 ? "\(seconds) s" : "\(seconds / 60) min \(seconds % 60) s"
     }
 
     /// Removes the line.
     public func end() {
         guard isTerminal else { return }
-        writeToStandardError("\r\u{1B}[K")
+        write("\r\u{1B}[K")
     }
 }

@@ -15,6 +15,10 @@ public struct RunDocument: Codable, Sendable {
     public var seed: UInt64
     /// Whether the run was ended before its end: what is there is valid.
     public var isPartial: Bool
+    /// What was asked for; nil: of a run before that was noted.
+    public var options: PlanOptions?
+    /// What was measured, in this order; nil: of a run before that was noted.
+    public var units: [Measured]?
     /// How the programs were built.
     public var build: [String: String]
     /// What they ran on.
@@ -25,6 +29,14 @@ public struct RunDocument: Codable, Sendable {
     public var results: [Series]
     /// How far the measurement itself can be trusted.
     public var controls: Controls
+
+    /// A unit that was measured to its end.
+    public struct Measured: Codable, Sendable, Hashable {
+        /// Which.
+        public var unit: RunUnit
+        /// How long that took, all peers together.
+        public var seconds: Double
+    }
 
     /// Somebody who was measured.
     public struct PeerDescription: Codable, Sendable, Hashable {
@@ -161,11 +173,12 @@ public struct RunDocument: Codable, Sendable {
 
     /// Creates a document without results.
     public init(
-        date: String, seed: UInt64, build: [String: String], machine: [String: String],
-        peers: [PeerDescription]
+        date: String, seed: UInt64, options: PlanOptions? = nil, build: [String: String],
+        machine: [String: String], peers: [PeerDescription]
     ) {
         self.date = date
         self.seed = seed
+        self.options = options
         self.isPartial = true
         self.build = build
         self.machine = machine

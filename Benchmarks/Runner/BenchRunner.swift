@@ -13,10 +13,28 @@ struct BenchRunner: ParsableCommand {
         subcommands: [Run.self, List.self, Compare.self, Report.self, Slopes.self, Check.self, Child.self],
         defaultSubcommand: Run.self)
 
+    /// Not asynchronous: a peer's process measures what tasks of the main actor cost, and runs on a thread that is its own.
     static func main() {
-        do {
+        ending {
             var command = try parseAsRoot()
-            try command.run()
+            guard let asynchronous = command as? any AsyncParsableCommand else { return try command.run() }
+            nonisolated(unsafe) var running = asynchronous
+            Task {
+                do {
+                    try await running.run()
+                    Foundation.exit(0)
+                } catch {
+                    ending { throw error }
+                }
+            }
+            dispatchMain()
+        }
+    }
+
+    /// Runs `body`; what it throws becomes a sentence and the status of the process.
+    private static func ending(_ body: () throws -> Void) {
+        do {
+            try body()
         } catch let error as BenchmarkError {
             writeToStandardError("benchmarks: \(error)\n")
             Foundation.exit(error.status)

@@ -53,7 +53,7 @@ struct Report: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Draw the page of a run again.")
 
     @Argument(help: "The JSON of the run.") var file: String
-    @Option(help: "Where the page goes.") var html = ".benchmarks/report.html"
+    @Option(help: "Where the page goes.") var html = RunFiles.page
 
     func run() throws {
         let document = try RunDocument(contentsOf: file)
@@ -68,7 +68,7 @@ struct Slopes: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Show the power of n with which each workload's time grows, and its CPU time.")
 
-    @Argument(help: "The JSON of the run.") var file = ".benchmarks/latest.json"
+    @Argument(help: "The JSON of the run.") var file = RunFiles.latest
 
     func run() throws {
         let document = try RunDocument(contentsOf: file)
@@ -88,7 +88,7 @@ struct Check: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Check a run's counts, slopes and ratios; exit 1 if one fails.")
 
-    @Argument(help: "The JSON of the run.") var file = ".benchmarks/latest.json"
+    @Argument(help: "The JSON of the run.") var file = RunFiles.latest
 
     @Flag(help: "Only counts and slopes, which hold also where other programs run.")
     var counts = false

@@ -4,10 +4,9 @@ import BenchmarkHarness
 import BenchmarkPeers
 import BenchmarkReport
 import Foundation
-import Synchronization
 
 /// Measures, then prints the table and writes the page.
-struct Run: ParsableCommand {
+struct Run: AsyncParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Measure (the default).")
 
     @Option(help: "Workloads by identifier, separated by commas, W14 for all W14-...; all without it.")
@@ -38,60 +37,113 @@ struct Run: ParsableCommand {
             """)
     var sizes: String?
 
-    @Option(help: "Where the raw values go.")
-    var json = ".benchmarks/latest.json"
+    @Option(
+        help: "The name of the run: its files are .benchmarks/runs/NAME.json and .html; its date without it.")
+    var name: String?
 
-    @Option(help: "Where the page goes.")
-    var html = ".benchmarks/report.html"
+    @Flag(help: "Go on with a run that was interrupted: the last one, or that of --name.")
+    var resume = false
+
+    @Option(help: "Where the raw values go, instead.")
+    var json: String?
+
+    @Option(help: "Where the page goes, instead.")
+    var html: String?
 
     @Flag(help: "Measure although this is a debug build; the numbers mean nothing.")
     var allowDebug = false
 
-    func run() throws {
+    func run() async throws {
         if Machine.isDebug && !allowDebug {
             throw BenchmarkError(
                 "This is a debug build, whose numbers mean nothing; use 'swift run benchmarks'.")
         }
-        if thorough && smoke { throw BenchmarkError("'--thorough' and '--smoke' exclude each other.") }
+        let earlier = resume ? try await interrupted() : nil
+        let options = try earlier?.options ?? options()
         let plan = try Plan(
-            filter: filter.map(Self.list), peers: peers.map(Self.list), known: visiblePeers.map { $0.name },
-            hidden: peerTypes.map { $0.name }.filter(controls.contains),
-            threads: threads ?? ProcessInfo.processInfo.activeProcessorCount,
-            seed: seed ?? .random(in: 1...999_999_999),
-            depth: smoke ? .smoke : thorough ? .thorough : .quick, limit: limit.map { .seconds($0) },
-            sizes: sizes.map(Self.numbers))
-        Interruption.install()
-        let coordinator = Coordinator(
-            plan: plan, program: "/proc/self/exe", types: peerTypes, progress: Progress(),
-            isInterrupted: { Interruption.happened })
-        let document = try coordinator.run()
-        if !document.isPartial && !document.missing.isEmpty { try refuse(document) }
-        try write(document)
+            options, known: visiblePeers.map { $0.name },
+            hidden: peerTypes.map { $0.name }.filter(controls.contains))
+        let files = RunFiles(
+            name: try earlier?.name ?? RunFiles.newName(name, date: .now), json: json, html: html)
+        let document = try await cancelledByInterrupt {
+            try await Coordinator(
+                plan: plan, continuing: earlier?.document, program: "/proc/self/exe", types: peerTypes,
+                progress: Progress()
+            ).run()
+        }
+        if !document.isPartial && !document.missing.isEmpty { try refuse(document, files) }
+        try write(document, files)
         print(TerminalReport(document).render(), terminator: "")
-        print("\nRaw values: \(json)\nPage:       \(html)")
+        print("\nRaw values: \(files.json)\nPage:       \(files.html)")
+        if document.isPartial {
+            writeToStandardError("benchmarks: interrupted; 'swift run benchmarks run --resume' goes on.\n")
+            throw ExitCode(128 + SIGINT)
+        }
     }
 
-    /// What was measured is kept, beside the file of the last run that was whole.
-    private func refuse(_ document: RunDocument) throws -> Never {
-        let folder = URL(fileURLWithPath: json).deletingLastPathComponent()
-        let file = folder.appendingPathComponent("failed.json").relativePath
-        try document.write(to: file)
+    /// What the arguments ask for.
+    private func options() throws -> PlanOptions {
+        if thorough && smoke { throw BenchmarkError("'--thorough' and '--smoke' exclude each other.") }
+        return try PlanOptions(
+            filter: filter.map(Self.list), peers: peers.map(Self.list),
+            threads: threads ?? ProcessInfo.processInfo.activeProcessorCount,
+            seed: seed ?? .random(in: 1...999_999_999),
+            depth: smoke ? .smoke : thorough ? .thorough : .quick, limit_s: limit,
+            sizes: sizes.map(Self.numbers))
+    }
+
+    /// The run to go on with: what it asks for is in its file.
+    private func interrupted() async throws -> (document: RunDocument, options: PlanOptions, name: String) {
+        let isAsked =
+            filter != nil || peers != nil || threads != nil || seed != nil || limit != nil || sizes != nil
+            || thorough || smoke
+        if isAsked {
+            throw BenchmarkError(
+                "'--resume' goes on as the run began: no option that says what to measure goes with it.")
+        }
+        let path = json ?? name.map(RunFiles.json(ofRun:)) ?? RunFiles.latest
+        var document = try RunDocument(contentsOf: path)
+        guard let options = document.options, document.isPartial else {
+            throw BenchmarkError("The run in '\(path)' was not interrupted: there is nothing to go on with.")
+        }
+        let (build, machine) = (await Machine.build(), Machine.description())
+        for (what, then, now) in [
+            ("commit", document.build["commit"], build["commit"]),
+            ("compiler", document.build["compiler"], build["compiler"]),
+            ("processor", document.machine["processor"], machine["processor"]),
+            ("number of CPUs", document.machine["cpus"], machine["cpus"]),
+        ] where then != now {
+            throw BenchmarkError(
+                """
+                The run in '\(path)' began with another \(what) ('\(then ?? "unknown")', now '\(now ?? "unknown")'): \
+                measure anew.
+                """)
+        }
+        document.isPartial = true
+        let file = URL(fileURLWithPath: path).resolvingSymlinksInPath()
+        return (document, options, file.deletingPathExtension().lastPathComponent)
+    }
+
+    /// What was measured is kept, and the last run that was whole stays the latest.
+    private func refuse(_ document: RunDocument, _ files: RunFiles) throws -> Never {
+        try document.write(to: files.failed)
         throw BenchmarkError(
             """
-            Ours was not measured in all workloads, so there is no result; what there is is in \(file).
+            Ours was not measured in all workloads, so there is no result; what there is is in \(files.failed).
               \(document.missing.joined(separator: "\n  "))
             """, kind: .notMeasured)
     }
 
-    private func write(_ document: RunDocument) throws {
-        try document.write(to: json)
+    private func write(_ document: RunDocument, _ files: RunFiles) throws {
+        try document.write(to: files.json)
         let page = Page(document)
-        try writeText(page.render(), to: html)
-        let folder = URL(fileURLWithPath: html).deletingLastPathComponent()
+        try writeText(page.render(), to: files.html)
+        let folder = URL(fileURLWithPath: html ?? RunFiles.page).deletingLastPathComponent()
         for (subject, drawing) in page.forests() {
             let name = subject == .operations ? "forest.svg" : "forest-libraries.svg"
             try writeText(drawing, to: folder.appendingPathComponent(name).path)
         }
+        try files.link()
     }
 
     private static func numbers(_ text: String) throws -> [Int] {
@@ -121,21 +173,5 @@ func writeText(_ text: String, to path: String) throws {
         try Data(text.utf8).write(to: url, options: .atomic)
     } catch {
         throw BenchmarkError("The file '\(path)' cannot be written: \(error.localizedDescription)")
-    }
-}
-
-/// Ctrl-C: the run ends after the sample that is being measured, and what there is stands.
-enum Interruption {
-    private static let flag = Atomic(false)
-
-    static var happened: Bool { flag.load(ordering: .relaxed) }
-
-    static func install() {
-        var interrupt = sigset_t()
-        sigemptyset(&interrupt)
-        sigaddset(&interrupt, SIGINT)
-        pthread_sigmask(SIG_UNBLOCK, &interrupt, nil)  // whoever started this may have blocked it
-        signal(SIGINT) { _ in Interruption.flag.store(true, ordering: .relaxed) }
-        signal(SIGPIPE, SIG_IGN)  // a child that was killed must not take the coordinator along
     }
 }

@@ -82,27 +82,3 @@ import Testing
         #expect(try Page(run).render().contains("<svg"))
     }
 }
-
-@Suite struct PlanTests {
-    private func plan(filter: [String]? = nil, peers: [String]? = nil, threads: Int = 2) throws -> Plan {
-        try Plan(
-            filter: filter, peers: peers, known: ["ours", "dispatch"], threads: threads, seed: 1,
-            depth: .quick)
-    }
-
-    @Test func `an unknown workload, peer or number of threads is named`() {
-        #expect { try plan(filter: ["W99"]) } throws: {
-            "\($0)".hasPrefix("There is no workload 'W99'; there are W0")
-        }
-        #expect(throws: BenchmarkError("There is no peer 'gcd'; there are ours, dispatch.")) {
-            try plan(peers: ["gcd"])
-        }
-        #expect(throws: BenchmarkError("The number of threads must be from 1 to 256, not 0.")) {
-            try plan(threads: 0)
-        }
-    }
-
-    @Test func `ours always takes part`() throws {
-        #expect(try plan(peers: ["dispatch"]).peers == ["ours", "dispatch"])
-    }
-}

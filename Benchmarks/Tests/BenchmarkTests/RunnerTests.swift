@@ -1,6 +1,5 @@
 import BenchmarkHarness
 import Foundation
-import Glibc
 import Testing
 
 /// The program as its user sees it: arguments in; a sentence, a status and files out.
@@ -55,7 +54,8 @@ import Testing
             #expect(result.errors.contains("W19-task with n = 300: predicted to take 3 s a sample."))
             #expect(!result.output.contains("A/A"))
             #expect(program.read(".benchmarks/latest.json") == "an earlier run")
-            let failed = try RunDocument(contentsOf: program.folder + "/.benchmarks/failed.json")
+            let file = try #require(program.files("runs").first { $0.hasSuffix("-failed.json") })
+            let failed = try RunDocument(contentsOf: program.folder + "/.benchmarks/runs/" + file)
             #expect(try #require(failed.series("W1", n: 300, peer: "ours")).values.count == 1)
         }
     }
@@ -75,16 +75,76 @@ import Testing
         }
     }
 
-    @Test func `an interrupt leaves a valid part of the run`() throws {
+    @Test func `an interrupt leaves a valid part of the run, which goes on to its end`() throws {
         try Program.inFolder { program in
-            let running = try program.start(["run", "--thorough", "--filter", "W1", "--peers", "serial"])
+            // A peer hangs: the run does not end by itself.
+            let running = try program.start([
+                "run", "--smoke", "--filter", "W1,W27-set", "--peers", "serial,hang", "--name", "half",
+                "--limit", "600",
+            ])
             running.waitForChildren()
             running.interrupt()
             let result = running.wait()
-            #expect(result.status == 0)
+            #expect(result.status == 130)
+            #expect(result.errors.contains("'swift run benchmarks run --resume' goes on."))
             #expect(result.output.contains("The run was ended early"))
             #expect(try program.document().isPartial)
             #expect(program.read(".benchmarks/report.html")?.contains("<svg") == true)
+
+            #expect(try program.run(["run", "--resume", "--filter", "W1"]).status == 64)
+            #expect(try program.run(["run", "--resume", "--name", "other"]).status == 64)
+        }
+    }
+
+    @Test func `an interrupted run goes on with what it lacks, and what it has stays`() throws {
+        try Program.inFolder { program in
+            let options = ["--smoke", "--filter", "W1,W3,W5", "--peers", "serial", "--seed", "7"]
+            #expect(try program.run(["run", "--name", "whole"] + options).status == 0)
+            var part = try program.document()
+            #expect(part.units?.map(\.unit.workload) == ["W1", "W3", "W5"])
+            part.isPartial = true
+            part.units?.removeLast()
+            part.results.removeAll { $0.workload == "W5" }
+            try part.write(to: program.folder + "/.benchmarks/runs/part.json")
+            #expect(try program.run(["run", "--resume", "--name", "part"]).status == 0)
+            let resumed = try program.document()
+            #expect(!resumed.isPartial && resumed.seed == 7)
+            #expect(resumed.units?.map(\.unit.workload) == ["W1", "W3", "W5"])
+            #expect(try #require(resumed.series("W5", n: 10_000, peer: "ours")).values.count == 1)
+            #expect(
+                resumed.series("W3", n: 1_000, peer: "ours")?.values
+                    == part.series("W3", n: 1_000, peer: "ours")?.values)
+            let again = try program.run(["run", "--resume", "--name", "part"])
+            #expect(again.status == 64 && again.errors.contains("was not interrupted"))
+            part.build["commit"] = "another"
+            try part.write(to: program.folder + "/.benchmarks/runs/other.json")
+            let other = try program.run(["run", "--resume", "--name", "other"])
+            #expect(other.status == 64 && other.errors.contains("began with another commit ('another'"))
+        }
+    }
+
+    @Test func `each run has files of its own, and links lead to the last`() throws {
+        try Program.inFolder { program in
+            try program.write("from before there were links", to: ".benchmarks/latest.json")
+            let options = ["--smoke", "--filter", "W1", "--peers", "serial"]
+            for name in ["first", "second"] {
+                #expect(try program.run(["run", "--name", name] + options).status == 0)
+                let latest = try #require(program.read(".benchmarks/latest.json"))
+                #expect(latest == program.read(".benchmarks/runs/\(name).json"))
+                #expect(
+                    program.read(".benchmarks/report.html") == program.read(".benchmarks/runs/\(name).html"))
+            }
+            #expect(program.read(".benchmarks/runs/first.json") != program.read(".benchmarks/latest.json"))
+            let before = try #require(program.files("runs").first { $0.hasPrefix("until-") })
+            #expect(program.read(".benchmarks/runs/" + before) == "from before there were links")
+            let taken = try program.run(["run", "--name", "first"] + options)
+            #expect(taken.status == 64 && taken.errors.contains("There is a run 'first' already"))
+            for name in ["../x", "", ".hidden", "a b"] {
+                let result = try program.run(["run", "--name", name] + options)
+                #expect(result.status == 64 && result.errors.contains("'\(name)' is no name for a run"))
+            }
+            #expect(try program.run(["run"] + options).status == 0)
+            #expect(program.files("runs").count == 2 + 2 + 1 + 2)
         }
     }
 
@@ -209,80 +269,4 @@ import Testing
             }
         }
     #endif
-}
-
-/// The built program, in a folder of its own.
-private struct Program {
-    let folder: String
-
-    static func inFolder(_ body: (Program) throws -> Void) throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        try body(Program(folder: folder.path))
-    }
-
-    func write(_ text: String, to name: String) throws {
-        let url = URL(fileURLWithPath: folder + "/" + name)
-        try FileManager.default.createDirectory(
-            at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
-        try text.write(to: url, atomically: true, encoding: .utf8)
-    }
-
-    func read(_ name: String) -> String? { try? String(contentsOfFile: folder + "/" + name, encoding: .utf8) }
-
-    func document() throws -> RunDocument {
-        try RunDocument(contentsOf: folder + "/.benchmarks/latest.json")
-    }
-
-    func run(_ arguments: [String], allowDebug: Bool = true) throws -> Result {
-        try start(arguments, allowDebug: allowDebug).wait()
-    }
-
-    func start(_ arguments: [String], allowDebug: Bool = true) throws -> Running {
-        var arguments = arguments
-        #if DEBUG
-            if arguments.first == "run", allowDebug { arguments.append("--allow-debug") }
-        #endif
-        let process = Process()
-        // Beside the program of the tests, because these depend on it.
-        process.executableURL = try #require(Bundle.main.executableURL).deletingLastPathComponent()
-            .appendingPathComponent("bench-runner")
-        process.arguments = arguments
-        process.currentDirectoryURL = URL(fileURLWithPath: folder)
-        // Files and not pipes: a pipe that nobody reads meanwhile would block the program.
-        for name in ["output", "errors"] { try write("", to: name) }
-        process.standardOutput = FileHandle(forWritingAtPath: folder + "/output")
-        process.standardError = FileHandle(forWritingAtPath: folder + "/errors")
-        try process.run()
-        return Running(process: process, program: self)
-    }
-
-    struct Result {
-        let status: Int32
-        let output: String
-        let errors: String
-    }
-}
-
-private struct Running {
-    let process: Process
-    let program: Program
-
-    func wait() -> Program.Result {
-        process.waitUntilExit()
-        return Program.Result(
-            status: process.terminationStatus, output: program.read("output") ?? "",
-            errors: program.read("errors") ?? "")
-    }
-
-    /// Returns when the program has started the processes of its peers.
-    func waitForChildren() {
-        let children = "/proc/\(process.processIdentifier)/task/\(process.processIdentifier)/children"
-        while (try? String(contentsOfFile: children, encoding: .utf8))?.contains(" ") != true {
-            sched_yield()
-        }
-    }
-
-    func interrupt() { kill(process.processIdentifier, SIGINT) }
 }

@@ -1,0 +1,31 @@
+/// How much of a run is done, and how long the rest takes: what a unit took in the restart before, or, before there is one,
+/// as long as the others on average.
+package struct Forecast: Sendable {
+    private let units: [RunUnit]
+    private var done: Set<RunUnit>
+    private var seconds: [String: Double] = [:]
+    private var spent = 0.0
+
+    package init(units: [RunUnit], measured: [RunDocument.Measured]) {
+        self.units = units
+        done = []
+        for unit in measured { note(unit.unit, seconds: unit.seconds) }
+    }
+
+    package mutating func note(_ unit: RunUnit, seconds: Double) {
+        guard done.insert(unit).inserted else { return }
+        spent += seconds
+        // With the first restart comes what is counted once, and the peers that are stopped: the later ones are shorter.
+        self.seconds[unit.workload] = seconds
+    }
+
+    /// The seconds that are left; nil before there is anything to judge by.
+    package var left: Double? {
+        guard !seconds.isEmpty else { return nil }
+        let mean = seconds.values.reduce(0, +) / Double(seconds.count)
+        return units.lazy.filter { !done.contains($0) }.map { seconds[$0.workload] ?? mean }.reduce(0, +)
+    }
+
+    /// From 0 to 1.
+    package var share: Double { left.map { spent / max(spent + $0, 1e-9) } ?? 0 }
+}

@@ -1,0 +1,31 @@
+/// What the user asks a run for; kept in its file, so that an interrupted run can go on as it began.
+public struct PlanOptions: Codable, Sendable, Hashable {
+    /// Identifiers of workloads, or their beginnings up to a hyphen; nil: all.
+    public var filter: [String]?
+    /// Names of peers; nil: all that are known.
+    public var peers: [String]?
+    /// The worker threads of every peer.
+    public var threads: Int
+    /// The seed of the order of the rounds.
+    public var seed: UInt64
+    /// How much time the run takes.
+    public var depth: Plan.Depth
+    /// The longest that one sample may take, in seconds; nil: as the depth says.
+    public var limit_s: Double?
+    /// The sizes of every workload; nil: as the depth says.
+    public var sizes: [Int]?
+
+    /// Asks for all workloads and peers that are not narrowed down.
+    public init(
+        filter: [String]? = nil, peers: [String]? = nil, threads: Int, seed: UInt64, depth: Plan.Depth,
+        limit_s: Double? = nil, sizes: [Int]? = nil
+    ) {
+        self.filter = filter
+        self.peers = peers
+        self.threads = threads
+        self.seed = seed
+        self.depth = depth
+        self.limit_s = limit_s
+        self.sizes = sizes
+    }
+}

@@ -1,0 +1,65 @@
+import BenchmarkCore
+import Foundation
+
+/// Writes what is measured into the document of a run.
+struct Recorder {
+    private(set) var document: RunDocument
+
+    init(_ document: RunDocument) { self.document = document }
+
+    /// Where the series of a peer is; it is made when it is not there.
+    mutating func index(of peer: String, _ workload: Workload, n: Int) -> Int {
+        if let index = document.results.firstIndex(where: {
+            $0.workload == workload.id && $0.n == n && $0.peer == peer
+        }) {
+            return index
+        }
+        document.results.append(
+            RunDocument.Series(
+                workload: workload.id, params: ["n": n], peer: peer, unit: workload.unit, restarts: [],
+                counts: [:], checksum: 0, stopped: nil))
+        return document.results.count - 1
+    }
+
+    subscript(index: Int) -> RunDocument.Series { document.results[index] }
+
+    /// Notes that a size was not asked, because it would take too long.
+    mutating func leaveOut(_ index: Int, _ reason: String) {
+        document.results[index].stopped = reason
+        document.results[index].isLeftOut = true
+    }
+
+    /// Notes why no more values come.
+    mutating func stop(_ index: Int, _ reason: String) { document.results[index].stopped = reason }
+
+    mutating func add(_ sample: Sample, _ costs: Costs?, at index: Int, _ workload: Workload, restart: Int) {
+        while document.results[index].restarts.count <= restart {
+            document.results[index].restarts.append(RunDocument.Restart(rounds: []))
+        }
+        let before = Double(document.results[index].values.count)
+        document.results[index].restarts[restart].rounds.append(Measurement.value(of: sample, in: workload))
+        document.results[index].checksum = sample.checksum
+        for (key, value) in Measurement.counts(of: sample, costs: costs) {
+            let mean = document.results[index].counts[key] ?? 0
+            document.results[index].counts[key] = mean + (value - mean) / (before + 1)
+        }
+    }
+
+    mutating func count(_ name: String, _ value: Double, at index: Int) {
+        document.results[index].counts[name] = value
+    }
+
+    mutating func warn(_ sentence: String) { document.controls.warnings.append(sentence) }
+
+    mutating func noteIdleSwitches(of peer: String, perSecond: Double) {
+        document.controls.idleSwitchesPerSecond[peer] = perSecond
+    }
+
+    mutating func finish(_ unit: RunUnit, seconds: Double) {
+        document.units = (document.units ?? []) + [RunDocument.Measured(unit: unit, seconds: seconds)]
+    }
+
+    mutating func note(machine key: String, _ value: String) { document.machine[key] = value }
+
+    mutating func end(isPartial: Bool) { document.isPartial = isPartial }
+}

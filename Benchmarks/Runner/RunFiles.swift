@@ -1,0 +1,95 @@
+import BenchmarkHarness
+import Foundation
+import Glibc
+
+/// Where the files of a run are: each run has its own, and `latest.json` and `report.html` are links to those of the last.
+struct RunFiles {
+    /// The raw values.
+    let json: String
+    /// The page.
+    let html: String
+    /// Links that are to lead to the two; none where the user named a file.
+    private let links: [(link: String, target: String)]
+
+    private static let folder = ".benchmarks"
+    /// The file that the last run's link is.
+    static let latest = "\(folder)/latest.json"
+    /// The page of the last run.
+    static let page = "\(folder)/report.html"
+
+    /// - Parameters:
+    ///   - name: of the run; nil: its date.
+    ///   - json: a file that the user named.
+    ///   - html: a page that the user named.
+    init(name: String, json: String?, html: String?) {
+        let own = (json: Self.json(ofRun: name), html: "\(Self.folder)/runs/\(name).html")
+        self.json = json ?? own.json
+        self.html = html ?? own.html
+        links =
+            (json == nil ? [(Self.latest, own.json)] : []) + (html == nil ? [(Self.page, own.html)] : [])
+    }
+
+    /// Of a run by its name.
+    static func json(ofRun name: String) -> String { "\(folder)/runs/\(name).json" }
+
+    /// The name of a new run.
+    ///
+    /// - Throws: ``BenchmarkError`` when the wanted name is none, or is taken.
+    static func newName(_ wanted: String?, date: Date) throws -> String {
+        if let wanted {
+            let isName =
+                !wanted.isEmpty && !wanted.hasPrefix(".")
+                && wanted.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-_.".contains($0)) }
+            guard isName else {
+                throw BenchmarkError(
+                    "'\(wanted)' is no name for a run: letters, digits, '-', '_' and '.' are, not a '.' first."
+                )
+            }
+            guard !isTaken(wanted) else {
+                throw BenchmarkError(
+                    "There is a run '\(wanted)' already, \(json(ofRun: wanted)): choose another name, or go on with it by --resume."
+                )
+            }
+            return wanted
+        }
+        let name = date.formatted(.iso8601).replacing(":", with: "-")
+        return ([name] + (2...1_000).map { "\(name)-\($0)" }).first { !isTaken($0) } ?? name
+    }
+
+    private static func isTaken(_ name: String) -> Bool {
+        FileManager.default.fileExists(atPath: json(ofRun: name))
+    }
+
+    /// Beside the raw values: of a run that failed.
+    var failed: String { json.hasSuffix(".json") ? "\(json.dropLast(5))-failed.json" : "\(json)-failed" }
+
+    /// Lets the links lead to the files of this run, one after the other.
+    ///
+    /// - Throws: ``BenchmarkError`` that names a link which cannot be made.
+    func link() throws {
+        for (link, target) in links {
+            try keep(link)
+            let relative = target.dropFirst(Self.folder.count + 1)
+            let temporary = "\(link).\(getpid())"
+            unlink(temporary)
+            guard symlink(String(relative), temporary) == 0, rename(temporary, link) == 0 else {
+                throw BenchmarkError(
+                    "The link '\(link)' cannot be made: \(String(cString: strerror(errno))).")
+            }
+        }
+    }
+
+    /// Runs of before there were links are in a file of this name: it becomes one of the runs.
+    private func keep(_ path: String) throws {
+        var status = stat()
+        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
+        let date = Date(timeIntervalSince1970: Double(status.st_mtim.tv_sec))
+        let suffix = path.split(separator: ".").last ?? ""
+        let name = date.formatted(.iso8601).replacing(":", with: "-")
+        let target = "\(Self.folder)/runs/until-\(name).\(suffix)"
+        guard rename(path, target) == 0 else {
+            throw BenchmarkError(
+                "The file '\(path)' cannot be moved to '\(target)': \(String(cString: strerror(errno))).")
+        }
+    }
+}

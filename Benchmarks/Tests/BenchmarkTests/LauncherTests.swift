@@ -1,0 +1,44 @@
+import Foundation
+import Testing
+
+/// The launcher answers from files, without a release build: they are what the measuring program prints.
+///
+/// `RECORD_ANSWERS=1` in the environment writes them anew.
+@Suite struct LauncherTests {
+    static let commands = [
+        "run", "list", "compare", "report", "slopes", "check",
+    ]
+
+    @Test(
+        arguments: [(["list"], "list"), (["--help"], "help")]
+            + commands.map { (["help", $0], "help-\($0)") })
+    func `the launcher answers as the program does`(arguments: [String], name: String) throws {
+        try Program.inFolder { program in
+            let result = try program.run(arguments)
+            #expect(result.status == 0)
+            let path = "\(Self.folder)/\(name).txt"
+            if ProcessInfo.processInfo.environment["RECORD_ANSWERS"] != nil {
+                try result.output.write(toFile: path, atomically: true, encoding: .utf8)
+            }
+            #expect(try String(contentsOfFile: path, encoding: .utf8) == result.output)
+        }
+    }
+
+    @Test func `each command has an answer, and no answer is of a command that is gone`() throws {
+        try Program.inFolder { program in
+            let help = try program.run(["--help"]).output
+            let shown = try #require(help.range(of: "SUBCOMMANDS:")).upperBound
+            let commands = help[shown...].split(separator: "\n").prefix { $0.hasPrefix("  ") }.filter {
+                !$0.hasPrefix("   ") && !$0.hasPrefix("  See ")
+            }
+            .compactMap { $0.split(separator: " ").first.map(String.init) }
+            #expect(commands == Self.commands)
+            let names = ["list", "help"] + Self.commands.map { "help-\($0)" }
+            let files = try FileManager.default.contentsOfDirectory(atPath: Self.folder)
+            #expect(files.sorted() == names.map { "\($0).txt" }.sorted())
+        }
+    }
+
+    private static let folder = URL(fileURLWithPath: #filePath)
+        .deletingLastPathComponent().appendingPathComponent("../../Launcher/Answers").standardized.path
+}

@@ -12,21 +12,21 @@ private let operationWorkloads: [Workload] = [
         id: "W1", title: "Submit from outside",
         sentence: "One outside thread submits N operations, each of which writes a slot of its own.",
         unit: "ns/op", metric: .throughput,
-        quick: [1_000, 10_000, 100_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000, 1_000_000],
+        quick: [1_000, 10_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000, 1_000_000],
         expectedChecksum: Workload.sumOfMarks),
     Workload(
         id: "W2", title: "Submit from many threads",
         sentence: "P outside threads submit 50,000 operations in all; ideally P does not matter.",
         unit: "ns/op", metric: .throughput,
         sizes: .threads,
-        quick: [1, 4, 16], smoke: [2], thorough: [1, 2, 4, 8, 16],
+        quick: [1, 8], smoke: [2], thorough: [1, 2, 4, 8, 16],
         expectedChecksum: { _ in Workload.sumOfMarks(Workload.submissionsOfAllThreads) },
         operations: { _ in Workload.submissionsOfAllThreads }),
     Workload(
         id: "W3", title: "Spawn from inside",
         sentence: "One operation submits N others to the pool it runs on.",
         unit: "ns/op", metric: .throughput,
-        quick: [1_000, 10_000, 100_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000, 1_000_000],
+        quick: [1_000, 10_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000, 1_000_000],
         expectedChecksum: Workload.sumOfMarks),
     Workload(
         id: "W5", title: "Group",
@@ -35,13 +35,13 @@ private let operationWorkloads: [Workload] = [
             begin; then one completion. Peers that have no such group get it written by hand.
             """,
         unit: "ns/op", metric: .throughput,
-        quick: [1_000, 10_000, 100_000], smoke: [10_000], thorough: [1_000, 10_000, 100_000, 1_000_000],
+        quick: [1_000, 10_000], smoke: [10_000], thorough: [1_000, 10_000, 100_000, 1_000_000],
         expectedChecksum: Workload.sumOfMarks),
     Workload(
         id: "W6", title: "Chain",
         sentence: "Each of N operations passes a value on to the next, which it submits.",
         unit: "ns/op", metric: .throughput,
-        quick: [1_000, 10_000, 100_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000, 1_000_000],
+        quick: [1_000, 10_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000, 1_000_000],
         expectedChecksum: Workload.sumOfMarks),
     Workload(
         id: "W6-cascade", title: "Cascade",
@@ -50,7 +50,7 @@ private let operationWorkloads: [Workload] = [
             sequences run the chain of W6, whose steps may end at any time and place, too.
             """,
         unit: "ns/op", metric: .throughput,
-        quick: [1_000, 10_000, 100_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000, 1_000_000],
+        quick: [1_000, 10_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000, 1_000_000],
         expectedChecksum: Workload.sumOfMarks),
     Workload(
         id: "W6-serial", title: "Cascade, serial queues",
@@ -59,7 +59,7 @@ private let operationWorkloads: [Workload] = [
             cannot end later than it returns.
             """,
         unit: "ns/op", metric: .throughput,
-        quick: [10_000, 100_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000, 1_000_000],
+        quick: [10_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000, 1_000_000],
         expectedChecksum: Workload.sumOfMarks),
     Workload(
         id: "W7", title: "Cascade of groups",
@@ -68,7 +68,7 @@ private let operationWorkloads: [Workload] = [
             before has run.
             """,
         unit: "ns/op", metric: .throughput,
-        quick: [10, 100, 10_000], smoke: [100], thorough: [10, 100, 10_000],
+        quick: [10, 1_000], smoke: [100], thorough: [10, 100, 10_000],
         expectedChecksum: { Workload.sumOfMarks($0 * Workload.stages(ofWidth: $0)) },
         operations: { $0 * Workload.stages(ofWidth: $0) }),
     Workload(
@@ -77,7 +77,7 @@ private let operationWorkloads: [Workload] = [
             "The Fibonacci number of N, two branches per call and no cut-off: nothing but overhead, by branch.",
         unit: "ns/op", metric: .throughput,
         sizes: .range(2...40),  // a third of a billion branches
-        quick: [15, 20, 24], smoke: [10], thorough: [15, 18, 21, 24],
+        quick: [15, 20], smoke: [10], thorough: [15, 18, 21, 24],
         expectedChecksum: Workload.fibonacci,
         operations: Workload.spawnsOfFibonacci),
     Workload(
@@ -86,33 +86,33 @@ private let operationWorkloads: [Workload] = [
             "A tree of groups, ten branches each, down to N leaves; the sum of their numbers comes up; by leaf.",
         unit: "ns/op", metric: .throughput,
         sizes: .powers(of: 10),
-        quick: [1_000, 10_000, 100_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000, 1_000_000],
+        quick: [1_000, 10_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000, 1_000_000],
         expectedChecksum: { UInt64($0) * UInt64($0 - 1) / 2 }),
     Workload(
         id: "W11", title: "Ping-pong",
         sentence: "Two serial places answer each other N times, each turn an operation: one round trip.",
         unit: "us", metric: .latency,
-        quick: [10_000], smoke: [200], thorough: [10_000, 100_000],
+        quick: [2_000], smoke: [200], thorough: [10_000, 100_000],
         expectedChecksum: { Workload.sumOfMarks(2 * $0) }),
     Workload(
         id: "W12", title: "Wake-up from idle",
         sentence: "One operation is due every millisecond, N in all: how late it starts on an idle pool.",
         unit: "us", metric: .latency,
-        quick: [500], smoke: [20], thorough: [5_000],
+        quick: [200], smoke: [20], thorough: [5_000],
         expectedChecksum: Workload.sumOfMarks, leastSeconds: { Double($0) / 1000 }),
     Workload(
         id: "W13", title: "Cost of being idle",
-        sentence: "N operations 10 ms apart, then a second without any: what the threads burn meanwhile.",
+        sentence: "N operations 10 ms apart, then half a second without any: what the threads burn meanwhile.",
         unit: "switches/s", metric: .cost,
-        quick: [50], smoke: [5], thorough: [500],
-        expectedChecksum: Workload.sumOfMarks, leastSeconds: { Double($0) / 100 + 1 }),
+        quick: [20], smoke: [5], thorough: [500],
+        expectedChecksum: Workload.sumOfMarks, leastSeconds: { Double($0) / 100 + 0.5 }),
     Workload(
         id: "W14-0", title: "Cancellation, 0 % begun",
         sentence: """
             A group of N is cancelled before any of them begins: the time until all have ended. None may begin any more.
             """,
         unit: "ns/op", metric: .throughput,
-        quick: [10_000, 100_000], smoke: [10_000], thorough: [10_000, 100_000, 1_000_000],
+        quick: [1_000, 10_000], smoke: [10_000], thorough: [10_000, 100_000, 1_000_000],
         expectedChecksum: { Workload.sumOfMarks(Workload.started("W14-0", of: $0)) }),
     Workload(
         id: "W14-1", title: "Cancellation, 1 % begun",
@@ -121,7 +121,7 @@ private let operationWorkloads: [Workload] = [
             """,
         unit: "ns/op", metric: .throughput,
         sizes: .from(100),
-        quick: [10_000, 100_000], smoke: [10_000], thorough: [10_000, 100_000, 1_000_000],
+        quick: [1_000, 10_000], smoke: [10_000], thorough: [10_000, 100_000, 1_000_000],
         expectedChecksum: { Workload.sumOfMarks(Workload.started("W14-1", of: $0)) }),
     Workload(
         id: "W14-50", title: "Cancellation, 50 % begun",
@@ -130,13 +130,13 @@ private let operationWorkloads: [Workload] = [
             """,
         unit: "ns/op", metric: .throughput,
         sizes: .from(2),
-        quick: [10_000, 100_000], smoke: [10_000], thorough: [10_000, 100_000, 1_000_000],
+        quick: [1_000, 10_000], smoke: [10_000], thorough: [10_000, 100_000, 1_000_000],
         expectedChecksum: { Workload.sumOfMarks(Workload.started("W14-50", of: $0)) }),
     Workload(
         id: "W15-suspend", title: "Suspend and resume",
         sentence: "N operations wait behind a closed gate: from its opening until all have run.",
         unit: "ns/op", metric: .throughput,
-        quick: [10_000, 100_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000, 1_000_000],
+        quick: [10_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000, 1_000_000],
         expectedChecksum: Workload.sumOfMarks),
     Workload(
         id: "W15-rerun", title: "Rerun",
@@ -145,46 +145,46 @@ private let operationWorkloads: [Workload] = [
             no rerun, a chain of 10 N steps.
             """,
         unit: "ns/op", metric: .throughput,
-        quick: [1_000, 10_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000],
+        quick: [1_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000],
         expectedChecksum: { Workload.sumOfMarks($0 * Workload.stepsOfOneRun) }),
     Workload(
         id: "W15-rebuild", title: "Rebuild",
         sentence: "As the rerun, but a new cascade of 10 steps is built each time.",
         unit: "ns/op", metric: .throughput,
-        quick: [1_000, 10_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000],
+        quick: [1_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000],
         expectedChecksum: { Workload.sumOfMarks($0 * Workload.stepsOfOneRun) }),
     Workload(
         id: "W20", title: "Memory of what is pending",
         sentence: "N operations wait behind blocked workers: the live bytes of each, and what stays.",
         unit: "bytes/op", metric: .cost,
-        quick: [10_000, 100_000], smoke: [10_000], thorough: [10_000, 100_000, 1_000_000],
+        quick: [10_000], smoke: [10_000], thorough: [10_000, 100_000, 1_000_000],
         expectedChecksum: Workload.sumOfMarks),
     Workload(
         id: "W20-leaf", title: "Memory, operations",
         sentence:
             "N operations wait for a worker, ours with a handle and a state each: the live bytes of each, and what stays.",
         unit: "bytes/op", metric: .cost,
-        quick: [10_000, 100_000], smoke: [10_000], thorough: [10_000, 100_000, 1_000_000],
+        quick: [10_000], smoke: [10_000], thorough: [10_000, 100_000, 1_000_000],
         expectedChecksum: Workload.sumOfMarks),
     Workload(
         id: "W20-child", title: "Memory, children",
         sentence:
             "N children of one group wait behind its closed gate: the live bytes of each, and what stays.",
         unit: "bytes/op", metric: .cost,
-        quick: [10_000, 100_000], smoke: [10_000], thorough: [10_000, 100_000, 1_000_000],
+        quick: [10_000], smoke: [10_000], thorough: [10_000, 100_000, 1_000_000],
         expectedChecksum: Workload.sumOfMarks),
     Workload(
         id: "W20-composite", title: "Memory, composites",
         sentence:
             "N groups wait for a worker to declare their children: the live bytes of each, and what stays.",
         unit: "bytes/op", metric: .cost,
-        quick: [10_000, 100_000], smoke: [10_000], thorough: [10_000, 100_000, 1_000_000],
+        quick: [10_000], smoke: [10_000], thorough: [10_000, 100_000, 1_000_000],
         expectedChecksum: Workload.sumOfMarks),
     Workload(
         id: "W20-queued", title: "Memory, queued",
         sentence:
             "N operations wait in a suspended queue of a limited width: the live bytes of each, and what stays.",
         unit: "bytes/op", metric: .cost,
-        quick: [10_000, 100_000], smoke: [10_000], thorough: [10_000, 100_000, 1_000_000],
+        quick: [10_000], smoke: [10_000], thorough: [10_000, 100_000, 1_000_000],
         expectedChecksum: Workload.sumOfMarks),
 ]

@@ -24,10 +24,10 @@ func wakeUp(interval_ns: Int, count: Int, submit: (TimedMark) -> Void) -> Sample
     return sample
 }
 
-/// W13: one operation every 10 ms, `count` of them, then a second without any.
+/// W13: one operation every 10 ms, `count` of them, then half a second without any.
 func idleCost(count: Int, submit: (TimedMark) -> Void) -> Sample {
     let interval_ns = 10_000_000
-    let idle_ns = 1_000_000_000
+    let idle_ns = 500_000_000
     let timed = TimedMarks(count: count)
     let before = OthersUsage.now()
     let start = now_ns()
@@ -38,7 +38,7 @@ func idleCost(count: Int, submit: (TimedMark) -> Void) -> Sample {
     timed.wait()
     let stop = now_ns()
     let ticking = OthersUsage.now() - before
-    // What the last operation leaves behind, a worker that spins before it parks, is a cost of the second.
+    // What the last operation leaves behind, a worker that spins before it parks, is a cost of that time.
     let idleStart = OthersUsage.now()
     sleep(until: now_ns() + idle_ns)
     let idle = OthersUsage.now() - idleStart

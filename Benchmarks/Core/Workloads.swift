@@ -102,7 +102,8 @@ private let operationWorkloads: [Workload] = [
         expectedChecksum: Workload.sumOfMarks, leastSeconds: { Double($0) / 1000 }),
     Workload(
         id: "W13", title: "Cost of being idle",
-        sentence: "N operations 10 ms apart, then half a second without any: what the threads burn meanwhile.",
+        sentence:
+            "N operations 10 ms apart, then half a second without any: what the threads burn meanwhile.",
         unit: "switches/s", metric: .cost,
         quick: [20], smoke: [5], thorough: [500],
         expectedChecksum: Workload.sumOfMarks, leastSeconds: { Double($0) / 100 + 0.5 }),

@@ -95,7 +95,7 @@ public final class Coordinator {
     private func measure(_ units: [RunUnit], _ forecast: inout Forecast, _ children: Children) async throws {
         let names = plan.peers + [Self.again]
         for name in names { _ = try await children.child(name, counting: .time) }
-        if units.first?.restart == 0 { await checkThatTheyWait(children) }
+        if recorder.document.controls.idleSwitchesPerSecond.isEmpty { await checkThatTheyWait(children) }
         for unit in units {
             let before = recorder
             let began = ContinuousClock.now

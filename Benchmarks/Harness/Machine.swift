@@ -8,10 +8,9 @@ public enum Machine {
         let processor = text("/proc/cpuinfo")
         var name = utsname()
         uname(&name)
-        let kernel = withUnsafeBytes(of: &name.release) { bytes in
-            String(decoding: bytes.prefix(while: { $0 != 0 }), as: UTF8.self)
-        }
+        let kernel = withUnsafeBytes(of: &name.release, text)
         return [
+            "host": withUnsafeBytes(of: &name.nodename, text),
             "processor": value(of: "model name", in: processor) ?? "unknown",
             "cpus": "\(ProcessInfo.processInfo.activeProcessorCount)",
             "kernel": kernel,
@@ -93,6 +92,10 @@ public enum Machine {
 
     private static func line(_ path: String) -> String? {
         text(path).split(separator: "\n").first.map(String.init)
+    }
+
+    private static func text(_ bytes: UnsafeRawBufferPointer) -> String {
+        String(decoding: bytes.prefix(while: { $0 != 0 }), as: UTF8.self)
     }
 
     private static func text(_ path: String) -> String {

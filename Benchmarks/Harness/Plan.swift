@@ -18,6 +18,14 @@ public struct Plan: Sendable {
             case .thorough: .seconds(30)
             }
         }
+
+        var restarts: Int {
+            switch self {
+            case .smoke: 1
+            case .quick: 6
+            case .thorough: 15
+            }
+        }
     }
 
     /// What the user asked for.
@@ -26,6 +34,8 @@ public struct Plan: Sendable {
     public let workloads: [Workload]
     /// The names of the peers; `ours` first.
     public let peers: [String]
+    /// What is measured, in this order.
+    public let units: [RunUnit]
     /// The longest that one sample may take; a size that is predicted to take longer is not asked, and a process that
     /// takes twice as long is killed.
     public let limit: Duration
@@ -38,8 +48,9 @@ public struct Plan: Sendable {
     /// - Parameters:
     ///   - known: the names that users see.
     ///   - hidden: names that take part only when they are asked for.
+    ///   - only: the units to measure, by their names; all when there are none.
     /// - Throws: ``BenchmarkError`` that names what is unknown.
-    public init(_ options: PlanOptions, known: [String], hidden: [String] = []) throws {
+    public init(_ options: PlanOptions, known: [String], hidden: [String] = [], only: [String] = []) throws {
         let all = BenchmarkCore.workloads
         for id in options.filter ?? [] where !all.contains(where: { $0.belongs(to: id) }) {
             throw BenchmarkError(
@@ -72,6 +83,12 @@ public struct Plan: Sendable {
             throw BenchmarkError("The limit must be more than 0 seconds, not \(limit).")
         }
         self.options = options
+        let units = Self.units(of: workloads, options.depth)
+        self.units = only.isEmpty ? units : units.filter { only.contains($0.description) }
+        if let name = only.first(where: { name in !units.contains { $0.description == name } }) {
+            throw BenchmarkError(
+                "There is no command and no unit '\(name)'; --help names the commands, 'units' the units.")
+        }
     }
 
     /// What every peer can have.
@@ -88,13 +105,7 @@ public struct Plan: Sendable {
     }
 
     /// How often the processes are started anew.
-    public var restarts: Int {
-        switch options.depth {
-        case .smoke: 1
-        case .quick: 6
-        case .thorough: 15
-        }
-    }
+    public var restarts: Int { options.depth.restarts }
 
     /// How often each process is asked for each size, at most, after one answer that is thrown away.
     var rounds: Int {
@@ -109,10 +120,10 @@ public struct Plan: Sendable {
     /// be warm for the most of themselves.
     static let long_s = 0.1
 
-    /// In the order in which they are measured.
-    public var units: [RunUnit] {
-        (0..<restarts).flatMap { restart in
-            workloads.filter { includes($0, restart: restart) }
+    private static func units(of workloads: [Workload], _ depth: Depth) -> [RunUnit] {
+        (0..<depth.restarts).flatMap { restart in
+            // Costs vary little, and take long.
+            workloads.filter { $0.metric != .cost || restart < 2 }
                 .map { RunUnit(workload: $0.id, restart: restart) }
         }
     }
@@ -123,11 +134,6 @@ public struct Plan: Sendable {
             preconditionFailure("The plan has no workload \(unit.workload).")
         }
         return workload
-    }
-
-    /// Whether a workload is measured with this set of processes: costs vary little, and take long.
-    private func includes(_ workload: Workload, restart: Int) -> Bool {
-        workload.metric != .cost || restart < 2
     }
 
     /// The sizes that one set of processes measures. Those that only make a curve are measured by the first three, unless the

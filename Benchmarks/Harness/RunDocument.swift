@@ -36,6 +36,11 @@ public struct RunDocument: Codable, Sendable {
         public var unit: RunUnit
         /// How long that took, all peers together.
         public var seconds: Double
+
+        package init(unit: RunUnit, seconds: Double) {
+            self.unit = unit
+            self.seconds = seconds
+        }
     }
 
     /// Somebody who was measured.

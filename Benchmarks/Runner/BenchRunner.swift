@@ -10,7 +10,11 @@ struct BenchRunner: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "benchmarks",
         abstract: "Measures the scheduler side by side with what one would use instead.",
-        subcommands: [Run.self, List.self, Compare.self, Report.self, Slopes.self, Check.self, Child.self],
+        subcommands: [
+            Run.self, List.self, Units.self, MergeCommand.self, Compare.self, Report.self, Slopes.self,
+            Check.self,
+            Child.self,
+        ],
         defaultSubcommand: Run.self)
 
     /// Not asynchronous: a peer's process measures what tasks of the main actor cost, and runs on a thread that is its own.

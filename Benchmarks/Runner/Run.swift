@@ -9,33 +9,10 @@ import Foundation
 struct Run: AsyncParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Measure (the default).")
 
-    @Option(help: "Workloads by identifier, separated by commas, W14 for all W14-...; all without it.")
-    var filter: String?
+    @OptionGroup var selection: Selection
 
-    @Option(help: "Peers by name, separated by commas; all without it. Ours always takes part.")
-    var peers: String?
-
-    @Option(help: "Worker threads of every peer; the number of CPUs without it.")
-    var threads: Int?
-
-    @Option(help: "The seed of the order of the rounds; random without it, and printed.")
-    var seed: UInt64?
-
-    @Flag(help: "More sizes, restarts and rounds: about an hour.")
-    var thorough = false
-
-    @Flag(help: "Every workload once, small: seconds.")
-    var smoke = false
-
-    @Option(help: "The longest that one sample may take, in seconds; by the depth of the run without it.")
-    var limit: Double?
-
-    @Option(
-        help: """
-            The sizes of every workload, separated by commas; by the depth of the run without it. Not every workload takes \
-            every size: choose some by a filter.
-            """)
-    var sizes: String?
+    @Argument(help: "Units of the run, as 'units' names them: W5/0; all without any.")
+    var units: [String] = []
 
     @Option(
         help: "The name of the run: its files are .benchmarks/runs/NAME.json and .html; its date without it.")
@@ -59,10 +36,8 @@ struct Run: AsyncParsableCommand {
                 "This is a debug build, whose numbers mean nothing; use 'swift run benchmarks'.")
         }
         let earlier = resume ? try await interrupted() : nil
-        let options = try earlier?.options ?? options()
-        let plan = try Plan(
-            options, known: visiblePeers.map { $0.name },
-            hidden: peerTypes.map { $0.name }.filter(controls.contains))
+        let options = try earlier?.options ?? selection.options()
+        let plan = try plan(options, only: units)
         let files = RunFiles(
             name: try earlier?.name ?? RunFiles.newName(name, date: .now), json: json, html: html)
         let document = try await cancelledByInterrupt {
@@ -81,23 +56,9 @@ struct Run: AsyncParsableCommand {
         }
     }
 
-    /// What the arguments ask for.
-    private func options() throws -> PlanOptions {
-        if thorough && smoke { throw BenchmarkError("'--thorough' and '--smoke' exclude each other.") }
-        return try PlanOptions(
-            filter: filter.map(Self.list), peers: peers.map(Self.list),
-            threads: threads ?? ProcessInfo.processInfo.activeProcessorCount,
-            seed: seed ?? .random(in: 1...999_999_999),
-            depth: smoke ? .smoke : thorough ? .thorough : .quick, limit_s: limit,
-            sizes: sizes.map(Self.numbers))
-    }
-
     /// The run to go on with: what it asks for is in its file.
     private func interrupted() async throws -> (document: RunDocument, options: PlanOptions, name: String) {
-        let isAsked =
-            filter != nil || peers != nil || threads != nil || seed != nil || limit != nil || sizes != nil
-            || thorough || smoke
-        if isAsked {
+        if selection.isGiven || !units.isEmpty {
             throw BenchmarkError(
                 "'--resume' goes on as the run began: no option that says what to measure goes with it.")
         }
@@ -145,17 +106,6 @@ struct Run: AsyncParsableCommand {
         }
         try files.link()
     }
-
-    private static func numbers(_ text: String) throws -> [Int] {
-        try list(text).map { part in
-            guard let number = Int(part) else { throw BenchmarkError("'\(part)' is no size.") }
-            return number
-        }
-    }
-
-    private static func list(_ text: String) -> [String] {
-        text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
-    }
 }
 
 /// Peers that are there to be caught by tests.
@@ -163,6 +113,15 @@ let controls: Set = ["wrong", "hang"]
 
 /// The peers that users see.
 var visiblePeers: [any Peer.Type] { peerTypes.filter { !controls.contains($0.name) } }
+
+/// A plan of the peers that there are.
+///
+/// - Parameter units: the only ones to measure; all when it is empty.
+func plan(_ options: PlanOptions, only units: [String] = []) throws -> Plan {
+    try Plan(
+        options, known: visiblePeers.map { $0.name },
+        hidden: peerTypes.map { $0.name }.filter(controls.contains), only: units)
+}
 
 /// Writes a file whole or not at all.
 func writeText(_ text: String, to path: String) throws {

@@ -6,7 +6,7 @@ import Testing
 /// `RECORD_ANSWERS=1` in the environment writes them anew.
 @Suite struct LauncherTests {
     static let commands = [
-        "run", "list", "compare", "report", "slopes", "check",
+        "run", "list", "units", "merge", "compare", "report", "slopes", "check",
     ]
 
     @Test(

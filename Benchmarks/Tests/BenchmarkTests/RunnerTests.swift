@@ -18,7 +18,7 @@ import Testing
         (["compare", "none.json", "none.json"], "The file 'none.json' cannot be read."),
         (["report", "bad.json"], "The file 'bad.json' is not the JSON of a benchmark run."),
         (["check", "bad.json"], "The file 'bad.json' is not the JSON of a benchmark run."),
-        (["measure"], "Unexpected argument 'measure'"),
+        (["measure"], "There is no command and no unit 'measure'"),
     ]) func `bad input is named`(arguments: [String], sentence: String) throws {
         try Program.inFolder { program in
             try program.write("not JSON", to: "bad.json")

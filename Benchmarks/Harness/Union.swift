@@ -1,0 +1,70 @@
+extension RunDocument {
+    /// What makes two parts the parts of one run: the plan, but for the order of its rounds, and the program.
+    public func isOfSameRun(as other: RunDocument) -> Bool {
+        guard var ours = options, var theirs = other.options else { return false }
+        (ours.seed, theirs.seed) = (0, 0)
+        return ours == theirs && build["commit"] == other.build["commit"]
+            && build["compiler"] == other.build["compiler"]
+    }
+
+    /// Takes the units of another part of the same run in, measured on the same host.
+    ///
+    /// - Returns: the units that both have: those of `other` are not taken.
+    /// - Complexity: O(series²).
+    public mutating func takeIn(_ other: RunDocument) -> [RunUnit] {
+        let have = Set((units ?? []).map(\.unit))
+        let new = (other.units ?? []).filter { !have.contains($0.unit) }
+        let restarts = Dictionary(grouping: new.map(\.unit), by: \.workload).mapValues {
+            Set($0.map(\.restart))
+        }
+        for series in other.results {
+            guard let wanted = restarts[series.workload] else { continue }
+            takeIn(series, of: wanted)
+        }
+        units = (units ?? []) + new
+        for peer in other.peers where !peers.contains(peer) { peers.append(peer) }
+        for warning in other.controls.warnings where !controls.warnings.contains(warning) {
+            controls.warnings.append(warning)
+        }
+        controls.idleSwitchesPerSecond.merge(other.controls.idleSwitchesPerSecond) { max($0, $1) }
+        isPartial = isPartial || other.isPartial
+        return (other.units ?? []).map(\.unit).filter(have.contains)
+    }
+
+    private mutating func takeIn(_ series: Series, of restarts: Set<Int>) {
+        let index =
+            results.firstIndex {
+                $0.workload == series.workload && $0.params == series.params && $0.peer == series.peer
+            }
+            ?? {
+                var empty = series
+                empty.restarts = []
+                empty.counts = [:]
+                results.append(empty)
+                return results.count - 1
+            }()
+        let (before, added) = (
+            Double(results[index].values.count),
+            Double(
+                series.restarts.enumerated().filter { restarts.contains($0.offset) }.flatMap(\.element.rounds)
+                    .count)
+        )
+        for (restart, values) in series.restarts.enumerated() where restarts.contains(restart) {
+            while results[index].restarts.count <= restart {
+                results[index].restarts.append(Restart(rounds: []))
+            }
+            results[index].restarts[restart] = values
+        }
+        for (name, value) in series.counts {
+            // Means over the values; what is counted once, in the first restart, is of one part only.
+            let mean = results[index].counts[name]
+            results[index].counts[name] =
+                mean.map { ($0 * before + value * added) / max(1, before + added) } ?? value
+        }
+        if results[index].checksum == 0 { results[index].checksum = series.checksum }
+        if results[index].stopped == nil {
+            results[index].stopped = series.stopped
+            results[index].isLeftOut = series.isLeftOut
+        }
+    }
+}

@@ -1,0 +1,46 @@
+import ArgumentParser
+import BenchmarkHarness
+import BenchmarkReport
+import Foundation
+
+/// Puts the parts of a run together.
+struct MergeCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "merge",
+        abstract: "Put parts of one run together: of one host, or the medians of many.")
+
+    @Argument(help: "The JSON of the parts.") var files: [String]
+
+    @Option(help: "Where the whole goes: a run when all parts are of one host, else the runs of the hosts.")
+    var json = ".benchmarks/merged.json"
+
+    @Option(help: "Where the page goes, when all parts are of one host.")
+    var html = ".benchmarks/merged.html"
+
+    @Flag(help: "Units that are in no part are no failure.")
+    var partial = false
+
+    func run() throws {
+        var merge = try Merge(files.map { (name: $0, document: try RunDocument(contentsOf: $0)) })
+        guard let options = merge.hosts.first?.options else { return }
+        let lacking = merge.lacking(of: try plan(options).units)
+        if !lacking.isEmpty && !partial {
+            throw BenchmarkError(lacking.joined(separator: "\n"), kind: .notMeasured)
+        }
+        merge.mark(isPartial: !lacking.isEmpty)
+        if merge.hosts.count == 1, let host = merge.hosts.first {
+            try host.write(to: json)
+            try writeText(Page(host).render(), to: html)
+            print(TerminalReport(host).render(), terminator: "")
+            for remark in merge.remarks + lacking { print(remark) }
+            print("\nRaw values: \(json)\nPage:       \(html)")
+        } else {
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+            try writeText(String(decoding: try encoder.encode(merge), as: UTF8.self), to: json)
+            print(merge.render(), terminator: "")
+            for sentence in lacking { print(sentence) }
+            print("\nRaw values: \(json)")
+        }
+    }
+}

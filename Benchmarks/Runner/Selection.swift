@@ -1,0 +1,64 @@
+import ArgumentParser
+import BenchmarkHarness
+import Foundation
+
+/// What is to be measured, as arguments.
+struct Selection: ParsableArguments {
+    @Option(help: "Workloads by identifier, separated by commas, W14 for all W14-...; all without it.")
+    var filter: String?
+
+    @Option(help: "Peers by name, separated by commas; all without it. Ours always takes part.")
+    var peers: String?
+
+    @Option(help: "Worker threads of every peer; the number of CPUs without it.")
+    var threads: Int?
+
+    @Option(help: "The seed of the order of the rounds; random without it, and printed.")
+    var seed: UInt64?
+
+    @Flag(help: "More sizes, restarts and rounds: about an hour.")
+    var thorough = false
+
+    @Flag(help: "Every workload once, small: seconds.")
+    var smoke = false
+
+    @Option(help: "The longest that one sample may take, in seconds; by the depth of the run without it.")
+    var limit: Double?
+
+    @Option(
+        help: """
+            The sizes of every workload, separated by commas; by the depth of the run without it. Not every workload takes \
+            every size: choose some by a filter.
+            """)
+    var sizes: String?
+
+    /// Whether any of them was given.
+    var isGiven: Bool {
+        filter != nil || peers != nil || threads != nil || seed != nil || limit != nil || sizes != nil
+            || thorough || smoke
+    }
+
+    /// What they ask for.
+    ///
+    /// - Throws: ``BenchmarkError`` that names what is no number, or excludes another.
+    func options() throws -> PlanOptions {
+        if thorough && smoke { throw BenchmarkError("'--thorough' and '--smoke' exclude each other.") }
+        return try PlanOptions(
+            filter: filter.map(Self.list), peers: peers.map(Self.list),
+            threads: threads ?? ProcessInfo.processInfo.activeProcessorCount,
+            seed: seed ?? .random(in: 1...999_999_999),
+            depth: smoke ? .smoke : thorough ? .thorough : .quick, limit_s: limit,
+            sizes: sizes.map(Self.numbers))
+    }
+
+    private static func numbers(_ text: String) throws -> [Int] {
+        try list(text).map { part in
+            guard let number = Int(part) else { throw BenchmarkError("'\(part)' is no size.") }
+            return number
+        }
+    }
+
+    private static func list(_ text: String) -> [String] {
+        text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
+    }
+}

@@ -1,0 +1,29 @@
+import ArgumentParser
+import BenchmarkHarness
+import Foundation
+
+/// Names the parts of a run, which may be measured apart: on other machines, at other times.
+struct Units: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Show the units of a run: each can be measured apart, and 'merge' puts them together.")
+
+    @OptionGroup var selection: Selection
+
+    @Flag(help: "As JSON: an array of the units, each with its name, workload and restart.")
+    var json = false
+
+    private struct Line: Encodable {
+        let unit: String
+        let workload: String
+        let restart: Int
+    }
+
+    func run() throws {
+        let units = try plan(selection.options()).units
+        guard json else { return print(units.map(\.description).joined(separator: "\n")) }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        let lines = units.map { Line(unit: "\($0)", workload: $0.workload, restart: $0.restart) }
+        print(String(decoding: try encoder.encode(lines), as: UTF8.self))
+    }
+}

@@ -28,6 +28,9 @@ public final class Coordinator {
         plan: Plan, program: String, types: [any Peer.Type], progress: Progress,
         isInterrupted: @escaping () -> Bool
     ) {
+        let absent = types.filter { $0.missing != nil && plan.peers.contains($0.name) }
+        var plan = plan
+        plan.peers.removeAll { name in absent.contains { $0.name == name } }
         self.plan = plan
         self.program = program
         self.types = types
@@ -48,6 +51,7 @@ public final class Coordinator {
         document = RunDocument(
             date: Date().formatted(.iso8601), seed: plan.seed, build: build, machine: Machine.description(),
             peers: peers)
+        document.absent = absent.compactMap { $0.missing }
     }
 
     /// Measures.

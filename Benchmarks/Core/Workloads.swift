@@ -114,7 +114,7 @@ private let operationWorkloads: [Workload] = [
             """,
         unit: "ns/op", metric: .throughput,
         sizes: .range(1...100),
-        quick: [16], smoke: [16], thorough: [8, 16, 32, 64],
+        quick: [16], smoke: [16], thorough: [8, 16, 32],
         expectedChecksum: { Workload.checksumOfGraph("W8-declared", n: $0) },
         operations: { $0 * $0 }),
     Workload(

@@ -22,6 +22,8 @@ final class TBBPool: ThreadPool, @unchecked Sendable {
         switch workload {
         case "W4": "task_arena::enqueue; one of its threads waits for a group of those that keep it busy."
         case "W8-declared": "A flow graph of continue nodes, which can be cancelled as a whole."
+        case "W25":
+            "A limit and an arena, then finalize; a thread less than the others, which starts with the operation."
         case "R1", "R2", "R3": "parallel_for."
         default: nil
         }

@@ -215,6 +215,7 @@ extension Workload {
     }
 
     /// What a model is worth: none of its values can change places with another unseen.
+    @inlinable
     public static func checksum(ofModel values: some Sequence<UInt64>) -> UInt64 {
         values.enumerated().reduce(0) { $0 &+ $1.element &* UInt64(2 * $1.offset + 1) }
     }

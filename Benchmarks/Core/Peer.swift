@@ -8,6 +8,8 @@ public protocol Peer: AnyObject, SendableMetatype {
     static var version: String { get }
     /// The adapter's file, relative to the root of the repository: the report links to it.
     static var source: String { get }
+    /// Why the peer is not in this build, and the way out, in one sentence; nil: it is.
+    static var missing: String? { get }
 
     /// What the peer does in a workload, where its name and its file do not tell: in a few words, with what it leaves out.
     static func form(_ workload: String) -> String?
@@ -37,6 +39,9 @@ public protocol Peer: AnyObject, SendableMetatype {
 }
 
 extension Peer {
+    /// It is there.
+    public static var missing: String? { nil }
+
     /// What its name says.
     public static func form(_ workload: String) -> String? { nil }
 

@@ -1,7 +1,7 @@
 /// What is measured, the same for every peer.
 public struct Workload: Sendable {
     /// What a sample is compared by.
-    public enum Metric: Sendable {
+    public enum Metric: String, Sendable {
         /// ``Sample/nanoseconds`` divided by ``Sample/operations``.
         case throughput
         /// The percentiles of ``Sample/latencies_ns``.
@@ -11,7 +11,7 @@ public struct Workload: Sendable {
     }
 
     /// What the work is, which decides who can be a peer.
-    public enum Subject: Sendable, CaseIterable {
+    public enum Subject: String, Sendable, CaseIterable {
         /// Operations, and when and where they run.
         case operations
         /// What commands, model transactions and actions do with them: peers are written by hand.
@@ -123,6 +123,15 @@ extension Workload {
     /// The operations of one sample of W2, whatever the number of submitting threads: divisible by all of
     /// them.
     public static let submissionsOfAllThreads = 50_000
+
+    /// The operations of one sample of W4.
+    public static let submissionsWhileBusy = 120
+
+    /// The time between two of them.
+    public static let betweenSubmissions_ns = 250_000
+
+    /// How long each operation is that keeps the pool of W4 busy.
+    public static let busy_ns = 50_000
 
     /// The stages of W7 at this width: 1,000 × 10, 100 × 100, 10 × 10,000.
     public static func stages(ofWidth width: Int) -> Int { max(10, 10_000 / width) }

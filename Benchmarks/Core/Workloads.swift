@@ -1,5 +1,6 @@
 /// Every workload, in the order of the report; W0 is the control and stands first.
-public let workloads: [Workload] = operationWorkloads + serverWorkloads + libraryWorkloads
+public let workloads: [Workload] =
+    operationWorkloads + loadWorkloads + serverWorkloads + realWorkloads + libraryWorkloads
 
 /// The workloads of the scheduler, and of operations, cascades and groups.
 private let operationWorkloads: [Workload] = [
@@ -28,6 +29,18 @@ private let operationWorkloads: [Workload] = [
         unit: "ns/op", metric: .throughput,
         quick: [1_000, 10_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000, 1_000_000],
         expectedChecksum: Workload.sumOfMarks),
+    Workload(
+        id: "W4", title: "Submit to a busy pool",
+        sentence: """
+            N operations of 50 us, each of which submits itself again at its end, keep the pool busy; meanwhile another \
+            thread submits an operation every 250 us, 120 in all: how late it starts.
+            """,
+        unit: "us", metric: .latency,
+        sizes: .threads,
+        quick: [4], smoke: [2], thorough: [2, 4, 8],
+        expectedChecksum: { _ in Workload.sumOfMarks(Workload.submissionsWhileBusy) },
+        operations: { _ in Workload.submissionsWhileBusy },
+        leastSeconds: { _ in Double(Workload.submissionsWhileBusy * Workload.betweenSubmissions_ns) / 1e9 }),
     Workload(
         id: "W5", title: "Group",
         sentence: """
@@ -71,6 +84,39 @@ private let operationWorkloads: [Workload] = [
         quick: [10, 1_000], smoke: [100], thorough: [10, 100, 10_000],
         expectedChecksum: { Workload.sumOfMarks($0 * Workload.stages(ofWidth: $0)) },
         operations: { $0 * Workload.stages(ofWidth: $0) }),
+    Workload(
+        id: "W8", title: "Wavefront",
+        sentence: """
+            N × N blocks, each an operation that is submitted when its upper and its left neighbour have run; its value is \
+            made of theirs. The graph and its counts are there beforehand; by block.
+            """,
+        unit: "ns/op", metric: .throughput,
+        sizes: .range(1...1_000),
+        quick: [64], smoke: [40], thorough: [8, 32, 128, 512],
+        expectedChecksum: { Workload.checksumOfGraph("W8", n: $0) },
+        operations: { $0 * $0 }),
+    Workload(
+        id: "W8-levels", title: "Random level graph",
+        sentence: """
+            N levels of \(Workload.widthOfLevel) operations, each submitted when those of the level before have run on \
+            which it depends: one to three, at random. The graph and its counts are there beforehand; by operation.
+            """,
+        unit: "ns/op", metric: .throughput,
+        sizes: .range(1...10_000),
+        quick: [128], smoke: [40], thorough: [8, 32, 128, 512],
+        expectedChecksum: { Workload.checksumOfGraph("W8-levels", n: $0) },
+        operations: { $0 * Workload.widthOfLevel }),
+    Workload(
+        id: "W8-declared", title: "Wavefront, declared",
+        sentence: """
+            As W8, but the blocks and their dependencies are declared and then started, each with a handle and a state, of \
+            which a cancellation would let none begin. Peers that have no dependencies get them written by hand.
+            """,
+        unit: "ns/op", metric: .throughput,
+        sizes: .range(1...100),
+        quick: [16], smoke: [16], thorough: [8, 16, 32],
+        expectedChecksum: { Workload.checksumOfGraph("W8-declared", n: $0) },
+        operations: { $0 * $0 }),
     Workload(
         id: "W9", title: "Fork and join",
         sentence:

@@ -26,6 +26,9 @@ public final class Coordinator {
         plan: Plan, continuing document: RunDocument? = nil, program: String, types: [any Peer.Type],
         progress: Progress
     ) async {
+        let absent = types.filter { $0.missing != nil && plan.peers.contains($0.name) }
+        var plan = plan
+        plan.peers.removeAll { name in absent.contains { $0.name == name } }
         self.plan = plan
         self.program = program
         self.types = types
@@ -33,12 +36,15 @@ public final class Coordinator {
         if let document {
             recorder = Recorder(document)
         } else {
-            recorder = Recorder(await Self.document(of: plan, types))
+            recorder = Recorder(
+                await Self.document(of: plan, types, absent: absent.compactMap { $0.missing }))
         }
         for series in recorder.document.results { prediction.note(series) }
     }
 
-    private static func document(of plan: Plan, _ types: [any Peer.Type]) async -> RunDocument {
+    private static func document(of plan: Plan, _ types: [any Peer.Type], absent: [String]) async
+        -> RunDocument
+    {
         let peers = types.filter { plan.peers.contains($0.name) }.map { type in
             RunDocument.PeerDescription(
                 name: type.name, version: type.version, allocator: "jemalloc", threads: plan.threads,
@@ -50,9 +56,11 @@ public final class Coordinator {
         }
         var build = await Machine.build()
         build["arguments"] = CommandLine.arguments.dropFirst().joined(separator: " ")
-        return RunDocument(
+        var document = RunDocument(
             date: Date().formatted(.iso8601), seed: plan.options.seed, options: plan.options, build: build,
             machine: Machine.description(), peers: peers)
+        document.absent = absent
+        return document
     }
 
     /// Measures the units that the document lacks, in the order of the plan. When the task is cancelled the run ends, and the

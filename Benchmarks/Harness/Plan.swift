@@ -33,7 +33,7 @@ public struct Plan: Sendable {
     /// The workloads, in the order of the report.
     public let workloads: [Workload]
     /// The names of the peers; `ours` first.
-    public let peers: [String]
+    public internal(set) var peers: [String]
     /// What is measured, in this order.
     public let units: [RunUnit]
     /// The longest that one sample may take; a size that is predicted to take longer is not asked, and a process that

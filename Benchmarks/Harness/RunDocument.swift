@@ -25,6 +25,8 @@ public struct RunDocument: Codable, Sendable {
     public var machine: [String: String]
     /// Who was measured.
     public var peers: [PeerDescription]
+    /// Why peers were left out that are not in this build, a sentence each; nil: of a run before that was noted.
+    public var absent: [String]?
     /// The raw values.
     public var results: [Series]
     /// How far the measurement itself can be trusted.

@@ -38,3 +38,21 @@ final class HangingPeer: Peer {
 
     func shutdown() {}
 }
+
+/// Is in no build: a run must say so, and go on. For the tests of the program.
+final class AbsentPeer: Peer {
+    static let name = "absent"
+    static let version = "control"
+    static let source = "Benchmarks/Peers/Controls.swift"
+    static let missing: String? = "The control 'absent' is in no build; leave it out."
+
+    static func notApplicable(_ workload: String) -> String? { missing }
+
+    init(threads: Int) throws { throw PeerError("The control 'absent' cannot be started.") }
+
+    func run(_ workload: String, n: Int) throws -> Sample {
+        throw PeerError("The control 'absent' cannot run.")
+    }
+
+    func shutdown() {}
+}

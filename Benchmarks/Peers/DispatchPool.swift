@@ -10,6 +10,7 @@ final class DispatchPool: PausablePool {
 
     static func form(_ workload: String) -> String? {
         switch workload {
+        case "R1", "R2", "R3": "DispatchQueue.concurrentPerform."
         case "W19-task": "The task runs on the default executor."
         case "W26": "The global queues of the classes background and userInteractive."
         case _ where workload.hasPrefix("W27-"): "A strict DispatchSourceTimer each, on a serial queue."
@@ -20,13 +21,14 @@ final class DispatchPool: PausablePool {
     static func notApplicable(_ workload: String) -> String? {
         switch workload {
         case "W19", "W19-task", "W26": nil
+        case "W25": withoutEnd
         case _ where workload.hasPrefix("W27-"): nil
         default: withoutGroups(workload)
         }
     }
 
     private let queue = DispatchQueue(label: "benchmark", attributes: .concurrent)
-    private let threads: Int
+    let threads: Int
 
     init(threads: Int) { self.threads = threads }
 
@@ -69,6 +71,10 @@ final class DispatchPool: PausablePool {
     @inline(__always)
     func submit(_ job: some Job) {
         queue.async { job.run() }
+    }
+
+    func loop(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
+        DispatchQueue.concurrentPerform(iterations: count, execute: body)
     }
 
     func pause() { queue.suspend() }

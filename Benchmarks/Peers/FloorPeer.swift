@@ -11,10 +11,15 @@ final class FloorPeer: Pool {
     static func form(_ workload: String) -> String? { BareForms.form(workload) }
 
     static func notApplicable(_ workload: String) -> String? {
-        Workload.isOfLibraries(workload) ? BareForms.notApplicable(workload) : withoutThreads(workload)
+        if ["W17", "W18-pareto", "W18-tree", "R1", "R2", "R3"].contains(workload) {
+            return "The limit is the work, shared out evenly: see serial, and what is ideal."
+        }
+        return Workload.isOfLibraries(workload) ? BareForms.notApplicable(workload) : withoutThreads(workload)
     }
 
-    init(threads: Int) {}
+    let threads: Int
+
+    init(threads: Int) { self.threads = threads }
 
     func batch(of count: Int) {}
 

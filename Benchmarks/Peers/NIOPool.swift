@@ -26,7 +26,7 @@
         }
 
         private let pool: NIOThreadPool
-        private let threads: Int
+        let threads: Int
         private let gate = Gate()
 
         init(threads: Int) {
@@ -141,23 +141,15 @@
         static let name = "nio"
         static let version = "not built"
         static let source = "Benchmarks/Peers/NIOPool.swift"
+        static let missing: String? = reason
+        private static let reason =
+            "NIOThreadPool was not built; the package trait NIO, which is on by default, builds it."
 
-        static func notApplicable(_ workload: String) -> String? {
-            "It was built without the package trait NIO."
-        }
+        static func notApplicable(_ workload: String) -> String? { reason }
 
-        init(threads: Int) throws {
-            throw PeerError("The peer 'nio' was built without the package trait NIO.")
-        }
+        init(threads: Int) throws { throw PeerError(Self.reason) }
 
-        static func largest(_ workload: String) -> Int? {
-            // The loop looks for a timer among all of them to take it out.
-            workload == "W27-cancel" ? 10_000 : nil
-        }
-
-        func run(_ workload: String, n: Int) throws -> Sample {
-            throw PeerError("The peer 'nio' was built without the package trait NIO.")
-        }
+        func run(_ workload: String, n: Int) throws -> Sample { throw PeerError(Self.reason) }
 
         func shutdown() {}
     }

@@ -9,6 +9,7 @@ final class OperationQueuePool: PausablePool {
 
     static func form(_ workload: String) -> String? {
         switch workload {
+        case "W8-declared": "Operations with dependencies, added together."
         case "W19": "A queue of the default width."
         case "W19-task": "A queue of the default width; the task runs on the default executor."
         case "W26": "Operations of the queue priorities veryLow and veryHigh."
@@ -17,11 +18,12 @@ final class OperationQueuePool: PausablePool {
     }
 
     static func notApplicable(_ workload: String) -> String? {
-        ["W19", "W19-task", "W26"].contains(workload) ? nil : withoutGroups(workload)
+        if workload == "W25" { return withoutEnd }
+        return ["W19", "W19-task", "W26"].contains(workload) ? nil : withoutGroups(workload)
     }
 
     private let queue = OperationQueue()
-    private let threads: Int
+    let threads: Int
 
     init(threads: Int) {
         queue.maxConcurrentOperationCount = threads
@@ -60,6 +62,7 @@ final class OperationQueuePool: PausablePool {
         case "W5": group(count: n)
         case "W6-cascade": cascade(steps: n)
         case "W7": stages(width: n)
+        case "W8-declared": declaredGraph(workload, n: n)
         case "W14-0": cancellation(count: n)
         default: try runPausing(workload, n: n)
         }
@@ -147,6 +150,22 @@ final class OperationQueuePool: PausablePool {
         }
         for child in children { finishing.addDependency(child) }
         queue.addOperations(children + [finishing], waitUntilFinished: false)
+    }
+
+    private func declaredGraph(_ workload: String, n: Int) -> Sample {
+        let run = GraphRun(workload, n: n)
+        let start = now_ns()
+        var operations: [Operation] = []
+        operations.reserveCapacity(run.count)
+        for (node, others) in run.graph.predecessors.enumerated() {
+            let work = NodeWork(nodes: run, node: node)
+            let operation = BlockOperation { work.run() }
+            for other in others { operation.addDependency(operations[other]) }
+            operations.append(operation)
+        }
+        queue.addOperations(operations, waitUntilFinished: true)
+        let stop = now_ns()
+        return run.sample(from: start, to: stop)
     }
 
     /// W14 by its own means, as long as none has begun.

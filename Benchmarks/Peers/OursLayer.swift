@@ -8,7 +8,7 @@ struct OursLayer {
     /// The workloads that this is measured in; in all others ours is the scheduler.
     static func runs(_ workload: String) -> Bool {
         switch workload {
-        case "W5", "W6-cascade", "W6-serial", "W7", "W10": true
+        case "W5", "W6-cascade", "W6-serial", "W7", "W8-declared", "W10": true
         default: ["W14-", "W15-", "W20-"].contains { workload.hasPrefix($0) }
         }
     }
@@ -22,6 +22,7 @@ struct OursLayer {
         case "W6-cascade": cascade(steps: n)
         case "W6-serial": cascadeWithoutValues(steps: n)
         case "W7": stages(width: n)
+        case "W8-declared": declaredGraph(workload, n: n)
         case "W10": skynet(leaves: n)
         case "W14-0", "W14-1", "W14-50": cancellation(count: n, begun: Workload.started(workload, of: n))
         case "W15-suspend": resumption(count: n)
@@ -107,6 +108,29 @@ struct OursLayer {
         end.wait()
         let stop = now_ns()
         return Sample(from: start, to: stop, operations: count * width, checksum: slots.checksum)
+    }
+
+    private func declaredGraph(_ workload: String, n: Int) -> Sample {
+        let run = GraphRun(workload, n: n)
+        let ended = Countdown(run.count)
+        let end = Unowned(ended)
+        let start = now_ns()
+        var operations: [COOperation<Void>] = []
+        operations.reserveCapacity(run.count)
+        for (node, others) in run.graph.predecessors.enumerated() {
+            let work = NodeWork(nodes: run, node: node)
+            let operation = COOperation<Void> { attempt in
+                work.run()
+                attempt.finish()
+                end.leave()
+            }
+            for other in others { operation.addDependency(operations[other]) }
+            operations.append(operation)
+        }
+        for operation in operations { operation.start() }
+        ended.wait()
+        let stop = now_ns()
+        return run.sample(from: start, to: stop)
     }
 
     private func skynet(leaves: Int) -> Sample {

@@ -9,7 +9,11 @@ final class OursPool: PausablePool {
     static let source = "Benchmarks/Peers/OursPool.swift"
 
     static func form(_ workload: String) -> String? {
-        OursTasks.runs(workload) ? OursTasks.form : OursLibraries.form(workload)
+        switch workload {
+        case "R1", "R2", "R3": "Scheduler.forEach."
+        case "W8-declared": "Operations with addDependency, of the built-in scheduler."
+        default: OursTasks.runs(workload) ? OursTasks.form : OursLibraries.form(workload)
+        }
     }
 
     static func notApplicable(_ workload: String) -> String? {
@@ -17,7 +21,7 @@ final class OursPool: PausablePool {
     }
 
     private let scheduler: Scheduler
-    private let threads: Int
+    let threads: Int
 
     init(threads: Int) throws {
         scheduler = try Scheduler(Scheduler.Configuration(workers: threads))
@@ -95,6 +99,10 @@ final class OursPool: PausablePool {
         accepted { () throws(SchedulerError) in try scheduler.submit { job.run() } }
     }
 
+    func loop(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
+        accepted { () throws(SchedulerError) in try scheduler.forEach(0..<count, body) }
+    }
+
     /// W9 by joins: the wait for a branch that was taken runs what that has forked.
     func forkJoin(n: Int) throws -> Sample {
         let end = ChainEnd()
@@ -124,6 +132,14 @@ final class OursBarePool: Peer {
     static let version = "this package"
     static let source = "Benchmarks/Peers/OursPool.swift"
 
+    static func form(_ workload: String) -> String? {
+        switch workload {
+        case "W5": "As W3: a completion counter, without handles."
+        case "W8-declared": "As W8, without handles."
+        default: nil
+        }
+    }
+
     static func notApplicable(_ workload: String) -> String? {
         OursLayer.runs(workload) || Workload.isOfLibraries(workload)
             ? withoutGroups(workload) : "It is ours: no layer is measured here."
@@ -133,9 +149,12 @@ final class OursBarePool: Peer {
 
     init(threads: Int) throws { pool = try OursPool(threads: threads) }
 
-    /// W5 is W3, without handles: a completion counter is all that there is.
     func run(_ workload: String, n: Int) throws -> Sample {
-        workload == "W5" ? try spawnFromInside(pool, count: n) : try pool.runPausing(workload, n: n)
+        switch workload {
+        case "W5": try spawnFromInside(pool, count: n)
+        case "W8-declared": try runGraph(pool, workload, n: n)
+        default: try pool.runPausing(workload, n: n)
+        }
     }
 
     func shutdown() { pool.shutdown() }

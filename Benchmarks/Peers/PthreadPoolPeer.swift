@@ -13,7 +13,7 @@ final class PthreadPoolPeer: PausablePool, @unchecked Sendable {
     static func notApplicable(_ workload: String) -> String? { withoutSuspension(workload) }
 
     private let pool: OpaquePointer
-    private let threads: Int
+    let threads: Int
     private let gate = Gate()
 
     init(threads: Int) throws {

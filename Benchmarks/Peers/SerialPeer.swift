@@ -8,7 +8,9 @@ final class SerialPeer: Pool {
 
     static func notApplicable(_ workload: String) -> String? { withoutThreads(workload) }
 
-    init(threads: Int) {}
+    let threads: Int
+
+    init(threads: Int) { self.threads = threads }
 
     func batch(of count: Int) {}
 
@@ -58,9 +60,11 @@ private func recursion(_ n: Int) -> UInt64 { n < 2 ? UInt64(n) : recursion(n - 1
 func withoutThreads(_ workload: String) -> String? {
     switch workload {
     case "W2": "It has one thread, the caller's."
+    case "W4": "It is never busy with something else: a submission is the call."
     case "W6-serial": "It is one place: see the chain."
     case "W11": "It has no two sides: a turn would call the next one."
     case "W19", "W19-task": "It has no thread that could be blocked but the caller's."
+    case "W25": "It has no thread that would be started."
     case "W12", "W13": "It has no thread that could be idle."
     case "W20", "W14-0", "W14-1", "W14-50", "W15-suspend", "W20-leaf", "W20-child", "W20-queued":
         "Nothing is ever pending: a submission is the call."

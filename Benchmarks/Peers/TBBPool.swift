@@ -1,4 +1,5 @@
 import BenchmarkCore
+import Foundation
 import TBBPeer
 
 /// oneTBB: a `task_group` where somebody waits, `task_arena::enqueue` where nobody does.
@@ -9,11 +10,27 @@ final class TBBPool: ThreadPool, @unchecked Sendable {
     static let version = tbb_peer_version().map { String(cString: $0) } ?? "not installed"
     static let source = "Benchmarks/Peers/TBBPool.swift"
 
-    private let peer: OpaquePointer
-    private let threads: Int
+    private var peer: OpaquePointer
+    let threads: Int
+
+    static let missing: String? =
+        tbb_peer_version() == nil
+        ? "oneTBB was not there when this was built; ./bootstrap installs it (libtbb-dev), and the next run has it."
+        : nil
+
+    static func form(_ workload: String) -> String? {
+        switch workload {
+        case "W4": "task_arena::enqueue; one of its threads waits for a group of those that keep it busy."
+        case "W8-declared": "A flow graph of continue nodes, which can be cancelled as a whole."
+        case "W25":
+            "A limit and an arena, then finalize; a thread less than the others, which starts with the operation."
+        case "R1", "R2", "R3": "parallel_for."
+        default: nil
+        }
+    }
 
     static func notApplicable(_ workload: String) -> String? {
-        if tbb_peer_version() == nil { return "It was built where oneTBB (libtbb-dev) is not installed." }
+        if let missing { return missing }
         switch workload {
         case "W14-0", "W14-1", "W14-50", "W15-suspend":
             return "It cannot be kept from starting: its arenas have no pause."
@@ -25,7 +42,7 @@ final class TBBPool: ThreadPool, @unchecked Sendable {
     }
 
     init(threads: Int) throws {
-        guard tbb_peer_version() != nil else { throw PeerError("oneTBB (libtbb-dev) is not installed.") }
+        if let missing = Self.missing { throw PeerError(missing) }
         peer = tbb_peer_create(threads)
         self.threads = threads
     }
@@ -43,6 +60,56 @@ final class TBBPool: ThreadPool, @unchecked Sendable {
     }
 
     func shutdown() { tbb_peer_destroy(peer) }
+
+    func run(_ workload: String, n: Int) throws -> Sample {
+        switch workload {
+        case "W4": busyStarts(busy: n)
+        case "W8-declared": declaredGraph(workload, n: n)
+        case "W25": try livesAlone(count: n)
+        default: try runOnThreads(workload, n: n)
+        }
+    }
+
+    func loop(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
+        let turns = TBBCalls(body)
+        tbb_peer_for(count, TBBCalls.call, turns.context)
+        withExtendedLifetime(turns) {}
+    }
+
+    /// W4: one of the threads is the one that waits for the group.
+    private func busyStarts(busy: Int) -> Sample {
+        startsOnBusyPool(busy: busy) { occupation in
+            Thread.detachNewThread { [self] in
+                let chunks = TBBRepetitions(occupation)
+                tbb_peer_repeat(peer, busy, TBBRepetitions.call, chunks.context)
+                withExtendedLifetime(chunks) {}
+            }
+        } submit: {
+            submit($0)
+        }
+    }
+
+    private func declaredGraph(_ workload: String, n: Int) -> Sample {
+        let run = GraphRun(workload, n: n)
+        let nodes = TBBCalls { run.compute($0) }
+        let start = now_ns()
+        let graph = tbb_peer_graph_create(run.count, TBBCalls.call, nodes.context)
+        for (node, others) in run.graph.predecessors.enumerated() {
+            for other in others { tbb_peer_graph_edge(graph, other, node) }
+        }
+        tbb_peer_graph_run(graph)
+        tbb_peer_graph_destroy(graph)
+        let stop = now_ns()
+        withExtendedLifetime(nodes) {}
+        return run.sample(from: start, to: stop)
+    }
+
+    /// W25: its threads end when nothing of it is left in the process.
+    private func livesAlone(count: Int) throws -> Sample {
+        tbb_peer_destroy(peer)
+        defer { peer = tbb_peer_create(threads) }
+        return try lives(of: Self.self, threads: threads, count: count)
+    }
 
     func lanes(_ count: Int) throws -> [TBBLane] {
         // One of the threads is the caller's, which waits: nobody would run a node.
@@ -84,6 +151,33 @@ final class TBBGroup: @unchecked Sendable {
     }
 
     func wait() { tbb_peer_group_wait(group) }
+}
+
+/// A closure that C++ calls with a number, from any thread, as long as this is kept.
+private final class TBBCalls: Sendable {
+    private let body: @Sendable (Int) -> Void
+
+    init(_ body: @escaping @Sendable (Int) -> Void) { self.body = body }
+
+    var context: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
+
+    static let call: @convention(c) (UnsafeMutableRawPointer?, Int) -> Void = { context, index in
+        Unmanaged<TBBCalls>.fromOpaque(context.unsafelyUnwrapped)._withUnsafeGuaranteedRef { $0.body(index) }
+    }
+}
+
+/// The operations that keep the pool of W4 busy, as C++ calls them, as long as this is kept.
+private final class TBBRepetitions: Sendable {
+    private let occupation: Occupation
+
+    init(_ occupation: Occupation) { self.occupation = occupation }
+
+    var context: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
+
+    static let call: @convention(c) (UnsafeMutableRawPointer?, Int) -> Bool = { context, index in
+        Unmanaged<TBBRepetitions>.fromOpaque(context.unsafelyUnwrapped)
+            ._withUnsafeGuaranteedRef { $0.occupation.runOnce(index) }
+    }
 }
 
 /// A serial node of a flow graph.

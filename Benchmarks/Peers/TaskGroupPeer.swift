@@ -12,6 +12,11 @@ final class TaskGroupPeer: Pool {
 
     static func form(_ workload: String) -> String? {
         switch workload {
+        case "W4", "W8", "W8-levels": "Detached tasks."
+        case "W8-declared":
+            "A detached task for each node, which awaits the values of those that it depends on."
+        case "W17", "W18-pareto", "R1", "R2", "R3": "A discarding task group."
+        case "W18-tree": "A discarding task group at each node that has branches."
         case "W26": "Detached tasks of priority background and high."
         case _ where workload.hasPrefix("W27-"): "A task for each timer, that sleeps; it is cancelled."
         default: nil
@@ -27,10 +32,14 @@ final class TaskGroupPeer: Pool {
             default: nil
             }
         }
-        return workload == "W20-queued" ? "It has no queues." : withoutSuspension(workload)
+        return switch workload {
+        case "W20-queued": "It has no queues."
+        case "W25": withoutEnd
+        default: withoutSuspension(workload)
+        }
     }
 
-    private let threads: Int
+    let threads: Int
 
     init(threads: Int) { self.threads = threads }
 
@@ -55,9 +64,11 @@ final class TaskGroupPeer: Pool {
         switch workload {
         case "W2": submitFromOutside(self, threads: n, count: Workload.submissionsOfAllThreads)
         case "W3": blocking { await Self.spawn(count: n) }
+        case "W4": startsOnBusyPool(self, busy: n)
         case "W5": blocking { await Self.group(count: n) }
         case "W6-serial": blocking { await Self.serial(steps: n) }
         case "W7": blocking { await Self.stages(width: n) }
+        case "W8-declared": blocking { await Self.declaredGraph(workload, n: n) }
         case "W9": blocking { await Self.forkJoin(n: n) }
         case "W10":
             blocking {
@@ -71,6 +82,8 @@ final class TaskGroupPeer: Pool {
         case "W13": idleCost(count: n) { submit($0) }
         case "W14-0", "W14-1", "W14-50":
             blocking { await Self.cancellation(count: n, begun: Workload.started(workload, of: n)) }
+        case "W17", "W18-pareto": Self.grains(workload, n: n, threads: threads)
+        case "W18-tree": Self.tree(branches: n, threads: threads)
         case "W20", "W20-leaf", "W20-child": blocking { await Self.pendingMemory(count: n) }
         case "W19-task":
             startsWhileBlocked(blockers: n) {
@@ -93,6 +106,14 @@ final class TaskGroupPeer: Pool {
     }
 
     func shutdown() {}
+
+    func loop(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
+        blocking {
+            await withDiscardingTaskGroup { group in
+                for index in 0..<count { group.addTask { body(index) } }
+            }
+        }
+    }
 
     private static func spawn(count: Int) async -> Sample {
         let slots = Slots(count: count)

@@ -80,6 +80,7 @@ public struct TerminalReport {
 
     private var controls: String {
         let warnings = summary.document.controls.warnings.map { $0.yellow }
-        return ([summary.selfVerdict] + warnings).joined(separator: "\n")
+        let absent = (summary.document.absent ?? []).map { $0.lightBlack }
+        return ([summary.selfVerdict] + warnings + absent).joined(separator: "\n")
     }
 }

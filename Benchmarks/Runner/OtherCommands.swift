@@ -5,35 +5,6 @@ import BenchmarkPeers
 import BenchmarkReport
 import Foundation
 
-/// Says what can be measured.
-struct List: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        abstract: "Show workloads and peers, and what is not applicable.")
-
-    func run() {
-        print("Workloads")
-        for workload in workloads { print("  \(workload.id)\t\(workload.title): \(workload.sentence)") }
-        print("\nPeers")
-        for peer in visiblePeers {
-            print("  \(peer.name)\t\(peer.version), \(peer.source)")
-            for (ids, form) in grouped(peer.form) { print("    \(ids): \(form)") }
-            for (ids, reason) in grouped(peer.notApplicable) { print("    n/a \(ids): \(reason)") }
-        }
-    }
-
-    /// What is said of workloads, and of which, in the order of the first of them.
-    private func grouped(_ say: (String) -> String?) -> [(ids: String, sentence: String)] {
-        var sentences: [String] = []
-        var ids: [String: [String]] = [:]
-        for workload in workloads {
-            guard let sentence = say(workload.id) else { continue }
-            if ids[sentence] == nil { sentences.append(sentence) }
-            ids[sentence, default: []].append(workload.id)
-        }
-        return sentences.map { (ids[$0, default: []].joined(separator: ", "), $0) }
-    }
-}
-
 /// Compares two runs.
 struct Compare: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Show what changed between two runs.")

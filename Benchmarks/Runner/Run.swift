@@ -109,7 +109,7 @@ struct Run: AsyncParsableCommand {
 }
 
 /// Peers that are there to be caught by tests.
-let controls: Set = ["wrong", "hang"]
+let controls: Set = ["wrong", "hang", "absent"]
 
 /// The peers that users see.
 var visiblePeers: [any Peer.Type] { peerTypes.filter { !controls.contains($0.name) } }

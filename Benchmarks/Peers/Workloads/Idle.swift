@@ -70,6 +70,11 @@ struct TimedMarks {
 
     func wait() { group.wait() }
 
+    /// - Returns: whether all have started by then.
+    func wait(until time_ns: Int) -> Bool {
+        group.wait(timeout: .now() + .nanoseconds(max(0, time_ns - now_ns()))) == .success
+    }
+
     /// How late each started after it was due; 0 when it was early.
     func latencies(_ due: (Int) -> Int) -> [UInt64] {
         times.values.enumerated().map { UInt64(max(0, Int($1) - due($0))) }

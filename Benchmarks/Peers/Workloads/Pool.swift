@@ -12,6 +12,9 @@ protocol Pool: Peer, Sendable {
     /// What tells that a known number of operations has run, by the peer's own means.
     associatedtype Batch: Sendable
 
+    /// How many operations it is to run at once.
+    var threads: Int { get }
+
     /// Begins a batch of exactly `count` operations, those that its operations submit included.
     func batch(of count: Int) throws -> Batch
 
@@ -23,6 +26,10 @@ protocol Pool: Peer, Sendable {
 
     /// Submits an operation that nobody waits for, from any thread.
     func submit(_ job: some Job)
+
+    /// Calls `body` once for each number below `count`, on its threads, and returns after the last; a peer that has a loop of
+    /// its own replaces this.
+    func loop(_ count: Int, _ body: @escaping @Sendable (Int) -> Void)
 
     /// W6; a peer that has a better form of its own replaces it.
     func chain(steps: Int) throws -> Sample
@@ -54,6 +61,13 @@ protocol Lane: Sendable {
 }
 
 extension Pool {
+    func loop(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
+        // Without a batch the checksum is wrong, which ends the run.
+        guard let batch = try? batch(of: count) else { return }
+        for index in 0..<count { submit(Turn(body: body, index: index), in: batch) }
+        wait(for: batch)
+    }
+
     func chain(steps: Int) -> Sample { chainOfSubmissions(self, steps: steps) }
 
     func forkJoin(n: Int) -> Sample { forkJoinByCounting(self, n: n) }
@@ -67,9 +81,16 @@ extension Pool {
         case "W5": try groupByHand(self, count: n)
         case "W6", "W6-cascade": try chain(steps: n)
         case "W7": stagesByHand(self, width: n)
+        case "W8", "W8-levels": try runGraph(self, workload, n: n)
+        case "W8-declared": try runDeclaredGraph(self, workload, n: n)
         case "W9": try forkJoin(n: n)
         case "W10": skynetByCounting(self, leaves: n)
         case "W15-rerun", "W15-rebuild": try runsByChain(self, runs: n)
+        case "W17", "W18-pareto": try spawnGrains(self, workload, n: n)
+        case "W18-tree": try searchTree(self, branches: n)
+        case "R1": mergeSort(self, count: n)
+        case "R2": mandelbrot(self, side: n)
+        case "R3": try countWords(self, files: n)
         default: throw PeerError("The peer '\(Self.name)' has no workload '\(workload)'.")
         }
     }
@@ -84,10 +105,12 @@ extension ThreadPool {
     func runOnThreads(_ workload: String, n: Int) throws -> Sample {
         switch workload {
         case "W2": submitFromOutside(self, threads: n, count: Workload.submissionsOfAllThreads)
+        case "W4": startsOnBusyPool(self, busy: n)
         case "W6-serial": try chainInOnePlace(self, steps: n)
         case "W11": try pingPong(self, rounds: n)
         case "W12": wakeUp(interval_ns: 1_000_000, count: n) { submit($0) }
         case "W13": idleCost(count: n) { submit($0) }
+        case "W25": try lives(of: Self.self, threads: threads, count: n)
         default: try runWithoutThreads(workload, n: n)
         }
     }
@@ -107,6 +130,14 @@ extension PausablePool {
         default: try runOnThreads(workload, n: n)
         }
     }
+}
+
+/// A turn of a loop.
+private struct Turn: Job {
+    let body: @Sendable (Int) -> Void
+    let index: Int
+
+    func run() { body(index) }
 }
 
 /// Why a peer that runs closures cannot run a workload.

@@ -69,23 +69,26 @@ private final class StartLine: Sendable {
     }
 }
 
+/// Sendable: written before a semaphore is signalled, read after it was waited for.
+private final class BlockingResult<Value>: @unchecked Sendable {
+    var value: Value?
+}
+
 /// Runs `body` in a task and blocks the calling thread, which is none of the executor's, until it ends.
 ///
 /// - Parameter beginsHere: on the calling thread, which does all that does not await: nothing is left in the caches of another.
-func blocking(beginsHere: Bool = false, _ body: @escaping @Sendable () async -> Sample) -> Sample {
-    /// Sendable: written before the semaphore is signalled, read after it was waited for.
-    final class Result: @unchecked Sendable {
-        var sample: Sample?
-    }
-    let result = Result()
+func blocking<Value: Sendable>(
+    beginsHere: Bool = false, _ body: @escaping @Sendable () async -> Value
+) -> Value {
+    let result = BlockingResult<Value>()
     let done = DispatchSemaphore(value: 0)
     let run = { @Sendable in
-        result.sample = await body()
+        result.value = await body()
         done.signal()
     }
     if beginsHere { Task.immediateDetached(operation: run) } else { Task.detached(operation: run) }
     done.wait()
-    return result.sample.unsafelyUnwrapped
+    return result.value.unsafelyUnwrapped
 }
 
 /// As ``blocking(beginsHere:_:)``, on the main actor, whose jobs the calling thread runs: it has to be the main one.

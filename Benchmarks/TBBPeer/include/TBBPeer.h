@@ -8,6 +8,7 @@
 #ifndef TBB_PEER_H
 #define TBB_PEER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,8 +18,12 @@ extern "C" {
 
 typedef void (*tbb_peer_function)(void *_Nullable first, void *_Nullable second);
 
+typedef void (*tbb_peer_indexed)(void *_Nullable context, size_t index);
+typedef bool (*tbb_peer_repeated)(void *_Nullable context, size_t index); // whether it is to be run again
+
 typedef struct tbb_peer tbb_peer;             // the limit of threads, and an arena for what is enqueued
 typedef struct tbb_peer_group tbb_peer_group; // a task_group
+typedef struct tbb_peer_graph tbb_peer_graph; // continue nodes of a flow graph
 typedef struct tbb_peer_lane tbb_peer_lane;   // a serial node of a flow graph
 
 // "2021.8.0"; NULL without oneTBB. The text is static.
@@ -43,6 +48,23 @@ void tbb_peer_group_run(tbb_peer_group *_Nonnull group, tbb_peer_function _Nonnu
 
 // task_group::wait. The caller runs tasks meanwhile.
 void tbb_peer_group_wait(tbb_peer_group *_Nonnull group);
+
+// parallel_for: `body` once for each index below `count`. The caller takes part.
+void tbb_peer_for(size_t count, tbb_peer_indexed _Nonnull body, void *_Nullable context);
+
+// Runs `count` tasks in the arena of tbb_peer_enqueue, each again and again until it says that it is over.
+// The caller takes part, and runs what is enqueued too.
+void tbb_peer_repeat(tbb_peer *_Nonnull peer, size_t count, tbb_peer_repeated _Nonnull again,
+                     void *_Nullable context);
+
+// A node for each index below `nodes`, which calls `body` when all have run from which an edge leads to it.
+tbb_peer_graph *_Nonnull tbb_peer_graph_create(size_t nodes, tbb_peer_indexed _Nonnull body,
+                                               void *_Nullable context);
+void tbb_peer_graph_edge(tbb_peer_graph *_Nonnull graph, size_t from, size_t to);
+
+// Returns when all nodes have run; once for each graph.
+void tbb_peer_graph_run(tbb_peer_graph *_Nonnull graph);
+void tbb_peer_graph_destroy(tbb_peer_graph *_Nonnull graph);
 
 tbb_peer_lane *_Nonnull tbb_peer_lane_create(void);
 void tbb_peer_lane_destroy(tbb_peer_lane *_Nonnull lane);

@@ -4,9 +4,11 @@
 
 #ifdef HAS_TBB
 
+#include <deque>
 #include <new>
 #include <tbb/flow_graph.h>
 #include <tbb/global_control.h>
+#include <tbb/parallel_for.h>
 #include <tbb/parallel_invoke.h>
 #include <tbb/task_arena.h>
 #include <tbb/task_group.h>
@@ -49,8 +51,27 @@ struct tbb_peer_lane {
     ~tbb_peer_lane() { graph.wait_for_all(); }
 };
 
+struct tbb_peer_graph {
+    using node = tbb::flow::continue_node<tbb::flow::continue_msg>;
+
+    tbb::flow::graph graph;
+    std::deque<node> nodes; // which do not move
+    std::deque<bool> begins;
+};
+
 namespace
 {
+
+// Runs in its group until it says that it is over. Each time it is enqueued, behind what others have enqueued
+// meanwhile: what a task runs in its group goes before that for as long as there is any.
+void repeat(tbb_peer *peer, tbb::task_group &group, tbb_peer_repeated again, void *context, size_t index)
+{
+    peer->arena.enqueue(group.defer([peer, &group, again, context, index] {
+        if (again(context, index)) {
+            repeat(peer, group, again, context, index);
+        }
+    }));
+}
 
 uint64_t fibonacci(uint32_t n)
 {
@@ -97,6 +118,53 @@ void tbb_peer_group_run(tbb_peer_group *group, tbb_peer_function run, void *firs
 
 void tbb_peer_group_wait(tbb_peer_group *group) { group->group.wait(); }
 
+void tbb_peer_for(size_t count, tbb_peer_indexed body, void *context)
+{
+    tbb::parallel_for(size_t{0}, count, [body, context](size_t index) { body(context, index); });
+}
+
+void tbb_peer_repeat(tbb_peer *peer, size_t count, tbb_peer_repeated again, void *context)
+{
+    peer->arena.execute([=] {
+        tbb::task_group group;
+        for (size_t i = 0; i < count; i++) {
+            repeat(peer, group, again, context, i);
+        }
+        group.wait();
+    });
+}
+
+tbb_peer_graph *tbb_peer_graph_create(size_t nodes, tbb_peer_indexed body, void *context)
+{
+    auto *graph = new tbb_peer_graph;
+    for (size_t i = 0; i < nodes; i++) {
+        graph->nodes.emplace_back(graph->graph, [body, context, i](const tbb::flow::continue_msg &message) {
+            body(context, i);
+            return message;
+        });
+        graph->begins.push_back(true);
+    }
+    return graph;
+}
+
+void tbb_peer_graph_edge(tbb_peer_graph *graph, size_t from, size_t to)
+{
+    tbb::flow::make_edge(graph->nodes[from], graph->nodes[to]);
+    graph->begins[to] = false;
+}
+
+void tbb_peer_graph_run(tbb_peer_graph *graph)
+{
+    for (size_t i = 0; i < graph->nodes.size(); i++) {
+        if (graph->begins[i]) {
+            graph->nodes[i].try_put(tbb::flow::continue_msg());
+        }
+    }
+    graph->graph.wait_for_all();
+}
+
+void tbb_peer_graph_destroy(tbb_peer_graph *graph) { delete graph; }
+
 tbb_peer_lane *tbb_peer_lane_create(void) { return new tbb_peer_lane; }
 
 void tbb_peer_lane_destroy(tbb_peer_lane *lane) { delete lane; }
@@ -122,6 +190,12 @@ tbb_peer_group *tbb_peer_group_create(void) { std::abort(); }
 void tbb_peer_group_destroy(tbb_peer_group *) { std::abort(); }
 void tbb_peer_group_run(tbb_peer_group *, tbb_peer_function, void *, void *) { std::abort(); }
 void tbb_peer_group_wait(tbb_peer_group *) { std::abort(); }
+void tbb_peer_for(size_t, tbb_peer_indexed, void *) { std::abort(); }
+void tbb_peer_repeat(tbb_peer *, size_t, tbb_peer_repeated, void *) { std::abort(); }
+tbb_peer_graph *tbb_peer_graph_create(size_t, tbb_peer_indexed, void *) { std::abort(); }
+void tbb_peer_graph_edge(tbb_peer_graph *, size_t, size_t) { std::abort(); }
+void tbb_peer_graph_run(tbb_peer_graph *) { std::abort(); }
+void tbb_peer_graph_destroy(tbb_peer_graph *) { std::abort(); }
 tbb_peer_lane *tbb_peer_lane_create(void) { std::abort(); }
 void tbb_peer_lane_destroy(tbb_peer_lane *) { std::abort(); }
 void tbb_peer_lane_enqueue(tbb_peer_lane *, tbb_peer_function, void *, void *) { std::abort(); }

@@ -18,6 +18,8 @@ import Testing
         (["compare", "none.json", "none.json"], "The file 'none.json' cannot be read."),
         (["report", "bad.json"], "The file 'bad.json' is not the JSON of a benchmark run."),
         (["check", "bad.json"], "The file 'bad.json' is not the JSON of a benchmark run."),
+        (["list", "W99"], "There is no workload and no peer 'W99'"),
+        (["list", "W8", "--json"], "'--json' tells about everything, and takes no names."),
         (["measure"], "There is no command and no unit 'measure'"),
     ]) func `bad input is named`(arguments: [String], sentence: String) throws {
         try Program.inFolder { program in
@@ -57,6 +59,18 @@ import Testing
             let file = try #require(program.files("runs").first { $0.hasSuffix("-failed.json") })
             let failed = try RunDocument(contentsOf: program.folder + "/.benchmarks/runs/" + file)
             #expect(try #require(failed.series("W1", n: 300, peer: "ours")).values.count == 1)
+        }
+    }
+
+    @Test func `a peer that is in no build is one line at the end, and no error`() throws {
+        try Program.inFolder { program in
+            let result = try program.run(["run", "--smoke", "--filter", "W1,W3", "--peers", "serial,absent"])
+            #expect(result.status == 0)
+            #expect(result.output.components(separatedBy: "The control 'absent' is in no build").count == 2)
+            #expect(!(result.output + result.errors).contains("rror:"))
+            let run = try program.document()
+            #expect(run.peers.map(\.name) == ["ours", "serial"])
+            #expect(!run.results.contains { $0.peer == "absent" } && run.controls.warnings.isEmpty)
         }
     }
 
@@ -168,29 +182,6 @@ import Testing
             #expect(whole.output.contains("MISSING W5 with dispatch was not measured."))
             #expect(whole.output.contains("MISSING W27-set with ours was not measured."))
             #expect(!whole.output.contains("MISSING W1 "))
-        }
-    }
-
-    @Test
-    func
-        `the list names the file of each peer, and says what is written by hand and why something is missing`()
-        throws
-    {
-        try Program.inFolder { program in
-            let list = try program.run(["list"]).output
-            let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(
-                "../../..")
-            let sources = list.split(separator: "\n").filter { $0.contains("\t") && $0.hasSuffix(".swift") }
-                .compactMap { $0.split(separator: " ").last }
-            #expect(sources.count >= 17)
-            for source in sources {
-                #expect(FileManager.default.fileExists(atPath: root.appendingPathComponent("\(source)").path))
-            }
-            #expect(list.contains("    W16-last, W16-half: do and catch"))
-            #expect(
-                list.contains(
-                    "n/a W21-execute, W21-undo, W21-redo, W21-now, W21-memory: Foundation has no UndoManager")
-            )
         }
     }
 

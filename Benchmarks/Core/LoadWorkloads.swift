@@ -1,0 +1,132 @@
+import Glibc
+
+/// The workloads of operations that take time, in the order of the report: as many of the same length, and of lengths
+/// that differ; and the life of a pool.
+let loadWorkloads: [Workload] = [
+    Workload(
+        id: "W17", title: "Grain size",
+        sentence: """
+            One operation submits others of N steps of arithmetic each, about N ns: \
+            2 ms of work for each CPU, at least 20 and at most 2,500 operations.
+            """,
+        unit: "ns/op", metric: .throughput,
+        sizes: .range(1...100_000_000),
+        quick: [100, 1_000, 10_000, 100_000], smoke: [1_000, 10_000],
+        thorough: [100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000],
+        expectedChecksum: { Workload.sumOfMarks(Workload.grains(of: $0)) },
+        operations: Workload.grains),
+    Workload(
+        id: "W18-pareto", title: "Uneven operations",
+        sentence: """
+            One operation submits N others, whose lengths have a Pareto distribution: 10 us at least, 28 us in the mean, \
+            1 ms at most.
+            """,
+        unit: "ns/op", metric: .throughput,
+        sizes: .range(1...1_000_000),
+        quick: [300], smoke: [100], thorough: [300, 3_000, 30_000],
+        expectedChecksum: Workload.sumOfMarks),
+    Workload(
+        id: "W18-tree", title: "Unbalanced tree",
+        sentence: """
+            A search of a tree whose shape nobody knows beforehand: the root has N branches, each other node eight or none. \
+            Each node is an operation of 1 us, which submits its branches; by node.
+            """,
+        unit: "ns/op", metric: .throughput,
+        sizes: .range(1...10_000),
+        quick: [64], smoke: [16], thorough: [16, 64, 256, 1_024],
+        expectedChecksum: { UnbalancedTree.of(branches: $0).checksum },
+        operations: { UnbalancedTree.of(branches: $0).nodes }),
+    Workload(
+        id: "W25", title: "Start and end of a pool",
+        sentence: """
+            A pool is made with its threads, runs one operation, and is ended: its threads are joined; N times, one after \
+            another.
+            """,
+        unit: "ns/op", metric: .throughput,
+        sizes: .range(1...10_000),
+        quick: [20], smoke: [5], thorough: [20, 200],
+        expectedChecksum: Workload.sumOfMarks),
+]
+
+extension Workload {
+    // MARK: W17, W18
+
+    /// The CPUs that are online.
+    public static let cpus = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+
+    /// The operations of one sample of W17, of about `grain_ns` each: the same work for each CPU of a machine, small or
+    /// large.
+    public static func grains(of grain_ns: Int) -> Int {
+        cpus * min(2_500, max(20, 2_000_000 / grain_ns))
+    }
+
+    /// By operation, the steps of arithmetic in W17 and W18-pareto, about a nanosecond each.
+    public static func lengths(_ workload: String, n: Int) -> [UInt64] {
+        workload == "W17"
+            ? .init(repeating: UInt64(n), count: grains(of: n)) : (0..<n).map(paretoLength)
+    }
+
+    /// Of shape 3/2, from 10,000 to 1,000,000.
+    ///
+    /// Source: inversion of the distribution function.
+    private static func paretoLength(_ index: Int) -> UInt64 {
+        let share = Double(mixed(UInt64(index)) >> 11) / Double(UInt64(1) << 53)  // [0, 1)
+        return UInt64(min(1_000_000, 10_000 * pow(1 - share, -2 / 3)))
+    }
+
+    /// The steps of arithmetic in each node of W18-tree.
+    public static let stepsOfNode = 1_000
+}
+
+/// The tree of W18-tree, whose shape follows from the numbers of its nodes alone: nobody can share it out beforehand.
+///
+/// Source: Olivier et al., UTS: An Unbalanced Tree Search Benchmark (2006), binomial trees; with a mixer for SHA-1.
+public struct UnbalancedTree: Sendable {
+    /// How many nodes it has.
+    public let nodes: Int
+    /// On how many levels.
+    public let depth: Int
+    /// The sum of the numbers of its nodes.
+    public let checksum: UInt64
+
+    /// The number of the root.
+    public static let root: UInt64 = 19
+
+    /// How many branches a node has: eight or none, so that a branch of the root has some 50 nodes in the mean.
+    @inlinable
+    public static func branches(of node: UInt64) -> Int {
+        // 49/400 of all numbers; the mean of the branches is 0.98, less than 1.
+        node % 400 < 49 ? 8 : 0
+    }
+
+    /// The number of a node's branch.
+    @inlinable
+    public static func branch(_ index: Int, of node: UInt64) -> UInt64 {
+        Workload.mixed(node ^ Workload.mark(index))
+    }
+
+    /// The tree whose root has so many branches.
+    ///
+    /// - Complexity: O(nodes) for the first time, O(1) after that.
+    public static func of(branches: Int) -> UnbalancedTree {
+        trees.value(branches) { search(branches: branches) }
+    }
+
+    private static let trees = Remembered<Int, UnbalancedTree>()
+
+    private static func search(branches count: Int) -> UnbalancedTree {
+        var nodes = 0
+        var depth = 0
+        var checksum: UInt64 = 0
+        var level = [root]
+        while !level.isEmpty {
+            nodes += level.count
+            depth += 1
+            checksum = level.reduce(checksum, &+)
+            level = level.flatMap { node in
+                (0..<(node == root ? count : branches(of: node))).map { branch($0, of: node) }
+            }
+        }
+        return UnbalancedTree(nodes: nodes, depth: depth, checksum: checksum)
+    }
+}

@@ -1,0 +1,154 @@
+/// The workloads of real work, each by the parallel loop of the peer, in the order of the report.
+let realWorkloads: [Workload] = [
+    Workload(
+        id: "R1", title: "Merge sort",
+        sentence: """
+            N numbers of 64 bits are sorted: \(Workload.piecesOfSort) parts by the standard library, then merged level by \
+            level, each in \(Workload.piecesOfSort) pieces; by number.
+            """,
+        unit: "ns/op", metric: .throughput,
+        quick: [300_000], smoke: [100_000], thorough: [1_000_000, 10_000_000],
+        expectedChecksum: Workload.checksumOfSort),
+    Workload(
+        id: "R2", title: "Mandelbrot set",
+        sentence: """
+            A picture of N × N points of the Mandelbrot set, in tiles of \(Workload.sideOfTile) × \(Workload.sideOfTile), \
+            which differ widely in what they take; by point.
+            """,
+        unit: "ns/op", metric: .throughput,
+        sizes: .range(1...10_000),
+        quick: [256], smoke: [64], thorough: [256, 1_024],
+        expectedChecksum: Mandelbrot.checksum,
+        operations: { $0 * $0 }),
+    Workload(
+        id: "R3", title: "Word count",
+        sentence: """
+            The words of N files of \(Texts.inFile) words in a folder are counted, each by its spelling: a table for each \
+            file, and then one of all; by word.
+            """,
+        unit: "ns/op", metric: .throughput,
+        sizes: .range(1...10_000),
+        quick: [32], smoke: [8], thorough: [32, 1_000],
+        expectedChecksum: Texts.checksum,
+        operations: { $0 * Texts.inFile }),
+]
+
+extension Workload {
+    // MARK: R1
+
+    /// The parts that R1 sorts, and the pieces of each level of merges: a power of 2.
+    public static let piecesOfSort = 64
+
+    /// The number that is to be sorted, by its place.
+    @inlinable
+    public static func numberToSort(_ place: Int) -> UInt64 { mixed(UInt64(place)) }
+
+    /// What a number adds to the checksum of R1 in whatever place: one that got lost cannot be made good by another.
+    @inlinable
+    public static func worth(ofSorted number: UInt64) -> UInt64 { mixed(number) }
+
+    static func checksumOfSort(_ count: Int) -> UInt64 {
+        sorts.value(count) {
+            (0..<count).reduce(0) { $0 &+ worth(ofSorted: numberToSort($1)) }
+        }
+    }
+
+    private static let sorts = Remembered<Int, UInt64>()
+
+    // MARK: R2
+
+    /// The side of a tile of R2, in points.
+    public static let sideOfTile = 16
+}
+
+/// The picture of R2.
+public enum Mandelbrot {
+    /// The most steps of a point; those that are left then are taken for points of the set.
+    public static let steps = 200
+
+    /// How many steps the point takes to leave a circle of radius 2.
+    @inlinable
+    public static func steps(column: Int, row: Int, of side: Int) -> UInt64 {
+        let real = -2 + 2.6 * Double(column) / Double(side)
+        let imaginary = -1.3 + 2.6 * Double(row) / Double(side)
+        var (x, y) = (0.0, 0.0)
+        var step = 0
+        while step < steps && x * x + y * y <= 4 {
+            (x, y) = (x * x - y * y + real, 2 * x * y + imaginary)
+            step += 1
+        }
+        return UInt64(step)
+    }
+
+    static func checksum(side: Int) -> UInt64 {
+        pictures.value(side) {
+            Workload.checksum(
+                ofModel: (0..<side * side).lazy.map { steps(column: $0 % side, row: $0 / side, of: side) })
+        }
+    }
+
+    private static let pictures = Remembered<Int, UInt64>()
+}
+
+/// The texts of R3.
+public enum Texts {
+    /// The words of each file.
+    public static let inFile = 4_000
+
+    /// How many words there are that differ. The first of them are much more frequent than the last.
+    static let vocabulary = 400
+
+    /// The text of a file: words of small letters, a space or an end of line after each.
+    public static func text(ofFile file: Int) -> [UInt8] {
+        var text: [UInt8] = []
+        for place in 0..<inFile {
+            text += spelling(word(place, ofFile: file))
+            text.append(UInt8(ascii: place % 12 == 11 ? "\n" : " "))
+        }
+        return text
+    }
+
+    /// Which word it is; its square root is evenly distributed.
+    private static func word(_ place: Int, ofFile file: Int) -> Int {
+        let random = Int(Workload.mixed(UInt64(file * inFile + place)) % UInt64(vocabulary * vocabulary))
+        return vocabulary - 1 - Int(Double(random).squareRoot())
+    }
+
+    /// Of two to nine letters; no two words are alike.
+    private static func spelling(_ word: Int) -> [UInt8] {
+        let letters = [UInt8](UInt8(ascii: "a")...UInt8(ascii: "z"))
+        let first = [letters[word % 26], letters[word / 26 % 26]]
+        let random = Workload.mixed(UInt64(word))
+        return first + (0..<Int(random % 8)).map { letters[Int(random >> (8 + 5 * UInt64($0))) % 26] }
+    }
+
+    /// What stands for a word in a table: its letters, hashed.
+    ///
+    /// Source: Fowler, Noll, Vo: FNV-1a.
+    @inlinable
+    public static func hash(_ hash: UInt64, _ letter: UInt8) -> UInt64 {
+        (hash ^ UInt64(letter)) &* 0x100_0000_01B3
+    }
+
+    /// The hash of no letter.
+    public static let hashOfNothing: UInt64 = 0xCBF2_9CE4_8422_2325
+
+    /// What a table is worth.
+    public static func checksum(ofTable table: [UInt64: Int]) -> UInt64 {
+        table.reduce(0) { $0 &+ Workload.mixed($1.key) &* UInt64($1.value) }
+    }
+
+    static func checksum(files: Int) -> UInt64 {
+        texts.value(files) {
+            var table: [UInt64: Int] = [:]
+            for file in 0..<files {
+                for place in 0..<inFile {
+                    table[spelling(word(place, ofFile: file)).reduce(hashOfNothing, hash), default: 0] += 1
+                }
+            }
+            return checksum(ofTable: table)
+        }
+    }
+
+    private static let texts = Remembered<Int, UInt64>()
+}

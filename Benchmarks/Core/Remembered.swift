@@ -1,0 +1,14 @@
+import Synchronization
+
+/// What is computed once for each key, and takes long: a graph, the checksum of a picture.
+final class Remembered<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+    private let values = Mutex<[Key: Value]>([:])
+
+    /// The value of a key; `compute` is called when it is asked for the first time.
+    func value(_ key: Key, _ compute: () -> Value) -> Value {
+        if let value = values.withLock({ $0[key] }) { return value }
+        let value = compute()
+        values.withLock { $0[key] = value }
+        return value
+    }
+}

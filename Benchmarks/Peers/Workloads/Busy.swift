@@ -1,0 +1,86 @@
+import BenchmarkCore
+import Synchronization
+
+/// W4: `busy` operations keep the pool occupied, each submits itself again at its end; meanwhile an outside thread
+/// submits others at fixed times. The latency is counted from the time when an operation was due (open loop).
+func startsOnBusyPool<P: Pool>(_ pool: P, busy: Int) -> Sample {
+    startsOnBusyPool(busy: busy) { occupation in
+        for index in 0..<busy { pool.submit(Chunk(pool: pool, occupation: occupation, index: index)) }
+    } submit: {
+        pool.submit($0)
+    }
+}
+
+/// - Parameters:
+///   - occupy: has ``Occupation/runOnce(_:)`` called on the pool, again and again until it says that it is over, for each
+///     index below `busy`.
+///   - submit: submits one of the others.
+func startsOnBusyPool(
+    busy: Int, occupy: (Occupation) -> Void, submit: (TimedMark) -> Void
+) -> Sample {
+    let count = Workload.submissionsWhileBusy
+    let interval_ns = Workload.betweenSubmissions_ns
+    let timed = TimedMarks(count: count)
+    let occupation = Occupation(busy)
+    let began = now_ns()
+    occupy(occupation)
+    occupation.waitUntilBusy()
+    let start = now_ns() + interval_ns
+    for index in 0..<count {
+        // Not by looking at the clock: that would take a CPU from the pool.
+        sleep(until: start + index * interval_ns)
+        submit(timed[index])
+    }
+    // What has not started 50 ms later would not for as long as the pool is busy.
+    _ = timed.wait(until: now_ns() + 50_000_000)
+    occupation.end()
+    timed.wait()
+    occupation.wait()
+    let stop = now_ns()
+    var sample = Sample(from: began, to: stop, operations: count, checksum: timed.marks.checksum)
+    sample.latencies_ns = timed.latencies { start + $0 * interval_ns }
+    sample.extra["busy_operations_per_ms"] =
+        Double(occupation.runs) / (Double(stop - began) / 1e6)
+    return sample
+}
+
+/// What keeps a pool busy.
+final class Occupation: Sendable {
+    private let isOver = Atomic(false)
+    private let runsOfEach: Slots
+    private let begun: Countdown
+    private let left: Countdown
+
+    fileprivate init(_ count: Int) {
+        runsOfEach = Slots(count: count)
+        begun = Countdown(count)
+        left = Countdown(count)
+    }
+
+    /// One operation.
+    ///
+    /// - Returns: whether it is to be submitted again; nothing may be done with this after it was false.
+    func runOnce(_ index: Int) -> Bool {
+        let runs = runsOfEach.address(of: index)
+        if Spin.steps(Workload.busy_ns) != 0 { runs.pointee += 1 }
+        if runs.pointee == 1 { begun.leave() }
+        if !isOver.load(ordering: .relaxed) { return true }
+        left.leave()
+        return false
+    }
+
+    fileprivate func waitUntilBusy() { begun.wait() }
+    fileprivate func end() { isOver.store(true, ordering: .relaxed) }
+    fileprivate func wait() { left.wait() }
+    fileprivate var runs: UInt64 { runsOfEach.checksum }
+}
+
+private struct Chunk<P: Pool>: Job {
+    unowned(unsafe) let pool: P
+    let occupation: Occupation
+    let index: Int
+
+    func run() {
+        if occupation.runOnce(index) { pool.submit(self) }
+    }
+}

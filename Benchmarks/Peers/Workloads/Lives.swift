@@ -1,0 +1,29 @@
+import BenchmarkCore
+
+/// W25: pools of this kind, one after another, each of which runs one operation.
+func lives<P: ThreadPool>(of type: P.Type, threads: Int, count: Int) throws -> Sample {
+    let slots = Slots(count: count)
+    let start = now_ns()
+    for index in 0..<count {
+        let pool = try P(threads: threads)
+        let end = ChainEnd()
+        pool.submit(OnlyOperation(mark: Mark(slots: slots, index: index), end: end))
+        end.wait()
+        pool.shutdown()
+    }
+    let stop = now_ns()
+    return Sample(from: start, to: stop, operations: count, checksum: slots.checksum)
+}
+
+private struct OnlyOperation: Job {
+    let mark: Mark
+    unowned(unsafe) let end: ChainEnd
+
+    func run() {
+        mark.run()
+        end.reach(0)
+    }
+}
+
+/// Why nobody can tell what a peer's pool costs to start and to end.
+let withoutEnd = "Its threads are those of the process: nobody makes them, or ends them."

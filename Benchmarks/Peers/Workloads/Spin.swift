@@ -1,0 +1,50 @@
+import BenchmarkCore
+
+/// Work of a known length, for operations that take time.
+enum Spin {
+    /// So many steps of arithmetic, about a nanosecond each on a CPU of some 3 GHz: a fixed amount, so that no peer gets more
+    /// of it for a clock that was read at another time.
+    ///
+    /// - Parameter word: not 0.
+    /// - Returns: never 0, which no compiler knows.
+    @inline(never)
+    static func steps(_ count: Int, from word: UInt64 = 88_172_645_463_325_252) -> UInt64 {
+        // Each step needs the one before. One of xorshift has six dependent instructions: as many as two steps.
+        var word = word
+        for _ in 0..<max(1, count / 2) {
+            word ^= word << 13
+            word ^= word >> 7
+            word ^= word << 17
+        }
+        return word
+    }
+
+    /// How long a step takes on this CPU just now: the least of five looks, because a thread may be interrupted.
+    static func measureStep_ns() -> Double {
+        let steps = 50_000
+        let word = Slots(count: 1)
+        let times = (0..<5).map { _ in
+            let start = now_ns()
+            // The work needs the one reading of the clock, and is in memory at the other: no compiler moves it away.
+            word.address(of: 0).pointee = Spin.steps(steps, from: UInt64(start))
+            return now_ns() - start
+        }
+        return Double(times.min() ?? 0) / Double(steps)
+    }
+
+    /// The figures that a sample is held against: how long an operation is in the mean, and the least time for each
+    /// operation on so many threads that have a CPU.
+    ///
+    /// - Parameters:
+    ///   - steps: of all operations.
+    ///   - longest: of those that can only run one after another.
+    static func ideal(steps: Int, longest: Int, operations: Int, threads: Int) -> [String: Double] {
+        let step_ns = measureStep_ns()
+        let lanes = min(threads, Workload.cpus)
+        let least = max(Double(steps) / Double(lanes), Double(longest))
+        return [
+            "grain_ns": Double(steps) * step_ns / Double(operations),
+            "ideal_ns_per_op": least * step_ns / Double(operations),
+        ]
+    }
+}

@@ -89,8 +89,8 @@ public struct UnbalancedTree: Sendable {
     /// The sum of the numbers of its nodes.
     public let checksum: UInt64
 
-    /// The number of the root.
-    public static let root: UInt64 = 19
+    /// The number of the root: of the tree in which 64 branches have 5,632 nodes below them.
+    public static let root: UInt64 = 17
 
     /// How many branches a node has: eight or none, so that a branch of the root has some 50 nodes in the mean.
     @inlinable

@@ -12,11 +12,7 @@ extension RunDocument {
         else {
             return nil
         }
-        let logs = zip(theirs.restarts, ours.restarts).compactMap { theirs, ours in
-            Estimate.median(
-                zip(theirs.rounds, ours.rounds).compactMap { $0 > 0 && $1 > 0 ? log($0 / $1) : nil })
-        }
-        return Estimate(logs)?.map(exp)
+        return Estimate(theirs.logRatios(to: ours).compactMap(\.self))?.map(exp)
     }
 
     /// The slope of the logarithm of the whole time over the logarithm of n; 1 is linear. Nil with fewer than
@@ -46,5 +42,16 @@ extension RunDocument {
         let covariance = points.map { ($0.x - meanX) * ($0.y - meanY) }.reduce(0, +)
         let variance = points.map { ($0.x - meanX) * ($0.x - meanX) }.reduce(0, +)
         return variance > 0 ? covariance / variance : nil
+    }
+}
+
+extension RunDocument.Series {
+    /// By restart, the median over its rounds of the logarithm of this value over the other's of the same round; nil
+    /// where a restart has no such pair.
+    public func logRatios(to other: RunDocument.Series) -> [Double?] {
+        zip(restarts, other.restarts).map { these, others in
+            Estimate.median(
+                zip(these.rounds, others.rounds).compactMap { $0 > 0 && $1 > 0 ? log($0 / $1) : nil })
+        }
     }
 }

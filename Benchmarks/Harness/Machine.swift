@@ -24,13 +24,25 @@ public enum Machine {
 
     /// The commit, the compiler, the configuration, and whether assertions are on.
     public static func build() -> [String: String] {
-        [
+        var build = [
             "commit": commit(),
             "compiler": output(of: "swift", "--version") ?? "unknown",
             "configuration": isDebug ? "debug: the numbers mean nothing" : "release",
             "assertions": isDebug ? "on" : "off",
             "allocator": allocator(),
         ]
+        build["repository"] = repository()
+        return build
+    }
+
+    /// Where others can read the sources: the address that the clone was made from, when it is one for browsers and tells
+    /// no name or password.
+    private static func repository() -> String? {
+        guard let address = output(of: "git", "-C", root.path, "remote", "get-url", "origin"),
+            let parts = URLComponents(string: address), parts.scheme == "https", parts.user == nil,
+            parts.password == nil, parts.query == nil
+        else { return nil }
+        return address.hasSuffix(".git") ? String(address.dropLast(4)) : address
     }
 
     /// jemalloc as this process runs on it, with what `allocator_options.c` sets.
@@ -74,12 +86,13 @@ public enum Machine {
 
     /// Of the repository that this program was built in, as it is now.
     private static func commit() -> String {
-        let root = (0..<3).reduce(URL(fileURLWithPath: #filePath)) { path, _ in
-            path.deletingLastPathComponent()
-        }
         guard let commit = output(of: "git", "-C", root.path, "rev-parse", "HEAD") else { return "unknown" }
         let changes = output(of: "git", "-C", root.path, "status", "--porcelain", "--untracked-files=no")
         return changes == nil ? commit : "\(commit), with changes"
+    }
+
+    private static var root: URL {
+        (0..<3).reduce(URL(fileURLWithPath: #filePath)) { path, _ in path.deletingLastPathComponent() }
     }
 
     /// The first line that a program prints; nil when it prints none, or cannot be started.

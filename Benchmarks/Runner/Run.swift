@@ -88,8 +88,7 @@ struct Run: ParsableCommand {
         let page = Page(document)
         try writeText(page.render(), to: html)
         let folder = URL(fileURLWithPath: html).deletingLastPathComponent()
-        for (subject, drawing) in page.forests() {
-            let name = subject == .operations ? "forest.svg" : "forest-libraries.svg"
+        for (name, drawing) in page.pictures() {
             try writeText(drawing, to: folder.appendingPathComponent(name).path)
         }
     }

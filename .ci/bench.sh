@@ -32,6 +32,7 @@ END
 # What each operation of the layer allocates and keeps, and what is left: counts, which no load spoils.
 swift run benchmarks check --counts || fail "a count has grown, or something is left; which is said above."
 
+# They leave photographs of the page beside their program, where a browser is installed.
 readonly at_least=10
 run_tests benchmarks "$at_least" 300
 

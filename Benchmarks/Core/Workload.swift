@@ -12,7 +12,9 @@ public struct Workload: Sendable {
 
     /// What the work is, which decides who can be a peer.
     public enum Subject: String, Sendable, CaseIterable {
-        /// Operations, and when and where they run.
+        /// The scheduler: closures, tasks and timers, and when and where they run.
+        case scheduler
+        /// The layer on it: operations that are groups, cascades, can be cancelled and done again.
         case operations
         /// What commands, model transactions and actions do with them: peers are written by hand.
         case libraries
@@ -82,7 +84,7 @@ public struct Workload: Sendable {
 
     init(
         id: String, title: String, sentence: String, unit: String, metric: Metric,
-        subject: Subject = .operations, sizes: Sizes = .from(1), quick: [Int], smoke: [Int], thorough: [Int],
+        subject: Subject = .scheduler, sizes: Sizes = .from(1), quick: [Int], smoke: [Int], thorough: [Int],
         expectedChecksum: @escaping @Sendable (Int) -> UInt64,
         operations: @escaping @Sendable (Int) -> Int = { $0 },
         leastSeconds: @escaping @Sendable (Int) -> Double = { _ in 0 }

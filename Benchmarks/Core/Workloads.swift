@@ -47,7 +47,7 @@ private let operationWorkloads: [Workload] = [
             One operation makes a group of N, each with a handle and a state, of which a cancellation would let none \
             begin; then one completion. Peers that have no such group get it written by hand.
             """,
-        unit: "ns/op", metric: .throughput,
+        unit: "ns/op", metric: .throughput, subject: .operations,
         quick: [1_000, 10_000], smoke: [10_000], thorough: [1_000, 10_000, 100_000, 1_000_000],
         expectedChecksum: Workload.sumOfMarks),
     Workload(
@@ -62,7 +62,7 @@ private let operationWorkloads: [Workload] = [
             A cascade of N steps, declared beforehand; each is given the value of the one before. Peers without \
             sequences run the chain of W6, whose steps may end at any time and place, too.
             """,
-        unit: "ns/op", metric: .throughput,
+        unit: "ns/op", metric: .throughput, subject: .operations,
         quick: [1_000, 10_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000, 1_000_000],
         expectedChecksum: Workload.sumOfMarks),
     Workload(
@@ -71,7 +71,7 @@ private let operationWorkloads: [Workload] = [
             A cascade of N steps without values; the peers submit N closures to a serial place of theirs, where a step \
             cannot end later than it returns.
             """,
-        unit: "ns/op", metric: .throughput,
+        unit: "ns/op", metric: .throughput, subject: .operations,
         quick: [10_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000, 1_000_000],
         expectedChecksum: Workload.sumOfMarks),
     Workload(
@@ -80,7 +80,7 @@ private let operationWorkloads: [Workload] = [
             Groups of N one after another: 1,000 of 10, 100 of 100, 10 of 10,000. Every operation checks that the group \
             before has run.
             """,
-        unit: "ns/op", metric: .throughput,
+        unit: "ns/op", metric: .throughput, subject: .operations,
         quick: [10, 1_000], smoke: [100], thorough: [10, 100, 10_000],
         expectedChecksum: { Workload.sumOfMarks($0 * Workload.stages(ofWidth: $0)) },
         operations: { $0 * Workload.stages(ofWidth: $0) }),
@@ -112,7 +112,7 @@ private let operationWorkloads: [Workload] = [
             As W8, but the blocks and their dependencies are declared and then started, each with a handle and a state, of \
             which a cancellation would let none begin. Peers that have no dependencies get them written by hand.
             """,
-        unit: "ns/op", metric: .throughput,
+        unit: "ns/op", metric: .throughput, subject: .operations,
         sizes: .range(1...100),
         quick: [16], smoke: [16], thorough: [8, 16, 32],
         expectedChecksum: { Workload.checksumOfGraph("W8-declared", n: $0) },
@@ -130,7 +130,7 @@ private let operationWorkloads: [Workload] = [
         id: "W10", title: "Skynet",
         sentence:
             "A tree of groups, ten branches each, down to N leaves; the sum of their numbers comes up; by leaf.",
-        unit: "ns/op", metric: .throughput,
+        unit: "ns/op", metric: .throughput, subject: .operations,
         sizes: .powers(of: 10),
         quick: [1_000, 10_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000, 1_000_000],
         expectedChecksum: { UInt64($0) * UInt64($0 - 1) / 2 }),
@@ -158,7 +158,7 @@ private let operationWorkloads: [Workload] = [
         sentence: """
             A group of N is cancelled before any of them begins: the time until all have ended. None may begin any more.
             """,
-        unit: "ns/op", metric: .throughput,
+        unit: "ns/op", metric: .throughput, subject: .operations,
         quick: [1_000, 10_000], smoke: [10_000], thorough: [10_000, 100_000, 1_000_000],
         expectedChecksum: { Workload.sumOfMarks(Workload.started("W14-0", of: $0)) }),
     Workload(
@@ -166,7 +166,7 @@ private let operationWorkloads: [Workload] = [
         sentence: """
             A group of N is cancelled when 1 % have begun, and none of these has ended: the time until all have ended. None may begin any more.
             """,
-        unit: "ns/op", metric: .throughput,
+        unit: "ns/op", metric: .throughput, subject: .operations,
         sizes: .from(100),
         quick: [1_000, 10_000], smoke: [10_000], thorough: [10_000, 100_000, 1_000_000],
         expectedChecksum: { Workload.sumOfMarks(Workload.started("W14-1", of: $0)) }),
@@ -175,14 +175,14 @@ private let operationWorkloads: [Workload] = [
         sentence: """
             A group of N is cancelled when 50 % have begun, and none of these has ended: the time until all have ended. None may begin any more.
             """,
-        unit: "ns/op", metric: .throughput,
+        unit: "ns/op", metric: .throughput, subject: .operations,
         sizes: .from(2),
         quick: [1_000, 10_000], smoke: [10_000], thorough: [10_000, 100_000, 1_000_000],
         expectedChecksum: { Workload.sumOfMarks(Workload.started("W14-50", of: $0)) }),
     Workload(
         id: "W15-suspend", title: "Suspend and resume",
         sentence: "N operations wait behind a closed gate: from its opening until all have run.",
-        unit: "ns/op", metric: .throughput,
+        unit: "ns/op", metric: .throughput, subject: .operations,
         quick: [10_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000, 1_000_000],
         expectedChecksum: Workload.sumOfMarks),
     Workload(
@@ -191,13 +191,13 @@ private let operationWorkloads: [Workload] = [
             A cascade of 10 steps, the last of which cancels it, is done again N times by a rerun; by run. Where there is \
             no rerun, a chain of 10 N steps.
             """,
-        unit: "ns/op", metric: .throughput,
+        unit: "ns/op", metric: .throughput, subject: .operations,
         quick: [1_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000],
         expectedChecksum: { Workload.sumOfMarks($0 * Workload.stepsOfOneRun) }),
     Workload(
         id: "W15-rebuild", title: "Rebuild",
         sentence: "As the rerun, but a new cascade of 10 steps is built each time.",
-        unit: "ns/op", metric: .throughput,
+        unit: "ns/op", metric: .throughput, subject: .operations,
         quick: [1_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000],
         expectedChecksum: { Workload.sumOfMarks($0 * Workload.stepsOfOneRun) }),
     Workload(
@@ -210,28 +210,28 @@ private let operationWorkloads: [Workload] = [
         id: "W20-leaf", title: "Memory, operations",
         sentence:
             "N operations wait for a worker, ours with a handle and a state each: the live bytes of each, and what stays.",
-        unit: "bytes/op", metric: .cost,
+        unit: "bytes/op", metric: .cost, subject: .operations,
         quick: [10_000], smoke: [10_000], thorough: [10_000, 100_000, 1_000_000],
         expectedChecksum: Workload.sumOfMarks),
     Workload(
         id: "W20-child", title: "Memory, children",
         sentence:
             "N children of one group wait behind its closed gate: the live bytes of each, and what stays.",
-        unit: "bytes/op", metric: .cost,
+        unit: "bytes/op", metric: .cost, subject: .operations,
         quick: [10_000], smoke: [10_000], thorough: [10_000, 100_000, 1_000_000],
         expectedChecksum: Workload.sumOfMarks),
     Workload(
         id: "W20-composite", title: "Memory, composites",
         sentence:
             "N groups wait for a worker to declare their children: the live bytes of each, and what stays.",
-        unit: "bytes/op", metric: .cost,
+        unit: "bytes/op", metric: .cost, subject: .operations,
         quick: [10_000], smoke: [10_000], thorough: [10_000, 100_000, 1_000_000],
         expectedChecksum: Workload.sumOfMarks),
     Workload(
         id: "W20-queued", title: "Memory, queued",
         sentence:
             "N operations wait in a suspended queue of a limited width: the live bytes of each, and what stays.",
-        unit: "bytes/op", metric: .cost,
+        unit: "bytes/op", metric: .cost, subject: .operations,
         quick: [10_000], smoke: [10_000], thorough: [10_000, 100_000, 1_000_000],
         expectedChecksum: Workload.sumOfMarks),
 ]

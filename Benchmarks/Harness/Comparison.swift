@@ -12,21 +12,14 @@ extension RunDocument {
         else {
             return nil
         }
-        let logs = zip(theirs.restarts, ours.restarts).compactMap {
-            Estimate.median(Self.logRatios($0, $1))
-        }
-        return Estimate(logs)?.map(exp)
+        return Estimate(theirs.logRatios(to: ours).compactMap(\.self))?.map(exp)
     }
 
     /// The logarithms of the ratio of a peer to ours, of all rounds.
     func logRatios(_ workload: String, n: Int, peer: String) -> [Double] {
         guard let theirs = series(workload, n: n, peer: peer), let ours = series(workload, n: n, peer: "ours")
         else { return [] }
-        return zip(theirs.restarts, ours.restarts).flatMap { Self.logRatios($0, $1) }
-    }
-
-    private static func logRatios(_ theirs: Restart, _ ours: Restart) -> [Double] {
-        zip(theirs.rounds, ours.rounds).compactMap { $0 > 0 && $1 > 0 ? log($0 / $1) : nil }
+        return zip(theirs.restarts, ours.restarts).flatMap { $0.logRatios(to: $1) }
     }
 
     /// The slope of the logarithm of the whole time over the logarithm of n; 1 is linear. Nil with fewer than
@@ -56,5 +49,20 @@ extension RunDocument {
         let covariance = points.map { ($0.x - meanX) * ($0.y - meanY) }.reduce(0, +)
         let variance = points.map { ($0.x - meanX) * ($0.x - meanX) }.reduce(0, +)
         return variance > 0 ? covariance / variance : nil
+    }
+}
+
+extension RunDocument.Series {
+    /// By restart, the median over its rounds of the logarithm of this value over the other's of the same round; nil
+    /// where a restart has no such pair.
+    public func logRatios(to other: RunDocument.Series) -> [Double?] {
+        zip(restarts, other.restarts).map { Estimate.median($0.logRatios(to: $1)) }
+    }
+}
+
+extension RunDocument.Restart {
+    /// By round, the logarithm of this value over the other's; without rounds in which one of them is 0.
+    fileprivate func logRatios(to other: RunDocument.Restart) -> [Double] {
+        zip(rounds, other.rounds).compactMap { $0 > 0 && $1 > 0 ? log($0 / $1) : nil }
     }
 }

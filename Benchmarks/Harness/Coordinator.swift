@@ -52,6 +52,10 @@ public final class Coordinator {
                 forms: Dictionary(
                     uniqueKeysWithValues: plan.workloads.compactMap { workload in
                         type.form(workload.id).map { (workload.id, $0) }
+                    }),
+                notApplicable: Dictionary(
+                    uniqueKeysWithValues: plan.workloads.compactMap { workload in
+                        type.notApplicable(workload.id).map { (workload.id, $0) }
                     }))
         }
         var build = await Machine.build()

@@ -23,13 +23,25 @@ public enum Machine {
 
     /// The commit, the compiler, the configuration, and whether assertions are on.
     public static func build() async -> [String: String] {
-        [
+        var build = [
             "commit": await commit(),
             "compiler": await firstLine(of: "swift", "--version") ?? "unknown",
             "configuration": isDebug ? "debug: the numbers mean nothing" : "release",
             "assertions": isDebug ? "on" : "off",
             "allocator": allocator(),
         ]
+        build["repository"] = await repository()
+        return build
+    }
+
+    /// Where others can read the sources: the address that the clone was made from, when it is one for browsers and tells
+    /// no name or password.
+    private static func repository() async -> String? {
+        guard let address = await firstLine(of: "git", "-C", root.path, "remote", "get-url", "origin"),
+            let parts = URLComponents(string: address), parts.scheme == "https", parts.user == nil,
+            parts.password == nil, parts.query == nil
+        else { return nil }
+        return address.hasSuffix(".git") ? String(address.dropLast(4)) : address
     }
 
     /// jemalloc as this process runs on it, with what `allocator_options.c` sets.
@@ -73,15 +85,16 @@ public enum Machine {
 
     /// Of the repository that this program was built in, as it is now.
     private static func commit() async -> String {
-        let root = (0..<3).reduce(URL(fileURLWithPath: #filePath)) { path, _ in
-            path.deletingLastPathComponent()
-        }
         guard let commit = await firstLine(of: "git", "-C", root.path, "rev-parse", "HEAD") else {
             return "unknown"
         }
         let changes = await firstLine(
             of: "git", "-C", root.path, "status", "--porcelain", "--untracked-files=no")
         return changes == nil ? commit : "\(commit), with changes"
+    }
+
+    private static var root: URL {
+        (0..<3).reduce(URL(fileURLWithPath: #filePath)) { path, _ in path.deletingLastPathComponent() }
     }
 
     /// Of this process's control group: microseconds of CPU time in a period, and the period.

@@ -59,10 +59,12 @@ public struct RunDocument: Codable, Sendable {
         public var source: String?
         /// What it does in a workload, by the identifier, where its name and its file do not tell.
         public var forms: [String: String]?
+        /// Why it does not take part, by the identifier of the workload; nil: of a run before that was noted.
+        public var notApplicable: [String: String]?
 
         package init(
             name: String, version: String, allocator: String, threads: Int, source: String? = nil,
-            forms: [String: String]? = nil
+            forms: [String: String]? = nil, notApplicable: [String: String]? = nil
         ) {
             self.name = name
             self.version = version
@@ -70,6 +72,7 @@ public struct RunDocument: Codable, Sendable {
             self.threads = threads
             self.source = source
             self.forms = forms
+            self.notApplicable = notApplicable
         }
     }
 

@@ -1,63 +1,181 @@
 import BenchmarkHarness
 
-/// The first picture: a row for each workload, a dot with its interval for each peer, a line at 1.
+/// A row for each workload, a mark with its interval for each peer, a line at 1, and behind each row the noise: the
+/// interval of ours against ours.
 struct ForestChart {
     struct Row {
         let label: String
-        /// By peer, in the order of the chart's peers.
-        let estimates: [Estimate?]
+        /// The class of its colour.
+        let standing: String
+        /// What stands at its end.
+        let note: String
+        /// Ours against ours.
+        let noise: Estimate?
+        let ratios: [(peer: String, ratio: Estimate)]
     }
 
     let peers: [String]
     let rows: [Row]
 
-    func render(title: String, note: String) -> String {
-        let left = 190.0
-        let width = 900.0
-        let top = 92.0
-        let heights = rows.map { 16.0 + 9.0 * Double(max(1, $0.estimates.count { $0 != nil })) }
-        let bottom = top + heights.reduce(0, +)
-        let ends = rows.flatMap(\.estimates).compactMap(\.self).flatMap { [$0.low, $0.high] }
-        let x = Scale(ends, including: 1, from: left, to: width - 24)
-        var drawing = SVG(width: width, height: bottom + 50)
-        drawing.text(16, 26, title, class: "title")
-        drawing.text(16, 46, note, class: "small")
-        drawing.rectangle(x: x(1), y: top, width: width - 24 - x(1), height: bottom - top, class: "ours")
-        drawing.rectangle(x: left, y: top, width: x(1) - left, height: bottom - top, class: "theirs")
-        for tick in x.ticks {
-            drawing.line(from: (x(tick), top), to: (x(tick), bottom), class: "grid")
-            drawing.text(x(tick), bottom + 16, "\(Format.tick(tick))×", class: "small", anchor: .middle)
+    /// Where things stand: beside each other, or for narrow screens below each other.
+    private struct Layout {
+        let width: Double
+        /// Where the axis begins and ends.
+        let axis: (from: Double, to: Double)
+        /// The width of labels.
+        let label: Double
+        /// Whether a row has its label above its marks.
+        let isNarrow: Bool
+
+        private static let wideWidth = 880.0
+        private static let narrowWidth = 360.0
+
+        /// The part of a row that has marks.
+        func strip(ofRowAt y: Double, height: Double) -> (y: Double, height: Double) {
+            isNarrow ? (y + 18, height - 18) : (y, height)
         }
-        drawing.line(from: (x(1), top - 6), to: (x(1), bottom), class: "one")
-        drawing.text(x(1) + 8, bottom + 36, "→ ours is faster", class: "small")
-        drawing.text(x(1) - 8, bottom + 36, "the peer is faster ←", class: "small", anchor: .end)
-        legend(&drawing, left: left)
-        var y = top
-        for (row, height) in zip(rows, heights) {
-            drawing.line(from: (16, y), to: (width - 24, y), class: "grid")
-            drawing.text(16, y + height / 2 + 4, row.label)
-            var line = y + 3
-            for (peer, estimate) in row.estimates.enumerated() {
-                guard let estimate else { continue }
-                line += 9
-                let hue = SVG.hue(of: peer)
-                drawing.line(from: (x(estimate.low), line), to: (x(estimate.high), line), class: "s\(hue)")
-                let ratio = Format.ratio((estimate.median, estimate.low, estimate.high))
-                drawing.dot(
-                    x(estimate.median), line, radius: 4, class: "f\(hue)",
-                    hint: "\(row.label): \(peers[peer]) takes \(ratio) the time of ours")
-            }
-            y += height
+
+        static func wide(_ rows: [Row]) -> Layout {
+            let label = min(270, rows.map { TextMetrics.width($0.label) }.max() ?? 0)
+            let note = rows.map { TextMetrics.width($0.note, class: "small") }.max() ?? 0
+            return Layout(
+                width: wideWidth, axis: (label + 40, wideWidth - note - 28), label: label, isNarrow: false)
         }
-        return drawing.render(title: title)
+
+        static func narrow(_ rows: [Row]) -> Layout {
+            let note = rows.map { TextMetrics.width($0.note, class: "small") }.max() ?? 0
+            return Layout(
+                width: narrowWidth, axis: (0, narrowWidth), label: narrowWidth - 14 - note - 14,
+                isNarrow: true)
+        }
     }
 
-    private func legend(_ drawing: inout SVG, left: Double) {
-        var x = left
-        for (index, peer) in peers.enumerated() {
-            drawing.dot(x + 5, 70, radius: 4.5, class: "f\(SVG.hue(of: index))", hint: peer)
-            drawing.text(x + 13, 74, peer, class: "small")
-            x += 26 + 6.2 * Double(peer.count)  // about the width of the name
+    func render(title: String, isAlone: Bool = false) -> String {
+        render(Layout.wide(rows), title: title, isAlone: isAlone)
+    }
+
+    func renderNarrow(title: String) -> String { render(Layout.narrow(rows), title: title, isAlone: false) }
+
+    /// What does not fit is drawn at the end of the axis.
+    private static let limits = 0.01...100.0
+    private static let lane = 9.0
+
+    private func render(_ layout: Layout, title: String, isAlone: Bool) -> String {
+        let ends = rows.flatMap { $0.ratios.flatMap { [$0.ratio.low, $0.ratio.high] } }
+        let x = Scale(
+            ends, including: 1, limits: Self.limits, margin: 1.3, from: layout.axis.from, to: layout.axis.to)
+        let lanes = rows.map { Self.lanes($0.ratios.map { x($0.ratio.median) }) }
+        let heights = lanes.map { lanes in
+            (layout.isNarrow ? 40.0 : 22.0) + Self.lane * Double(lanes.max() ?? 0)
         }
+        let legend = legend(layout)
+        let head = isAlone ? 34.0 : 8.0
+        let top = head + Double(legend.count) * 18 + 38
+        let bottom = top + heights.reduce(0, +)
+        var drawing = SVG(width: layout.width, height: bottom + 28)
+        if isAlone { drawing.text(0, 22, title, class: "title") }
+        for (line, entries) in legend.enumerated() {
+            let y = head + 8 + Double(line) * 18
+            for entry in entries {
+                drawing.mark(Look.of(entry.name), entry.x + 6, y, radius: 4.5, hint: entry.name)
+                drawing.text(entry.x + 15, y + 4, entry.name, class: "small")
+            }
+        }
+        axis(&drawing, x, layout.axis, top: top, bottom: bottom)
+        var y = top
+        for (row, (height, lanes)) in zip(rows, zip(heights, lanes)) {
+            draw(row, lanes, in: &drawing, layout, x, y: y, height: height)
+            y += height
+        }
+        return drawing.render(title: title, isAlone: isAlone)
+    }
+
+    private static func tick(_ value: Double) -> String { "\(Format.tick(value))×" }
+
+    private static func ticks(_ x: Scale) -> [Double] {
+        x.ticks { TextMetrics.width(tick($0), class: "small") }
+    }
+
+    /// The texts above and below.
+    private func axis(
+        _ drawing: inout SVG, _ x: Scale, _ ends: (from: Double, to: Double), top: Double, bottom: Double
+    ) {
+        for value in Self.ticks(x) {
+            let room = TextMetrics.width(Self.tick(value), class: "small") / 2
+            let place = min(max(x(value), ends.from + room), ends.to - room)
+            for y in [top - 6, bottom + 17] {
+                drawing.text(place, y, Self.tick(value), class: "small", anchor: .middle)
+            }
+        }
+        let (theirs, ours) = ("the peer is faster", "ours is faster")
+        func fits(_ text: String, _ room: Double) -> Bool {
+            TextMetrics.width(text, class: "small") + 12 <= room
+        }
+        if fits(theirs, x(1) - ends.from) {
+            drawing.text(x(1) - 8, top - 22, theirs, class: "small", anchor: .end)
+        }
+        if fits(ours, ends.to - x(1)) { drawing.text(x(1) + 8, top - 22, ours, class: "small") }
+    }
+
+    private func draw(
+        _ row: Row, _ lanes: [Int], in drawing: inout SVG, _ layout: Layout, _ x: Scale, y: Double,
+        height: Double
+    ) {
+        let (from, to) = layout.axis
+        let strip = layout.strip(ofRowAt: y, height: height)
+        let end = strip.y + strip.height
+        drawing.rectangle(x: from, y: strip.y, width: x(1) - from, height: strip.height, class: "theirs")
+        drawing.rectangle(x: x(1), y: strip.y, width: to - x(1), height: strip.height, class: "ours")
+        for value in Self.ticks(x) {
+            drawing.line(from: (x(value), strip.y), to: (x(value), end), class: "grid")
+        }
+        if let noise = row.noise {
+            let (low, high) = (x(noise.low), x(noise.high))
+            drawing.rectangle(
+                x: low, y: strip.y + 1, width: max(2, high - low), height: strip.height - 2, class: "noise")
+        }
+        drawing.line(from: (x(1), strip.y), to: (x(1), end), class: "one")
+        let text = layout.isNarrow ? y + 14 : y + height / 2 + 4
+        if !layout.isNarrow { drawing.line(from: (0, end), to: (layout.width, end), class: "grid") }
+        drawing.rectangle(x: 0, y: text - 9, width: 9, height: 9, class: row.standing)
+        drawing.text(14, text, TextMetrics.fit(row.label, into: layout.label))
+        drawing.text(layout.width, text, row.note, class: "small", anchor: .end)
+        for ((peer, ratio), lane) in zip(row.ratios, lanes) {
+            let line = strip.y + 11 + Self.lane * Double(lane)
+            let look = Look.of(peer)
+            drawing.line(
+                from: (x(ratio.low), line), to: (x(ratio.high), line), class: "s\(look.hue) thin")
+            let words = Format.ratio((ratio.median, ratio.low, ratio.high))
+            drawing.mark(
+                look, x(ratio.median), line, radius: 4, hint: "\(row.label): \(peer) takes \(words) our time")
+        }
+    }
+
+    /// A line for each mark, so that none covers another.
+    static func lanes(_ places: [Double], apart: Double = 9.5) -> [Int] {
+        var ends: [Double] = []
+        var lanes = [Int](repeating: 0, count: places.count)
+        for index in places.indices.sorted(by: { places[$0] < places[$1] }) {
+            let free = ends.firstIndex { $0 + apart <= places[index] }
+            lanes[index] = free ?? ends.count
+            if let free { ends[free] = places[index] } else { ends.append(places[index]) }
+        }
+        return lanes
+    }
+
+    /// By line: the peers, and where their marks begin.
+    private func legend(_ layout: Layout) -> [[(name: String, x: Double)]] {
+        var lines: [[(name: String, x: Double)]] = [[]]
+        var x = 0.0
+        for name in peers {
+            let width = 15 + TextMetrics.width(name, class: "small") + 14
+            if x + width > layout.width && !lines[lines.count - 1].isEmpty {
+                lines.append([])
+                x = 0
+            }
+            lines[lines.count - 1].append((name, x))
+            x += width
+        }
+        return lines
     }
 }

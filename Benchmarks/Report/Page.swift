@@ -1,147 +1,171 @@
-public import BenchmarkCore
+import BenchmarkCore
 public import BenchmarkHarness
+import Foundation
 import Mustache
 
-/// The run as one page: inline drawings, no script, light and dark.
+/// The run as one page: inline drawings, no script, light and dark, for a telephone as for a wide screen.
 public struct Page {
-    private let document: RunDocument
-    private let summary: Summary
+    let document: RunDocument
+    let summary: Summary
+    let headlines: [Headline]
 
     /// Creates the page of a run.
     public init(_ document: RunDocument) {
         self.document = document
         summary = Summary(document)
+        headlines = summary.parts.map(Headline.init)
     }
 
-    /// The forest plots, each a file that a README can show: of operations, and of the libraries.
-    public func forests() -> [(subject: Workload.Subject, drawing: String)] {
-        summary.parts.map { ($0.subject, forest($0)) }
-    }
-
-    private func forest(_ part: Summary.Part) -> String {
-        let peers = [Coordinator.again] + part.peers
-        // Only what can be divided: a cost of zero has no ratio.
-        let rows = part.rows.filter { $0.workload.metric != .cost }.map { row in
-            ForestChart.Row(
-                label: "\(row.workload.id) \(row.workload.title)",
-                estimates: peers.map { document.ratio(row.workload.id, n: row.n, peer: $0) })
-        }
-        return ForestChart(peers: peers, rows: rows).render(
-            title: part.subject == .libraries
-                ? "Time of what one writes by hand, which does less, over time of ours"
-                : "Time of a peer over time of ours",
-            note:
-                "Dots are medians, lines exact intervals of the median over restarts; the axis is logarithmic."
-        )
+    /// Drawings that a README can show, each with the name of its file.
+    public func pictures() -> [(name: String, drawing: String)] {
+        let headline = HeadlineChart.together(
+            headlines, title: "Time of the others over time of ours: above 1, ours is faster",
+            note: machineLine)
+        return [("headline.svg", headline)]
+            + summary.parts.map { part in
+                (
+                    "forest-\(part.subject).svg",
+                    forest(part).render(title: Self.title(of: part), isAlone: true)
+                )
+            }
     }
 
     /// The page.
     ///
     /// - Throws: when the template is not valid, which a test rules out.
     public func render() throws -> String {
+        let (floors, costs, curves, latencies, order) = (floors, costs, curves, latencies, order)
         let context: [String: Any] = [
-            "headline": headline, "forests": forests().map(\.drawing), "verdict": summary.selfVerdict,
-            "warnings": document.controls.warnings,
-            "facts": facts.map { ["name": $0.0, "value": $0.1] }, "cards": summary.rows.map(card),
-            "losses": losses, "absences": absences, "isPartial": document.isPartial,
+            "hasFloors": !floors.isEmpty, "hasCosts": !costs.isEmpty, "hasCurves": !curves.isEmpty,
+            "hasLatencies": !latencies.isEmpty, "hasOrder": !order.isEmpty,
+            "style": Look.style, "headline": headline, "machine": machineLine,
+            "verdict": [summary.selfVerdict], "isTrusted": summary.isLikeItself,
+            "warnings": warnings, "panels": panels, "losses": losses, "hasLosses": !losses.isEmpty,
+            "withoutLosses": [withoutLosses],
+            "forests": summary.parts.map(forestSection),
+            "facts": facts.map { ["name": $0.name, "value": $0.value] },
+            "floors": floors, "grains": grains, "hasGrains": summary.rows.contains(where: isOfGrains),
+            "costs": costs, "curves": curves, "latencies": latencies, "order": order,
+            "parts": summary.parts.map(cards), "absences": Absences(summary).lines,
         ]
         return try MustacheTemplate(string: Self.template).render(context)
     }
 
-    private var headline: String {
-        let won = summary.rows.filter(summary.isFirst).count
-        return "Ours is faster than every peer in \(won) of \(summary.rows.count) workloads on this machine."
+    var headline: String {
+        let rows = summary.rows
+        func count(_ standing: Summary.Standing) -> Int { rows.count { $0.standing == standing } }
+        let ahead = "Ours is faster than every peer in \(count(.ahead)) of \(rows.count) workloads"
+        let unknown = rows.count { $0.standing.name == "unknown" }
+        let others = [
+            (count(.level), "level with the best in"), (count(.behind), "behind in"),
+            (unknown, "without a verdict in"),
+        ].filter { $0.0 > 0 }.map { "\($0.1) \($0.0)" }
+        return ([ahead] + others).joined(separator: ", ") + "."
     }
 
-    private var facts: [(String, String)] {
-        let machine = document.machine.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
-        let build = document.build.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
-        return [
-            ("date", document.date), ("seed", "\(document.seed)"),
-        ]
-            + machine + build
-            + document.peers.map { ("peer \($0.name)", "\($0.version), \($0.threads) threads") }
+    var warnings: [String] {
+        var warnings = document.controls.warnings
+        if document.isPartial {
+            warnings.insert("The run was ended early; what is shown was measured.", at: 0)
+        }
+        if summary.rows.contains(where: { $0.standing == .unknown(.fewRestarts) }) {
+            warnings.insert(
+                "Restarts: \(summary.restarts); an interval needs 5, so nobody is ahead yet.",
+                at: 0)
+        }
+        return warnings
     }
 
-    private func card(_ row: Summary.Row) -> [String: Any] {
-        let names = ["ours"] + row.peers.map(\.name)
-        let lines = names.compactMap { name -> [String: Any]? in
-            guard let series = document.series(row.workload.id, n: row.n, peer: name) else { return nil }
-            let figure = Estimate(series.restartMedians)
-            let ratio = name == "ours" ? nil : document.ratio(row.workload.id, n: row.n, peer: name)
-            func count(_ key: String) -> String { series.counts[key].map(Format.number) ?? "" }
+    // MARK: The first screen
+
+    private var panels: [[String: Any]] {
+        let most = headlines.map(\.means.count).max() ?? 1
+        return headlines.map { headline in
+            let title = headline.part.subject.title
             return [
-                "name": name, "source": document.peers.first { $0.name == name }?.source ?? "",
-                "figure": figure.map { Format.value($0.median, unit: row.workload.unit) } ?? series.stopped
-                    ?? "n/a",
-                "ratio": ratio.map { Format.ratio(($0.median, $0.low, $0.high)) } ?? "",
-                "allocations": count("allocations_per_op"), "cpu": count("cpu_ns_per_op"),
-                "switches": count("voluntary_switches_per_op"),
+                "title": title, "scope": headline.part.subject.scope, "sentence": headline.sentence,
+                "drawing": HeadlineChart(headline: headline, peers: most).render(
+                    title: "\(title): mean time of each peer over ours"),
+                "leftOut": [headline.leftOut].compactMap(\.self),
             ]
         }
+    }
+
+    /// What is said where no loss is.
+    var withoutLosses: String {
+        summary.rows.contains { $0.standing.name != "unknown" }
+            ? "Nothing in this run beyond the noise." : "Nothing can be told: no workload has a verdict."
+    }
+
+    private var losses: [[String: Any]] {
+        summary.parts.compactMap { part in
+            let losses = summary.losses(part)
+            if losses.isEmpty { return nil }
+            let lines = losses.map { loss -> [String: Any] in
+                [
+                    "id": loss.row.workload.id, "title": loss.row.workload.title,
+                    "peers": loss.peers.map { peer, ratio, restarts -> [String: String] in
+                        [
+                            "name": peer.name, "mark": Self.mark(peer.name),
+                            "ratio": Format.times(ratio.median),
+                            "interval": Format.interval(ratio.low, ratio.high),
+                            "sure": "\(restarts.ahead) of \(restarts.all)",
+                        ]
+                    },
+                ]
+            }
+            return [
+                "title": part.subject.title, "count": losses.count, "all": part.rows.count, "lines": lines,
+                "isOpen": losses.count <= 12,
+            ]
+        }
+    }
+
+    // MARK: All workloads in a picture
+
+    private static func title(of part: Summary.Part) -> String {
+        let what =
+            part.subject == .libraries
+            ? "time of what one writes by hand, which does less, over time of ours"
+            : "time of a peer over time of ours"
+        return "\(part.subject.title): \(what)"
+    }
+
+    private func forest(_ part: Summary.Part) -> ForestChart {
+        // Only what can be divided: a cost of zero has no ratio.
+        let rows = part.rows.filter { row in row.peers.contains { $0.ratio != nil } }.map { row in
+            ForestChart.Row(
+                label: row.name, standing: row.standing.name, note: note(row), noise: row.again,
+                ratios: row.peers.compactMap { peer in peer.ratio.map { (peer.name, $0) } })
+        }
+        return ForestChart(peers: part.peers, rows: rows)
+    }
+
+    private func forestSection(_ part: Summary.Part) -> [String: Any] {
+        let title = Self.title(of: part)
+        let chart = forest(part)
         return [
-            "id": row.workload.id, "title": row.workload.title, "sentence": row.workload.sentence,
-            "n": Format.count(Double(row.n)), "verdict": summary.verdict(row),
-            "floor": summary.floorSentence(row) ?? "", "lines": lines, "curve": curve(row) ?? "",
-            "costs": ownCosts(row), "forms": forms(row),
+            "title": title, "wide": chart.render(title: title), "narrow": chart.renderNarrow(title: title),
         ]
     }
 
-    /// What stands for the peers, where they are written for this workload.
-    private func forms(_ row: Summary.Row) -> [[String: String]] {
-        document.peers.compactMap { peer in
-            let isMeasured = document.series(row.workload.id, n: row.n, peer: peer.name) != nil
-            guard isMeasured, let form = peer.forms?[row.workload.id] else { return nil }
-            return ["name": peer.name, "form": form]
+    /// The nearest peer, or why nothing is said.
+    private func note(_ row: Summary.Row) -> String {
+        switch row.standing {
+        case .unknown(.unlikeItself(let ratio)): "A/A \(Format.times(ratio))"
+        case .unknown(.notComparedWithItself): "no A/A"
+        default: row.best.map { "\($0.peer.name) \(Format.times($0.ratio.median))" } ?? "no peer"
         }
     }
 
-    private func curve(_ row: Summary.Row) -> String? {
-        guard document.sizes(row.workload.id).count > 1, row.workload.metric == .throughput else {
-            return nil
-        }
-        let names = ["ours"] + row.peers.map(\.name)
-        let curves = names.enumerated().compactMap { index, name -> CurveChart.Curve? in
-            let series = document.sizes(row.workload.id).compactMap {
-                document.series(row.workload.id, n: $0, peer: name)
-            }
-            let points = series.compactMap { series in
-                Estimate(series.restartMedians).map { (n: series.n, estimate: $0) }
-            }
-            guard !points.isEmpty else { return nil }
-            return CurveChart.Curve(
-                name: name, hue: index, points: points, isStopped: series.contains { $0.stopped != nil })
-        }
-        return CurveChart(curves: curves, unit: row.workload.unit)
-            .render(title: "\(row.workload.id): \(row.workload.unit) by size")
+    /// The names with their colours, for drawings that have no room for a legend.
+    func legend(_ names: [String]) -> [[String: String]] {
+        names.map { ["name": $0, "mark": Self.mark($0)] }
     }
 
-    private func ownCosts(_ row: Summary.Row) -> String {
-        guard let series = document.series(row.workload.id, n: row.n, peer: "ours") else { return "" }
-        return series.counts.sorted { $0.key < $1.key }
-            .map { "\($0.key) = \(Format.number($0.value))" }.joined(separator: ", ")
-    }
-
-    private var losses: [String] {
-        summary.rows.flatMap { row in
-            row.peers.filter { !Summary.references.contains($0.name) }.compactMap { peer in
-                guard let ratio = peer.ratio, ratio.high < 1 else { return nil }
-                return "\(row.workload.id) \(row.workload.title): \(peer.name) takes "
-                    + "\(Format.number(ratio.median))× our time."
-            }
-        }
-    }
-
-    private var absences: [String] {
-        let measured = Set(document.results.map(\.peer))
-        let never = document.peers.filter { !measured.contains($0.name) }.map {
-            "\($0.name): nothing is applicable; `benchmarks list` says why."
-        }
-        return never
-            + summary.rows.flatMap { row in
-                row.peers.filter { $0.figure == nil }.map { peer in
-                    "\(row.workload.id), \(peer.name): \(peer.stopped ?? "not applicable; `benchmarks list` says why")."
-                }
-            }
+    private static func mark(_ name: String) -> String {
+        var mark = SVG(width: 12, height: 12)
+        mark.mark(Look.of(name), 6, 6, radius: 4.2, hint: name)
+        return mark.render(title: name)
     }
 }

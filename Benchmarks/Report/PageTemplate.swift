@@ -5,53 +5,168 @@ extension Page {
         <html lang="en"><head><meta charset="utf-8"><title>Benchmarks</title>
         <meta name="viewport" content="width=device-width, initial-scale=1">
         <style>
-        :root{color-scheme:light dark;--paper:#fff;--ink:#222;--soft:#666;--line:#ddd}
-        @media(prefers-color-scheme:dark){:root{--paper:#161616;--ink:#ddd;--soft:#999;--line:#333}}
-        body{font:15px/1.5 system-ui,sans-serif;max-width:920px;margin:2rem auto;padding:0 1rem;background:var(--paper);\
-        color:var(--ink)}
-        h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2.5rem}
-        svg{max-width:100%;height:auto}
-        table{border-collapse:collapse;font-size:13px;width:100%}
-        th,td{text-align:right;padding:.25rem .6rem;border-bottom:1px solid var(--line)}
-        th:first-child,td:first-child{text-align:left}
-        .soft{color:var(--soft);font-size:13px}.warning{border-left:3px solid #d55e00;padding-left:.6rem}
-        details{margin:.5rem 0}
+        {{{style}}}
+        :root{color-scheme:light dark;--paper:#fff;--ink:#1d2126;--soft:#59616b;--line:#dfe3e8;--card:#f6f7f9}
+        @media(prefers-color-scheme:dark){:root{--paper:#15181c;--ink:#e3e6ea;--soft:#9ba4ae;--line:#2b3138;\
+        --card:#1b1f24}}
+        *{box-sizing:border-box}
+        body{font:15px/1.5 system-ui,sans-serif;max-width:1180px;margin:0 auto;padding:1.2rem 1rem 4rem;\
+        background:var(--paper);color:var(--ink)}
+        h1{font-size:1.5rem;line-height:1.25;margin:.2rem 0 .4rem}
+        h2{font-size:1.2rem;margin:2.6rem 0 .4rem;padding-top:.9rem;border-top:1px solid var(--line)}
+        h3{font-size:1rem;margin:1.4rem 0 .3rem}
+        p{margin:.35rem 0}a{color:inherit}
+        svg{max-width:100%;height:auto;display:block}
+        .soft,.fine{color:var(--soft)}.fine{font-size:13px}
+        .warning{border-left:3px solid #d0480a;padding-left:.6rem}
+        .grid{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(340px,100%),1fr));gap:1.4rem 2.2rem}
+        .grid>*{min-width:0}.grid svg{width:100%;max-width:430px}
+        .panel h3{font-size:1.1rem;margin:.6rem 0 0}.panel .answer{font-weight:600;min-height:4.5em}
+        .panel .fine{min-height:2.9em}
+        nav{font-size:13px;margin:.6rem 0}nav a{margin-right:1rem;display:inline-block}
+        table{border-collapse:collapse;font-size:13px;width:100%;font-variant-numeric:tabular-nums}
+        th{font-weight:500;color:var(--soft)}
+        th,td{text-align:right;padding:.2rem .45rem;border-bottom:1px solid var(--line);white-space:nowrap}
+        th:first-child,td:first-child{text-align:left;padding-left:0}td.wrap{white-space:normal;text-align:left}
+        .losses td{vertical-align:top}.losses .peer{display:inline-block;margin-right:1.1rem;white-space:nowrap}
+        .losses svg{display:inline-block;vertical-align:-1px}.losses td:first-child{width:24rem}
+        .square{display:inline-block;width:.7em;height:.7em;margin-right:.5em}
+        .square.ahead{background:#007f5f}.square.level{background:#9aa2ab}.square.behind{background:#d0480a}\
+        .square.unknown{background:#d5d9de}
+        .key{display:inline-block;white-space:nowrap;margin-right:.8rem}
+        .wide svg{width:100%;max-width:1040px}.narrow svg{width:100%;max-width:520px}
+        .legend{font-size:12px;color:var(--soft);display:flex;flex-wrap:wrap;gap:.1rem .9rem;margin:.5rem 0 .9rem}
+        .legend span{display:inline-flex;align-items:center;gap:.25rem}.legend svg{width:12px}
+        .narrow{display:none}@media(max-width:760px){.narrow{display:block;width:100%}.wide{display:none}\
+        .panel .answer,.panel .fine{min-height:0}body{padding:1rem .8rem 3rem}}
+        details{margin:.3rem 0}summary{cursor:pointer;padding:.15rem 0}
+        .card{border-bottom:1px solid var(--line)}.card .body{padding:.4rem 0 1rem}
+        .tables{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(430px,100%),1fr));gap:1rem 2.2rem}
+        .tables>*{min-width:0}
+        td svg{margin-left:auto}
+        .bar{display:block;height:3px;margin-top:2px;background:currentColor;border-radius:2px;margin-left:auto}
+        @media(max-width:480px){th,td{padding:.2rem .25rem;font-size:12px}.few{display:none}.losses td:first-child{width:auto}}
         </style></head><body>
-        <h1>{{headline}}</h1>
-        {{#isPartial}}<p class="warning">The run was ended early; what is shown was measured.</p>{{/isPartial}}
-        {{#forests}}{{{.}}}
+        <header><h1>{{headline}}</h1>
+        <p class="soft">Ours is this package, a peer what one would use instead. {{machine}}.\
+        {{#isTrusted}} {{#verdict}}{{.}}{{/verdict}}{{/isTrusted}}</p>
+        {{^isTrusted}}{{#verdict}}<p class="warning">{{.}}</p>{{/verdict}}
+        {{/isTrusted}}        {{#warnings}}<p class="warning">{{.}}</p>
+        {{/warnings}}</header>
+        <section class="grid" id="answer">
+        {{#panels}}<div class="panel"><h3>{{title}}</h3><p class="fine">{{scope}}</p><p class="answer">{{sentence}}</p>
+        {{{drawing}}}
+        {{#leftOut}}<p class="fine">{{.}}</p>{{/leftOut}}</div>
+        {{/panels}}
+        </section>
+        <p class="fine">Geometric mean, over the workloads that both run, of the time of a peer over the time of ours: 2× \
+        is a peer that takes twice as long. The range beside it, and the line in the picture, is where the mean lies \
+        with 95 % confidence or more. <a href="#how">How that is measured</a>.</p>
+        <nav><a href="#losses">What we lose</a><a href="#all">All workloads</a>{{#hasFloors}}<a href="#floor">The floor</a>{{/hasFloors}}\
+        {{#hasCosts}}<a href="#costs">Costs</a>{{/hasCosts}}{{#hasCurves}}<a href="#sizes">Sizes</a>{{/hasCurves}}{{#hasGrains}}<a href="#grain">Grain</a>{{/hasGrains}}\
+        {{#hasLatencies}}<a href="#latency">Latency</a>{{/hasLatencies}}{{#hasOrder}}<a href="#order">The run in time</a>{{/hasOrder}}\
+        <a href="#cards">Figures</a><a href="#machine">Machine and build</a><a href="#missing">What is missing</a></nav>
+
+        <h2 id="losses">What we lose</h2>
+        {{#hasLosses}}<p class="fine">Each workload in which a peer is surely ahead: its time over ours, the interval, \
+        and in how many of the restarts it was ahead.</p>{{/hasLosses}}
+        {{^hasLosses}}{{#withoutLosses}}<p>{{.}}</p>{{/withoutLosses}}{{/hasLosses}}
+        {{#losses}}<details{{#isOpen}} open{{/isOpen}}><summary><strong>{{title}}</strong>: {{count}} of {{all}} workloads</summary>
+        <table class="losses">
+        {{#lines}}<tr><td><a href="#{{id}}">{{id}}</a> <span class="few">{{title}}</span></td><td class="wrap">\
+        {{#peers}}<span class="peer">{{{mark}}} {{name}} <strong>{{ratio}}</strong> \
+        <span class="soft">{{interval}}, {{sure}}</span></span> {{/peers}}</td></tr>
+        {{/lines}}</table></details>
+        {{/losses}}
+
+        <h2 id="all">All workloads</h2>
+        <p class="fine">A mark is the median over the restarts, its line the interval. Grey behind a row is ours against a \
+        second process of ours: the noise. At the end of a row is the nearest peer. \
+        <span class="key"><span class="square ahead"></span>ahead of every peer</span> \
+        <span class="key"><span class="square level"></span>no difference to the best</span> \
+        <span class="key"><span class="square behind"></span>behind one or more</span> \
+        <span class="key"><span class="square unknown"></span>no verdict</span></p>
+        {{#forests}}<h3>{{title}}</h3>
+        <div class="wide">{{{wide}}}</div><div class="narrow">{{{narrow}}}</div>
         {{/forests}}
-        <p>{{verdict}}</p>
-        {{#warnings}}<p class="warning">{{.}}</p>{{/warnings}}
-        <details><summary>How to read this</summary>
-        <p>Every peer runs in a process of its own; the processes are asked in turn, in shuffled order, and the whole set is \
-        started anew several times. A dot is the median over the restarts of the median paired ratio, its line the \
-        exact order-statistic interval. Right of 1 ours is faster. The first dot of each row compares ours with \
-        a second process of ours: where it is not at 1, the row is not to be trusted that far. The floor makes the \
-        same allocations and calls without scheduling anything.</p>
-        <p>Where there is no library to compare with, the peers are written by hand. They do less; what each does, and \
-        what it leaves out, stands below its table.</p></details>
-        <details><summary>Machine and build</summary><table>
-        {{#facts}}<tr><td>{{name}}</td><td>{{value}}</td></tr>
+
+        <h2 id="how">How to read this</h2>
+        <p>Every peer runs in a process of its own. The processes are asked in turn, in shuffled order, and the whole set is \
+        started anew several times; every result is checked. A figure is the median over the restarts of the median \
+        paired ratio, with the exact order-statistic interval: nothing is assumed but that restarts are independent. A mean is that of the logarithms, \
+        for each restart, over all rows; it speaks of these workloads, not of others. A row in which ours is not like a second process of \
+        ours (A/A) has no verdict, and is in no mean.</p>
+        <p>About one interval in thirty misses, as they are made: among hundreds of them some do.</p>
+        <p>The floor makes the same allocations and calls without scheduling anything. Where there is no library to compare with, the \
+        peers are written by hand. They do less; what each does, and what it leaves out, stands below its figures.</p>
+        <h2 id="machine">Machine and build</h2>
+        <details><summary>{{machine}}</summary><table>
+        {{#facts}}<tr><td>{{name}}</td><td class="wrap">{{value}}</td></tr>
         {{/facts}}</table></details>
-        {{#cards}}
-        <h2>{{id}} {{title}}</h2>
-        <p>{{sentence}} <strong>{{verdict}}</strong> {{floor}}</p>
-        <table><tr><th>n = {{n}}</th><th>figure</th><th>over ours</th><th>CPU ns/op</th><th>allocations/op</th>\
-        <th>switches/op</th></tr>
-        {{#lines}}<tr><td><a href="../{{source}}">{{name}}</a></td><td>{{figure}}</td><td>{{ratio}}</td><td>{{cpu}}</td><td>{{allocations}}</td>\
-        <td>{{switches}}</td></tr>
+
+        {{#hasFloors}}<h2 id="floor">Distance to the floor</h2>
+        <p class="fine">What is left to win: 1 is the same work, and nobody who schedules it. The number is ours.</p>
+        <div class="grid">{{#floors}}<div>{{{drawing}}}<div class="legend">{{#legend}}<span>{{{mark}}}{{name}}</span>{{/legend}}\
+        </div></div>
+        {{/floors}}</div>{{/hasFloors}}
+
+        {{#hasCosts}}<h2 id="costs">Costs</h2>
+        <p class="fine">Of an operation, at the largest size of each workload; less is better. The number is ours.</p>
+        {{#costs}}<h3>{{title}}</h3>
+        <div class="legend">{{#legend}}<span>{{{mark}}}{{name}}</span>{{/legend}}</div>
+        <div class="grid">{{#drawings}}<div>{{{.}}}</div>
+        {{/drawings}}</div>
+        {{/costs}}{{/hasCosts}}
+
+        {{#hasCurves}}<h2 id="sizes">Sizes</h2>
+        <p class="fine">A flat line is time that grows with the number of operations, and not faster. A curve that ends with a bar was cut: the next \
+        size would take too long.</p>
+        {{#curves}}<details{{#isOpen}} open{{/isOpen}}><summary><strong>{{title}}</strong></summary>
+        <div class="grid">{{#drawings}}<div>{{{.}}}</div>
+        {{/drawings}}</div></details>
+        {{/curves}}{{/hasCurves}}
+
+        {{#hasGrains}}<h2 id="grain">Grain</h2>
+        <p class="fine">How long operations have to be so that half, or nine tenths, of the time is spent on them \
+        (METG(50 %), METG(90 %)): what is shorter pays more for scheduling than for work. Less is better.</p>
+        <div class="grid">{{#grains}}<div>{{{drawing}}}</div>
+        <div><table><tr><th></th><th>METG(50 %)</th><th>METG(90 %)</th></tr>
+        {{#lines}}<tr><td>{{name}}</td><td>{{half}}</td><td>{{most}}</td></tr>
+        {{/lines}}</table></div>
+        {{/grains}}</div>{{/hasGrains}}
+
+        {{#hasLatencies}}<h2 id="latency">Latency</h2>
+        <p class="fine">Percentiles of how late something starts, counted from when it was due; means over the samples.</p>
+        <div class="grid">{{#latencies}}<div>{{{.}}}</div>
+        {{/latencies}}</div>{{/hasLatencies}}
+
+        {{#hasOrder}}<h2 id="order">The run in time</h2>
+        <p class="fine">A machine that changes its speed moves all lines together, and no ratio. Each round is below, in the figures.</p>
+        <div class="grid">{{#order}}<div>{{{.}}}</div>
+        {{/order}}</div>{{/hasOrder}}
+
+        <h2 id="cards">Figures</h2>
+        {{#parts}}<h3>{{title}}</h3>
+        {{#cards}}<details class="card"><summary><span class="square {{standing}}"></span><strong>{{id}}</strong> {{title}} \
+        <span class="fine">{{verdict}}</span></summary><div class="body">
+        <p id="{{id}}">{{sentence}} {{floor}}</p>
+        <div class="tables"><table><tr><th>N = {{n}}</th><th>figure</th><th>over ours</th><th></th><th class="few">rounds</th></tr>
+        {{#lines}}<tr><td>{{#link}}<a href="{{.}}">{{/link}}{{name}}{{#link}}</a>{{/link}}</td><td>{{figure}}</td>\
+        <td>{{ratio}}</td><td class="fine">{{interval}}</td><td class="few">{{{rounds}}}</td></tr>
         {{/lines}}</table>
-        {{#forms}}<p class="soft"><strong>{{name}}</strong>: {{form}}</p>
+        {{#hasCosts}}<table><tr><th>an operation</th>{{#kinds}}<th>{{.}}</th>{{/kinds}}</tr>
+        {{#costs}}<tr><td>{{name}}</td>{{#cells}}<td class="k{{hue}}"><span style="color:var(--ink)">{{text}}</span>\
+        <span class="bar" style="width:{{width}}%"></span></td>{{/cells}}</tr>
+        {{/costs}}</table>{{/hasCosts}}</div>
+        {{#forms}}<p class="fine"><strong>{{name}}</strong>: {{form}}</p>
         {{/forms}}
-        {{{curve}}}
-        <p class="soft">Ours: {{costs}}</p>
+        {{#others}}<p class="fine">Ours: {{.}}.</p>{{/others}}</div></details>
         {{/cards}}
-        <h2>What we lose</h2>
-        {{#losses}}<p>{{.}}</p>{{/losses}}
-        {{^losses}}<p>Nothing in this run beyond the noise.</p>{{/losses}}
-        <h2>What is missing</h2>
-        {{#absences}}<p class="soft">{{.}}</p>{{/absences}}
+        {{/parts}}
+
+        <h2 id="missing">What is missing</h2>
+        {{#absences}}<p class="fine">{{.}}</p>
+        {{/absences}}{{^absences}}<p class="fine">Nothing: everybody ran every workload.</p>{{/absences}}
         </body></html>
         """
 }

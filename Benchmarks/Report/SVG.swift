@@ -23,16 +23,31 @@ struct SVG {
         body += " class=\"\(name)\"/>\n"
     }
 
-    mutating func dot(_ x: Double, _ y: Double, radius: Double, class name: String, hint: String) {
-        body += "<circle cx=\"\(x.svg)\" cy=\"\(y.svg)\" r=\"\(radius.svg)\" class=\"\(name)\">"
-        body += "<title>\(hint.escaped)</title></circle>\n"
+    /// The mark of a peer, with a text that appears under the pointer.
+    mutating func mark(_ look: Look, _ x: Double, _ y: Double, radius: Double, hint: String) {
+        let title = "<title>\(hint.escaped)</title>"
+        let fill = "class=\"f\(look.hue) mark\""
+        func corners(_ angles: [Double]) -> String {
+            let points = angles.map { angle in
+                let (sine, cosine) = Self.direction(angle)
+                return "\((x + radius * 1.25 * cosine).svg),\((y + radius * 1.25 * sine).svg)"
+            }
+            return "<polygon points=\"\(points.joined(separator: " "))\" \(fill)>\(title)</polygon>\n"
+        }
+        let place = "cx=\"\(x.svg)\" cy=\"\(y.svg)\" r=\"\(radius.svg)\""
+        switch look.shape {
+        case .circle: body += "<circle \(place) \(fill)>\(title)</circle>\n"
+        case .ring: body += "<circle \(place) class=\"s\(look.hue) hollow mark\">\(title)</circle>\n"
+        case .square: body += corners([45, 135, 225, 315])
+        case .up: body += corners([30, 150, 270])
+        case .down: body += corners([90, 210, 330])
+        case .diamond: body += corners([0, 90, 180, 270])
+        case .pentagon: body += corners([54, 126, 198, 270, 342])
+        }
     }
 
     mutating func path(_ points: [(Double, Double)], class name: String, isClosed: Bool = false) {
-        guard let first = points.first else { return }
-        let rest = points.dropFirst().map { "L\($0.0.svg) \($0.1.svg)" }.joined()
-        body +=
-            "<path d=\"M\(first.0.svg) \(first.1.svg)\(rest)\(isClosed ? "Z" : "")\" class=\"\(name)\"/>\n"
+        body += "<path d=\"\(Self.commands(points))\(isClosed ? "Z" : "")\" class=\"\(name)\"/>\n"
     }
 
     enum Anchor: String { case start, middle, end }
@@ -40,52 +55,33 @@ struct SVG {
     mutating func text(
         _ x: Double, _ y: Double, _ text: String, class name: String = "", anchor: Anchor = .start
     ) {
-        body += "<text x=\"\(x.svg)\" y=\"\(y.svg)\" class=\"\(name)\" text-anchor=\"\(anchor.rawValue)\">"
-        body += "\(text.escaped)</text>\n"
+        let anchored = anchor == .start ? "" : " text-anchor=\"\(anchor.rawValue)\""
+        body += "<text x=\"\(x.svg)\" y=\"\(y.svg)\" class=\"\(name)\"\(anchored)>\(text.escaped)</text>\n"
     }
 
-    /// The drawing with its style, for a page or a file of its own.
-    func render(title: String) -> String {
-        """
-        <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(width.svg) \(height.svg)" width="\(width.svg)" \
-        height="\(height.svg)" role="img" aria-label="\(title.escaped)">
-        <style>\(Self.style)</style>
-        <rect width="100%" height="100%" class="paper"/>
-        \(body)</svg>
-        """
+    /// The drawing for a page that has the style, or with its style and a ground for a file of its own.
+    func render(title: String, isAlone: Bool = false) -> String {
+        let own =
+            isAlone
+            ? "<style>\(Look.style)</style>\n<rect width=\"100%\" height=\"100%\" class=\"paper\"/>\n" : ""
+        return """
+            <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(width.svg) \(height.svg)" width="\(width.svg)" \
+            height="\(height.svg)" role="img" aria-label="\(title.escaped)">
+            \(own)\(body)</svg>
+            """
     }
 
-    /// One hue for each peer, told apart also by people who see red and green alike (Okabe and Ito).
-    private static let hues = [
-        "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#999999", "#b8a000", "#6a51a3",
-        "#444444",
-    ]
-
-    private static let style: String = {
-        var style = """
-            svg text{font:12px system-ui,sans-serif;fill:#222}svg .title{font-size:15px;font-weight:600}\
-            svg .small{font-size:11px;fill:#666}svg .strong{font-weight:600}svg .paper{fill:#fff}\
-            svg .grid{stroke:#e6e6e6}svg .one{stroke:#222;stroke-dasharray:4 3}\
-            svg .ours{fill:#009e73;opacity:.07}svg .theirs{fill:#d55e00;opacity:.07}
-            """
-        for (index, hue) in hues.enumerated() {
-            style += "svg .f\(index){fill:\(hue)}svg .s\(index){stroke:\(hue);stroke-width:2;fill:none}"
-            style += "svg .b\(index){fill:\(hue);opacity:.15}"
-        }
-        style += """
-            @media(prefers-color-scheme:dark){svg text{fill:#ddd}svg .small{fill:#999}svg .paper{fill:#161616}\
-            svg .grid{stroke:#333}svg .one{stroke:#ddd}svg .f9{fill:#bbb}svg .s9{stroke:#bbb}}
-            """
-        return style
-    }()
-
-    static func hue(of index: Int) -> Int { index % hues.count }
+    /// A line through the points in the words of a path.
+    static func commands(_ points: [(Double, Double)]) -> String {
+        points.enumerated().map { "\($0 == 0 ? "M" : "L")\($1.0.svg) \($1.1.svg)" }.joined()
+    }
 }
 
 extension Double {
     fileprivate var svg: String {
-        let rounded = (self * 10).rounded() / 10
-        return rounded == rounded.rounded() ? "\(Int(rounded))" : "\(rounded)"
+        let tenths = Int((self * 10).rounded())
+        let (whole, rest) = tenths.magnitude.quotientAndRemainder(dividingBy: 10)
+        return (tenths < 0 ? "-" : "") + "\(whole)" + (rest == 0 ? "" : ".\(rest)")
     }
 }
 
@@ -103,5 +99,13 @@ extension String {
             }
         }
         return result
+    }
+}
+
+extension SVG {
+    /// Sine and cosine of an angle in degrees.
+    private static func direction(_ degrees: Double) -> (Double, Double) {
+        let angle = degrees / 180 * Double.pi
+        return (sin(angle), cos(angle))
     }
 }

@@ -10,26 +10,56 @@ struct Scale {
     /// - Parameters:
     ///   - values: what must fit; positive.
     ///   - including: a value that is shown in any case.
-    init(_ values: [Double], including: Double? = nil, from: Double, to: Double) {
-        let positive = (values + (including.map { [$0] } ?? [])).filter { $0 > 0 && $0.isFinite }
-        let least = positive.min() ?? 1
-        let most = positive.max() ?? 1
-        low = least / 1.4
-        high = most * 1.4
+    ///   - limits: the axis does not go beyond; what does is drawn at its end.
+    init(
+        _ values: [Double], including: Double? = nil, limits: ClosedRange<Double>? = nil,
+        margin: Double = 1.4,
+        from: Double, to: Double
+    ) {
+        let shown = (values + (including.map { [$0] } ?? [])).filter { $0 > 0 && $0.isFinite }
+            .map { value in limits.map { min(max(value, $0.lowerBound), $0.upperBound) } ?? value }
+        low = (shown.min() ?? 1) / margin
+        high = (shown.max() ?? 1) * margin
         self.from = from
         self.to = to
     }
 
     func callAsFunction(_ value: Double) -> Double {
-        let share = (log(max(value, low)) - log(low)) / (log(high) - log(low))
+        let share = log(max(value, low) / low) / log(high / low)
         return from + min(1, share) * (to - from)
     }
 
-    /// Round numbers inside the axis: powers of ten, with 2 and 5 between them when there is room.
-    var ticks: [Double] {
-        let multiples = high / low < 150 ? [1.0, 2, 5] : [1.0]
+    func holds(_ value: Double) -> Bool { value >= low && value <= high }
+
+    /// As many round numbers as there is room for: with a text each, `gap` apart along the axis.
+    ///
+    /// - Parameter room: what a text takes along the axis.
+    func ticks(gap: Double = 10, room: (Double) -> Double) -> [Double] {
+        candidates.first { ticks in
+            zip(ticks, ticks.dropFirst()).allSatisfy { one, next in
+                abs(self(next) - self(one)) >= (room(one) + room(next)) / 2 + gap
+            }
+        } ?? []
+    }
+
+    /// From the many to the few.
+    private var candidates: [[Double]] {
+        var all: [[Double]] = []
+        if high / low < 4 {  // no decade, perhaps: steps of equal differences
+            for step in [0.01, 0.02, 0.05, 0.1, 0.2, 0.5] {
+                let size = pow(10, floor(log10(high))) * step
+                let first = (low / size).rounded(.up)
+                let last = (high / size).rounded(.down)
+                if last >= first { all.append(stride(from: first, through: last, by: 1).map { $0 * size }) }
+            }
+        }
         let exponents = Int(floor(log10(low)))...Int(ceil(log10(high)))
-        return exponents.flatMap { exponent in multiples.map { $0 * pow(10, Double(exponent)) } }
-            .filter { $0 >= low && $0 <= high }
+        for multiples in [[1.0, 2, 5], [1, 3], [1]] {
+            all.append(exponents.flatMap { exponent in multiples.map { $0 * pow(10, Double(exponent)) } })
+        }
+        for step in 2...6 {
+            all.append(exponents.filter { $0 % step == 0 }.map { pow(10, Double($0)) })
+        }
+        return all.map { $0.filter(holds) }.filter { !$0.isEmpty }
     }
 }

@@ -1,16 +1,45 @@
 import BenchmarkCore
 public import BenchmarkHarness
+import Foundation
 
 /// What the table and the page both say: one row for each workload, at its largest size that ours was
 /// measured at; and parts, of the rows that have the same peers.
 public struct Summary {
+    /// Somebody beside ours in a row.
+    struct Peer {
+        let name: String
+        let series: RunDocument.Series?
+        let figure: Estimate?
+        /// The time of the peer over the time of ours.
+        let ratio: Estimate?
+
+        var stopped: String? { series?.stopped }
+    }
+
     /// One workload.
     struct Row {
         let workload: Workload
         let n: Int
+        let series: RunDocument.Series
         let ours: Estimate
-        /// Of the peers of its part: name, figure, and ratio to ours.
-        let peers: [(name: String, figure: Estimate?, ratio: Estimate?, stopped: String?)]
+        /// Ours against a second process of ours.
+        let again: Estimate?
+        /// Everybody of its part.
+        let peers: [Peer]
+        let standing: Standing
+
+        /// The workload's identifier and title.
+        var name: String { "\(workload.id) \(workload.title)" }
+
+        /// Of the peers that one would use instead.
+        var rivals: [(peer: Peer, ratio: Estimate)] {
+            peers.compactMap { peer in
+                Summary.references.contains(peer.name) ? nil : peer.ratio.map { (peer, $0) }
+            }
+        }
+
+        /// The peer that is nearest to ours, or furthest ahead of it.
+        var best: (peer: Peer, ratio: Estimate)? { rivals.min { $0.ratio.median < $1.ratio.median } }
     }
 
     /// The rows of one subject, and the peers that were measured in any of them.
@@ -18,65 +47,137 @@ public struct Summary {
         let subject: Workload.Subject
         let rows: [Row]
         let peers: [String]
+
+        /// The peers that one would use instead.
+        var rivals: [String] { peers.filter { !Summary.references.contains($0) } }
+    }
+
+    /// Where ours is in a row, as far as its intervals tell.
+    enum Standing: Equatable {
+        /// Ahead of every peer.
+        case ahead
+        /// Neither ahead of all, nor behind one.
+        case level
+        /// Behind a peer.
+        case behind
+        /// Nobody to compare with.
+        case alone
+        /// Nothing can be said, and why.
+        case unknown(Objection)
+
+        /// The class of its colour.
+        var name: String {
+            switch self {
+            case .ahead: "ahead"
+            case .level: "level"
+            case .behind: "behind"
+            case .alone, .unknown: "unknown"
+            }
+        }
+    }
+
+    /// Why nothing can be said of a row.
+    enum Objection: Equatable {
+        /// How many times longer a second process of ours takes.
+        case unlikeItself(Double)
+        case notComparedWithItself
+        case fewRestarts
+
+        var sentence: String {
+            switch self {
+            case .unlikeItself(let ratio): "a second process of ours takes \(Format.times(ratio)) our time"
+            case .notComparedWithItself: "ours was not compared with itself"
+            case .fewRestarts: "too few restarts for an interval"
+            }
+        }
     }
 
     let document: RunDocument
     let parts: [Part]
+    /// By workload, size and peer: a search for each would take seconds.
+    private let index: Index
 
     var rows: [Row] { parts.flatMap(\.rows) }
 
     /// Sums a run up.
     public init(_ document: RunDocument) {
         self.document = document
-        let all = Workload.Subject.allCases.map { Self.part($0, of: document) }
+        let index = Index(document)
+        self.index = index
+        let all = Workload.Subject.allCases.map { Self.part($0, of: document, index) }
         let measured = all.filter { !$0.rows.isEmpty }
         parts = measured.isEmpty ? Array(all.prefix(1)) : measured  // also a run without a result is drawn
     }
 
-    private static func part(_ subject: Workload.Subject, of document: RunDocument) -> Part {
+    private static func part(_ subject: Workload.Subject, of document: RunDocument, _ index: Index) -> Part {
         let workloads = BenchmarkCore.workloads.filter { $0.subject == subject }
         let ids = Set(workloads.map(\.id))
         let measured = Set(document.results.lazy.filter { ids.contains($0.workload) }.map(\.peer))
         let names = document.peers.map(\.name).filter { $0 != "ours" && measured.contains($0) }
+        let hasAgain = measured.contains(Coordinator.again) || index.hasAgain
         let rows = workloads.compactMap { workload -> Row? in
-            let sizes = document.sizes(workload.id)
-            let measured = sizes.last { n in
-                document.series(workload.id, n: n, peer: "ours").map { !$0.values.isEmpty } ?? false
+            let all = index.sizes(workload.id).lazy.compactMap {
+                index.series(workload.id, n: $0, peer: "ours")
             }
-            guard let n = measured, let series = document.series(workload.id, n: n, peer: "ours"),
-                let ours = Estimate(series.restartMedians)
+            guard let ours = all.last(where: { !$0.values.isEmpty }),
+                let figure = Estimate(ours.restartMedians)
             else { return nil }
-            let peers = names.map { name in
-                let theirs = document.series(workload.id, n: n, peer: name)
-                return (
-                    name: name, figure: theirs.flatMap { Estimate($0.restartMedians) },
-                    ratio: document.ratio(workload.id, n: n, peer: name), stopped: theirs?.stopped
-                )
+            func ratio(_ series: RunDocument.Series?) -> Estimate? {
+                series.flatMap { Estimate($0.logRatios(to: ours).compactMap(\.self)) }?.map { exp($0) }
             }
-            return Row(workload: workload, n: n, ours: ours, peers: peers)
+            let peers = names.map { name in
+                let theirs = index.series(workload.id, n: ours.n, peer: name)
+                return Peer(
+                    name: name, series: theirs, figure: theirs.flatMap { Estimate($0.restartMedians) },
+                    ratio: ratio(theirs))
+            }
+            let again = ratio(index.series(workload.id, n: ours.n, peer: Coordinator.again))
+            let rivals = peers.filter { !references.contains($0.name) }.compactMap(\.ratio)
+            let objection = objection(to: workload, again: again, isOwed: hasAgain, rivals: rivals)
+            return Row(
+                workload: workload, n: ours.n, series: ours, ours: figure, again: again, peers: peers,
+                standing: objection.map(Standing.unknown) ?? standing(rivals))
         }
         return Part(subject: subject, rows: rows, peers: names)
     }
 
+    private static func standing(_ rivals: [Estimate]) -> Standing {
+        guard let best = rivals.min(by: { $0.median < $1.median }) else { return .alone }
+        return best.low > 1 ? .ahead : rivals.contains { $0.high < 1 } ? .behind : .level
+    }
+
+    /// The series of a peer, when there is one.
+    func series(_ workload: String, n: Int, peer: String) -> RunDocument.Series? {
+        index.series(workload, n: n, peer: peer)
+    }
+
+    /// Of a peer in a row's workload, by size.
+    func series(of peer: String, in row: Row) -> [RunDocument.Series] {
+        index.sizes(row.workload.id).compactMap { index.series(row.workload.id, n: $0, peer: peer) }
+    }
+
+    // MARK: What the run says of itself
+
     /// The A/A comparison: ours against a second process of ours, for each workload whose figure can be
     /// divided.
     var selfComparisons: [(row: Row, ratio: Estimate)] {
-        rows.compactMap { row in
-            document.ratio(row.workload.id, n: row.n, peer: Coordinator.again).map { (row, $0) }
-        }
+        rows.compactMap { row in row.again.map { (row, $0) } }
     }
 
     /// Why nothing can be said of a row: ours is not like itself there, or was not compared with itself though
-    /// it was elsewhere in the run. Costs may all be 0, and are not compared.
-    private func objection(_ row: Row) -> String? {
-        guard let ratio = document.ratio(row.workload.id, n: row.n, peer: Coordinator.again) else {
-            let isOwed =
-                row.workload.metric != .cost && document.results.contains { $0.peer == Coordinator.again }
-            return isOwed ? "ours was not compared with itself" : nil
-        }
-        return Self.isWithinBand(ratio)
-            ? nil : "a second process of ours takes \(Format.number(ratio.median))× our time"
+    /// it was elsewhere in the run, or the restarts are too few for an interval. Costs may all be 0, and are not
+    /// compared.
+    private static func objection(
+        to workload: Workload, again: Estimate?, isOwed: Bool, rivals: [Estimate]
+    ) -> Objection? {
+        if let again, !isWithinBand(again) { return .unlikeItself(again.median) }
+        if workload.metric == .cost { return nil }
+        if again == nil && isOwed { return .notComparedWithItself }
+        return rivals.contains { $0.coverage < leastCoverage } ? .fewRestarts : nil
     }
+
+    /// What an interval must cover for a verdict: five restarts give it.
+    static let leastCoverage = 0.9
 
     /// How far from 1 an A/A figure may be: its interval holds 1, or the median is within a tenth.
     public static func isWithinBand(_ ratio: Estimate) -> Bool {
@@ -91,30 +192,28 @@ public struct Summary {
         if outside.isEmpty {
             return "A/A: ours against ours is 1 within its band in each of \(compared.count) workloads."
         }
-        let names = outside.map { "\($0.row.workload.id) (\(Format.number($0.ratio.median))×)" }
+        let names = outside.map { "\($0.row.workload.id) (\(Format.times($0.ratio.median)))" }
         return "A/A: ours against ours is NOT 1 in \(names.joined(separator: ", ")): no verdict there."
     }
 
-    /// The peer that is nearest to ours, or furthest ahead of it.
-    private func best(_ row: Row) -> (name: String, ratio: Estimate)? {
-        row.peers.filter { !Self.references.contains($0.name) }
-            .compactMap { peer in peer.ratio.map { (name: peer.name, ratio: $0) } }
-            .min { $0.ratio.median < $1.ratio.median }
-    }
+    /// Whether ours is like itself wherever that was asked.
+    var isLikeItself: Bool { selfComparisons.allSatisfy { Self.isWithinBand($0.ratio) } }
 
-    /// Whether ours is surely ahead of every peer.
-    func isFirst(_ row: Row) -> Bool {
-        objection(row) == nil && best(row).map { $0.ratio.low > 1 } ?? false
-    }
+    /// The most restarts that a row has.
+    var restarts: Int { rows.map(\.series.restarts.count).max() ?? 0 }
+
+    // MARK: What is said of a row
 
     /// One sentence about a row.
     func verdict(_ row: Row) -> String {
-        if let objection = objection(row) { return "No verdict: \(objection)." }
-        guard let best = best(row) else { return "No peer to compare with." }
-        let figure = "\(best.name) (\(Format.number(best.ratio.median))×)"
-        if isFirst(row) { return "Ours is \(row.workload.better) every peer; next is \(figure)." }
-        if best.ratio.high < 1 { return "Ours is not \(row.workload.better) \(figure)." }
-        return "No difference can be told from \(figure)."
+        if case .unknown(let objection) = row.standing { return "No verdict: \(objection.sentence)." }
+        guard let best = row.best else { return "No peer to compare with." }
+        let figure = "\(best.peer.name) (\(Format.times(best.ratio.median)))"
+        switch row.standing {
+        case .ahead: return "Ours is \(row.workload.metric.better) than every peer; next is \(figure)."
+        case .behind: return "Ours is \(row.workload.metric.worse) than \(figure)."
+        default: return "No difference can be told from \(figure)."
+        }
     }
 
     /// What is measured beside the peers, to compare with: nobody would use it instead.
@@ -126,7 +225,7 @@ public struct Summary {
             guard row.workload.metric != .cost || name != "floor",
                 let ratio = row.peers.first(where: { $0.name == name })?.ratio, ratio.median > 0
             else { return nil }
-            return "\(Format.number(ratio.median))×"
+            return Format.times(ratio.median)
         }
         let bare = ratio("ours-bare").map { "Our scheduler without the layer takes \($0) our time." }
         let what =
@@ -138,9 +237,65 @@ public struct Summary {
     }
 }
 
+/// The series of a document, found at once.
+private struct Index {
+    private struct Key: Hashable {
+        let workload: String
+        let n: Int
+        let peer: String
+    }
+
+    private var series: [Key: RunDocument.Series] = [:]
+    private var sizes: [String: [Int]] = [:]
+    /// Whether ours was compared with itself anywhere.
+    let hasAgain: Bool
+
+    init(_ document: RunDocument) {
+        for each in document.results {
+            series[Key(workload: each.workload, n: each.n, peer: each.peer)] = each
+            sizes[each.workload, default: []].append(each.n)
+        }
+        sizes = sizes.mapValues { Set($0).sorted() }
+        hasAgain = document.results.contains { $0.peer == Coordinator.again }
+    }
+
+    func series(_ workload: String, n: Int, peer: String) -> RunDocument.Series? {
+        series[Key(workload: workload, n: n, peer: peer)]
+    }
+
+    func sizes(_ workload: String) -> [Int] { sizes[workload] ?? [] }
+}
+
+extension Workload.Metric {
+    /// What a ratio above 1 says about ours, and one below.
+    fileprivate var better: String { self == .cost ? "smaller" : "faster" }
+    fileprivate var worse: String { self == .cost ? "larger" : "slower" }
+}
+
 extension Workload {
-    /// What a ratio above 1 says about ours.
-    fileprivate var better: String { metric == .cost ? "smaller than" : "faster than" }
+    /// The first part of the identifier: W14 of W14-50.
+    var family: String { String(id.prefix { $0 != "-" }) }
+}
+
+extension Workload.Subject {
+    /// In a word.
+    var title: String {
+        switch self {
+        case .scheduler: "Scheduler"
+        case .operations: "Operations"
+        case .libraries: "Libraries"
+        }
+    }
+
+    /// What is measured, in a few words.
+    var scope: String {
+        switch self {
+        case .scheduler: "closures, Swift tasks, timers, idle and blocked threads"
+        case .operations: "groups, cascades, cancellation, rerun, memory"
+        case .libraries:
+            "commands, model transactions and actions, against what one writes by hand, which does less"
+        }
+    }
 }
 
 extension RunDocument.Series {

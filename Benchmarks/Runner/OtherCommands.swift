@@ -25,11 +25,12 @@ struct Report: ParsableCommand {
 
     @Argument(help: "The JSON of the run.") var file: String
     @Option(help: "Where the page goes.") var html = RunFiles.page
+    @Flag(help: "Print all rows, verdicts and costs.") var all = false
 
     func run() throws {
         let document = try RunDocument(contentsOf: file)
         try writeText(Page(document).render(), to: html)
-        print(TerminalReport(document).render(), terminator: "")
+        print(all ? FullReport(document).render() : TerminalReport(document).render(), terminator: "")
         print("\nPage: \(html)")
     }
 }

@@ -100,8 +100,7 @@ struct Run: AsyncParsableCommand {
         let page = Page(document)
         try writeText(page.render(), to: files.html)
         let folder = URL(fileURLWithPath: html ?? RunFiles.page).deletingLastPathComponent()
-        for (subject, drawing) in page.forests() {
-            let name = subject == .operations ? "forest.svg" : "forest-libraries.svg"
+        for (name, drawing) in page.pictures() {
             try writeText(drawing, to: folder.appendingPathComponent(name).path)
         }
         try files.link()

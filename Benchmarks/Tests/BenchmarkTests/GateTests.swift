@@ -110,7 +110,7 @@ import Testing
             series("W1", n: 1_000), series("W1", n: 1_000, peer: "ours-again", time: again),
             series("W1", n: 1_000, peer: "dispatch", time: 200),
         ])
-        let text = TerminalReport(run).render()
+        let text = FullReport(run).render()
         #expect(text.contains("No verdict: a second process of ours takes 1.50× our time.") == (won == 0))
         #expect(
             text.contains("A/A: ours against ours is 1 within its band in each of 1 workloads.") == (won == 1)
@@ -143,14 +143,14 @@ import Testing
             series("W1", n: 1_000), series("W1", n: 1_000, peer: "dispatch", time: 200),
             series("W3", n: 1_000), series("W3", n: 1_000, peer: "ours-again"),
         ])
-        #expect(TerminalReport(run).render().contains("W1  No verdict: ours was not compared with itself."))
+        #expect(FullReport(run).render().contains("W1  No verdict: ours was not compared with itself."))
         #expect(try Page(run).render().contains("Ours is faster than every peer in 0 of 2 workloads"))
-        #expect(TerminalReport(document([])).render().contains("A/A: ours was not compared with itself."))
+        #expect(FullReport(document([])).render().contains("A/A: ours was not compared with itself."))
     }
 
     @Test func `our scheduler without the layer is no peer that wins or loses`() {
         let run = document([series("W5", n: 1_000), series("W5", n: 1_000, peer: "ours-bare", time: 25)])
-        let text = TerminalReport(run).render()
+        let text = FullReport(run).render()
         #expect(text.contains("No peer to compare with."))
         #expect(text.contains("Our scheduler without the layer takes 0.25× our time."))
     }

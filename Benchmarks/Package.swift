@@ -44,12 +44,17 @@ let package = Package(
         .executableTarget(
             name: "bench-runner",
             dependencies: [
-                "AllocationCounter", "BenchmarkCore", "BenchmarkHarness", "BenchmarkPeers", "BenchmarkReport",
+                "AllocationCounter", "BenchmarkComparison", "BenchmarkCore", "BenchmarkHarness",
+                "BenchmarkPeers",
+                "BenchmarkReport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Runner",
             swiftSettings: settings
         ),
+        .target(
+            name: "BenchmarkComparison", dependencies: ["BenchmarkCore", "BenchmarkHarness"], path: "AB",
+            swiftSettings: settings),
         .target(name: "BenchmarkCore", path: "Core", swiftSettings: settings),
         .target(
             name: "BenchmarkHarness",
@@ -62,7 +67,7 @@ let package = Package(
         .target(
             name: "BenchmarkReport",
             dependencies: [
-                "BenchmarkCore", "BenchmarkHarness",
+                "BenchmarkComparison", "BenchmarkCore", "BenchmarkHarness",
                 .product(name: "Mustache", package: "swift-mustache"),
                 .product(name: "Rainbow", package: "Rainbow"),
                 .product(name: "TextTable", package: "TextTable"),
@@ -102,7 +107,9 @@ let package = Package(
 
         .testTarget(
             name: "BenchmarkTests",
-            dependencies: ["bench-runner", "BenchmarkCore", "BenchmarkHarness", "BenchmarkReport"],
+            dependencies: [
+                "bench-runner", "BenchmarkComparison", "BenchmarkCore", "BenchmarkHarness", "BenchmarkReport",
+            ],
             swiftSettings: settings
         ),
     ],

@@ -212,7 +212,7 @@ import Testing
 }
 
 /// The built program, in a folder of its own.
-private struct Program {
+struct Program {
     let folder: String
 
     static func inFolder(_ body: (Program) throws -> Void) throws {
@@ -265,7 +265,7 @@ private struct Program {
     }
 }
 
-private struct Running {
+struct Running {
     let process: Process
     let program: Program
 

@@ -115,7 +115,7 @@ public struct RunComparison: Encodable, Sendable {
             } else if better.rejected.contains(index) {
                 verdict = .better
             } else {
-                let isNarrow = max(-shift.low, shift.high) < rule.resolution + (width ?? 0)
+                let isNarrow = max(-shift.low, shift.high) < rule.resolution
                 verdict = judged.contains(index) && isNarrow ? .same : .unclear
             }
             return Line(

@@ -7,7 +7,7 @@ public final class SideBySide {
     /// The programs that take part.
     private enum Side: String, CaseIterable {
         case base = "BASE"
-        case again = "BASE, the second process,"
+        case again = "BASE again"
         case head = "HEAD"
     }
 
@@ -18,7 +18,7 @@ public final class SideBySide {
     private var random: SeededGenerator
     private var metrics: [Row: ListedWorkload.Metric] = [:]
     private var rounds: [Row: Int] = [:]
-    private var checksums: [Row: UInt64] = [:]
+    private var checksums: [Row: [Side: UInt64]] = [:]
 
     /// Creates a measurement.
     ///
@@ -107,7 +107,7 @@ public final class SideBySide {
         let children = Children(programs)
         defer { children.endAll() }
         let what: String
-        switch try children.child(side).ask(.list, limit: .seconds(60)) {
+        switch try children.child(side).ask(.list, limit: limit) {
         case .answered(let response):
             if let workloads = response.workloads {
                 guard (response.protocol ?? 1) == Request.currentProtocol else {
@@ -118,7 +118,7 @@ public final class SideBySide {
                 return workloads
             }
             what = "answers: \(response.error ?? "no workloads")"
-        case .timedOut: what = "does not answer within 60 seconds"
+        case .timedOut: what = "does not answer within \(limit)"
         case .died: what = "ends, or answers with what is not JSON of the protocol"
         }
         if isOptional { return nil }
@@ -206,21 +206,28 @@ public final class SideBySide {
             guard let sample = response.sample else {
                 throw Failure(sentence: "\(side.rawValue): \(response.error ?? "an answer without a sample")")
             }
-            let expected = checksums[row] ?? sample.checksum
-            guard sample.checksum == expected else {
-                throw BenchmarkError(
-                    """
-                    \(side.rawValue) computed \(sample.checksum) in \(row.workload) with n = \(row.n), and \(expected) was computed \
-                    before: the commits do not do the same work, or one of them is wrong.
-                    """, kind: .wrongResult)
-            }
-            checksums[row] = expected
+            try check(sample, of: row, side)
             let value = Measurement.value(of: sample, by: metrics[row] ?? .time)
             guard value > 0 else {
                 throw Failure(sentence: "\(side.rawValue) measured 0, which nothing can be compared with")
             }
             return value
         }
+    }
+
+    /// Both commits are to do the same work, each time.
+    private func check(_ sample: Sample, of row: Row, _ side: Side) throws {
+        let known = checksums[row, default: [:]]
+        guard let (other, expected) = known.first(where: { $0.value != sample.checksum }) else {
+            checksums[row, default: [:]][side] = sample.checksum
+            return
+        }
+        let results = [(other, expected), (side, sample.checksum)].sorted { $0.0.rawValue < $1.0.rawValue }
+        let sentence = results.map { "\($0.0.rawValue) computed \($0.1)" }.joined(separator: " and ")
+        throw BenchmarkError(
+            """
+            In \(row.workload) with n = \(row.n) \(sentence): they do not do the same work, or one of them is wrong.
+            """, kind: .wrongResult)
     }
 
     /// One set of processes; one that died is started anew when it is asked again.

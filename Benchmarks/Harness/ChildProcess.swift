@@ -97,7 +97,7 @@ public final class ChildProcess {
     public func end() {
         guard isAlive else { return }
         isAlive = false
-        kill(pid, SIGKILL)
+        kill(-pid, SIGKILL)  // Foundation starts each in a group of its own, and waits for all that is left of it
         process.waitUntilExit()
     }
 }

@@ -51,7 +51,7 @@ struct AB: ParsableCommand {
         guard limit > 0 else { throw BenchmarkError("The limit must be more than 0 seconds, not \(limit).") }
         let recipe = try recipe()
         Interruption.install()
-        signal(SIGTERM) { _ in raise(SIGINT) }  // what ends a job of CI must leave nothing behind, either
+        signal(SIGTERM) { _ in kill(getpid(), SIGINT) }  // what ends a job of CI must leave nothing behind, either
         let progress = Progress()
         defer { progress.end() }
 
@@ -92,11 +92,11 @@ struct AB: ParsableCommand {
             throw BenchmarkError(
                 "'--threads' is for this package; '--command' can hold any option of another one.")
         }
-        guard product != nil || command != nil else {
-            throw BenchmarkError("'--product' or '--command' has to say which program serves requests.")
-        }
         guard buildCommand == nil || command != nil else {
             throw BenchmarkError("With '--build-command' it is '--command' that says what is started.")
+        }
+        guard product != nil || command != nil else {
+            throw BenchmarkError("'--product' or '--command' has to say which program serves requests.")
         }
         return Recipe(
             package: package ?? ".", product: product, build: buildCommand,

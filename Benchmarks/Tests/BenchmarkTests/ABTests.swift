@@ -24,7 +24,7 @@ import Testing
     @Test func `a commit against itself passes, and the same commits are not built again`() throws {
         try GitRepository.inFolder { repository in
             try repository.commit(["serve it.sh": Self.script(b: 1_000)])
-            let build = ["--build-command", "echo built >>\"$BENCHMARK_PACKAGE/../../builds\""]
+            let build = ["--build-command", "echo built >>\"$BENCHMARK_PACKAGE/../builds\""]
             for _ in 1...2 {
                 let result = try repository.program.run(["ab", "HEAD", "HEAD"] + build + Self.options)
                 #expect(result.status == 0 && result.output.contains("Nothing is worse by more than 2 %."))
@@ -77,7 +77,7 @@ import Testing
 
     /// What is not measured is no pass: each fault has its status, and a sentence that names it.
     @Test(arguments: [
-        (script(b: 1_000, checksum: 8), 2, "HEAD computed 8 in b with n = 10, and 7 was computed before"),
+        (script(b: 1_000, checksum: 8), 2, "In b with n = 10 BASE"),
         (
             "while read -r line; do echo '{\"error\":\"Out of order.\"}'; done", 1,
             "HEAD answers: Out of order."
@@ -95,13 +95,13 @@ import Testing
         (script(b: 0), 1, "failed: HEAD measured 0"),
         (
             script(b: 1_000).replacing("*'\"workload\":\"b\"'*)", with: "*b*) exec sleep 600 ;; x)"), 1,
-            "HEAD was ended after 0.5 seconds"
+            "HEAD was ended after 2.0 seconds"
         ),
     ]) func `a fault of HEAD is said`(script: String, status: Int32, sentence: String) throws {
         try GitRepository.inFolder { repository in
             try repository.commit(["serve it.sh": Self.script(b: 1_000)])
             try repository.commit(["serve it.sh": script])
-            let result = try repository.program.run(["ab", "HEAD~1", "--limit", "0.5"] + Self.options)
+            let result = try repository.program.run(["ab", "HEAD~1", "--limit", "2"] + Self.options)
             #expect(result.status == status)
             #expect((result.output + result.errors).contains(sentence))
             #expect(status == 0 || !result.output.contains("Nothing is worse"))
@@ -154,25 +154,23 @@ import Testing
     /// While it measures, and while it builds.
     @Test(
         arguments: [SIGINT, SIGTERM],
-        [options, options + ["--build-command", "touch ../../began; sleep 600"]])
+        [options, options + ["--build-command", "touch ../began; sleep 600"]])
     func `an interrupt leaves neither processes nor worktrees`(signal: Int32, options: [String]) throws {
         try GitRepository.inFolder { repository in
-            let slow = "while read -r line; do touch ../began; sleep 600; done"
+            let slow = "while read -r line; do touch ../began; exec sleep 600; done"
             try repository.commit(["serve it.sh": slow])
             let running = try repository.program.start(
                 ["ab", "HEAD", "--workloads", "a=1", "--limit", "1"] + options)
-            while try repository.git("rev-parse", "HEAD") != "",
-                !repository.exists(".benchmarks/ab/\(try repository.git("rev-parse", "HEAD"))/began")
-            { sched_yield() }
+            let hash = try repository.git("rev-parse", "HEAD")
+            while !repository.exists(".benchmarks/ab/\(hash)/began") { sched_yield() }
             kill(running.process.processIdentifier, signal)
             let result = running.wait()
             #expect(result.status == 1 && result.errors.contains("there is no result"))
             #expect(repository.processes() == [])
             #expect(try repository.git("worktree", "list").split(separator: "\n").count == 1)
-            // And the next one is not in its way.
-            let next = try repository.program.run(
-                ["ab", "HEAD", "--workloads", "x"] + Self.options + ["--threshold", "5"])
-            #expect(next.status == 64)
+            // And nothing is in the way of the next one.
+            try repository.commit(["serve it.sh": Self.script(b: 1_000)])
+            #expect(try repository.program.run(["ab", "HEAD"] + Self.options).status == 0)
         }
     }
 

@@ -51,7 +51,7 @@ struct AB: ParsableCommand {
         guard limit > 0 else { throw BenchmarkError("The limit must be more than 0 seconds, not \(limit).") }
         let recipe = try recipe()
         Interruption.install()
-        signal(SIGTERM) { _ in kill(getpid(), SIGINT) }  // what ends a job of CI must leave nothing behind, either
+        Self.handleTermination()
         let progress = Progress()
         defer { progress.end() }
 
@@ -78,6 +78,15 @@ struct AB: ParsableCommand {
         if let json { try writeText(String(decoding: document.json(), as: UTF8.self) + "\n", to: json) }
         if let markdown { try writeText(table.markdown(), to: markdown) }
         if document.outcome != .passed { throw ExitCode(document.outcome.status) }
+    }
+
+    /// What ends a job of CI must leave nothing behind, either: it is an interrupt.
+    private static func handleTermination() {
+        var termination = sigset_t()
+        sigemptyset(&termination)
+        sigaddset(&termination, SIGTERM)
+        pthread_sigmask(SIG_UNBLOCK, &termination, nil)
+        signal(SIGTERM) { _ in kill(getpid(), SIGINT) }
     }
 
     private func recipe() throws -> Recipe {

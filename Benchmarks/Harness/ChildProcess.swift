@@ -97,7 +97,8 @@ public final class ChildProcess {
     public func end() {
         guard isAlive else { return }
         isAlive = false
-        kill(-pid, SIGKILL)  // Foundation starts each in a group of its own, and waits for all that is left of it
+        // Foundation starts each child in a group of its own, and waits until all of that is gone.
+        kill(-pid, SIGKILL)
         process.waitUntilExit()
     }
 }

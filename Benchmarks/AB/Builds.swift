@@ -26,7 +26,7 @@ public struct Recipe: Sendable {
 public struct Program: Sendable, Hashable {
     /// The path and the arguments.
     var command: [String]
-    /// What is added to the environment.
+    /// Additions to the environment.
     var environment: [String: String] = [:]
 }
 

@@ -1,15 +1,15 @@
 import BenchmarkHarness
 public import Foundation
 
-/// The result of one `ab`: who, how, the raw values, and what they say.
+/// The result of one `ab`: the commits, the rule, the raw values and the verdicts.
 public struct GateDocument: Encodable, Sendable {
     /// One row.
     public struct Line: Encodable, Sendable {
-        /// What was measured.
+        /// The workload and its size.
         public var row: Row
         /// The unit of the values.
         public var unit: String
-        /// What is said of it.
+        /// The verdict.
         public var verdict: Verdict
         /// HEAD over BASE; nil without values.
         public var change: Interval?
@@ -19,7 +19,7 @@ public struct GateDocument: Encodable, Sendable {
         public var failure: String?
         /// The raw values of the first pass.
         public var screening: [Restart]
-        /// Those of the second.
+        /// The raw values of the second pass.
         public var confirmation: [Restart]
     }
 
@@ -35,9 +35,9 @@ public struct GateDocument: Encodable, Sendable {
     public var head: Commit
     /// How it was decided.
     public var rule: GateRule
-    /// What it ran on.
+    /// The machine.
     public var machine: [String: String]
-    /// What the whole says.
+    /// The verdict of the whole.
     public var outcome: GateOutcome
     /// Worst first.
     public var rows: [Line]
@@ -74,7 +74,7 @@ public struct GateDocument: Encodable, Sendable {
     }
 }
 
-/// What a comparison says as a whole, for whoever only wants its status.
+/// The verdict of a whole comparison, which decides the exit status.
 public enum GateOutcome: String, Codable, Sendable {
     /// No row is worse.
     case passed

@@ -27,7 +27,7 @@ public struct RunComparison: Encodable, Sendable {
         public var change: Interval
         /// How many peers it is seen from; 0: these are times, and there is no verdict.
         public var peers: Int
-        /// What is said.
+        /// The verdict.
         public var verdict: Verdict
     }
 
@@ -49,7 +49,7 @@ public struct RunComparison: Encodable, Sendable {
     public var canShow: Bool
     /// Series of ours that only one run has.
     public var missing: [String]
-    /// What the whole says.
+    /// The verdict of the whole.
     public var outcome: GateOutcome
 
     /// Compares.
@@ -179,7 +179,7 @@ private struct Pair {
         }
     }
 
-    /// Those that are not ours, and of the same version.
+    /// The peers that are not ours, of the same version in both runs.
     var controls: [String] {
         before.peers.filter { peer in
             !peer.name.hasPrefix("ours")

@@ -34,7 +34,7 @@ public final class SideBySide {
         random = SeededGenerator(seed: seed)
     }
 
-    // MARK: What can be measured
+    // MARK: Rows
 
     /// The rows that both programs have, in the order of HEAD, and those that only one of them has.
     public struct Rows: Sendable {
@@ -147,7 +147,7 @@ public final class SideBySide {
     private func measure(_ rows: [Row], in trial: inout Trial, restart count: Int) throws {
         let children = Children(programs)
         defer { children.endAll() }
-        // Who starts first has another place in memory.
+        // In shuffled order, because the first process to start has another place in memory.
         for side in Side.allCases.shuffled(using: &random) { _ = try children.child(side) }
         let pass = trial.isConfirming ? "confirming" : "screening"
         let last =

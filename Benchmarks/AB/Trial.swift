@@ -1,7 +1,7 @@
 public import BenchmarkHarness
 import Foundation
 
-/// What is compared: a workload at one size.
+/// A workload at one size, of which a line of the result tells.
 public struct Row: Codable, Sendable, Hashable {
     /// The workload's name.
     public var workload: String
@@ -45,7 +45,7 @@ public struct Restart: Codable, Sendable, Hashable {
     }
 }
 
-/// What a gate says of a row.
+/// The verdict on a row.
 public enum Verdict: String, Codable, Sendable {
     /// A loss above the threshold is confirmed.
     case worse
@@ -70,7 +70,7 @@ public struct Trial: Sendable {
     public let rows: [Row]
     /// The restarts of the first pass.
     public private(set) var screening: [Row: [Restart]] = [:]
-    /// Those of the second.
+    /// The restarts of the second pass.
     public private(set) var confirmation: [Row: [Restart]] = [:]
     /// Why rows were not measured.
     public private(set) var failures: [Row: String] = [:]
@@ -92,7 +92,7 @@ public struct Trial: Sendable {
     /// Whether the second pass is going on.
     public var isConfirming: Bool { restarts >= rule.screening }
 
-    /// What the next set of processes is to measure; empty: the trial is over.
+    /// The rows that the next set of processes is to measure; empty: the trial is over.
     public var next: [Row] {
         isConfirming ? chosen.filter(open.contains) : rows.filter { failures[$0] == nil }
     }
@@ -160,7 +160,7 @@ public struct Trial: Sendable {
             && Tails.sign(changes.count { $0 > -rule.margin }, of: changes.count) <= 0.05
     }
 
-    // MARK: What the values say
+    // MARK: Verdicts
 
     /// The restarts that a row is judged by: those that did not choose it, when it was chosen.
     public func restarts(of row: Row) -> [Restart] { confirmation[row] ?? screening[row] ?? [] }
@@ -175,7 +175,7 @@ public struct Trial: Sendable {
         Estimate(restarts(of: row).compactMap(\.control))?.map(exp)
     }
 
-    /// What a row is; before the end of the trial, as far as it is known.
+    /// The verdict on a row; before the end of the trial, as far as one is known.
     public func verdict(of row: Row) -> Verdict {
         guard failures[row] == nil, let change = change(of: row) else { return .failed }
         if isControlOff(row) { return .controlOff }

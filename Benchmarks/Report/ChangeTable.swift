@@ -203,7 +203,7 @@ public struct ChangeTable {
         return lines.joined(separator: "\n")
     }
 
-    /// What a commit's subject may hold must stay text.
+    /// A commit's subject must stay text, whatever it holds.
     private static func escaped(_ text: String) -> String {
         text.replacing("|", with: "\\|").replacing("<", with: "&lt;").replacing("\n", with: " ")
     }

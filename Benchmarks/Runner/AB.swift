@@ -80,7 +80,7 @@ struct AB: ParsableCommand {
         if document.outcome != .passed { throw ExitCode(document.outcome.status) }
     }
 
-    /// What ends a job of CI must leave nothing behind, either: it is an interrupt.
+    /// The end of a job of CI must leave nothing behind, either: a termination is an interrupt.
     private static func handleTermination() {
         var termination = sigset_t()
         sigemptyset(&termination)

@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    /// What is not measured is no pass: each fault has its status, and a sentence that names it.
+    /// A row without values is no pass: each fault has its status, and a sentence that names it.
     @Test(arguments: [
         (script(b: 1_000, checksum: 8), 2, "In b with n = 10 BASE"),
         (
@@ -258,7 +258,7 @@ struct GitRepository {
         FileManager.default.fileExists(atPath: "\(program.folder)/\(name)")
     }
 
-    /// What still runs in a folder of the repository.
+    /// The processes that still run in a folder of the repository.
     func processes() -> [String] {
         let all = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
         return all.filter { name in

@@ -46,12 +46,23 @@ let package = Package(
         .executableTarget(
             name: "bench-runner",
             dependencies: [
-                "AllocationCounter", "BenchmarkCore", "BenchmarkHarness", "BenchmarkPeers", "BenchmarkReport",
+                "AllocationCounter", "BenchmarkComparison", "BenchmarkCore", "BenchmarkHarness",
+                "BenchmarkPeers",
+                "BenchmarkReport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Runner",
             swiftSettings: settings
         ),
+        .target(
+            name: "BenchmarkComparison",
+            dependencies: [
+                "BenchmarkCore", "BenchmarkHarness",
+                .product(name: "Subprocess", package: "swift-subprocess"),
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            path: "AB",
+            swiftSettings: settings),
         .target(name: "BenchmarkCore", path: "Core", swiftSettings: settings),
         .target(
             name: "BenchmarkHarness",
@@ -66,7 +77,7 @@ let package = Package(
         .target(
             name: "BenchmarkReport",
             dependencies: [
-                "BenchmarkCore", "BenchmarkHarness",
+                "BenchmarkComparison", "BenchmarkCore", "BenchmarkHarness",
                 .product(name: "Mustache", package: "swift-mustache"),
                 .product(name: "Rainbow", package: "Rainbow"),
                 .product(name: "TextTable", package: "TextTable"),
@@ -106,7 +117,9 @@ let package = Package(
 
         .testTarget(
             name: "BenchmarkTests",
-            dependencies: ["bench-runner", "BenchmarkCore", "BenchmarkHarness", "BenchmarkReport"],
+            dependencies: [
+                "bench-runner", "BenchmarkComparison", "BenchmarkCore", "BenchmarkHarness", "BenchmarkReport",
+            ],
             swiftSettings: settings
         ),
     ],

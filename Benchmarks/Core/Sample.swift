@@ -22,4 +22,14 @@ public struct Sample: Codable, Sendable {
         self.latencies_ns = latencies_ns
         self.extra = extra
     }
+
+    /// Reads a sample: of what a child leaves out there was none.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        nanoseconds = try container.decode(UInt64.self, forKey: .nanoseconds)
+        operations = try container.decodeIfPresent(Int.self, forKey: .operations) ?? 1
+        checksum = try container.decodeIfPresent(UInt64.self, forKey: .checksum) ?? 0
+        latencies_ns = try container.decodeIfPresent([UInt64].self, forKey: .latencies_ns) ?? []
+        extra = try container.decodeIfPresent([String: Double].self, forKey: .extra) ?? [:]
+    }
 }

@@ -1,8 +1,8 @@
-import BenchmarkCore
+package import BenchmarkCore
 import Histogram
 
 /// Turns one sample into the one value that is compared, and its costs.
-enum Measurement {
+package enum Measurement {
     /// The value, in the workload's unit: nanoseconds for each operation, the 99th percentile of the
     /// latencies in microseconds, or the cost.
     static func value(of sample: Sample, in workload: Workload) -> Double {
@@ -10,6 +10,14 @@ enum Measurement {
         case .throughput: Double(sample.nanoseconds) / Double(max(1, sample.operations))
         case .latency: percentile(99, of: sample.latencies_ns) / 1_000  // microseconds
         case .cost: sample.extra[Self.costKey(of: workload)] ?? 0
+        }
+    }
+
+    /// The value of a sample of another program: nanoseconds for each operation, or microseconds.
+    package static func value(of sample: Sample, by metric: ListedWorkload.Metric) -> Double {
+        switch metric {
+        case .time: Double(sample.nanoseconds) / Double(max(1, sample.operations))
+        case .latency_p99: percentile(99, of: sample.latencies_ns) / 1_000
         }
     }
 

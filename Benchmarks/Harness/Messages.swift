@@ -1,7 +1,15 @@
 public import BenchmarkCore
 
-/// What the coordinator asks of a child, one line of JSON each.
+/// What the coordinator asks of a child, one line of JSON each: docs/benchmark-protocol.md. A field that is missing has
+/// its default, and one that is unknown is passed over, so that programs of different age understand each other.
 public struct Request: Codable, Sendable {
+    /// The version that this program speaks.
+    public static let currentProtocol = 1
+
+    /// The version of the protocol.
+    public var `protocol` = currentProtocol
+    /// Whether the child is to name its workloads, and to run none.
+    public var list = false
     /// The workload's identifier.
     public var workload: String
     /// The size.
@@ -15,6 +23,56 @@ public struct Request: Codable, Sendable {
         self.workload = workload
         self.n = n
         self.findsLeftovers = findsLeftovers
+    }
+
+    /// The request to name workloads.
+    public static var list: Request {
+        var request = Request(workload: "", n: 0)
+        request.list = true
+        return request
+    }
+
+    /// Reads a request.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.protocol = try container.decodeIfPresent(Int.self, forKey: .protocol) ?? 1
+        list = try container.decodeIfPresent(Bool.self, forKey: .list) ?? false
+        workload = try container.decodeIfPresent(String.self, forKey: .workload) ?? ""
+        n = try container.decodeIfPresent(Int.self, forKey: .n) ?? 0
+        findsLeftovers = try container.decodeIfPresent(Bool.self, forKey: .findsLeftovers) ?? false
+    }
+}
+
+/// What a child says of one of its workloads.
+public struct ListedWorkload: Codable, Sendable, Hashable {
+    /// What a sample is compared by; less is better.
+    public enum Metric: String, Codable, Sendable {
+        /// The time, divided by the operations.
+        case time
+        /// The 99th percentile of the latencies.
+        case latency_p99
+    }
+
+    /// The identifier.
+    public var workload: String
+    /// The sizes to measure it at.
+    public var n: [Int]
+    /// What a sample is compared by.
+    public var metric: Metric
+
+    /// Creates a description.
+    public init(workload: String, n: [Int], metric: Metric = .time) {
+        self.workload = workload
+        self.n = n
+        self.metric = metric
+    }
+
+    /// Reads a description.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        workload = try container.decode(String.self, forKey: .workload)
+        n = try container.decode([Int].self, forKey: .n)
+        metric = try container.decodeIfPresent(Metric.self, forKey: .metric) ?? .time
     }
 }
 
@@ -30,6 +88,10 @@ public struct Response: Codable, Sendable {
     public var allocatedBytes: Double?
     /// The bytes allocated and not freed since, when they were counted.
     public var bytesLeft: Double?
+    /// The workloads, when they were asked for.
+    public var workloads: [ListedWorkload]?
+    /// The version of the protocol, beside the workloads.
+    public var `protocol`: Int?
     /// What went wrong.
     public var error: String?
 
@@ -42,6 +104,12 @@ public struct Response: Codable, Sendable {
         self.allocations = allocations
         self.allocatedBytes = allocatedBytes
         self.bytesLeft = bytesLeft
+    }
+
+    /// Creates the answer to the request to name workloads.
+    public init(workloads: [ListedWorkload]) {
+        self.workloads = workloads
+        self.protocol = Request.currentProtocol
     }
 
     /// Creates the answer to a request that failed.

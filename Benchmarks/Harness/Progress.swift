@@ -32,14 +32,20 @@ public final class Progress {
         show(share: forecast?.share ?? 0, left_s: forecast?.left, what)
     }
 
+    /// Says what is done now, where nobody knows how long the rest takes.
+    public func show(_ what: String) { show(line: what) }
+
     package func show(share: Double, left_s: Double?, _ what: String) {
+        let percent = share.isNaN ? 0 : Int(min(max(share, 0), 1) * 100)
+        let left = left_s.map { ", about \(Self.text(seconds: $0)) left" } ?? ""
+        show(line: "\(percent) %\(left): \(what)")
+    }
+
+    private func show(line: String) {
         if !isTerminal {
             guard now() - last >= .seconds(15) else { return }
             last = now()
         }
-        let percent = share.isNaN ? 0 : Int(min(max(share, 0), 1) * 100)
-        let left = left_s.map { ", about \(Self.text(seconds: $0)) left" } ?? ""
-        let line = "\(percent) %\(left): \(what)"
         write(isTerminal ? "\r\u{1B}[K\(line)" : "benchmarks: \(line)\n")
     }
 

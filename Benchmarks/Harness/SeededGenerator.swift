@@ -1,8 +1,10 @@
 /// SplitMix64: the order of the rounds can be had again from the printed seed.
 ///
 /// Source: Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators (2014).
-struct SeededGenerator: RandomNumberGenerator {
+package struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
+
+    package init(seed: UInt64) { state = seed }
 
     /// The order of one unit does not depend on which were measured before: an interrupted run goes on alike.
     init(seed: UInt64, unit: RunUnit) {
@@ -12,7 +14,7 @@ struct SeededGenerator: RandomNumberGenerator {
         }
     }
 
-    mutating func next() -> UInt64 {
+    package mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
         var z = state
         z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9

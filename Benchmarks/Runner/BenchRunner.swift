@@ -11,8 +11,9 @@ struct BenchRunner: ParsableCommand {
         commandName: "benchmarks",
         abstract: "Measures the scheduler side by side with what one would use instead.",
         subcommands: [
-            Run.self, List.self, Units.self, MergeCommand.self, Compare.self, Report.self, Slopes.self,
-            Check.self,
+            Run.self, List.self, Units.self, MergeCommand.self, AB.self, Compare.self, Report.self,
+            Export.self,
+            Slopes.self, Check.self,
             Child.self,
         ],
         defaultSubcommand: Run.self)

@@ -51,6 +51,13 @@ struct ChildServer {
     private func respond(to line: String) -> Response {
         do {
             let request = try JSONDecoder().decode(Request.self, from: Data(line.utf8))
+            guard request.protocol == Request.currentProtocol else {
+                return Response(
+                    error:
+                        "This program speaks version \(Request.currentProtocol) of the protocol, not \(request.protocol)."
+                )
+            }
+            if request.list { return Response(workloads: list) }
             let findsLeftovers = countsAllocations && request.findsLeftovers
             if findsLeftovers {
                 _ = try peer.run(request.workload, n: request.n)  // what is made once, and stays
@@ -72,6 +79,18 @@ struct ChildServer {
                 bytesLeft: left)
         } catch {
             return Response(error: "\(error)")
+        }
+    }
+
+    /// What the peer can do at its largest quick size. A cost may be 0, and is not compared by its ratio.
+    private var list: [ListedWorkload] {
+        let type = type(of: peer)
+        return workloads.compactMap { workload in
+            guard workload.id != "W0", workload.metric != .cost, type.notApplicable(workload.id) == nil,
+                let n = workload.quick.last(where: { $0 <= type.largest(workload.id) ?? .max })
+            else { return nil }
+            return ListedWorkload(
+                workload: workload.id, n: [n], metric: workload.metric == .latency ? .latency_p99 : .time)
         }
     }
 

@@ -8,21 +8,23 @@ private nonisolated(unsafe) let interrupts = {
     return semaphore
 }()
 
-/// Runs `body`; Ctrl-C cancels its task, and a second one ends the process.
+/// Runs `body`; Ctrl-C, or a termination, cancels its task, and a second one ends the process.
 func cancelledByInterrupt<Value: Sendable>(_ body: sending @escaping () async throws -> Value) async throws
     -> Value
 {
     _ = interrupts
-    signal(SIGINT) { _ in sem_post(interrupts) }
-    var interrupt = sigset_t()
-    sigemptyset(&interrupt)
-    sigaddset(&interrupt, SIGINT)
-    pthread_sigmask(SIG_UNBLOCK, &interrupt, nil)  // whoever started this may have blocked it
+    var set = sigset_t()
+    sigemptyset(&set)
+    for interrupt in [SIGINT, SIGTERM] {
+        signal(interrupt) { _ in sem_post(interrupts) }
+        sigaddset(&set, interrupt)
+    }
+    pthread_sigmask(SIG_UNBLOCK, &set, nil)  // whoever started this may have blocked them
     signal(SIGPIPE, SIG_IGN)  // a child that was killed must not take the coordinator along
     let task = Task(operation: body)
     Thread.detachNewThread {
         while sem_wait(interrupts) != 0 {}  // interrupted
-        signal(SIGINT, SIG_DFL)
+        for interrupt in [SIGINT, SIGTERM] { signal(interrupt, SIG_DFL) }
         task.cancel()
     }
     return try await task.value

@@ -5,20 +5,6 @@ import BenchmarkPeers
 import BenchmarkReport
 import Foundation
 
-/// Compares two runs.
-struct Compare: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Show what changed between two runs.")
-
-    @Argument(help: "The JSON of the earlier run.") var before: String
-    @Argument(help: "The JSON of the later run.") var after: String
-
-    func run() throws {
-        let table = try ChangeTable(
-            before: RunDocument(contentsOf: before), after: RunDocument(contentsOf: after))
-        print(table.render(), terminator: "")
-    }
-}
-
 /// Draws the page again.
 struct Report: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Draw the page of a run again.")

@@ -174,7 +174,15 @@ import Testing
             #expect(try program.run(["report", ".benchmarks/latest.json"]).status == 0)
             #expect(program.read(".benchmarks/report.html") == page)
             let same = try program.run(["compare", ".benchmarks/latest.json", ".benchmarks/latest.json"])
-            #expect(same.status == 0 && same.output.contains("W9"))
+            #expect(same.status == 1 && same.output.contains("W9"))
+            #expect(same.output.contains("With so few restarts nothing can be shown"))
+            for (format, sign) in [
+                ("csv", "W9,10,serial,1,1,"), ("jmh", "\"W9.ours\""), ("github-action-benchmark", "W9 n=10"),
+            ] {
+                let file = ".benchmarks/latest.json"
+                let export = try program.run(["export", file, "--format", format, "--output", "exported"])
+                #expect(export.status == 0 && program.read("exported")?.contains(sign) == true)
+            }
             let present = try program.run(["check", "--present"])
             #expect(present.status == 0 && present.output.contains("All gates hold."))
             let whole = try program.run(["check"])

@@ -1,0 +1,251 @@
+public import BenchmarkHarness
+public import Foundation
+
+/// What changed between two runs, each of which is a file.
+///
+/// They were measured at different times, so that a time of one and a time of the other are no neighbours: the machine
+/// may be twice as slow in one of them. Neighbours are, within each run, ours and the peers. So what is compared is the
+/// ratio of ours to the mean of those peers that are the same in both runs, and their own ratios, each to the others,
+/// tell how far this can be trusted: nothing has changed in them. 95 of 100 of these differ by less than the ``band``, by
+/// which intervals are widened, and which a change must exceed beyond the threshold to count. ``SequentialHolm`` over
+/// the rows bounds the false alarms, over the p-values of the Mann-Whitney test. With six restarts in each run and
+/// 40 rows a row counts only when each restart of the later run lies above each of the earlier one.
+public struct RunComparison: Encodable, Sendable {
+    /// One series of ours.
+    public struct Line: Encodable, Sendable {
+        /// The workload's identifier.
+        public var workload: String
+        /// The size.
+        public var n: Int
+        /// The unit of the values.
+        public var unit: String
+        /// The median of the earlier run.
+        public var before: Double
+        /// The median of the later one.
+        public var after: Double
+        /// Later over earlier, as seen from the peers; widened.
+        public var change: Interval
+        /// How many peers it is seen from; 0: these are times, and there is no verdict.
+        public var peers: Int
+        /// The verdict.
+        public var verdict: Verdict
+    }
+
+    /// The version of the format.
+    public var schema = 1
+    /// When the runs began.
+    public var dates: [String]
+    /// The change that is tolerated.
+    public var threshold: Double
+    /// The probability of any false alarm, for a machine that changes no more than the peers show.
+    public var alpha: Double
+    /// How far apart peers are in which nothing has changed, as a fraction; nil: there are none.
+    public var band: Double?
+    /// How much slower the later run was in all of these peers: what the intervals do without.
+    public var drift: Double?
+    /// Worst first.
+    public var rows: [Line]
+    /// Whether the restarts are enough for any row to be found worse.
+    public var canShow: Bool
+    /// Series of ours that only one run has.
+    public var missing: [String]
+    /// The verdict of the whole.
+    public var outcome: GateOutcome
+
+    /// Compares.
+    ///
+    /// - Parameters:
+    ///   - workloads: those that are compared; nil: all.
+    ///   - isWithinBand: whether an A/A figure of a run is as it should be.
+    ///   - anyMachine: whether runs of different machines are compared all the same.
+    /// - Throws: ``BenchmarkError`` when the runs cannot be compared.
+    public init(
+        before: RunDocument, after: RunDocument, workloads: [String]? = nil, threshold: Double,
+        alpha: Double = 0.05,
+        anyMachine: Bool = false, isWithinBand: (Estimate) -> Bool
+    ) throws {
+        if !anyMachine { try Self.checkThatTheyCompare(before, after) }
+        let rule = try GateRule(threshold: threshold, alpha: alpha)
+        self.threshold = threshold
+        self.alpha = alpha
+        dates = [before.date, after.date]
+
+        let pair = Pair(before: before, after: after)
+        let controls = pair.controls.flatMap { pair.changes(of: $0) }
+        let sizes = controls.map { abs($0.shift.median) }.sorted()
+        let width = sizes.isEmpty ? nil : sizes[min(sizes.count - 1, Int(Double(sizes.count) * 0.95))]
+        band = width.map { exp($0) - 1 }
+        drift = Estimate.median(pair.controls.flatMap { pair.times(of: $0) }).map(exp)
+
+        let all = pair.changes(of: "ours")
+        for name in workloads ?? [] where !all.contains(where: { $0.old.workload == name }) {
+            let names = all.map(\.old.workload).reduce(into: [String]()) {
+                if !$0.contains($1) { $0.append($1) }
+            }
+            throw BenchmarkError(
+                "The files do not both have '\(name)' of ours; they have \(names.joined(separator: ", ")).")
+        }
+        let changes = all.filter { workloads?.contains($0.old.workload) ?? true }
+        guard !changes.isEmpty else {
+            throw BenchmarkError("The two files have no series of ours in common.")
+        }
+        let limit = rule.margin + (width ?? 0)
+        let judged = changes.indices.filter { changes[$0].peers > 0 && width != nil }
+        canShow = judged.contains { changes[$0].leastP <= alpha / Double(judged.count) }
+        var (worse, better) = (
+            SequentialHolm(alpha: alpha, looks: 1, count: judged.count),
+            SequentialHolm(alpha: alpha, looks: 1, count: judged.count)
+        )
+        worse.look(Dictionary(uniqueKeysWithValues: judged.map { ($0, changes[$0].p(above: limit)) }))
+        better.look(Dictionary(uniqueKeysWithValues: judged.map { ($0, changes[$0].p(below: -limit)) }))
+
+        rows = changes.enumerated().map { index, change in
+            var shift = change.shift
+            shift.low -= width ?? 0
+            shift.high += width ?? 0
+            let old = change.old
+            let isOff = [before, after].contains { run in
+                run.ratio(old.workload, n: old.n, peer: Coordinator.again).map { !isWithinBand($0) } ?? false
+            }
+            let verdict: Verdict
+            if isOff {
+                verdict = .controlOff
+            } else if worse.rejected.contains(index) {
+                verdict = .worse
+            } else if better.rejected.contains(index) {
+                verdict = .better
+            } else {
+                let isNarrow = max(-shift.low, shift.high) < rule.resolution
+                verdict = judged.contains(index) && isNarrow ? .same : .unclear
+            }
+            return Line(
+                workload: old.workload, n: old.n, unit: old.unit,
+                before: Estimate.median(old.values) ?? 0, after: Estimate.median(change.new.values) ?? 0,
+                change: shift.map(exp), peers: change.peers, verdict: verdict)
+        }.sorted { $0.change.median > $1.change.median }
+        missing = workloads == nil ? pair.missing : []
+        outcome = canShow ? GateOutcome(rows.map(\.verdict)) : .notMeasured
+    }
+
+    private static func checkThatTheyCompare(_ before: RunDocument, _ after: RunDocument) throws {
+        func differ(_ what: String, _ one: String?, _ other: String?) throws {
+            guard one != other else { return }
+            throw BenchmarkError(
+                """
+                The runs cannot be compared: \(what) '\(one ?? "unknown")' in the earlier one, '\(other ?? "unknown")' in the \
+                later one. '--any-machine' compares them all the same.
+                """)
+        }
+        try differ("the processor is", before.machine["processor"], after.machine["processor"])
+        try differ("the number of CPUs is", before.machine["cpus"], after.machine["cpus"])
+        try differ("the configuration is", before.build["configuration"], after.build["configuration"])
+        func threads(_ run: RunDocument) -> String? {
+            run.peers.first { $0.name == "ours" }.map { "\($0.threads)" }
+        }
+        try differ("the number of worker threads is", threads(before), threads(after))
+    }
+
+    /// As JSON.
+    public func json() throws -> Data {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+        return try encoder.encode(self)
+    }
+}
+
+/// Two runs, and what of them can be paired.
+private struct Pair {
+    let before: RunDocument
+    let after: RunDocument
+
+    /// How one series changed.
+    struct Change {
+        let old: RunDocument.Series
+        let new: RunDocument.Series
+        let peers: Int
+        let ratios: (before: [Double], after: [Double])
+        let shift: Interval
+
+        func p(above limit: Double) -> Double { p(differences.count { $0 > limit }) }
+        func p(below limit: Double) -> Double { p(differences.count { $0 < limit }) }
+        /// Of a change that no pair of restarts contradicts.
+        var leastP: Double { p(differences.count) }
+
+        private var differences: [Double] {
+            ratios.after.flatMap { after in ratios.before.map { after - $0 } }
+        }
+        private func p(_ pairs: Int) -> Double {
+            Tails.mannWhitney(pairs, ratios.before.count, ratios.after.count)
+        }
+    }
+
+    /// The peers that are not ours, of the same version in both runs.
+    var controls: [String] {
+        before.peers.filter { peer in
+            !peer.name.hasPrefix("ours")
+                && after.peers.contains { $0.name == peer.name && $0.version == peer.version }
+        }.map(\.name)
+    }
+
+    var missing: [String] {
+        func keys(_ run: RunDocument) -> [String] {
+            run.results.filter { $0.peer == "ours" && !$0.values.isEmpty }.map { "\($0.workload) n=\($0.n)" }
+        }
+        let (old, new) = (keys(before), keys(after))
+        return old.filter { !new.contains($0) }.map { "\($0): only in the earlier run" }
+            + new.filter { !old.contains($0) }.map { "\($0): only in the later run" }
+    }
+
+    private func both(_ workload: String, _ n: Int, _ peer: String) -> (
+        old: RunDocument.Series, new: RunDocument.Series
+    )? {
+        guard let old = before.series(workload, n: n, peer: peer),
+            let new = after.series(workload, n: n, peer: peer),
+            old.values.contains(where: { $0 > 0 }), new.values.contains(where: { $0 > 0 })
+        else { return nil }
+        return (old, new)
+    }
+
+    /// The logarithms of later over earlier time, by series.
+    func times(of peer: String) -> [Double] {
+        before.results.filter { $0.peer == peer }.compactMap { series in
+            guard let (old, new) = both(series.workload, series.n, peer),
+                let was = Estimate.median(old.values),
+                let now = Estimate.median(new.values), was > 0, now > 0
+            else { return nil }
+            return log(now / was)
+        }
+    }
+
+    /// How a peer changed, seen from the controls other than itself; by workload and size.
+    func changes(of peer: String) -> [Change] {
+        before.results.filter { $0.peer == peer }.compactMap { series in
+            guard let (old, new) = both(series.workload, series.n, peer) else { return nil }
+            let others = controls.filter { $0 != peer }.compactMap { both(series.workload, series.n, $0) }
+            let ratios = (ratios(of: old, to: others.map(\.old)), ratios(of: new, to: others.map(\.new)))
+            return Interval.shift(from: ratios.0, to: ratios.1).map {
+                Change(old: old, new: new, peers: others.count, ratios: ratios, shift: $0)
+            }
+        }
+    }
+
+    /// By restart: the median over the rounds of the logarithm of a value over the geometric mean of its neighbours.
+    private func ratios(of series: RunDocument.Series, to others: [RunDocument.Series]) -> [Double] {
+        series.restarts.indices.compactMap { restart in
+            let rounds = series.restarts[restart].rounds
+            return Estimate.median(
+                rounds.indices.compactMap { round in
+                    let neighbours = others.map { other -> Double in
+                        guard restart < other.restarts.count, round < other.restarts[restart].rounds.count
+                        else { return 0 }
+                        return other.restarts[restart].rounds[round]
+                    }
+                    guard rounds[round] > 0, neighbours.allSatisfy({ $0 > 0 }) else { return nil }
+                    let mean =
+                        neighbours.isEmpty
+                        ? 0 : neighbours.map { log($0) }.reduce(0, +) / Double(neighbours.count)
+                    return log(rounds[round]) - mean
+                })
+        }
+    }
+}

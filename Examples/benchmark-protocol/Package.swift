@@ -1,0 +1,11 @@
+// swift-tools-version: 6.3
+
+// A benchmark that `benchmarks ab` can compare between two commits. It depends on nothing.
+
+import PackageDescription
+
+let package = Package(
+    name: "benchmark-protocol",
+    targets: [.executableTarget(name: "checksum-benchmark")],
+    swiftLanguageModes: [.v6]
+)

@@ -91,7 +91,7 @@ final class OperationQueuePool: PausablePool {
     private func group(count: Int) -> Sample {
         let slots = Slots(count: count)
         let end = ChainEnd()
-        let start = now_ns()
+        let start = startClock()
         let finishing = BlockOperation { end.reach(0) }
         let children = (0..<count).map { index in
             let mark = Mark(slots: slots, index: index)
@@ -100,7 +100,7 @@ final class OperationQueuePool: PausablePool {
         for child in children { finishing.addDependency(child) }
         queue.addOperations(children + [finishing], waitUntilFinished: false)
         end.wait()
-        let stop = now_ns()
+        let stop = stopClock()
         return Sample(from: start, to: stop, operations: count, checksum: slots.checksum)
     }
 
@@ -108,7 +108,7 @@ final class OperationQueuePool: PausablePool {
     private func cascade(steps: Int) -> Sample {
         let end = ChainEnd()
         let state = Slots(count: 2)
-        let start = now_ns()
+        let start = startClock()
         var operations: [Operation] = []
         operations.reserveCapacity(steps)
         for step in 0..<steps {
@@ -119,7 +119,7 @@ final class OperationQueuePool: PausablePool {
         }
         queue.addOperations(operations, waitUntilFinished: false)
         end.wait()
-        let stop = now_ns()
+        let stop = stopClock()
         queue.waitUntilAllOperationsAreFinished()
         return Sample(from: start, to: stop, operations: steps, checksum: end.value)
     }
@@ -128,10 +128,10 @@ final class OperationQueuePool: PausablePool {
     private func stages(width: Int) -> Sample {
         let slots = Slots(count: width * Workload.stages(ofWidth: width))
         let end = ChainEnd()
-        let start = now_ns()
+        let start = startClock()
         add(stage: 0, of: Workload.stages(ofWidth: width), width: width, slots, end)
         end.wait()
-        let stop = now_ns()
+        let stop = stopClock()
         queue.waitUntilAllOperationsAreFinished()
         return Sample(from: start, to: stop, operations: slots.count, checksum: slots.checksum)
     }
@@ -157,12 +157,12 @@ final class OperationQueuePool: PausablePool {
             let mark = Mark(slots: slots, index: index)
             queue.addOperation { mark.run() }
         }
-        let start = now_ns()
+        let start = startClock()
         queue.cancelAllOperations()
         let cancelled = now_ns()
         unpause()
         queue.waitUntilAllOperationsAreFinished()
-        let stop = now_ns()
+        let stop = stopClock()
         return storm(from: start, cancelled: cancelled, to: stop, slots, begun: 0)
     }
 

@@ -1,4 +1,5 @@
 import Glibc
+import MeasuredLoop
 
 /// The monotonic clock in nanoseconds. A reading costs 50 to 70 ns here.
 @inline(__always)
@@ -6,6 +7,25 @@ func now_ns() -> Int {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)
     return time.tv_sec &* 1_000_000_000 &+ time.tv_nsec
+}
+
+/// Begins what a sample measures: the time, and all that is counted beside it, which begins just before.
+///
+/// - Returns: the monotonic clock in nanoseconds.
+@inline(__always)
+func startClock() -> Int {
+    measured_loop_began()
+    return now_ns()
+}
+
+/// Ends what a sample measures; a sample may begin again, and its parts add up.
+///
+/// - Returns: the monotonic clock in nanoseconds.
+@inline(__always)
+func stopClock() -> Int {
+    let stop = now_ns()
+    measured_loop_ended()
+    return stop
 }
 
 /// Sleeps until the monotonic clock shows `due_ns`.

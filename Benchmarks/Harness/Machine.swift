@@ -83,7 +83,7 @@ public enum Machine {
     }
 
     /// The first line that a program prints; nil when it prints none, or cannot be started.
-    private static func output(of command: String...) -> String? {
+    static func output(of command: String...) -> String? {
         let process = Process()
         let output = Pipe()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")

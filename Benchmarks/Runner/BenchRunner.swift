@@ -10,7 +10,9 @@ struct BenchRunner: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "benchmarks",
         abstract: "Measures the scheduler side by side with what one would use instead.",
-        subcommands: [Run.self, List.self, Compare.self, Report.self, Slopes.self, Check.self, Child.self],
+        subcommands: [
+            Run.self, List.self, Compare.self, Report.self, Slopes.self, Check.self, Counts.self, Child.self,
+        ],
         defaultSubcommand: Run.self)
 
     static func main() {

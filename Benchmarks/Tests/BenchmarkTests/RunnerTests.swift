@@ -211,6 +211,22 @@ import Testing
         }
     }
 
+    @Test func `bad input to the counts is named`() throws {
+        try Program.inFolder { program in
+            try program.write("{}", to: "bad.json")
+            for (arguments, sentence) in [
+                (["--filter", "W99"], "No operations of 'W99' are counted"),
+                (["--jobs", "0"], "The number of jobs must be at least 1, not 0."),
+                (["--file", "none.json"], "The recorded counts 'none.json' cannot be read"),
+                (["--file", "bad.json"], "The file 'bad.json' holds no recorded counts"),
+            ] {
+                let result = try program.run(["counts"] + arguments)
+                #expect(result.status == 64)
+                #expect(result.errors.contains(sentence))
+            }
+        }
+    }
+
     #if DEBUG
         @Test func `a debug build refuses to measure`() throws {
             try Program.inFolder { program in

@@ -1,14 +1,16 @@
-// MeasuredLoop.h - where the loop that a sample measures begins and ends, told to whatever counts beside the clock.
+// MeasuredLoop.h - where the loop that a sample measures begins and ends, for whatever counts beside the
+// clock.
 //
-// Two functions that a tool can find by their names (callgrind's --zero-before and --dump-before), and an observer
-// within the process. They cost a call each, outside of the time.
+// Two functions that a tool finds by their names (callgrind's --zero-before and --dump-before), and an
+// observer within the process. They cost a call each, outside of the time.
 
 #ifndef MEASURED_LOOP_H
 #define MEASURED_LOOP_H
 
 typedef void (*measured_loop_observer)(void);
 
-// To be called just before the clock starts, and just after it has stopped, by any thread; pairs one after another.
+// To be called just before the clock starts, and just after it has stopped, by any thread; pairs one after
+// another.
 void measured_loop_began(void);
 void measured_loop_ended(void);
 

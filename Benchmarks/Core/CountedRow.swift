@@ -1,12 +1,11 @@
-/// A row whose operations are also counted: what they execute, one instruction after the other, instead of how long
-/// they take.
+/// A row whose operations are counted, instruction by instruction, beside being timed.
 public struct CountedRow: Sendable {
     /// The workload.
     public let workload: Workload
     /// The peer: ours, in one of its forms.
     public let peer: String
 
-    /// Creates a row; nil: its operations are not what it is compared by.
+    /// Creates a row; nil: the workload is compared by something else than the time of its operations.
     public init?(_ workload: Workload, peer: String) {
         guard workload.metric == .throughput, workload.id != "W0" else { return nil }
         self.workload = workload
@@ -16,8 +15,8 @@ public struct CountedRow: Sendable {
     /// The name in the record, "W3 ours".
     public var name: String { "\(workload.id) \(peer)" }
 
-    /// The size at which it is counted: large enough that what a sample costs once hardly shows, and small, because a
-    /// program runs fifty times slower when it is counted.
+    /// The size of the sample that is counted: large enough that the fixed costs of a sample hardly show, and small,
+    /// because callgrind makes a program fifty times slower.
     public var n: Int {
         if let size = Self.size[workload.id] { return size }
         if workload.sizes.contain(Self.usualSize) { return Self.usualSize }
@@ -33,13 +32,13 @@ public struct CountedRow: Sendable {
         "W22-readers": 1, "W23-open": 1, "W23-closed": 1, "W23-contended": 1, "R4": 10,
     ]
 
-    /// Whether what an operation costs depends on the size: then it can only be compared at the same one.
+    /// Whether the cost of an operation depends on the size: then only equal sizes can be compared.
     public var dependsOnSize: Bool { workload.id == "W7" || workload.subject == .libraries && !isOfThreads }
 
     /// Whether the size is a number of threads, which share a fixed number of operations.
     public var isOfThreads: Bool { n == 1 }
 
-    /// Whether it covers one of the paths that everything else is made of.
+    /// Whether one of the paths is covered that everything else is made of.
     public var isHotPath: Bool { Self.hotPaths.contains(name) }
 
     /// Submit, spawn, chain, fork; a child of a group, a step of a cascade, a composite; a command done and undone; a
@@ -50,8 +49,8 @@ public struct CountedRow: Sendable {
         "W24-tasks ours", "W27-set ours",
     ]
 
-    /// How far a count may be off, as a share of it, and why where that is more than a hundredth: who does what is decided
-    /// while it runs.
+    /// How far a count may be off, as a share, and the reason where that is more than a hundredth: threads decide at run
+    /// time which of them does the work.
     public var band: (share: Double, reason: String?) {
         for (ids, share, reason) in Self.wide where ids.contains(workload.id) { return (share, reason) }
         return (0.01, nil)
@@ -66,7 +65,7 @@ public struct CountedRow: Sendable {
             ["W14-0", "W14-1", "W14-50"], 0.35,
             "The thread that cancels and the worker end and free the children between them."
         ),
-        (["W22-readers"], 0.1, "The reader reads as often as it can."),
+        (["W22-readers"], 0.2, "The reader reads as often as it can."),
         (["W24-asynclet"], 0.03, "A branch that has ended when it is awaited costs less."),
         (
             ["W24-group-main", "W24-discarding-main", "W24-asynclet-main", "W24-tasks-main"], 0.25,

@@ -1,7 +1,6 @@
 import Foundation
 
-/// What callgrind has written down of a part of a program's life: what each function executed itself, and which
-/// functions were called how often.
+/// A profile by callgrind: the costs of each function without its callees, and how often each function was called.
 ///
 /// The format is that of valgrind's manual, "Callgrind Format Specification": lines `ob=`, `fn=` say whose costs follow,
 /// `cob=`, `cfn=` and `calls=` say of a call that the next line's costs are the callee's; a name is given once, with a
@@ -60,7 +59,7 @@ package struct CallgrindProfile {
                 function = Function(
                     object: object, name: Self.symbol(Self.resolve(line.dropFirst(3), &names)))
             case UInt8(ascii: "c") where line.hasPrefix("cob="):
-                _ = Self.resolve(line.dropFirst(4), &objects)  // it may be named here for the first time
+                _ = Self.resolve(line.dropFirst(4), &objects)  // a name may be given here for the first time
             case UInt8(ascii: "c") where line.hasPrefix("cfn="):
                 called = Self.symbol(Self.resolve(line.dropFirst(4), &names))
             case UInt8(ascii: "c") where line.hasPrefix("calls="):

@@ -1,4 +1,4 @@
-/// What an instruction is spent on, by the function that it belongs to.
+/// The purpose of an instruction, by the function that holds it.
 public enum CountCategory: String, CaseIterable, Sendable {
     /// The code of the workload, in place of a user's: its loop and its closures, with what was inlined into them.
     case workload

@@ -4,19 +4,18 @@ import Glibc
 
 /// Counts what the operations of rows execute: each row in a process of its own, under valgrind's callgrind.
 ///
-/// A process has one worker, so that nothing but its operations decides who does what: callgrind runs one thread at a
-/// time. What a loop executes is known exactly, from ``measured_loop_began`` until ``measured_loop_ended``, so there is
-/// nothing to subtract: the difference of two sizes would be as good, but for the noise of two measurements. What
-/// varies, a search for work or a wake-up more or less, comes on top; so a sample is asked for until the three least
-/// agree, and the least counts.
+/// A process has one worker, and callgrind runs one thread at a time: so counts are nearly the same each time. The
+/// costs of a loop are known exactly, from `measured_loop_began` until `measured_loop_ended`, so that there is nothing to
+/// subtract: a difference of two sizes would be as good, but for the noise of two measurements. A search for work or a
+/// wake-up more or less comes on top, so a sample is asked for until the three least agree, and the least counts.
 public struct CountingRun: Sendable {
     /// What the copy of the program is called that is counted.
     package static let programName = "counted"
 
     /// How many of the least samples must agree.
     private static let agreeing = 3
-    /// How far they may be apart, as a share.
-    private static let agreement = 0.002
+    /// How far they may be apart, as a share of what the row's counts may be off.
+    private static let agreement = 0.2
     /// How often a sample is asked for at most.
     private static let mostSamples = 9
     /// Samples that only load what is loaded late: symbols, metadata, the allocator's caches.
@@ -93,7 +92,7 @@ public struct CountingRun: Sendable {
                 (least + [(profile, total, sample.operations)]).sorted { $0.total < $1.total }
                     .prefix(Self.agreeing))
             if least.count == Self.agreeing,
-                Double(least.last!.total) <= Double(least[0].total) * (1 + Self.agreement)
+                Double(least.last!.total) <= Double(least[0].total) * (1 + Self.agreement * row.band.share)
             {
                 break
             }

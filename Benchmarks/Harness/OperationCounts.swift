@@ -32,7 +32,7 @@ public struct OperationCounts: Sendable, Hashable {
         self.mutexes = mutexes
     }
 
-    /// All of it by name: what a file holds.
+    /// All counts by name, as a file holds them.
     public var figures: [String: Double] {
         var figures = [
             "n": Double(n), "allocations": allocations, "retains": retains, "releases": releases,
@@ -42,7 +42,7 @@ public struct OperationCounts: Sendable, Hashable {
         return figures
     }
 
-    /// Creates counts from what ``figures`` says; nil when something is missing.
+    /// Creates counts from their ``figures``; nil when one is missing.
     public init?(figures: [String: Double]) {
         guard let n = figures["n"], let allocations = figures["allocations"],
             let retains = figures["retains"],

@@ -2,8 +2,7 @@ public import BenchmarkCore
 public import BenchmarkHarness
 import Foundation
 
-/// What an operation of each row of ours costs, as it was when that was last changed on purpose: the file
-/// `Benchmarks/counts.json`.
+/// The counts of each row of ours, as of their last change on purpose: the file `Benchmarks/counts.json`.
 public struct RecordedCounts: Sendable {
     /// What was counted with: the compiler, the allocator, the tool. With others the counts are others.
     public var tools: [String: String] = [:]
@@ -86,7 +85,7 @@ public struct RecordedCounts: Sendable {
         var tools: [String: String]
     }
 
-    /// What was counted of a row and is not what is recorded, a sentence each.
+    /// A sentence for each count of a row that is not as recorded.
     public func differences(_ seen: OperationCounts, of row: CountedRow) -> [String] {
         guard let recorded = rows[row.name] else {
             return ["\(row.name): it is not recorded."]
@@ -102,8 +101,8 @@ public struct RecordedCounts: Sendable {
         }
     }
 
-    /// Takes over what was counted of a row. What differs by no more than half of what is allowed stays as it is, so that
-    /// a version of the file shows what was changed and no noise.
+    /// Takes over the counts of a row. Counts within half of the row's band stay as they are, so that a version of the file
+    /// shows changes and no noise.
     ///
     /// - Returns: what changed, a line each.
     public mutating func record(_ seen: OperationCounts, of row: CountedRow) -> [String] {
@@ -129,8 +128,10 @@ private struct Figure {
     let whole: Double
     /// The least difference that is one.
     let least: Double
+    /// How much more may be off than the row's band.
+    var slack = 0.0
 
-    func differs(by share: Double) -> Bool { abs(seen - recorded) > max(whole * share, least) }
+    func differs(by share: Double) -> Bool { abs(seen - recorded) > max(whole * share, least) + slack }
 
     var change: String {
         let difference = seen - recorded
@@ -140,10 +141,14 @@ private struct Figure {
 
     static func all(_ recorded: OperationCounts, _ seen: OperationCounts) -> [Figure] {
         let whole = recorded.allInstructions
+        // The runtime finds metadata in tables by their addresses, and another build has other collisions: W21-execute
+        // was seen with 3,200 and 3,519 instructions of it.
+        let collisions = 0.15 * (recorded.instructions[.runtime] ?? 0)
         let parts = CountCategory.allCases.map { category in
             Figure(
                 name: "instructions of \(category.rawValue)", recorded: recorded.instructions[category] ?? 0,
-                seen: seen.instructions[category] ?? 0, whole: whole, least: 3)
+                seen: seen.instructions[category] ?? 0, whole: whole, least: 3,
+                slack: category == .runtime ? collisions : 0)
         }
         func count(_ name: String, _ path: KeyPath<OperationCounts, Double>) -> Figure {
             Figure(
@@ -151,7 +156,9 @@ private struct Figure {
                 whole: recorded[keyPath: path], least: 0.05)
         }
         return [
-            Figure(name: "instructions", recorded: whole, seen: seen.allInstructions, whole: whole, least: 3)
+            Figure(
+                name: "instructions", recorded: whole, seen: seen.allInstructions, whole: whole, least: 3,
+                slack: collisions)
         ] + parts + [
             count("allocations", \.allocations), count("retains", \.retains), count("releases", \.releases),
             count("atomics", \.atomics), count("mutexes", \.mutexes),

@@ -55,7 +55,7 @@ struct Counts: ParsableCommand {
             $0.key ?? "" < $1.key ?? ""
         }) {
             guard let reason else { continue }
-            let names = rows.map { $0.name }.joined(separator: ", ")
+            let names = rows.map(\.name).joined(separator: ", ")
             print("Within \(Int((100 * rows[0].band.share).rounded())) %, not 1 %: \(names). \(reason)")
         }
         let failures = counted.flatMap { recorded.differences($0.counts, of: $0.row) }

@@ -9,7 +9,7 @@ func now_ns() -> Int {
     return time.tv_sec &* 1_000_000_000 &+ time.tv_nsec
 }
 
-/// Begins what a sample measures: the time, and all that is counted beside it, which begins just before.
+/// Begins the measurement of a sample: its time, and just before that all that is counted beside the time.
 ///
 /// - Returns: the monotonic clock in nanoseconds.
 @inline(__always)
@@ -18,7 +18,7 @@ func startClock() -> Int {
     return now_ns()
 }
 
-/// Ends what a sample measures; a sample may begin again, and its parts add up.
+/// Ends the measurement of a sample; one may begin again, and the parts add up.
 ///
 /// - Returns: the monotonic clock in nanoseconds.
 @inline(__always)

@@ -84,7 +84,7 @@ private func cancelInTurn<Form: TimerForm>(_ pending: PendingTimers<Form.Timer>,
 private func firing(count: Int, _ form: some TimerForm) -> Sample {
     let slots = Slots(count: count)
     let left = Countdown(count)
-    // What is counted beside the time begins here: the timers are set within it.
+    // Counting begins here, with the setting of the timers; the time only when they are due.
     let due = startClock() + Workload.untilDue_ns(timers: count)
     form.perform {
         for index in 0..<count {

@@ -157,6 +157,18 @@ import Testing
         #expect(found[1].hasPrefix("W6-cascade ours: instructions of tasks 100 an operation, recorded 0"))
     }
 
+    @Test func `metadata may be found by other ways, with the same number of everything else`() throws {
+        var record = RecordedCounts()
+        record.rows[row.name] = changed { $0.instructions[.runtime] = 1_000 }
+        #expect(record.differences(changed { $0.instructions[.runtime] = 1_150 }, of: row).isEmpty)
+        #expect(record.differences(changed { $0.instructions[.runtime] = 1_200 }, of: row).count == 2)
+        let other = changed {
+            $0.instructions[.runtime] = 1_000
+            $0.instructions[.layers] = 1_040
+        }
+        #expect(record.differences(other, of: row).count == 1)
+    }
+
     @Test func `a row that is not recorded, or at another size, does not pass`() throws {
         #expect(RecordedCounts().differences(counts, of: row).count == 1)
         #expect(recorded.differences(changed { $0.n = 10 }, of: row).count == 1)

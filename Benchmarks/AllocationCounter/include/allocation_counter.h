@@ -18,8 +18,8 @@ typedef struct {
 /// has hooks.
 bool allocation_counter_install(void);
 
-/// Begins to count, from zero; the counts are 0 when no counter is installed. The measured loop is between the
-/// calls of MeasuredLoop.h, while nothing else calls these.
+/// Begins to count, from zero; the counts are 0 when no counter is installed. The measured loop is between
+/// the calls of MeasuredLoop.h, while nothing else calls these.
 void allocation_counter_start(void);
 allocation_counts allocation_counter_stop(void);
 

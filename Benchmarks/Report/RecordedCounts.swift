@@ -150,10 +150,10 @@ private struct Figure {
                 seen: seen.instructions[category] ?? 0, whole: whole, least: 3,
                 slack: category == .runtime ? collisions : 0)
         }
-        func count(_ name: String, _ path: KeyPath<OperationCounts, Double>) -> Figure {
+        func count(_ name: String, _ path: KeyPath<OperationCounts, Double>, least: Double = 0.05) -> Figure {
             Figure(
                 name: name, recorded: recorded[keyPath: path], seen: seen[keyPath: path],
-                whole: recorded[keyPath: path], least: 0.05)
+                whole: recorded[keyPath: path], least: least)
         }
         return [
             Figure(
@@ -161,7 +161,9 @@ private struct Figure {
                 slack: collisions)
         ] + parts + [
             count("allocations", \.allocations), count("retains", \.retains), count("releases", \.releases),
-            count("atomics", \.atomics), count("mutexes", \.mutexes),
+            count("atomics", \.atomics),
+            // The runtime takes one where two tasks meet.
+            count("mutexes", \.mutexes, least: 0.25),
         ]
     }
 }

@@ -88,7 +88,7 @@ let package = Package(
         .target(
             name: "BenchmarkPeers",
             dependencies: [
-                "BenchmarkCore", "GlibcExtras", "PthreadPool", "TBBPeer",
+                "BenchmarkCore", "GlibcExtras", "MeasuredLoop", "PthreadPool", "TBBPeer",
                 .product(name: "Actions", package: "CompositeOperations"),
                 .product(name: "Commands", package: "CompositeOperations"),
                 .product(name: "CompositeOperations", package: "CompositeOperations"),
@@ -102,6 +102,8 @@ let package = Package(
             swiftSettings: settings
         ),
         .systemLibrary(name: "GlibcExtras", path: "GlibcExtras"),
+        .target(
+            name: "MeasuredLoop", path: "MeasuredLoop", publicHeadersPath: "include", cSettings: warnings),
         .target(name: "PthreadPool", path: "PthreadPool", sources: ["src"], cSettings: warnings),
         .target(
             name: "TBBPeer",
@@ -111,7 +113,7 @@ let package = Package(
             linkerSettings: hasTBB ? [.linkedLibrary("tbb")] : []
         ),
         .target(
-            name: "AllocationCounter", dependencies: ["CJemalloc"], path: "AllocationCounter",
+            name: "AllocationCounter", dependencies: ["CJemalloc", "MeasuredLoop"], path: "AllocationCounter",
             publicHeadersPath: "include", cSettings: warnings
         ),
 

@@ -104,6 +104,7 @@ public final class SideBySide {
         let children = Children(programs)
         let answer = try await children.child(side).ask(.list, limit: limit)
         await children.endAll()
+        if Task.isCancelled { throw BenchmarkError.interrupted }
         let what: String
         switch answer {
         case .answered(let response):

@@ -6,6 +6,7 @@
 
 #include "allocation_counter.h"
 
+#include <MeasuredLoop.h>
 #include <jemalloc/jemalloc.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -19,6 +20,9 @@ typedef struct {
 } hooks;
 
 static _Atomic uint64_t allocations, deallocations, bytes, freed;
+
+// Of the measured loop: what there was when it began, and the sum of what came until its ends.
+static _Atomic uint64_t loops, allocations_before, bytes_before, allocations_within, bytes_within;
 
 static void on_allocation(void *extra, int type, void *result, uintptr_t raw_result, uintptr_t arguments[3])
 {
@@ -45,19 +49,42 @@ static void on_expansion(void *extra, int type, void *address, size_t old_size, 
     }
 }
 
+static void on_begin(void)
+{
+    allocations_before = allocations;
+    bytes_before = bytes;
+}
+
+static void on_end(void)
+{
+    allocations_within += allocations - allocations_before;
+    bytes_within += bytes - bytes_before;
+    loops++;
+}
+
 bool allocation_counter_install(void)
 {
+    measured_loop_observe(on_begin, on_end);
     hooks wanted = {on_allocation, on_deallocation, on_expansion, NULL};
     void *installed = NULL;
     size_t size = sizeof installed;
     return mallctl("experimental.hooks.install", &installed, &size, &wanted, sizeof wanted) == 0;
 }
 
-void allocation_counter_start(void) { allocations = deallocations = bytes = freed = 0; }
+void allocation_counter_start(void)
+{
+    allocations = deallocations = bytes = freed = 0;
+    loops = allocations_before = bytes_before = allocations_within = bytes_within = 0;
+}
 
 allocation_counts allocation_counter_stop(void)
 {
-    return (allocation_counts){allocations, deallocations, bytes, freed};
+    return (allocation_counts){
+        .loops = loops,
+        .allocations = allocations_within,
+        .allocated = bytes_within,
+        .left = (int64_t)bytes - (int64_t)freed,
+    };
 }
 
 uint64_t allocation_counter_live_bytes(void)

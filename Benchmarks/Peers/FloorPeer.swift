@@ -36,7 +36,7 @@ final class FloorPeer: Pool {
     /// A loop: were a step to call the next one, a long chain would need a deep stack.
     func chain(steps: Int) -> Sample {
         let end = ChainEnd()
-        let start = now_ns()
+        let start = startClock()
         let values = Slots(count: 1)
         for step in 0..<steps {
             submit(
@@ -45,13 +45,13 @@ final class FloorPeer: Pool {
             )
         }
         end.wait()
-        let stop = now_ns()
+        let stop = stopClock()
         return Sample(from: start, to: stop, operations: steps, checksum: end.value)
     }
 
     /// A cascade is declared before it begins: all of its steps are in memory then, a handle and a closure each.
     private func cascade(steps: Int) -> Sample {
-        let start = now_ns()
+        let start = startClock()
         var handles: [FloorHandle] = []
         for step in 0..<steps {
             let former = handles.last
@@ -60,7 +60,7 @@ final class FloorPeer: Pool {
         for handle in handles { handle.run() }
         let value = handles.last?.value ?? 0
         handles = []
-        let stop = now_ns()
+        let stop = stopClock()
         return Sample(from: start, to: stop, operations: steps, checksum: value)
     }
 

@@ -94,7 +94,7 @@ final class OperationQueuePool: PausablePool {
     private func group(count: Int) -> Sample {
         let slots = Slots(count: count)
         let end = ChainEnd()
-        let start = now_ns()
+        let start = startClock()
         let finishing = BlockOperation { end.reach(0) }
         let children = (0..<count).map { index in
             let mark = Mark(slots: slots, index: index)
@@ -103,7 +103,7 @@ final class OperationQueuePool: PausablePool {
         for child in children { finishing.addDependency(child) }
         queue.addOperations(children + [finishing], waitUntilFinished: false)
         end.wait()
-        let stop = now_ns()
+        let stop = stopClock()
         return Sample(from: start, to: stop, operations: count, checksum: slots.checksum)
     }
 
@@ -111,7 +111,7 @@ final class OperationQueuePool: PausablePool {
     private func cascade(steps: Int) -> Sample {
         let end = ChainEnd()
         let state = Slots(count: 2)
-        let start = now_ns()
+        let start = startClock()
         var operations: [Operation] = []
         operations.reserveCapacity(steps)
         for step in 0..<steps {
@@ -122,7 +122,7 @@ final class OperationQueuePool: PausablePool {
         }
         queue.addOperations(operations, waitUntilFinished: false)
         end.wait()
-        let stop = now_ns()
+        let stop = stopClock()
         queue.waitUntilAllOperationsAreFinished()
         return Sample(from: start, to: stop, operations: steps, checksum: end.value)
     }
@@ -131,10 +131,10 @@ final class OperationQueuePool: PausablePool {
     private func stages(width: Int) -> Sample {
         let slots = Slots(count: width * Workload.stages(ofWidth: width))
         let end = ChainEnd()
-        let start = now_ns()
+        let start = startClock()
         add(stage: 0, of: Workload.stages(ofWidth: width), width: width, slots, end)
         end.wait()
-        let stop = now_ns()
+        let stop = stopClock()
         queue.waitUntilAllOperationsAreFinished()
         return Sample(from: start, to: stop, operations: slots.count, checksum: slots.checksum)
     }
@@ -154,7 +154,7 @@ final class OperationQueuePool: PausablePool {
 
     private func declaredGraph(_ workload: String, n: Int) -> Sample {
         let run = GraphRun(workload, n: n)
-        let start = now_ns()
+        let start = startClock()
         var operations: [Operation] = []
         operations.reserveCapacity(run.count)
         for (node, others) in run.graph.predecessors.enumerated() {
@@ -164,7 +164,7 @@ final class OperationQueuePool: PausablePool {
             operations.append(operation)
         }
         queue.addOperations(operations, waitUntilFinished: true)
-        let stop = now_ns()
+        let stop = stopClock()
         return run.sample(from: start, to: stop)
     }
 
@@ -176,12 +176,12 @@ final class OperationQueuePool: PausablePool {
             let mark = Mark(slots: slots, index: index)
             queue.addOperation { mark.run() }
         }
-        let start = now_ns()
+        let start = startClock()
         queue.cancelAllOperations()
         let cancelled = now_ns()
         unpause()
         queue.waitUntilAllOperationsAreFinished()
-        let stop = now_ns()
+        let stop = stopClock()
         return storm(from: start, cancelled: cancelled, to: stop, slots, begun: 0)
     }
 

@@ -41,7 +41,7 @@ struct OursLayer {
     private func group(count: Int) -> Sample {
         let slots = Slots(count: count)
         let end = ChainEnd()
-        let start = now_ns()
+        let start = startClock()
         transactionalOperation { group in
             for index in 0..<count {
                 let mark = Mark(slots: slots, index: index)
@@ -51,13 +51,13 @@ struct OursLayer {
             end.reach(0)
         }
         end.wait()
-        let stop = now_ns()
+        let stop = stopClock()
         return Sample(from: start, to: stop, operations: count, checksum: slots.checksum)
     }
 
     private func cascade(steps: Int) -> Sample {
         let end = ChainEnd()
-        let start = now_ns()
+        let start = startClock()
         cascadeOperation { cascade in
             var last = cascade.operation { Workload.mark(0) }
             for step in 1..<max(1, steps) {
@@ -67,14 +67,14 @@ struct OursLayer {
         }
         .onOutcome { outcome in end.reach(Self.value(of: outcome)) }
         end.wait()
-        let stop = now_ns()
+        let stop = stopClock()
         return Sample(from: start, to: stop, operations: steps, checksum: end.value)
     }
 
     private func cascadeWithoutValues(steps: Int) -> Sample {
         let end = ChainEnd()
         let state = Slots(count: 2)
-        let start = now_ns()
+        let start = startClock()
         cascadeOperation { cascade in
             for step in 0..<steps {
                 let job = SerialStep(state: state, step: step, steps: steps, end: nil)
@@ -84,7 +84,7 @@ struct OursLayer {
             end.reach(state.address(of: 1).pointee)
         }
         end.wait()
-        let stop = now_ns()
+        let stop = stopClock()
         return Sample(from: start, to: stop, operations: steps, checksum: end.value)
     }
 
@@ -92,7 +92,7 @@ struct OursLayer {
         let count = Workload.stages(ofWidth: width)
         let slots = Slots(count: count * width)
         let end = ChainEnd()
-        let start = now_ns()
+        let start = startClock()
         cascadeOperation { cascade in
             for stage in 0..<count {
                 cascade.transactionalOperation { group in
@@ -106,7 +106,7 @@ struct OursLayer {
             end.reach(0)
         }
         end.wait()
-        let stop = now_ns()
+        let stop = stopClock()
         return Sample(from: start, to: stop, operations: count * width, checksum: slots.checksum)
     }
 
@@ -114,7 +114,7 @@ struct OursLayer {
         let run = GraphRun(workload, n: n)
         let ended = Countdown(run.count)
         let end = Unowned(ended)
-        let start = now_ns()
+        let start = startClock()
         var operations: [COOperation<Void>] = []
         operations.reserveCapacity(run.count)
         for (node, others) in run.graph.predecessors.enumerated() {
@@ -129,17 +129,17 @@ struct OursLayer {
         }
         for operation in operations { operation.start() }
         ended.wait()
-        let stop = now_ns()
+        let stop = stopClock()
         return run.sample(from: start, to: stop)
     }
 
     private func skynet(leaves: Int) -> Sample {
         let end = ChainEnd()
-        let start = now_ns()
+        let start = startClock()
         cascadeOperation { cascade in .value(of: Self.sum(of: leaves, from: 0, in: cascade)) }
             .onOutcome { outcome in end.reach(Self.value(of: outcome)) }
         end.wait()
-        let stop = now_ns()
+        let stop = stopClock()
         return Sample(from: start, to: stop, operations: leaves, checksum: end.value)
     }
 
@@ -185,11 +185,11 @@ struct OursLayer {
         }
         transaction.onOutcome { _ in end.reach(0) }
         registered.wait()
-        let start = now_ns()
+        let start = startClock()
         transaction.cancel()
         let cancelled = now_ns()
         end.wait()
-        let stop = now_ns()
+        let stop = stopClock()
         withExtendedLifetime(registered) {}
         return storm(from: start, cancelled: cancelled, to: stop, slots, begun: begun)
     }
@@ -198,10 +198,10 @@ struct OursLayer {
         let slots = Slots(count: count)
         let end = ChainEnd()
         let transaction = Self.suspendedGroup(slots, end)
-        let start = now_ns()
+        let start = startClock()
         transaction.resume()
         end.wait()
-        let stop = now_ns()
+        let stop = stopClock()
         return Sample(from: start, to: stop, operations: count, checksum: slots.checksum)
     }
 
@@ -226,7 +226,7 @@ struct OursLayer {
         let steps = Workload.stepsOfOneRun
         let state = Slots(count: 2)
         let end = ChainEnd()
-        let start = now_ns()
+        let start = startClock()
         cascadeOperation { cascade in
             let run = cascade.control.attempt - 1
             for step in 0..<steps - 1 {
@@ -244,17 +244,17 @@ struct OursLayer {
             cascade.rerun()
         }
         end.wait()
-        let stop = now_ns()
+        let stop = stopClock()
         return Sample(from: start, to: stop, operations: runs, checksum: end.value)
     }
 
     private func rebuild(runs: Int) -> Sample {
         let state = Slots(count: 2)
         let end = ChainEnd()
-        let start = now_ns()
+        let start = startClock()
         Self.build(run: 0, of: runs, state, end)
         end.wait()
-        let stop = now_ns()
+        let stop = stopClock()
         return Sample(from: start, to: stop, operations: runs, checksum: end.value)
     }
 
@@ -313,12 +313,12 @@ struct OursLayer {
         let ended = Countdown(count)
         if resume == nil { Scheduler.shared.suspend() }
         var memory = LiveBytes()
-        let began = now_ns()
+        let began = startClock()
         for index in 0..<count { start(Mark(slots: slots, index: index), Unowned(ended)) }
         memory.notePending()
         if let resume { resume() } else { Scheduler.shared.resume() }
         ended.wait()
-        let stop = now_ns()
+        let stop = stopClock()
         memory.noteDrained()
         return memory.sample(from: began, to: stop, operations: count, checksum: slots.checksum)
     }
@@ -327,9 +327,9 @@ struct OursLayer {
         let slots = Slots(count: count)
         let end = ChainEnd()
         var memory = LiveBytes()
-        let start = now_ns()
+        let start = startClock()
         resumeSuspendedGroup(slots, end, &memory)
-        let stop = now_ns()
+        let stop = stopClock()
         memory.noteDrained()
         return memory.sample(from: start, to: stop, operations: count, checksum: slots.checksum)
     }

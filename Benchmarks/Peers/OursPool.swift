@@ -106,10 +106,10 @@ final class OursPool: PausablePool {
     /// W9 by joins: the wait for a branch that was taken runs what that has forked.
     func forkJoin(n: Int) throws -> Sample {
         let end = ChainEnd()
-        let start = now_ns()
+        let start = startClock()
         submit(Fibonacci(n: n, end: end))
         end.wait()
-        let stop = now_ns()
+        let stop = stopClock()
         return Sample(from: start, to: stop, operations: Workload.spawnsOfFibonacci(n), checksum: end.value)
     }
 

@@ -24,19 +24,19 @@ final class SerialPeer: Pool {
 
     func chain(steps: Int) -> Sample {
         let end = ChainEnd()
-        let start = now_ns()
+        let start = startClock()
         var value: UInt64 = 0
         for step in 0..<steps { value = next(value, step) }
         end.reach(value)
         end.wait()
-        let stop = now_ns()
+        let stop = stopClock()
         return Sample(from: start, to: stop, operations: steps, checksum: end.value)
     }
 
     func forkJoin(n: Int) -> Sample {
-        let start = now_ns()
+        let start = startClock()
         let value = recursion(n)
-        let stop = now_ns()
+        let stop = stopClock()
         return Sample(from: start, to: stop, operations: Workload.spawnsOfFibonacci(n), checksum: value)
     }
 

@@ -92,14 +92,14 @@ final class TBBPool: ThreadPool, @unchecked Sendable {
     private func declaredGraph(_ workload: String, n: Int) -> Sample {
         let run = GraphRun(workload, n: n)
         let nodes = TBBCalls { run.compute($0) }
-        let start = now_ns()
+        let start = startClock()
         let graph = tbb_peer_graph_create(run.count, TBBCalls.call, nodes.context)
         for (node, others) in run.graph.predecessors.enumerated() {
             for other in others { tbb_peer_graph_edge(graph, other, node) }
         }
         tbb_peer_graph_run(graph)
         tbb_peer_graph_destroy(graph)
-        let stop = now_ns()
+        let stop = stopClock()
         withExtendedLifetime(nodes) {}
         return run.sample(from: start, to: stop)
     }
@@ -120,19 +120,19 @@ final class TBBPool: ThreadPool, @unchecked Sendable {
     /// W6 within a group: `run` in a task goes to the thread's own deque, `enqueue` to a stream of the arena.
     func chain(steps: Int) -> Sample {
         let end = ChainEnd()
-        let start = now_ns()
+        let start = startClock()
         let group = TBBGroup()
         group.run(TBBChainStep(group: group, step: 0, steps: steps, value: 0, end: end))
         group.wait()
-        let stop = now_ns()
+        let stop = stopClock()
         return Sample(from: start, to: stop, operations: steps, checksum: end.value)
     }
 
     /// W9 by `parallel_invoke`, which is faster than two tasks of a group; its waits help.
     func forkJoin(n: Int) -> Sample {
-        let start = now_ns()
+        let start = startClock()
         let value = tbb_peer_fibonacci(UInt32(n))
-        let stop = now_ns()
+        let stop = stopClock()
         return Sample(from: start, to: stop, operations: Workload.spawnsOfFibonacci(n), checksum: value)
     }
 }

@@ -4,7 +4,7 @@ import BenchmarkCore
 extension TaskGroupPeer {
     static func declaredGraph(_ workload: String, n: Int) async -> Sample {
         let run = GraphRun(workload, n: n)
-        let start = now_ns()
+        let start = startClock()
         var tasks: [Task<Void, Never>] = []
         tasks.reserveCapacity(run.count)
         for (node, others) in run.graph.predecessors.enumerated() {
@@ -17,7 +17,7 @@ extension TaskGroupPeer {
                 })
         }
         for task in tasks { await task.value }
-        let stop = now_ns()
+        let stop = stopClock()
         return run.sample(from: start, to: stop)
     }
 
@@ -25,14 +25,14 @@ extension TaskGroupPeer {
         let grains = Grains(workload, n: n)
         let ideal = grains.ideal(threads: threads)
         return blocking {
-            let start = now_ns()
+            let start = startClock()
             await withDiscardingTaskGroup { group in
                 for index in 0..<grains.count {
                     let grain = grains[index]
                     group.addTask { grain.run() }
                 }
             }
-            let stop = now_ns()
+            let stop = stopClock()
             return grains.sample(from: start, to: stop, ideal: ideal)
         }
     }
@@ -42,9 +42,9 @@ extension TaskGroupPeer {
         let ideal = idealOfTree(tree, threads: threads)
         let sum = StripedSum()
         return blocking {
-            let start = now_ns()
+            let start = startClock()
             await search(UnbalancedTree.root, branches: branches, sum)
-            let stop = now_ns()
+            let stop = stopClock()
             return sampleOfTree(from: start, to: stop, tree, sum, ideal: ideal)
         }
     }

@@ -72,9 +72,9 @@ final class TaskGroupPeer: Pool {
         case "W9": blocking { await Self.forkJoin(n: n) }
         case "W10":
             blocking {
-                let start = now_ns()
+                let start = startClock()
                 let sum = await Self.sum(of: n, from: 0)
-                let stop = now_ns()
+                let stop = stopClock()
                 return Sample(from: start, to: stop, operations: n, checksum: sum)
             }
         case "W11": blocking { await Self.pingPong(rounds: n) }
@@ -117,21 +117,21 @@ final class TaskGroupPeer: Pool {
 
     private static func spawn(count: Int) async -> Sample {
         let slots = Slots(count: count)
-        let start = now_ns()
+        let start = startClock()
         await withDiscardingTaskGroup { group in
             for index in 0..<count {
                 let mark = Mark(slots: slots, index: index)
                 group.addTask { mark.run() }
             }
         }
-        let stop = now_ns()
+        let stop = stopClock()
         return Sample(from: start, to: stop, operations: count, checksum: slots.checksum)
     }
 
     /// W5: a child that throws cancels the others, which look before they begin.
     private static func group(count: Int) async -> Sample {
         let slots = Slots(count: count)
-        let start = now_ns()
+        let start = startClock()
         try? await withThrowingDiscardingTaskGroup { group in
             for index in 0..<count {
                 let mark = Mark(slots: slots, index: index)
@@ -141,14 +141,14 @@ final class TaskGroupPeer: Pool {
                 }
             }
         }
-        let stop = now_ns()
+        let stop = stopClock()
         return Sample(from: start, to: stop, operations: count, checksum: slots.checksum)
     }
 
     private static func stages(width: Int) async -> Sample {
         let count = Workload.stages(ofWidth: width)
         let slots = Slots(count: count * width)
-        let start = now_ns()
+        let start = startClock()
         for stage in 0..<count {
             try? await withThrowingDiscardingTaskGroup { group in
                 for index in 0..<width {
@@ -160,17 +160,17 @@ final class TaskGroupPeer: Pool {
                 }
             }
         }
-        let stop = now_ns()
+        let stop = stopClock()
         return Sample(from: start, to: stop, operations: slots.count, checksum: slots.checksum)
     }
 
     /// W6 in a serial place, an actor: one task calls it step by step, which keeps them in order.
     private static func serial(steps: Int) async -> Sample {
         let adder = Adder()
-        let start = now_ns()
+        let start = startClock()
         for step in 0..<steps { await adder.add(step) }
         let sum = await adder.sum
-        let stop = now_ns()
+        let stop = stopClock()
         return Sample(from: start, to: stop, operations: steps, checksum: sum)
     }
 
@@ -212,19 +212,19 @@ final class TaskGroupPeer: Pool {
                 let mark = Mark(slots: slots, index: index)
                 group.addTask { if !Task.isCancelled { mark.run() } }
             }
-            start = now_ns()
+            start = startClock()
             group.cancelAll()
             cancelled = now_ns()
             gate.open(threads: others)
         }
-        let stop = now_ns()
+        let stop = stopClock()
         return storm(from: start, cancelled: cancelled, to: stop, slots, begun: begun)
     }
 
     private static func forkJoin(n: Int) async -> Sample {
-        let start = now_ns()
+        let start = startClock()
         let value = await fork(n)
-        let stop = now_ns()
+        let stop = stopClock()
         return Sample(from: start, to: stop, operations: Workload.spawnsOfFibonacci(n), checksum: value)
     }
 
@@ -237,9 +237,9 @@ final class TaskGroupPeer: Pool {
 
     private static func pingPong(rounds: Int) async -> Sample {
         let times = Slots(count: rounds + 1)
-        let start = now_ns()
+        let start = startClock()
         let sum = await Ping().play(Pong(), times: times)
-        let stop = now_ns()
+        let stop = stopClock()
         return roundTrips(from: start, to: stop, times: times.values, checksum: sum)
     }
 
@@ -267,7 +267,7 @@ final class TaskGroupPeer: Pool {
         let gate = Gate()
         gate.close(threads: others) { occupation in Task.detached { occupation.run() } }
         var memory = LiveBytes()
-        let start = now_ns()
+        let start = startClock()
         await withDiscardingTaskGroup { group in
             for index in 0..<count {
                 let mark = Mark(slots: slots, index: index)
@@ -276,7 +276,7 @@ final class TaskGroupPeer: Pool {
             memory.notePending()
             gate.open(threads: others)
         }
-        let stop = now_ns()
+        let stop = stopClock()
         memory.noteDrained()
         return memory.sample(from: start, to: stop, operations: count, checksum: slots.checksum)
     }

@@ -38,6 +38,13 @@ enum Format {
         }
     }
 
+    /// A count, whose last digits matter: two behind the point below 100, one above.
+    static func exact(_ value: Double) -> String {
+        let text = String(format: abs(value) < 100 ? "%.2f" : "%.1f", value)
+        for end in [".00", ".0"] where text.hasSuffix(end) { return String(text.dropLast(end.count)) }
+        return text
+    }
+
     /// A size: 1e5 as 100k.
     static func count(_ value: Double) -> String {
         for (limit, name) in [(1e9, "G"), (1e6, "M"), (1e3, "k")] where abs(value) >= limit {

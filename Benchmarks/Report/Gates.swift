@@ -5,9 +5,15 @@ public import BenchmarkHarness
 /// absolute times.
 public struct Gates {
     private let document: RunDocument
+    private let recorded: RecordedCounts
 
     /// Creates the gates of a run.
-    public init(_ document: RunDocument) { self.document = document }
+    ///
+    /// - Parameter recorded: what the allocations and bytes of the run are compared with.
+    public init(_ document: RunDocument, recorded: RecordedCounts) {
+        self.document = document
+        self.recorded = recorded
+    }
 
     /// A sentence for each gate that does not hold.
     public func failures() -> [String] { countFailures() + ratios + demands }
@@ -15,9 +21,7 @@ public struct Gates {
     /// A sentence for each gate that the run cannot tell about, because it lacks a workload or a peer.
     public func missing(onlyCounts: Bool) -> [String] {
         let counted =
-            ["W1", "W3", "W6", "W13"] + Array(RecordedCounts.allocationsPerOperation.keys)
-            + Array(RecordedCounts.allocationsOfLibraries.keys)
-            + Array(RecordedCounts.bytesPerOperation.keys) + Self.linear
+            ["W13"] + comparable.map(\.workload.id) + Array(recorded.pendingBytes.keys) + Self.linear
         let needed = Set(counted.map { [$0, "ours"] })
         let compared = onlyCounts ? [] : Self.demanded.map { [$0.workload, $0.peer] }
         let measured = Set(
@@ -44,13 +48,6 @@ public struct Gates {
                     "\(series.workload): \(Format.number(left)) bytes are left after the drain of \(n) operations."
                 )
             }
-            if ["W1", "W3", "W6"].contains(series.workload), series.n >= 10_000,
-                let allocations = series.counts["allocations_per_op"], allocations > 1.1
-            {
-                failures.append(
-                    "\(series.workload): \(Format.number(allocations)) allocations an operation; the closure's own is 1."
-                )
-            }
         }
         return failures
     }
@@ -64,23 +61,23 @@ public struct Gates {
     private var layerCounts: [String] {
         var failures: [String] = []
         func compare(_ series: RunDocument.Series, _ key: String, _ recorded: Double?, _ what: String) {
-            guard let recorded, let count = series.counts[key], count > recorded * RecordedCounts.tolerance
+            // A twentieth of nothing is nothing, and once is not always.
+            guard let recorded, let count = series.counts[key],
+                count > recorded * RecordedCounts.toleranceOfRuns + 0.05
             else { return }
             failures.append(
                 "\(series.workload): \(Format.number(count)) \(what) an operation; \(Format.number(recorded)) are recorded."
             )
         }
+        let rows = Dictionary(uniqueKeysWithValues: comparable.map { ($0.workload.id, $0) })
         for series in document.results where series.peer == "ours" {
-            if series.n >= RecordedCounts.leastSize, series.n == document.sizes(series.workload).last {
-                compare(
-                    series, "allocations_per_op", RecordedCounts.allocationsPerOperation[series.workload],
-                    "allocations")
-            }
-            if let recorded = RecordedCounts.allocationsOfLibraries[series.workload], series.n == recorded.n {
-                compare(series, "allocations_per_op", recorded.allocations, "allocations")
+            if let row = rows[series.workload], let counts = recorded.rows[row.name],
+                isComparable(series, row, counts)
+            {
+                compare(series, "allocations_per_op", counts.allocations, "allocations")
             }
             if series.n == RecordedCounts.sizeOfBytes {
-                compare(series, "bytes_per_op", RecordedCounts.bytesPerOperation[series.workload], "bytes")
+                compare(series, "bytes_per_op", recorded.pendingBytes[series.workload], "bytes")
             }
             if let ran = series.counts["ran_after_cancel"], ran > 0 {
                 failures.append(
@@ -95,6 +92,21 @@ public struct Gates {
             }
         }
         return failures
+    }
+
+    /// The rows of ours whose allocations a run can be compared by: where nothing is left to chance.
+    private var comparable: [CountedRow] {
+        workloads.compactMap { CountedRow($0, peer: "ours") }.filter { row in
+            recorded.rows[row.name] != nil && row.band.reason == nil
+        }
+    }
+
+    private func isComparable(
+        _ series: RunDocument.Series, _ row: CountedRow, _ recorded: OperationCounts
+    ) -> Bool {
+        if series.n == recorded.n { return true }
+        return !row.dependsOnSize && series.n == document.sizes(series.workload).last
+            && (row.isOfThreads || series.n >= RecordedCounts.leastSize)
     }
 
     /// What is promised: the least ratio to ours, by workload and peer.

@@ -129,11 +129,16 @@ public struct TerminalReport {
         }
         let range =
             nearest.count == 1
-            ? Format.number(worst.ratio.median)
-            : "\(Format.number(worst.ratio.median))–\(Format.number(best.ratio.median))"
+            ? Self.short(worst.ratio.median)
+            : "\(Self.short(worst.ratio.median))–\(Self.short(best.ratio.median))"
         let sign = row.standing == .ahead ? "+" : row.standing == .behind ? "-" : "="
         let text = "\(sign) \(head)\(right(range, 11)) \(padded(worst.peer.name, 13))"
         return coloured(text, row.standing)
+    }
+
+    /// At most five columns.
+    private static func short(_ ratio: Double) -> String {
+        ratio < 0.01 ? "<0.01" : ratio >= 10_000 ? "≥10k" : Format.number(ratio)
     }
 
     // MARK: What is lost

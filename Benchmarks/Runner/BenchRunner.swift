@@ -11,10 +11,8 @@ struct BenchRunner: ParsableCommand {
         commandName: "benchmarks",
         abstract: "Measures the scheduler side by side with what one would use instead.",
         subcommands: [
-            Run.self, List.self, Units.self, MergeCommand.self, AB.self, Compare.self, Report.self,
-            Export.self,
-            Slopes.self, Check.self,
-            Child.self,
+            Run.self, List.self, Units.self, MergeCommand.self, AB.self, Compare.self, Counts.self,
+            Report.self, Export.self, Slopes.self, Check.self, Child.self,
         ],
         defaultSubcommand: Run.self)
 

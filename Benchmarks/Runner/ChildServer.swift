@@ -72,10 +72,15 @@ struct ChildServer {
                 settle()
             }
             let allocated = countsAllocations ? allocation_counter_stop() : nil
+            if let allocated, allocated.loops == 0 {
+                throw BenchmarkError(
+                    "\(request.workload) does not tell where its loop begins and ends, so that its allocations cannot be counted."
+                )
+            }
             let left = try findsLeftovers ? allocated.map { try leftovers($0, request) } : nil
             return Response(
                 sample: sample, costs: costs, allocations: allocated.map { Double($0.allocations) },
-                allocatedBytes: allocated.map { Double($0.bytes) },
+                allocatedBytes: allocated.map { Double($0.allocated) },
                 bytesLeft: left)
         } catch {
             return Response(error: "\(error)")
@@ -98,13 +103,12 @@ struct ChildServer {
     /// it, or less, than it found. Where anything is left it runs eight times more, and the middle one counts: what
     /// is lost is lost in each run.
     private func leftovers(_ counts: allocation_counts, _ request: Request) throws -> Double {
-        var left = [Double(counts.bytes) - Double(counts.freed)]
+        var left = [Double(counts.left)]
         while left != [0], left.count < 9 {
             allocation_counter_start()
             _ = try peer.run(request.workload, n: request.n)
             settle()
-            let counts = allocation_counter_stop()
-            left.append(Double(counts.bytes) - Double(counts.freed))
+            left.append(Double(allocation_counter_stop().left))
         }
         return left.sorted()[left.count / 2]
     }

@@ -55,7 +55,8 @@ struct Check: ParsableCommand {
     var present = false
 
     func run() throws {
-        let gates = try Gates(RunDocument(contentsOf: file))
+        let gates = try Gates(
+            RunDocument(contentsOf: file), recorded: RecordedCounts(contentsOf: RecordedCounts.path))
         let missing = present ? [] : gates.missing(onlyCounts: counts)
         let failures = counts ? gates.countFailures() : gates.failures()
         for sentence in missing { print("MISSING \(sentence)") }

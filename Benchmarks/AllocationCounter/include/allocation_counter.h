@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 typedef struct {
-    uint64_t allocations;
-    uint64_t deallocations;
-    uint64_t bytes; ///< allocated, as the allocator rounds them
-    uint64_t freed; ///< bytes, also of what had been allocated before
+    uint64_t loops;       ///< how often the measured loop ended; 0: nothing told where it was
+    uint64_t allocations; ///< within the measured loop
+    uint64_t allocated;   ///< bytes within the measured loop, as the allocator rounds them
+    int64_t left;         ///< bytes allocated and not freed, from the start until the stop
 } allocation_counts;
 
 /// To be called before the process has a second thread: a thread that ends just after jemalloc's hooks
@@ -18,7 +18,8 @@ typedef struct {
 /// has hooks.
 bool allocation_counter_install(void);
 
-/// Begins to count, from zero; the counts are 0 when no counter is installed.
+/// Begins to count, from zero; the counts are 0 when no counter is installed. The measured loop is between
+/// the calls of MeasuredLoop.h, while nothing else calls these.
 void allocation_counter_start(void);
 allocation_counts allocation_counter_stop(void);
 

@@ -58,7 +58,7 @@ final class ActorPeer: HandWrittenPeer {
         }
         let refused = Slots(count: n)
         return blocking {
-            let start = now_ns()
+            let start = startClock()
             let admitted = await withTaskGroup(of: Int.self) { group in
                 for task in 0..<n {
                     group.addTask {
@@ -67,7 +67,7 @@ final class ActorPeer: HandWrittenPeer {
                 }
                 return await group.reduce(0, +)
             }
-            let stop = now_ns()
+            let stop = stopClock()
             return ActionWork.sample(from: start, to: stop, workload, works, refused, admitted)
         }
     }

@@ -5,10 +5,10 @@ import Dispatch
 /// a time, so that this is the time through the peer and not its throughput.
 func chainOfSubmissions<P: Pool>(_ pool: P, steps: Int) -> Sample {
     let end = ChainEnd()
-    let start = now_ns()
+    let start = startClock()
     pool.submit(ChainStep(pool: pool, step: 0, steps: steps, value: 0, end: end))
     end.wait()
-    let stop = now_ns()
+    let stop = stopClock()
     return Sample(from: start, to: stop, operations: steps, checksum: end.value)
 }
 
@@ -35,10 +35,10 @@ func chainInOnePlace(_ pool: some ThreadPool, steps: Int) throws -> Sample {
     let end = ChainEnd()
     let place = try pool.lanes(1)[0]
     let state = Slots(count: 2)
-    let start = now_ns()
+    let start = startClock()
     for step in 0..<steps { place.submit(SerialStep(state: state, step: step, steps: steps, end: end)) }
     end.wait()
-    let stop = now_ns()
+    let stop = stopClock()
     return Sample(from: start, to: stop, operations: steps, checksum: end.value)
 }
 

@@ -3,8 +3,8 @@ import BenchmarkCore
 /// W0: nothing between two readings of the clock; beside it, how long this CPU takes for a fixed piece of
 /// arithmetic just now, which tells a slow peer from a slow machine.
 func emptySample() -> Sample {
-    let start = now_ns()
-    let end = now_ns()
+    let start = startClock()
+    let end = stopClock()
     var sample = Sample(from: start, to: end, operations: 1, checksum: 0)
     let spinStart = now_ns()
     // Each step needs the one before, and no compiler knows the sum of the sequence.

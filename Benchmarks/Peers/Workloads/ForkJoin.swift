@@ -7,10 +7,10 @@ import Synchronization
 /// count completes the node. So the same code runs on pools that cannot help in a join.
 func forkJoinByCounting(_ pool: some Pool, n: Int) -> Sample {
     let end = ChainEnd()
-    let start = now_ns()
+    let start = startClock()
     pool.submit(Call(pool: pool, n: n, parent: Join(parent: nil, end: end)))
     end.wait()
-    let stop = now_ns()
+    let stop = stopClock()
     return Sample(from: start, to: stop, operations: Workload.spawnsOfFibonacci(n), checksum: end.value)
 }
 

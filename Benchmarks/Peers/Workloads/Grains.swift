@@ -49,11 +49,11 @@ struct Grain: Job {
 func spawnGrains<P: Pool>(_ pool: P, _ workload: String, n: Int) throws -> Sample {
     let grains = Grains(workload, n: n)
     let ideal = grains.ideal(threads: pool.threads)
-    let start = now_ns()
+    let start = startClock()
     let batch = try pool.batch(of: grains.count + 1)
     pool.submit(GrainsRoot(pool: pool, batch: batch, grains: grains), in: batch)
     pool.wait(for: batch)
-    let stop = now_ns()
+    let stop = stopClock()
     return grains.sample(from: start, to: stop, ideal: ideal)
 }
 

@@ -58,12 +58,12 @@ final class GraphRun: @unchecked Sendable {
 /// W8: who ends as the last one of those that a node waits for submits it.
 func runGraph<P: Pool>(_ pool: P, _ workload: String, n: Int) throws -> Sample {
     let run = GraphRun(workload, n: n)
-    let start = now_ns()
+    let start = startClock()
     let batch = try pool.batch(of: run.count)
     let submission = GraphSubmission(pool: pool, batch: batch, run: run)
     run.begin { pool.submit(GraphNode(submission: submission, node: $0), in: batch) }
     pool.wait(for: batch)
-    let stop = now_ns()
+    let stop = stopClock()
     withExtendedLifetime(submission) {}
     return run.sample(from: start, to: stop)
 }
@@ -95,12 +95,12 @@ private struct GraphNode<P: Pool>: Job {
 /// W8-declared by hand: as W8, with a handle for each node, which is made before the first one is submitted.
 func runDeclaredGraph<P: Pool>(_ pool: P, _ workload: String, n: Int) throws -> Sample {
     let run = GraphRun(workload, n: n)
-    let start = now_ns()
+    let start = startClock()
     let batch = try pool.batch(of: run.count)
     let declared = DeclaredGraph(pool: pool, batch: batch, run: run)
     run.begin { pool.submit(DeclaredNode(declared: declared, node: $0), in: batch) }
     pool.wait(for: batch)
-    let stop = now_ns()
+    let stop = stopClock()
     withExtendedLifetime(declared) {}
     return run.sample(from: start, to: stop)
 }

@@ -62,12 +62,12 @@ struct HandMadeWork<Work: Job>: Job {
 /// W5 by hand: as W3, with a handle for each operation.
 func groupByHand<P: Pool>(_ pool: P, count: Int) throws -> Sample {
     let slots = Slots(count: count)
-    let start = now_ns()
+    let start = startClock()
     let group = HandMadeGroup(count: count)
     let batch = try pool.batch(of: count + 1)
     pool.submit(GroupRoot(pool: pool, batch: batch, group: group, slots: slots), in: batch)
     pool.wait(for: batch)
-    let end = now_ns()
+    let end = stopClock()
     withExtendedLifetime(group) {}
     return Sample(from: start, to: end, operations: count, checksum: slots.checksum)
 }
@@ -109,10 +109,10 @@ struct StageMark: Job {
 func stagesByHand<P: Pool>(_ pool: P, width: Int) -> Sample {
     let stages = Stages(pool: pool, width: width)
     let count = width * stages.count
-    let start = now_ns()
+    let start = startClock()
     stages.begin(0)
     stages.end.wait()
-    let stop = now_ns()
+    let stop = stopClock()
     return Sample(from: start, to: stop, operations: count, checksum: stages.slots.checksum)
 }
 

@@ -21,25 +21,28 @@ func histories<Form: HistoryForm>(_ form: Form.Type, _ workload: String, changes
     let count = Workload.histories(of: changes)
     return blocking {
         let ledger = Ledger()
-        var (executing, undoing, redoing) = (0, 0, 0)
+        var time = 0
         // An error leaves changes out, which makes a wrong result.
         do {
             for _ in 0..<count {
                 let history = Form()
-                let start = now_ns()
+                var start = workload == "W21-execute" ? startClock() : 0
                 for change in 0..<changes { try await history.execute(LedgerStep(ledger, change)) }
-                let executed = now_ns()
-                executing += executed - start
-                if workload == "W21-execute" { continue }
+                if workload == "W21-execute" {
+                    time += stopClock() - start
+                    continue
+                }
+                start = workload == "W21-undo" ? startClock() : 0
                 for _ in 0..<changes { try await history.undo() }
-                let undone = now_ns()
-                undoing += undone - executed
-                if workload == "W21-undo" { continue }
+                if workload == "W21-undo" {
+                    time += stopClock() - start
+                    continue
+                }
+                start = startClock()
                 for _ in 0..<changes { try await history.redo() }
-                redoing += now_ns() - undone
+                time += stopClock() - start
             }
         } catch {}
-        let time = workload == "W21-execute" ? executing : workload == "W21-undo" ? undoing : redoing
         return Sample(from: 0, to: time, operations: count * changes, checksum: ledger.checksum)
     }
 }
@@ -48,14 +51,14 @@ func histories<Form: HistoryForm>(_ form: Form.Type, _ workload: String, changes
 func histories<Form: SynchronousHistoryForm>(_ form: Form.Type, changes: Int) throws -> Sample {
     let count = Workload.histories(of: changes)
     let ledger = Ledger()
-    let start = now_ns()
+    let start = startClock()
     for _ in 0..<count {
         let history = Form()
         for change in 0..<changes { try history.execute(change, ledger) }
         for _ in 0..<changes { try history.undo() }
         for _ in 0..<changes { try history.redo() }
     }
-    let stop = now_ns()
+    let stop = stopClock()
     return Sample(from: start, to: stop, operations: 3 * count * changes, checksum: ledger.checksum)
 }
 
@@ -64,9 +67,9 @@ func historyMemory<Form: HistoryForm>(_ form: Form.Type, changes: Int) -> Sample
     blocking(beginsHere: true) {
         let ledger = Ledger()
         var memory = LiveBytes()
-        let start = now_ns()
+        let start = startClock()
         memory = await fill(form, ledger, changes: changes, memory)
-        let stop = now_ns()
+        let stop = stopClock()
         memory.noteDrained()
         return memory.sample(from: start, to: stop, operations: changes, checksum: ledger.checksum)
     }

@@ -3,7 +3,7 @@ import BenchmarkCore
 /// W25: pools of this kind, one after another, each of which runs one operation.
 func lives<P: ThreadPool>(of type: P.Type, threads: Int, count: Int) throws -> Sample {
     let slots = Slots(count: count)
-    let start = now_ns()
+    let start = startClock()
     for index in 0..<count {
         let pool = try P(threads: threads)
         let end = ChainEnd()
@@ -11,7 +11,7 @@ func lives<P: ThreadPool>(of type: P.Type, threads: Int, count: Int) throws -> S
         end.wait()
         pool.shutdown()
     }
-    let stop = now_ns()
+    let stop = stopClock()
     return Sample(from: start, to: stop, operations: count, checksum: slots.checksum)
 }
 

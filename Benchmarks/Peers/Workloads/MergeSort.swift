@@ -7,7 +7,7 @@ import BenchmarkCore
 func mergeSort(_ pool: some Pool, count: Int) -> Sample {
     let sort = MergeSort(count: count)
     let pieces = Workload.piecesOfSort
-    let start = now_ns()
+    let start = startClock()
     pool.loop(pieces) { sort.sortPart($0) }
     var parts = 1  // in each run
     while parts < pieces {
@@ -16,7 +16,7 @@ func mergeSort(_ pool: some Pool, count: Int) -> Sample {
         sort.swap()
         parts = merged
     }
-    let stop = now_ns()
+    let stop = stopClock()
     return Sample(from: start, to: stop, operations: count, checksum: sort.checksum)
 }
 

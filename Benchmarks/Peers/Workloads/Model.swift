@@ -29,9 +29,9 @@ func transactions<Form: ModelForm>(_ form: Form.Type, _ workload: String, keys: 
     let count = Workload.transactions(changing: keys)
     let fails = workload == "W22-rollback"
     let model = Form(keys: Workload.keysOfModel)
-    let start = now_ns()
+    let start = startClock()
     transact(model, count, keys: keys, fails: fails)
-    let stop = now_ns()
+    let stop = stopClock()
     return Sample(
         from: start, to: stop, operations: count, checksum: Workload.checksum(ofModel: model.values))
 }
@@ -48,9 +48,9 @@ func transactionsOfMembers<Form: ModelForm>(_ form: Form.Type, members: Int) -> 
     let count = Workload.transactions(changing: members)
     let model = Form(keys: members)
     let keys = ModelKeys(count: members, transaction: nil)
-    let start = now_ns()
+    let start = startClock()
     for transaction in 0..<count { model.transact(keys, Workload.mark(transaction), fails: false) }
-    let stop = now_ns()
+    let stop = stopClock()
     return Sample(
         from: start, to: stop, operations: count * members, checksum: Workload.checksum(ofModel: model.values)
     )

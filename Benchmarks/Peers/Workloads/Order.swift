@@ -13,7 +13,7 @@ func commandsInOrder<Form: OrderForm>(_ form: Form.Type, count: Int) -> Sample {
     let batches = Workload.histories(of: count)
     return blocking {
         let ledger = Ledger(), form = Form()
-        let start = now_ns()
+        let start = startClock()
         // An error leaves work out, which makes a wrong result.
         do {
             for _ in 0..<batches {
@@ -21,7 +21,7 @@ func commandsInOrder<Form: OrderForm>(_ form: Form.Type, count: Int) -> Sample {
                 try await form.flush()
             }
         } catch {}
-        let stop = now_ns()
+        let stop = stopClock()
         return Sample(from: start, to: stop, operations: batches * count, checksum: ledger.checksum)
     }
 }

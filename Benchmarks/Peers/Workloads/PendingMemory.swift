@@ -8,13 +8,13 @@ func pendingMemory(_ pool: some PausablePool, count: Int) throws -> Sample {
     let slots = Slots(count: count)
     pool.pause()
     var memory = LiveBytes()
-    let start = now_ns()
+    let start = startClock()
     let batch = try pool.batch(of: count)
     for index in 0..<count { pool.submit(Mark(slots: slots, index: index), in: batch) }
     memory.notePending()
     pool.unpause()
     pool.wait(for: batch)
-    let stop = now_ns()
+    let stop = stopClock()
     memory.noteDrained()
     return memory.sample(from: start, to: stop, operations: count, checksum: slots.checksum)
 }
@@ -24,7 +24,7 @@ func pendingGroup(_ pool: some PausablePool, count: Int) throws -> Sample {
     let slots = Slots(count: count)
     pool.pause()
     var memory = LiveBytes()
-    let start = now_ns()
+    let start = startClock()
     let stop = try pendingGroup(pool, slots, &memory)
     memory.noteDrained()
     return memory.sample(from: start, to: stop, operations: count, checksum: slots.checksum)
@@ -41,7 +41,7 @@ private func pendingGroup(_ pool: some PausablePool, _ slots: Slots, _ memory: i
     memory.notePending()
     pool.unpause()
     pool.wait(for: batch)
-    let stop = now_ns()
+    let stop = stopClock()
     withExtendedLifetime(group) {}
     return stop
 }

@@ -5,7 +5,7 @@ func mandelbrot(_ pool: some Pool, side: Int) -> Sample {
     let points = Slots(count: side * side)
     let length = Workload.sideOfTile
     let tiles = (side + length - 1) / length
-    let start = now_ns()
+    let start = startClock()
     pool.loop(tiles * tiles) { tile in
         let column = tile % tiles * length
         let row = tile / tiles * length
@@ -16,7 +16,7 @@ func mandelbrot(_ pool: some Pool, side: Int) -> Sample {
             }
         }
     }
-    let stop = now_ns()
+    let stop = stopClock()
     return Sample(
         from: start, to: stop, operations: side * side,
         checksum: Workload.checksum(ofModel: points.values))

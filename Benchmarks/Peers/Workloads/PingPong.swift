@@ -6,10 +6,10 @@ import Dispatch
 func pingPong(_ pool: some ThreadPool, rounds: Int) throws -> Sample {
     let places = try pool.lanes(2)
     let court = Court(here: places[0], there: places[1], times: Slots(count: rounds + 1))
-    let start = now_ns()
+    let start = startClock()
     court.here.submit(Turn(court: court, turn: 0, sum: 0))
     court.end.wait()
-    let stop = now_ns()
+    let stop = stopClock()
     return roundTrips(from: start, to: stop, times: court.times.values, checksum: court.end.value)
 }
 

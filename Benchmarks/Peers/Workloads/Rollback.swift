@@ -13,11 +13,11 @@ func rollbacks<Form: RollbackForm>(_ form: Form.Type, _ workload: String, steps:
     return blocking {
         let ledger = Ledger()
         var failures = 0
-        let start = now_ns()
+        let start = startClock()
         for _ in 0..<count {
             do { try await Form.run(steps: steps, failing: failing, ledger) } catch { failures += 1 }
         }
-        let stop = now_ns()
+        let stop = stopClock()
         // One that does not fail makes a wrong result.
         let missing = UInt64(count - failures)
         return Sample(

@@ -115,7 +115,7 @@
                 try Self.send(next, on: sockets[connection])
                 next += 1
             }
-            let start = now_ns()
+            let start = startClock()
             for connection in sockets.indices { try ask(connection) }
             while latencies_ns.count < Workload.requests {
                 guard poll(&events, nfds_t(events.count), -1) > 0 else { continue }
@@ -125,7 +125,7 @@
                     try ask(connection)
                 }
             }
-            let stop = now_ns()
+            let stop = stopClock()
             var sample = Sample(from: start, to: stop, operations: Workload.requests, checksum: sum)
             sample.latencies_ns = latencies_ns
             sample.extra["requests_per_s"] = Double(Workload.requests) * 1e9 / Double(stop - start)

@@ -5,10 +5,10 @@ import Synchronization
 /// operation blocks: the last branch of a node that ends takes the sum up.
 func skynetByCounting(_ pool: some Pool, leaves: Int) -> Sample {
     let end = ChainEnd()
-    let start = now_ns()
+    let start = startClock()
     pool.submit(SkynetNode(pool: pool, first: 0, leaves: leaves, parent: Tenfold(parent: nil, end: end)))
     end.wait()
-    let stop = now_ns()
+    let stop = stopClock()
     return Sample(from: start, to: stop, operations: leaves, checksum: end.value)
 }
 

@@ -15,12 +15,12 @@ func stormByHand(_ pool: some PausablePool, count: Int, begun: Int) throws -> Sa
     for index in begun..<count {
         pool.submit(group.child(Mark(slots: slots, index: index)), in: others)
     }
-    let start = now_ns()
+    let start = startClock()
     group.cancel(begun: begun)
     let cancelled = now_ns()
     pool.unpause()
     pool.wait(for: others)
-    let stop = now_ns()
+    let stop = stopClock()
     withExtendedLifetime(group) {}
     return storm(from: start, cancelled: cancelled, to: stop, slots, begun: begun)
 }
@@ -43,10 +43,10 @@ func resumption(_ pool: some PausablePool, count: Int) throws -> Sample {
     pool.pause()
     let batch = try pool.batch(of: count)
     for index in 0..<count { pool.submit(Mark(slots: slots, index: index), in: batch) }
-    let start = now_ns()
+    let start = startClock()
     pool.unpause()
     pool.wait(for: batch)
-    let stop = now_ns()
+    let stop = stopClock()
     return Sample(from: start, to: stop, operations: count, checksum: slots.checksum)
 }
 

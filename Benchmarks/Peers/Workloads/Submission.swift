@@ -3,11 +3,11 @@ import BenchmarkCore
 /// W1: one outside thread submits `count` operations and waits.
 func submitFromOutside(_ pool: some Pool, count: Int) throws -> Sample {
     let slots = Slots(count: count)
-    let start = now_ns()
+    let start = startClock()
     let batch = try pool.batch(of: count)
     for index in 0..<count { pool.submit(Mark(slots: slots, index: index), in: batch) }
     pool.wait(for: batch)
-    let end = now_ns()
+    let end = stopClock()
     return Sample(from: start, to: end, operations: count, checksum: slots.checksum)
 }
 
@@ -29,11 +29,11 @@ func submitFromOutside(_ pool: some Pool, threads: Int, count: Int) -> Sample {
 /// W3: one operation submits `count` others. The time is from its submission until all have run.
 func spawnFromInside<P: Pool>(_ pool: P, count: Int) throws -> Sample {
     let slots = Slots(count: count)
-    let start = now_ns()
+    let start = startClock()
     let batch = try pool.batch(of: count + 1)
     pool.submit(Root(pool: pool, batch: batch, slots: slots), in: batch)
     pool.wait(for: batch)
-    let end = now_ns()
+    let end = stopClock()
     return Sample(from: start, to: end, operations: count, checksum: slots.checksum)
 }
 

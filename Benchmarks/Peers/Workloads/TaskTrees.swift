@@ -37,36 +37,36 @@ private struct TaskTrees: Sendable {
 
     private func group(of count: Int, from isolation: isolated (any Actor)?) async -> Sample {
         let slots = Slots(count: count)
-        let start = now_ns()
+        let start = startClock()
         await withTaskGroup { group in
             for index in 0..<count {
                 let mark = Mark(slots: slots, index: index)
                 group.addTask { mark.run() }
             }
         }
-        let stop = now_ns()
+        let stop = stopClock()
         return Sample(from: start, to: stop, operations: count, checksum: slots.checksum)
     }
 
     private func discardingGroup(of count: Int, from isolation: isolated (any Actor)?) async -> Sample {
         let slots = Slots(count: count)
-        let start = now_ns()
+        let start = startClock()
         await withDiscardingTaskGroup { group in
             for index in 0..<count {
                 let mark = Mark(slots: slots, index: index)
                 group.addTask { mark.run() }
             }
         }
-        let stop = now_ns()
+        let stop = stopClock()
         return Sample(from: start, to: stop, operations: count, checksum: slots.checksum)
     }
 
     private func tree(leaves: Int, from isolation: isolated (any Actor)?) async -> Sample {
-        let start = now_ns()
+        let start = startClock()
         async let left = Self.sum(0..<leaves / 2)
         async let right = Self.sum(leaves / 2..<leaves)
         let sum = await left &+ right
-        let stop = now_ns()
+        let stop = stopClock()
         return Sample(from: start, to: stop, operations: leaves, checksum: sum)
     }
 
@@ -80,7 +80,7 @@ private struct TaskTrees: Sendable {
 
     /// Detached, because a task that is not would run on the main actor in one of the forms.
     private func unstructured(count: Int, from isolation: isolated (any Actor)?) async -> Sample {
-        let start = now_ns()
+        let start = startClock()
         var tasks: [Task<UInt64, Never>] = []
         tasks.reserveCapacity(count)
         for index in 0..<count {
@@ -88,21 +88,21 @@ private struct TaskTrees: Sendable {
         }
         var sum: UInt64 = 0
         for task in tasks { sum &+= await task.value }
-        let stop = now_ns()
+        let stop = stopClock()
         return Sample(from: start, to: stop, operations: count, checksum: sum)
     }
 
     private func calls(count: Int, from isolation: isolated (any Actor)?) async -> Sample {
         let callers = Workload.callersOfActor
         let adder = Adder()
-        let start = now_ns()
+        let start = startClock()
         await withDiscardingTaskGroup { group in
             for caller in 0..<callers {
                 let share = caller * count / callers..<(caller + 1) * count / callers
                 group.addTask { for index in share { await adder.add(index) } }
             }
         }
-        let stop = now_ns()
+        let stop = stopClock()
         return await Sample(from: start, to: stop, operations: count, checksum: adder.sum)
     }
 
@@ -114,7 +114,7 @@ private struct TaskTrees: Sendable {
     private func handOvers(count: Int, from isolation: isolated (any Actor)?) async -> Sample {
         let state = Slots(count: 2)
         let batons = [Baton(), Baton()]
-        let start = now_ns()
+        let start = startClock()
         await withDiscardingTaskGroup { group in
             for side in 0..<2 {
                 group.addTask {
@@ -127,7 +127,7 @@ private struct TaskTrees: Sendable {
             }
             batons[0].hand()
         }
-        let stop = now_ns()
+        let stop = stopClock()
         return Sample(
             from: start, to: stop, operations: count, checksum: state.address(of: 1).pointee)
     }

@@ -30,7 +30,7 @@ func onThreads<State>(
     }
     let start = line.go()
     done.wait()
-    let stop = now_ns()
+    let stop = stopClock()
     over.wait()
     return (start, stop)
 }
@@ -63,7 +63,7 @@ private final class StartLine: Sendable {
     /// Lets the threads go when all have arrived, and tells the time just before.
     func go() -> Int {
         ready.wait()
-        let start = now_ns()
+        let start = startClock()
         for _ in 0..<threads { signal.signal() }
         return start
     }

@@ -6,12 +6,12 @@ func searchTree<P: Pool>(_ pool: P, branches: Int) throws -> Sample {
     let tree = UnbalancedTree.of(branches: branches)
     let ideal = idealOfTree(tree, threads: pool.threads)
     let sum = StripedSum()
-    let start = now_ns()
+    let start = startClock()
     let batch = try pool.batch(of: tree.nodes)
     let search = TreeSearch(pool: pool, batch: batch, sum: sum, branchesOfRoot: branches)
     pool.submit(TreeNode(search: search, number: UnbalancedTree.root), in: batch)
     pool.wait(for: batch)
-    let stop = now_ns()
+    let stop = stopClock()
     withExtendedLifetime(search) {}
     return sampleOfTree(from: start, to: stop, tree, sum, ideal: ideal)
 }

@@ -5,10 +5,10 @@ import Foundation
 func countWords(_ pool: some Pool, files: Int) throws -> Sample {
     try TextFolder.with(files: files) { folder in
         let tables = Tables(count: files)
-        let start = now_ns()
+        let start = startClock()
         pool.loop(files) { tables.set($0, table(of: folder.path(ofFile: $0))) }
         let words = tables.merged
-        let stop = now_ns()
+        let stop = stopClock()
         return Sample(
             from: start, to: stop, operations: files * Texts.inFile,
             checksum: Texts.checksum(ofTable: words))

@@ -6,7 +6,7 @@ import Testing
 /// `RECORD_ANSWERS=1` in the environment writes them anew.
 @Suite struct LauncherTests {
     static let commands = [
-        "run", "list", "units", "merge", "ab", "compare", "report", "export", "slopes", "check",
+        "run", "list", "units", "merge", "ab", "compare", "counts", "report", "export", "slopes", "check",
     ]
 
     @Test(

@@ -261,6 +261,33 @@ import Testing
         }
     }
 
+    /// A transaction of 100 keys allocates 107 times; what 40 of them need once, a model of 1,000 keys, 2,000 more.
+    @Test func `allocations are counted while the clock runs, and not before`() throws {
+        try Program.inFolder { program in
+            let result = try program.run(["run", "--smoke", "--filter", "W22-commit", "--peers", "ours"])
+            #expect(result.status == 0)
+            let series = try #require(try program.document().series("W22-commit", n: 100, peer: "ours"))
+            let allocations = try #require(series.counts["allocations_per_op"])
+            #expect((106..<109).contains(allocations))
+        }
+    }
+
+    @Test func `bad input to the counts is named`() throws {
+        try Program.inFolder { program in
+            try program.write("{}", to: "bad.json")
+            for (arguments, sentence) in [
+                (["--filter", "W99"], "No operations of 'W99' are counted"),
+                (["--jobs", "0"], "The number of jobs must be at least 1, not 0."),
+                (["--file", "none.json"], "The recorded counts 'none.json' cannot be read"),
+                (["--file", "bad.json"], "The file 'bad.json' holds no recorded counts"),
+            ] {
+                let result = try program.run(["counts"] + arguments)
+                #expect(result.status == 64)
+                #expect(result.errors.contains(sentence))
+            }
+        }
+    }
+
     #if DEBUG
         @Test func `a debug build refuses to measure`() throws {
             try Program.inFolder { program in

@@ -84,7 +84,7 @@ struct SyntheticRun {
         let middle = 60 * exp(3 * uniform("base", workload.id)) * factor(peer, workload)
         // Operation queues grow faster than n, as they do.
         let growth = peer == "operationqueue" ? pow(Double(n) / 1_000, 0.3) : 1
-        let isStopped = peer == "operationqueue" && workload.id == "W6" && n > 10_000
+        let isStopped = peer == "operationqueue" && workload.id == "W6" && n >= 10_000
         let isCost = workload.metric == .cost
         let seed = random("noise", peer, workload.id, number: n)
         let all = (0..<(isStopped ? 0 : restarts)).map { restart in

@@ -1,0 +1,99 @@
+/// A row whose operations are counted, instruction by instruction, beside being timed.
+public struct CountedRow: Sendable {
+    /// The workload.
+    public let workload: Workload
+    /// The peer: ours, in one of its forms.
+    public let peer: String
+
+    /// Creates a row; nil: the workload is compared by something else than the time of its operations, or nearly all
+    /// that it executes is work that is not ours.
+    public init?(_ workload: Workload, peer: String) {
+        guard workload.metric == .throughput, !Self.uncounted.contains(workload.id) else { return nil }
+        self.workload = workload
+        self.peer = peer
+    }
+
+    /// Nothing; operations that spin, search, sort, draw or read; the start and the end of threads, which are the kernel's.
+    private static let uncounted: Set = ["W0", "W17", "W18-pareto", "W18-tree", "W25", "R1", "R2", "R3"]
+
+    /// The name in the record, "W3 ours".
+    public var name: String { "\(workload.id) \(peer)" }
+
+    /// The size of the sample that is counted: large enough that the fixed costs of a sample hardly show, and small,
+    /// because callgrind makes a program fifty times slower.
+    public var n: Int {
+        if let size = Self.size[workload.id] { return size }
+        if workload.sizes.contain(Self.usualSize) { return Self.usualSize }
+        return workload.smoke[0]
+    }
+
+    private static let usualSize = 3_000
+
+    private static let size = [
+        "W2": 1, "W7": 100, "W9": 15, "W10": 1_000, "W15-rerun": 300, "W15-rebuild": 300, "W16-last": 1_000,
+        "W16-half": 1_000, "W21-execute": 2_000, "W21-undo": 2_000, "W21-redo": 2_000, "W21-now": 2_000,
+        "W21-invoker": 2_000, "W22-commit": 100, "W22-rollback": 100, "W22-members": 1_000, "W22-threads": 1,
+        "W22-readers": 1, "W23-open": 1, "W23-closed": 1, "W23-contended": 1, "R4": 10,
+    ]
+
+    /// Whether the cost of an operation depends on the size: then only equal sizes can be compared.
+    public var dependsOnSize: Bool {
+        // An actor's callers and the threads of a model are a fixed part, which a small sample shows.
+        ["W24-actor", "W24-actor-main", "W22-threads", "W7"].contains(workload.id)
+            || workload.subject == .libraries && !isOfThreads
+    }
+
+    /// Whether the size is a number of threads, which share a fixed number of operations.
+    public var isOfThreads: Bool { n == 1 }
+
+    /// Whether one of the paths is covered that everything else is made of.
+    public var isHotPath: Bool { Self.hotPaths.contains(name) }
+
+    /// Submit, spawn, chain, fork; a child of a group, a step of a cascade, a composite; a command done and undone; a
+    /// model transaction; a trigger let in and refused; a Swift task, a timer.
+    private static let hotPaths: Set = [
+        "W1 ours", "W3 ours", "W6 ours", "W9 ours", "W5 ours", "W6-cascade ours", "W15-rebuild ours",
+        "W21-execute ours", "W21-undo ours", "W22-commit ours", "W23-open ours", "W23-closed ours",
+        "W24-tasks ours", "W27-set ours",
+    ]
+
+    /// How far a count may be off, as a share, and the reason where that is more than a hundredth: threads decide at run
+    /// time which of them does the work.
+    public var band: (share: Double, reason: String?) {
+        for (ids, share, reason) in Self.wide where ids.contains(workload.id) { return (share, reason) }
+        return (0.01, nil)
+    }
+
+    private static let wide: [(ids: Set<String>, share: Double, reason: String)] = [
+        (
+            ["W1", "W2"], 0.02,
+            "The worker frees what another thread has allocated, in batches that depend on how far each is."
+        ),
+        (
+            ["W14-0", "W14-1", "W14-50"], 0.35,
+            "The thread that cancels and the worker end and free the children between them."
+        ),
+        (["W22-readers"], 0.2, "The reader reads as often as it can."),
+        (["W24-asynclet"], 0.03, "A branch that has ended when it is awaited costs less."),
+        (
+            ["W24-group-main", "W24-discarding-main", "W24-asynclet-main", "W24-tasks-main"], 0.25,
+            "A task that has ended when the main thread awaits it costs less."
+        ),
+        (["W27-cancel"], 0.3, "The worker takes away what is cancelled while the next ones are."),
+        (["W27-fire"], 0.03, "The clock decides how many are due at a time."),
+        (["R4", "R4-mixed"], 0.05, "The sockets decide how many requests are there at a time."),
+    ]
+}
+
+extension Workload {
+    /// All rows of these peers that are counted, in the order of the report.
+    ///
+    /// - Parameter isApplicable: whether a peer has a workload.
+    public static func countedRows(
+        peers: [String], isApplicable: (_ workload: String, _ peer: String) -> Bool
+    ) -> [CountedRow] {
+        workloads.flatMap { workload in
+            peers.filter { isApplicable(workload.id, $0) }.compactMap { CountedRow(workload, peer: $0) }
+        }
+    }
+}

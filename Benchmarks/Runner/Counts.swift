@@ -1,0 +1,126 @@
+import ArgumentParser
+import BenchmarkCore
+import BenchmarkHarness
+import BenchmarkPeers
+import BenchmarkReport
+import Foundation
+
+/// Counts what the operations of ours execute, and compares that with what is recorded.
+struct Counts: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract:
+            "Count instructions, allocations and retains of ours, and compare them with the recorded ones.",
+        discussion: """
+            Counts are the same on each machine, whatever else runs there. They run under valgrind's callgrind, with one \
+            worker; exit 1 when one is off by more than its row may be.
+            """)
+
+    @Option(help: "Workloads by identifier, separated by commas, W14 for all W14-...; all without it.")
+    var filter: String?
+
+    @Flag(help: "Only the rows that cover what all others are made of: a minute.")
+    var hotPaths = false
+
+    @Flag(help: "Write what was counted into the record, and say what changed.")
+    var record = false
+
+    @Option(help: "The record.")
+    var file = RecordedCounts.path
+
+    @Option(help: "How many rows are counted at a time; the number of CPUs without it.")
+    var jobs: Int?
+
+    func run() async throws {
+        if Machine.isDebug {
+            throw BenchmarkError(
+                "This is a debug build, whose counts mean nothing; use 'swift run benchmarks counts'.")
+        }
+        let jobs = jobs ?? ProcessInfo.processInfo.activeProcessorCount
+        guard jobs >= 1 else { throw BenchmarkError("The number of jobs must be at least 1, not \(jobs).") }
+        let rows = try chosen()
+        var recorded =
+            record && !FileManager.default.fileExists(atPath: file)
+            ? RecordedCounts() : try RecordedCounts(contentsOf: file)
+        let counted = try await cancelledByInterrupt { try await Self.count(rows, jobs: jobs) }
+        print(CountTable(counted).render(), terminator: "")
+        let tools = await CountingRun.tools()
+        if record { return try write(counted, tools, into: &recorded) }
+        for (tool, version) in recorded.tools.sorted(by: <) where tools[tool] != version {
+            print(
+                "Recorded with \(version), counted with \(tools[tool] ?? "none"): counts may differ for that."
+            )
+        }
+        for (reason, rows) in Dictionary(grouping: rows, by: \.band.reason).sorted(by: {
+            $0.key ?? "" < $1.key ?? ""
+        }) {
+            guard let reason else { continue }
+            let names = rows.map(\.name).joined(separator: ", ")
+            print("Within \(Int((100 * rows[0].band.share).rounded())) %, not 1 %: \(names). \(reason)")
+        }
+        let failures = counted.flatMap { recorded.differences($0.counts, of: $0.row) }
+        for failure in failures { print("FAILED \(failure)") }
+        if !failures.isEmpty {
+            print(
+                "If that is intended: 'swift run benchmarks counts --record', and commit Benchmarks/counts.json."
+            )
+            throw ExitCode(1)
+        }
+        print("All \(counted.count) rows are as recorded.")
+    }
+
+    private func write(
+        _ counted: [(row: CountedRow, counts: OperationCounts)], _ tools: [String: String],
+        into recorded: inout RecordedCounts
+    ) throws {
+        var changes: [String] = []
+        for (row, counts) in counted { changes += recorded.record(counts, of: row) }
+        recorded.tools = tools
+        try recorded.write(to: file)
+        for change in changes { print(change) }
+        print(changes.isEmpty ? "Nothing changed." : "Recorded in \(file).")
+    }
+
+    private func chosen() throws -> [CountedRow] {
+        let ours = peerTypes.filter { $0.name == "ours" || $0.name.hasPrefix("ours-") }
+        let all = Workload.countedRows(peers: ours.map { $0.name }) { workload, name in
+            ours.contains { $0.name == name && $0.notApplicable(workload) == nil }
+        }
+        let names = filter.map { $0.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) } }
+        func belongs(_ row: CountedRow, _ name: String) -> Bool {
+            row.workload.id == name || row.workload.id.hasPrefix("\(name)-")
+        }
+        for name in names ?? [] where !all.contains(where: { belongs($0, name) }) {
+            throw BenchmarkError(
+                "No operations of '\(name)' are counted; those of \(Set(all.map(\.workload.id)).sorted().joined(separator: ", ")) are."
+            )
+        }
+        return all.filter { row in
+            (names?.contains { belongs(row, $0) } ?? true) && (!hotPaths || row.isHotPath)
+        }
+    }
+
+    /// In the order of the rows.
+    private static func count(_ rows: [CountedRow], jobs: Int) async throws -> [(
+        row: CountedRow, counts: OperationCounts
+    )] {
+        let run = try await CountingRun(program: "/proc/self/exe")
+        defer { run.remove() }
+        return try await withThrowingTaskGroup(of: (Int, OperationCounts).self) { group in
+            var begun = 0
+            func begin() {
+                guard begun < rows.count else { return }
+                let index = begun
+                begun += 1
+                group.addTask { (index, try await run.counts(of: rows[index])) }
+            }
+            for _ in 0..<jobs { begin() }
+            var counts: [Int: OperationCounts] = [:]
+            while let (index, counted) = try await group.next() {
+                counts[index] = counted
+                writeToStandardError("counted \(counts.count) of \(rows.count): \(rows[index].name)\n")
+                begin()
+            }
+            return rows.indices.compactMap { index in counts[index].map { (rows[index], $0) } }
+        }
+    }
+}

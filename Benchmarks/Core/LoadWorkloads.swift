@@ -44,7 +44,7 @@ let loadWorkloads: [Workload] = [
             """,
         unit: "ns/op", metric: .throughput,
         sizes: .range(1...10_000),
-        quick: [20], smoke: [5], thorough: [20, 200],
+        quick: [10], smoke: [5], thorough: [20, 200],
         expectedChecksum: Workload.sumOfMarks),
 ]
 

@@ -90,7 +90,7 @@ let serverWorkloads: [Workload] = [
             has run.
             """,
         unit: "ns/op", metric: .throughput,
-        quick: [1_000, 10_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000, 1_000_000],
+        quick: [2_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000, 1_000_000],
         expectedChecksum: Workload.sumOfMarks,
         leastSeconds: { Double(Workload.untilDue_ns(timers: $0)) / 1e9 }),
     Workload(
@@ -110,7 +110,7 @@ let serverWorkloads: [Workload] = [
         sizes: .range(1...500),
         quick: [16], smoke: [4], thorough: [1, 16, 64],
         expectedChecksum: { _ in Workload.sumOfMarks(Workload.requests) },
-        operations: { _ in Workload.requests }),
+        operations: { _ in Workload.requests }, leastSeconds: { _ in Workload.leastSecondsOfRequests }),
     Workload(
         id: "R4-late", title: "Server, latency",
         sentence: "As R4; from sending a request until its answer is there.",
@@ -118,7 +118,7 @@ let serverWorkloads: [Workload] = [
         sizes: .range(1...500),
         quick: [16], smoke: [4], thorough: [1, 16, 64],
         expectedChecksum: { _ in Workload.sumOfMarks(Workload.requests) },
-        operations: { _ in Workload.requests }),
+        operations: { _ in Workload.requests }, leastSeconds: { _ in Workload.leastSecondsOfRequests }),
     Workload(
         id: "R4-mixed", title: "Server, some block",
         sentence: """
@@ -129,7 +129,7 @@ let serverWorkloads: [Workload] = [
         sizes: .range(1...500),
         quick: [16], smoke: [4], thorough: [1, 16, 64],
         expectedChecksum: { _ in Workload.sumOfMarks(Workload.requests) },
-        operations: { _ in Workload.requests }),
+        operations: { _ in Workload.requests }, leastSeconds: { _ in Workload.leastSecondsOfRequests }),
 ]
 
 private func tasks(_ id: String, _ title: String, _ sentence: String) -> Workload {
@@ -188,6 +188,9 @@ extension Workload {
 
     /// The requests of one sample of R4, of all connections.
     public static let requests = 4_800
+
+    /// What they take at least: two turns of an event loop each.
+    static let leastSecondsOfRequests = Double(requests) * 10e-6
 
     /// One request in so many of R4-mixed blocks.
     public static let betweenBlockingRequests = 50

@@ -124,7 +124,7 @@ extension Workload {
 
     /// The operations of one sample of W2, whatever the number of submitting threads: divisible by all of
     /// them.
-    public static let submissionsOfAllThreads = 50_000
+    public static let submissionsOfAllThreads = 20_000
 
     /// The operations of one sample of W4.
     public static let submissionsWhileBusy = 120

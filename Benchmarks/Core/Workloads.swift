@@ -17,10 +17,10 @@ private let operationWorkloads: [Workload] = [
         expectedChecksum: Workload.sumOfMarks),
     Workload(
         id: "W2", title: "Submit from many threads",
-        sentence: "P outside threads submit 50,000 operations in all; ideally P does not matter.",
+        sentence: "P outside threads submit 20,000 operations in all; ideally P does not matter.",
         unit: "ns/op", metric: .throughput,
         sizes: .threads,
-        quick: [1, 8], smoke: [2], thorough: [1, 2, 4, 8, 16],
+        quick: [8], smoke: [2], thorough: [1, 2, 4, 8, 16],
         expectedChecksum: { _ in Workload.sumOfMarks(Workload.submissionsOfAllThreads) },
         operations: { _ in Workload.submissionsOfAllThreads }),
     Workload(
@@ -138,21 +138,21 @@ private let operationWorkloads: [Workload] = [
         id: "W11", title: "Ping-pong",
         sentence: "Two serial places answer each other N times, each turn an operation: one round trip.",
         unit: "us", metric: .latency,
-        quick: [2_000], smoke: [200], thorough: [10_000, 100_000],
+        quick: [1_000], smoke: [200], thorough: [10_000, 100_000],
         expectedChecksum: { Workload.sumOfMarks(2 * $0) }),
     Workload(
         id: "W12", title: "Wake-up from idle",
         sentence: "One operation is due every millisecond, N in all: how late it starts on an idle pool.",
         unit: "us", metric: .latency,
-        quick: [200], smoke: [20], thorough: [5_000],
+        quick: [100], smoke: [20], thorough: [5_000],
         expectedChecksum: Workload.sumOfMarks, leastSeconds: { Double($0) / 1000 }),
     Workload(
         id: "W13", title: "Cost of being idle",
         sentence:
-            "N operations 10 ms apart, then half a second without any: what the threads burn meanwhile.",
+            "N operations 10 ms apart, then 0.3 s without any: what the threads burn meanwhile.",
         unit: "switches/s", metric: .cost,
-        quick: [20], smoke: [5], thorough: [500],
-        expectedChecksum: Workload.sumOfMarks, leastSeconds: { Double($0) / 100 + 0.5 }),
+        quick: [10], smoke: [5], thorough: [500],
+        expectedChecksum: Workload.sumOfMarks, leastSeconds: { Double($0) / 100 + 0.3 }),
     Workload(
         id: "W14-0", title: "Cancellation, 0 % begun",
         sentence: """

@@ -258,6 +258,9 @@ public final class Coordinator {
             if Task.isCancelled { return }
             let findsLeftovers = Workload.findsLeftovers(workload.id) && series.peer == "ours"
             if workload.metric == .cost && !findsLeftovers { continue }
+            // The hooks make these several times slower still; 'counts' counts ours.
+            let isLong = prediction.seconds(workload, series.peer, n: series.n) > Plan.long_s
+            if isLong && !findsLeftovers { continue }
             progress.show(forecast, "\(workload.id) n=\(series.n) allocations \(series.peer)")
             let request = Request(workload: workload.id, n: series.n, findsLeftovers: findsLeftovers)
             let child = try await children.child(series.peer, counting: .allocations)

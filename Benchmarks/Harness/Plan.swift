@@ -118,7 +118,7 @@ public struct Plan: Sendable {
 
     /// Samples that take longer than this are asked once for each restart, and not to warm up: they are long enough to
     /// be warm for the most of themselves.
-    static let long_s = 0.1
+    static let long_s = 0.04
 
     private static func units(of workloads: [Workload], _ depth: Depth) -> [RunUnit] {
         (0..<depth.restarts).flatMap { restart in

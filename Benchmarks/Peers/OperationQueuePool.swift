@@ -52,7 +52,7 @@ final class OperationQueuePool: PausablePool {
 
     static func largest(_ workload: String) -> Int? {
         // The wait for a chain of dependencies takes time that grows with its square.
-        workload == "W6-cascade" ? 10_000 : nil
+        workload == "W6-cascade" ? 5_000 : nil
     }
 
     func run(_ workload: String, n: Int) throws -> Sample {

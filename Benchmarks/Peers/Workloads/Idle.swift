@@ -24,10 +24,10 @@ func wakeUp(interval_ns: Int, count: Int, submit: (TimedMark) -> Void) -> Sample
     return sample
 }
 
-/// W13: one operation every 10 ms, `count` of them, then half a second without any.
+/// W13: one operation every 10 ms, `count` of them, then 0.3 s without any.
 func idleCost(count: Int, submit: (TimedMark) -> Void) -> Sample {
     let interval_ns = 10_000_000
-    let idle_ns = 500_000_000
+    let idle_ns = 300_000_000
     let timed = TimedMarks(count: count)
     let before = OthersUsage.now()
     let start = now_ns()

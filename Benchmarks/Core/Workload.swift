@@ -112,6 +112,11 @@ extension Workload {
         workload.hasPrefix("W14-") || workload.hasPrefix("W20-") || workload == "W21-memory"
     }
 
+    /// Whether more worker threads are to make it faster.
+    public var scales: Bool {
+        ["W1", "W3", "W5", "W9", "W10", "W18-tree", "R1", "R2", "R3"].contains(id)
+    }
+
     /// Whether it is a workload of Commands, Transactions or Actions.
     public static func isOfLibraries(_ workload: String) -> Bool {
         libraryWorkloads.contains { $0.id == workload }

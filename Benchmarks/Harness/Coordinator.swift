@@ -79,7 +79,10 @@ public final class Coordinator {
         var forecast = Forecast(units: plan.units, measured: measured)
         for restart in 0..<plan.restarts where !Task.isCancelled {
             let units = left.filter { $0.restart == restart }
-            if !units.isEmpty { try await measure(units, &forecast) }
+            for threads in [nil] + (plan.options.threadSweep ?? []) where !Task.isCancelled {
+                let some = units.filter { $0.threads == threads }
+                if !some.isEmpty { try await measure(some, threads: threads, &forecast) }
+            }
         }
         let now = Machine.stolenTicks()
         let share = (now.stolen - steal.stolen) / max(1, now.all - steal.all)
@@ -92,11 +95,13 @@ public final class Coordinator {
 
     // MARK: One set of processes
 
-    /// Measures units of the same restart.
-    private func measure(_ units: [RunUnit], _ forecast: inout Forecast) async throws {
-        let children = Children(program: program, threads: plan.threads)
+    /// Measures units of the same restart and number of threads.
+    private func measure(_ units: [RunUnit], threads: Int?, _ forecast: inout Forecast) async throws {
+        let children = Children(program: program, threads: threads ?? plan.threads)
+        let results = threads.map { recorder.enter(threads: $0) }
+        defer { if let threads, let results { recorder.leave(threads: threads, results: results) } }
         do {
-            try await measure(units, &forecast, children)
+            try await measure(units, isSweep: threads != nil, &forecast, children)
         } catch {
             await children.endAll()
             throw error
@@ -104,15 +109,19 @@ public final class Coordinator {
         await children.endAll()
     }
 
-    private func measure(_ units: [RunUnit], _ forecast: inout Forecast, _ children: Children) async throws {
-        let names = plan.peers + [Self.again]
+    private func measure(
+        _ units: [RunUnit], isSweep: Bool, _ forecast: inout Forecast, _ children: Children
+    ) async throws {
+        let names =
+            isSweep
+            ? plan.peers.filter { !Plan.withOwnThreads.contains($0) } : plan.peers + [Self.again]
         for name in names { _ = try await children.child(name, counting: .time) }
         if recorder.document.controls.idleSwitchesPerSecond.isEmpty { await checkThatTheyWait(children) }
         for unit in units {
             let before = recorder
             let began = ContinuousClock.now
             try await measure(unit, names, forecast, children)
-            if unit.restart == 0 { try await countAllocations(unit, forecast, children) }
+            if unit.restart == 0, !isSweep { try await countAllocations(unit, forecast, children) }
             if Task.isCancelled {
                 recorder = before  // whole, or not at all
                 return
@@ -128,7 +137,8 @@ public final class Coordinator {
     ) async throws {
         let workload = plan.workload(of: unit)
         var random = SeededGenerator(seed: plan.options.seed, unit: unit)
-        for n in plan.sizes(of: workload, restart: unit.restart) {
+        let sizes = plan.sizes(of: workload, restart: unit.restart)
+        for n in unit.threads == nil ? sizes : sizes.suffix(1) {
             let rounds = rounds(names, workload, n: n)
             let most = rounds.values.map(\.rounds).max() ?? 0
             for round in -1..<most {  // -1: to warm up

@@ -59,9 +59,9 @@ public struct Plan: Sendable {
         for name in options.peers ?? [] where !(known + hidden).contains(name) {
             throw BenchmarkError("There is no peer '\(name)'; there are \(known.joined(separator: ", ")).")
         }
-        guard Self.threads.contains(options.threads) else {
+        for threads in [options.threads] + (options.threadSweep ?? []) where !Self.threads.contains(threads) {
             throw BenchmarkError(
-                "The number of threads must be from 1 to \(Self.threads.upperBound), not \(options.threads).")
+                "The number of threads must be from 1 to \(Self.threads.upperBound), not \(threads).")
         }
         if let size = options.sizes?.first(where: { $0 < 1 }) {
             throw BenchmarkError("A size must be at least 1, not \(size).")
@@ -83,7 +83,7 @@ public struct Plan: Sendable {
             throw BenchmarkError("The limit must be more than 0 seconds, not \(limit).")
         }
         self.options = options
-        let units = Self.units(of: workloads, options.depth)
+        let units = Self.units(of: workloads, options)
         self.units = only.isEmpty ? units : units.filter { only.contains($0.description) }
         if let name = only.first(where: { name in !units.contains { $0.description == name } }) {
             throw BenchmarkError(
@@ -120,13 +120,26 @@ public struct Plan: Sendable {
     /// be warm for the most of themselves.
     static let long_s = 0.04
 
-    private static func units(of workloads: [Workload], _ depth: Depth) -> [RunUnit] {
-        (0..<depth.restarts).flatMap { restart in
+    private static func units(of workloads: [Workload], _ options: PlanOptions) -> [RunUnit] {
+        (0..<options.depth.restarts).flatMap { restart in
             // Costs vary little, and take long.
             workloads.filter { $0.metric != .cost || restart < 2 }
-                .map { RunUnit(workload: $0.id, restart: restart) }
+                .map { RunUnit(workload: $0.id, restart: restart) } + sweep(workloads, options, restart)
         }
     }
+
+    /// A curve needs no interval: three sets of processes measure it.
+    private static func sweep(_ workloads: [Workload], _ options: PlanOptions, _ restart: Int) -> [RunUnit] {
+        guard restart < 3 else { return [] }
+        return (options.threadSweep ?? []).filter { $0 != options.threads }.flatMap { threads in
+            workloads.filter(\.scales).map {
+                RunUnit(workload: $0.id, restart: restart, threads: threads)
+            }
+        }
+    }
+
+    /// Of those that a sweep over threads asks: the others have as many threads as they want, or need none.
+    static let withOwnThreads: Set = ["dispatch", "taskgroup", "ours-preferred", "serial", "floor"]
 
     /// - Precondition: the unit is one of this plan's.
     func workload(of unit: RunUnit) -> Workload {

@@ -14,11 +14,13 @@ public struct PlanOptions: Codable, Sendable, Hashable {
     public var limit_s: Double?
     /// The sizes of every workload; nil: as the depth says.
     public var sizes: [Int]?
+    /// Other numbers of worker threads, at which the workloads that scale are measured, too.
+    public var threadSweep: [Int]?
 
     /// Asks for all workloads and peers that are not narrowed down.
     public init(
         filter: [String]? = nil, peers: [String]? = nil, threads: Int, seed: UInt64, depth: Plan.Depth,
-        limit_s: Double? = nil, sizes: [Int]? = nil
+        limit_s: Double? = nil, sizes: [Int]? = nil, threadSweep: [Int]? = nil
     ) {
         self.filter = filter
         self.peers = peers
@@ -27,5 +29,6 @@ public struct PlanOptions: Codable, Sendable, Hashable {
         self.depth = depth
         self.limit_s = limit_s
         self.sizes = sizes
+        self.threadSweep = threadSweep
     }
 }

@@ -55,6 +55,29 @@ struct Recorder {
         document.controls.idleSwitchesPerSecond[peer] = perSecond
     }
 
+    /// Lets ``index(of:_:n:)`` and the others work on the series of a sweep, with this number of threads, until
+    /// ``leave(threads:results:)``.
+    ///
+    /// - Returns: the series of the run.
+    mutating func enter(threads: Int) -> [RunDocument.Series] {
+        let results = document.results
+        document.results = (document.threadSweep ?? []).filter { $0.threads == threads }
+        return results
+    }
+
+    /// Ends what ``enter(threads:)`` began.
+    mutating func leave(threads: Int, results: [RunDocument.Series]) {
+        let others = (document.threadSweep ?? []).filter { $0.threads != threads }
+        document.threadSweep =
+            others
+            + document.results.map { series in
+                var series = series
+                series.params["threads"] = threads
+                return series
+            }
+        document.results = results
+    }
+
     mutating func finish(_ unit: RunUnit, seconds: Double) {
         document.units = (document.units ?? []) + [RunDocument.Measured(unit: unit, seconds: seconds)]
     }

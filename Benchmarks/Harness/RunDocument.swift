@@ -29,6 +29,8 @@ public struct RunDocument: Codable, Sendable {
     public var absent: [String]?
     /// The raw values.
     public var results: [Series]
+    /// The raw values of a sweep over numbers of threads, each at the largest size; nil: there was none.
+    public var threadSweep: [Series]?
     /// How far the measurement itself can be trusted.
     public var controls: Controls
 
@@ -80,7 +82,7 @@ public struct RunDocument: Codable, Sendable {
     public struct Series: Codable, Sendable {
         /// The workload's identifier.
         public var workload: String
-        /// The parameters: n.
+        /// The parameters: n; in a sweep over threads, also these.
         public var params: [String: Int]
         /// The peer's name.
         public var peer: String
@@ -127,6 +129,8 @@ public struct RunDocument: Codable, Sendable {
 
         /// The size.
         public var n: Int { params["n"] ?? 0 }
+        /// The worker threads, in a sweep over them.
+        public var threads: Int? { params["threads"] }
         /// All values.
         public var values: [Double] { restarts.flatMap(\.rounds) }
     }

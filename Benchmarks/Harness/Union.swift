@@ -14,12 +14,17 @@ extension RunDocument {
     public mutating func takeIn(_ other: RunDocument) -> [RunUnit] {
         let have = Set((units ?? []).map(\.unit))
         let new = (other.units ?? []).filter { !have.contains($0.unit) }
-        let restarts = Dictionary(grouping: new.map(\.unit), by: \.workload).mapValues {
-            Set($0.map(\.restart))
-        }
+        let restarts = Dictionary(grouping: new.map(\.unit)) { Self.key($0.workload, $0.threads) }
+            .mapValues { Set($0.map(\.restart)) }
         for series in other.results {
-            guard let wanted = restarts[series.workload] else { continue }
-            takeIn(series, of: wanted)
+            guard let wanted = restarts[Self.key(series.workload, nil)] else { continue }
+            Self.take(series, of: wanted, into: &results)
+        }
+        for series in other.threadSweep ?? [] {
+            guard let wanted = restarts[Self.key(series.workload, series.threads)] else { continue }
+            var sweep = threadSweep ?? []
+            Self.take(series, of: wanted, into: &sweep)
+            threadSweep = sweep
         }
         units = (units ?? []) + new
         for peer in other.peers where !peers.contains(peer) { peers.append(peer) }
@@ -31,7 +36,11 @@ extension RunDocument {
         return (other.units ?? []).map(\.unit).filter(have.contains)
     }
 
-    private mutating func takeIn(_ series: Series, of restarts: Set<Int>) {
+    private static func key(_ workload: String, _ threads: Int?) -> String {
+        "\(workload)@\(threads.map(String.init) ?? "")"
+    }
+
+    private static func take(_ series: Series, of restarts: Set<Int>, into results: inout [Series]) {
         let index =
             results.firstIndex {
                 $0.workload == series.workload && $0.params == series.params && $0.peer == series.peer

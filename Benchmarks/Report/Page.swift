@@ -35,9 +35,11 @@ public struct Page {
     /// - Throws: when the template is not valid, which a test rules out.
     public func render() throws -> String {
         let (floors, costs, curves, latencies, order) = (floors, costs, curves, latencies, order)
+        let threadCurves = threadCurves
         let context: [String: Any] = [
             "hasFloors": !floors.isEmpty, "hasCosts": !costs.isEmpty, "hasCurves": !curves.isEmpty,
-            "hasLatencies": !latencies.isEmpty, "hasOrder": !order.isEmpty,
+            "hasLatencies": !latencies.isEmpty, "hasThreads": !threadCurves.isEmpty, "threads": threadCurves,
+            "hasOrder": !order.isEmpty,
             "style": Look.style, "headline": headline, "machine": machineLine,
             "verdict": [summary.selfVerdict], "isTrusted": summary.isLikeItself,
             "warnings": warnings, "panels": panels, "losses": losses, "hasLosses": !losses.isEmpty,

@@ -63,7 +63,7 @@ extension Page {
         is a peer that takes twice as long. The range beside it, and the line in the picture, is where the mean lies \
         with 95 % confidence or more. <a href="#how">How that is measured</a>.</p>
         <nav><a href="#losses">What we lose</a><a href="#all">All workloads</a>{{#hasFloors}}<a href="#floor">The floor</a>{{/hasFloors}}\
-        {{#hasCosts}}<a href="#costs">Costs</a>{{/hasCosts}}{{#hasCurves}}<a href="#sizes">Sizes</a>{{/hasCurves}}{{#hasGrains}}<a href="#grain">Grain</a>{{/hasGrains}}\
+        {{#hasCosts}}<a href="#costs">Costs</a>{{/hasCosts}}{{#hasCurves}}<a href="#sizes">Sizes</a>{{/hasCurves}}{{#hasThreads}}<a href="#threads">Threads</a>{{/hasThreads}}{{#hasGrains}}<a href="#grain">Grain</a>{{/hasGrains}}\
         {{#hasLatencies}}<a href="#latency">Latency</a>{{/hasLatencies}}{{#hasOrder}}<a href="#order">The run in time</a>{{/hasOrder}}\
         <a href="#cards">Figures</a><a href="#machine">Machine and build</a><a href="#missing">What is missing</a></nav>
 
@@ -125,6 +125,12 @@ extension Page {
         <div class="grid">{{#drawings}}<div>{{{.}}}</div>
         {{/drawings}}</div></details>
         {{/curves}}{{/hasCurves}}
+
+        {{#hasThreads}}<h2 id="threads">Threads</h2>
+        <p class="fine">The same work with more worker threads. Peers whose threads are those of the process are not in it. With more \
+        threads than CPUs, nothing can become faster; it should not become much slower.</p>
+        <div class="grid">{{#threads}}<div>{{{.}}}</div>
+        {{/threads}}</div>{{/hasThreads}}
 
         {{#hasGrains}}<h2 id="grain">Grain</h2>
         <p class="fine">How long operations have to be so that half, or nine tenths, of the time is spent on them \

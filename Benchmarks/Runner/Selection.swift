@@ -32,10 +32,17 @@ struct Selection: ParsableArguments {
             """)
     var sizes: String?
 
+    @Option(
+        help: """
+            Numbers of worker threads, separated by commas, with which the workloads that scale are measured, too; 1,2,4,8 with \
+            --thorough, none without it.
+            """)
+    var sweepThreads: String?
+
     /// Whether any of them was given.
     var isGiven: Bool {
         filter != nil || peers != nil || threads != nil || seed != nil || limit != nil || sizes != nil
-            || thorough || smoke
+            || sweepThreads != nil || thorough || smoke
     }
 
     /// What they ask for.
@@ -48,12 +55,14 @@ struct Selection: ParsableArguments {
             threads: threads ?? ProcessInfo.processInfo.activeProcessorCount,
             seed: seed ?? .random(in: 1...999_999_999),
             depth: smoke ? .smoke : thorough ? .thorough : .quick, limit_s: limit,
-            sizes: sizes.map(Self.numbers))
+            sizes: sizes.map { try Self.numbers($0, of: "size") },
+            threadSweep: sweepThreads.map { try Self.numbers($0, of: "number of threads") }
+                ?? (thorough ? [1, 2, 4, 8] : nil))
     }
 
-    private static func numbers(_ text: String) throws -> [Int] {
+    private static func numbers(_ text: String, of what: String) throws -> [Int] {
         try list(text).map { part in
-            guard let number = Int(part) else { throw BenchmarkError("'\(part)' is no size.") }
+            guard let number = Int(part) else { throw BenchmarkError("'\(part)' is no \(what).") }
             return number
         }
     }

@@ -70,12 +70,13 @@ extension AnyOperation {
     ///
     /// - Returns: false, and nothing was done, when it is not ready, or when that would close a cycle: a composite waits for
     ///   its children, and a step of a cascade for the steps before it.
-    /// - Complexity: O(operations that `other` waits for, in all), of which those that have ended count no more.
+    /// - Complexity: O(1) while nobody waits for this one, and it is no child; else O(operations that `other` waits for, in
+    ///   all), of which those that have ended count no more.
     @discardableResult
     public final func addDependency(_ other: AnyOperation) -> Bool {
         var walk = Walk()
         let edge = Self.edges.withLock { _ -> Dependency? in
-            if walk.finds(self, from: other) { return nil }
+            if isAwaited || other === self, walk.finds(self, from: other) { return nil }
             let edge = look { () -> Dependency? in
                 guard machine.phase == .ready else { return nil }
                 let edge = Dependency(of: self, on: other)
@@ -139,6 +140,12 @@ extension AnyOperation {
             }
             return false
         }
+    }
+
+    /// Whether a search can come upon it: as a dependency, a child, or a step before another one. Under the lock of the
+    /// edges, under which it becomes either, but for a child that is new.
+    private final var isAwaited: Bool {
+        look { parentReference != nil || !(extras?.dependents.isEmpty ?? true) }
     }
 
     /// For whose end it waits, or may have to. Under the lock.

@@ -22,6 +22,19 @@ import Testing
         for one in all { #expect(await one.outcome.isFinished) }
     }
 
+    /// Each search would go through all that was built before: for this many that would take minutes.
+    @Test func `a chain that is built from its beginning is built at once`() async {
+        var all: [COOperation<Void>] = []
+        for _ in 0..<scaled(50_000) {
+            let one = COOperation<Void> { $0.finish() }
+            if let former = all.last { #expect(one.addDependency(former)) }
+            all.append(one)
+        }
+        #expect(!all[0].addDependency(all[all.count - 1]))
+        for one in all { #expect(one.start()) }
+        #expect(await all[all.count - 1].outcome.isFinished)
+    }
+
     @Test func `who waits for one more is still waited for, when others have ended`() async {
         let (first, second) = (COOperation<Void> { $0.finish() }, COOperation<Void> { $0.finish() })
         let last = COOperation<Void> { $0.finish() }
@@ -204,7 +217,9 @@ import Testing
                 if index == 0 {
                     withExtendedLifetime(held.withLock { $0.take() }) {}
                 } else {
-                    _ = COOperation<Void>().addDependency(middle)
+                    let (asking, waiting) = (COOperation<Void>(), COOperation<Void>())
+                    waiting.addDependency(asking)  // else there is nothing to search for
+                    _ = asking.addDependency(middle)
                 }
             }
         }

@@ -28,7 +28,7 @@ import Testing
             "The process of 'peer \($0)' switches while it waits for its turn."
         }
         return [
-            ("warned", warned), ("whole", whole),
+            ("warned", warned), ("whole", whole), ("threads", SyntheticRun().document(sweeping: [1, 4, 8])),
             ("without a peer", SyntheticRun(absent: ["tbb"]).document()),
             ("short", SyntheticRun(restarts: 1, rounds: 1).document()), ("one row", one), ("nothing", none),
             ("grains", grains),

@@ -59,6 +59,25 @@ import Testing
         #expect(merge.lacking(of: more) == ["a lacks 1 of 4 units: W5/1."])
     }
 
+    @Test func `the units of a sweep over threads are merged beside the others`() throws {
+        var swept = try part(units: ["W1/0", "W1/1"])
+        swept.units = [
+            RunDocument.Measured(unit: RunUnit(workload: "W1", restart: 1, threads: 8), seconds: 1)
+        ]
+        swept.threadSweep = swept.results.suffix(3).map { series in
+            var series = series
+            series.params["threads"] = 8
+            return series
+        }
+        swept.results = []
+        let merge = try Merge([("a", part()), ("b", swept)])
+        let whole = try #require(merge.hosts.first)
+        #expect(whole.units?.map(\.unit.description) == ["W1/0", "W1/1@8"])
+        #expect(whole.series("W1", n: 10, peer: "ours")?.restarts.map(\.rounds) == [[10]])
+        #expect(whole.threadSweep?.map(\.peer) == ["ours", "dispatch", Coordinator.again])
+        #expect(whole.threadSweep?.first?.restarts.map(\.rounds) == [[], [10]])
+    }
+
     @Test func `what was measured twice counts once`() throws {
         let parts = try [part(units: ["W1/0"]), part(units: ["W1/0", "W1/1"], time: 50)]
         let merge = try Merge(parts.enumerated().map { (name: "\($0).json", document: $1) })

@@ -72,6 +72,20 @@ import Testing
         #expect(units.map(\.restart) == units.map(\.restart).sorted())
     }
 
+    @Test func `a sweep over threads measures what scales, and the number of the run only once`() throws {
+        let options = PlanOptions(
+            filter: ["W5", "W6", "W13"], threads: 2, seed: 1, depth: .quick, threadSweep: [1, 2, 8])
+        let units = try Plan(options, known: ["ours"]).units
+        let swept = units.filter { $0.threads != nil }
+        #expect(swept.map(\.description) == (0..<3).flatMap { ["W5/\($0)@1", "W5/\($0)@8"] })
+        #expect(units.count { $0.workload == "W5" } == 6 + 6)
+        var wrong = options
+        wrong.threadSweep = [1, 300]
+        #expect(throws: BenchmarkError("The number of threads must be from 1 to 256, not 300.")) {
+            try Plan(wrong, known: ["ours"])
+        }
+    }
+
     @Test func `sizes that only make a curve are measured by three sets of processes, or by all`() throws {
         for (depth, wanted) in [(Plan.Depth.quick, [2, 2, 2, 1, 1, 1]), (.thorough, [4, 4, 4, 4, 4, 4])] {
             let plan = try plan(filter: ["W1"], depth: depth)

@@ -14,6 +14,7 @@ import Testing
         (["run", "--limit", "0"], "The limit must be more than 0 seconds"),
         (["run", "--sizes", "10,0"], "A size must be at least 1, not 0."),
         (["run", "--sizes", "10,many"], "'many' is no size."),
+        (["run", "--sweep-threads", "1,all"], "'all' is no number of threads."),
         (["run", "--seed", "x"], "The value 'x' is invalid for '--seed <seed>'"),
         (["compare", "none.json", "none.json"], "The file 'none.json' cannot be read."),
         (["report", "bad.json"], "The file 'bad.json' is not the JSON of a benchmark run."),
@@ -134,6 +135,26 @@ import Testing
             try part.write(to: program.folder + "/.benchmarks/runs/other.json")
             let other = try program.run(["run", "--resume", "--name", "other"])
             #expect(other.status == 64 && other.errors.contains("began with another commit ('another'"))
+        }
+    }
+
+    @Test func `a sweep over threads is beside the run, of peers that have as many as they are given`() throws
+    {
+        try Program.inFolder { program in
+            let run = try program.run([
+                "run", "--smoke", "--filter", "W1,W15-suspend", "--peers", "pthread,dispatch", "--threads",
+                "2",
+                "--sweep-threads", "1,2,3",
+            ])
+            #expect(run.status == 0)
+            let document = try program.document()
+            let sweep = try #require(document.threadSweep)
+            let names = sweep.map { "\($0.workload) \($0.peer) \($0.threads ?? 0) \($0.values.count)" }
+            #expect(Set(names) == ["W1 ours 1 1", "W1 pthread 1 1", "W1 ours 3 1", "W1 pthread 3 1"])
+            #expect(names.count == 4 && document.results.allSatisfy { $0.threads == nil })
+            #expect(try #require(document.series("W1", n: 1_000, peer: "dispatch")).values.count == 1)
+            #expect(program.read(".benchmarks/report.html")?.contains("<h2 id=\"threads\">") == true)
+            #expect(document.units?.map(\.unit.description) == ["W1/0", "W15-suspend/0", "W1/0@1", "W1/0@3"])
         }
     }
 

@@ -24,6 +24,26 @@ struct SyntheticRun {
     private static let names =
         ["ours"] + pools + byHand + ["undomanager", "ours-bare", "ours-preferred", "serial", "floor"]
 
+    /// - Parameter threads: beside 2, those of a sweep; with 2 CPUs, more of them make nothing faster.
+    func document(sweeping threads: [Int]) -> RunDocument {
+        var document = document()
+        document.threadSweep = threads.flatMap { threads in
+            document.results.filter { series in
+                ["W1", "W9", "R1"].contains(series.workload) && Self.pools.dropFirst().contains(series.peer)
+                    || series.peer == "ours" && series.workload == "R1"
+            }.map { series in
+                var series = series
+                series.params["threads"] = threads
+                let factor = 2.0 / Double(min(threads, 2))
+                for index in series.restarts.indices {
+                    series.restarts[index].rounds = series.restarts[index].rounds.map { $0 * factor }
+                }
+                return series
+            }
+        }
+        return document
+    }
+
     func document() -> RunDocument {
         var document = RunDocument(
             date: "2026-01-02T03:04:05Z", seed: 7,

@@ -105,7 +105,7 @@ struct TruncationTests {
         async
     {
         await forAll(
-            .array(of: Job.generator, count: 1...4), cases: 25,
+            .array(of: Job.generator, count: 1...4), cases: isSanitized ? 8 : 25,
             covering: [.cover(50, "all or nothing") { $0.contains { !$0.isSingle && $0.plans.count > 1 } }]
         ) { jobs in
             let receiver = Receiver(watchesOrder: !jobs.contains(where: \.isParallel))

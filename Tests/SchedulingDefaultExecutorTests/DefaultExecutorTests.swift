@@ -33,7 +33,9 @@ private func shutDown(_ scheduler: Scheduler) throws { try scheduler.shutdown() 
             #expect(detached === scheduler)
             let unstructured = await Task { @concurrent in Scheduler.current }.value
             #expect(unstructured === scheduler)
-            #expect(await Account().deposit(1) === scheduler)
+            // From a new task: a call of an actor that is free goes on where the caller is.
+            let depositor = await Task.detached { await Account().deposit(1) }.value
+            #expect(depositor === scheduler)
             let withoutPreference = await Task { @MainActor in
                 await withTaskExecutorPreference(nil) { await onCurrentJob() }
             }.value

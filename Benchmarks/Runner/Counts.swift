@@ -24,13 +24,14 @@ struct Counts: AsyncParsableCommand {
     @Flag(help: "Write what was counted into the record, and say what changed.")
     var record = false
 
-    @Option(help: "The record.")
-    var file = RecordedCounts.path
+    @Option(help: "The record; Benchmarks/counts.json of this package without it.")
+    var file: String?
 
     @Option(help: "How many rows are counted at a time; the number of CPUs without it.")
     var jobs: Int?
 
     func run() async throws {
+        let file = file ?? RecordedCounts.path
         if Machine.isDebug {
             throw BenchmarkError(
                 "This is a debug build, whose counts mean nothing; use 'swift run benchmarks counts'.")
@@ -44,7 +45,7 @@ struct Counts: AsyncParsableCommand {
         let counted = try await cancelledByInterrupt { try await Self.count(rows, jobs: jobs) }
         print(CountTable(counted).render(), terminator: "")
         let tools = await CountingRun.tools()
-        if record { return try write(counted, tools, into: &recorded) }
+        if record { return try write(counted, tools, into: &recorded, file) }
         for (tool, version) in recorded.tools.sorted(by: <) where tools[tool] != version {
             print(
                 "Recorded with \(version), counted with \(tools[tool] ?? "none"): counts may differ for that."
@@ -70,7 +71,7 @@ struct Counts: AsyncParsableCommand {
 
     private func write(
         _ counted: [(row: CountedRow, counts: OperationCounts)], _ tools: [String: String],
-        into recorded: inout RecordedCounts
+        into recorded: inout RecordedCounts, _ file: String
     ) throws {
         var changes: [String] = []
         for (row, counts) in counted { changes += recorded.record(counts, of: row) }

@@ -67,11 +67,7 @@ public struct GateDocument: Encodable, Sendable {
     }
 
     /// As JSON.
-    public func json() throws -> Data {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-        return try encoder.encode(self)
-    }
+    public func json() throws -> Data { try readableJSON(self) }
 }
 
 /// The verdict of a whole comparison, which decides the exit status.

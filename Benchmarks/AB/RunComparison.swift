@@ -146,11 +146,7 @@ public struct RunComparison: Encodable, Sendable {
     }
 
     /// As JSON.
-    public func json() throws -> Data {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-        return try encoder.encode(self)
-    }
+    public func json() throws -> Data { try readableJSON(self) }
 }
 
 /// Two runs, and what of them can be paired.

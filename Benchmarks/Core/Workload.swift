@@ -1,6 +1,6 @@
 /// What is measured, the same for every peer.
 public struct Workload: Sendable {
-    /// What a sample is compared by.
+    /// The figure that samples are compared by.
     public enum Metric: String, Sendable {
         /// ``Sample/nanoseconds`` divided by ``Sample/operations``.
         case throughput
@@ -63,7 +63,7 @@ public struct Workload: Sendable {
     public let sentence: String
     /// The unit of the figure that is compared, "ns/op".
     public let unit: String
-    /// What a sample is compared by.
+    /// The figure that samples are compared by.
     public let metric: Metric
     /// What the work is.
     public let subject: Subject
@@ -111,6 +111,9 @@ extension Workload {
     public static func findsLeftovers(_ workload: String) -> Bool {
         workload.hasPrefix("W14-") || workload.hasPrefix("W20-") || workload == "W21-memory"
     }
+
+    /// The first part of the identifier: W14 of W14-50.
+    public var family: String { String(id.prefix { $0 != "-" }) }
 
     /// Whether more worker threads are to make it faster.
     public var scales: Bool {

@@ -45,7 +45,7 @@ public struct Request: Codable, Sendable {
 
 /// What a child says of one of its workloads.
 public struct ListedWorkload: Codable, Sendable, Hashable {
-    /// What a sample is compared by; less is better.
+    /// The figure that samples are compared by; less is better.
     public enum Metric: String, Codable, Sendable {
         /// The time, divided by the operations.
         case time
@@ -57,7 +57,7 @@ public struct ListedWorkload: Codable, Sendable, Hashable {
     public var workload: String
     /// The sizes to measure it at.
     public var n: [Int]
-    /// What a sample is compared by.
+    /// The figure that samples are compared by.
     public var metric: Metric
 
     /// Creates a description.

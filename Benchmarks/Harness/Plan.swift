@@ -8,7 +8,7 @@ public struct Plan: Sendable {
         case smoke
         /// Minutes.
         case quick
-        /// For publication: an hour.
+        /// For publication: an hour or more.
         case thorough
 
         var limit: Duration {

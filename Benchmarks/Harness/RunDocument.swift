@@ -205,16 +205,7 @@ public struct RunDocument: Codable, Sendable {
     ///
     /// - Throws: ``BenchmarkError`` that names the file.
     public func write(to path: String) throws {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-        let url = URL(fileURLWithPath: path)
-        do {
-            try FileManager.default.createDirectory(
-                at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
-            try encoder.encode(self).write(to: url, options: .atomic)
-        } catch {
-            throw BenchmarkError("The file '\(path)' cannot be written: \(error.localizedDescription)")
-        }
+        try writeWhole(readableJSON(self), to: path)
     }
 
     /// The series of a peer, when there is one.

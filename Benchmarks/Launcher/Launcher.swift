@@ -40,7 +40,7 @@ struct Launcher {
     /// Without this library the list says that a peer is missing.
     private static var hasTBB: Bool { access("/usr/include/tbb/task_group.h", R_OK) == 0 }
 
-    /// What the measuring program would print; nil when that takes more than a file. `LauncherTests` compares them.
+    /// The text that the measuring program would print; nil when that takes more than a file. `LauncherTests` compares them.
     private static func answer(_ arguments: [String]) -> String? {
         switch arguments {
         case ["--version"]: version()

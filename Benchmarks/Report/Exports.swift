@@ -106,8 +106,6 @@ public enum Exports {
     }
 
     private static func encode(_ value: some Encodable) throws -> Data {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        return try encoder.encode(value) + Data("\n".utf8)
+        try readableJSON(value) + Data("\n".utf8)
     }
 }

@@ -56,7 +56,7 @@ struct ForestChart {
 
     func renderNarrow(title: String) -> String { render(Layout.narrow(rows), title: title, isAlone: false) }
 
-    /// What does not fit is drawn at the end of the axis.
+    /// A value that does not fit is drawn at the end of the axis.
     private static let limits = 0.01...100.0
     private static let lane = 9.0
 

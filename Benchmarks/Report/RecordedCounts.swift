@@ -68,14 +68,7 @@ public struct RecordedCounts: Sendable {
         for (name, counts) in rows {
             for (figure, value) in counts.figures { content.figures["\(name): \(figure)"] = value }
         }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        do {
-            try (encoder.encode(content) + Data("\n".utf8)).write(
-                to: URL(fileURLWithPath: path), options: .atomic)
-        } catch {
-            throw BenchmarkError("The file '\(path)' cannot be written: \(error.localizedDescription)")
-        }
+        try writeWhole(readableJSON(content) + Data("\n".utf8), to: path)
     }
 
     /// The file, as JSON.

@@ -272,11 +272,6 @@ extension Workload.Metric {
     fileprivate var worse: String { self == .cost ? "larger" : "slower" }
 }
 
-extension Workload {
-    /// The first part of the identifier: W14 of W14-50.
-    var family: String { String(id.prefix { $0 != "-" }) }
-}
-
 extension Workload.Subject {
     /// In a word.
     var title: String {

@@ -53,8 +53,8 @@ struct AB: AsyncParsableCommand {
         let document = try await cancelledByInterrupt { try await command.measure(rule, recipe, seed: seed) }
         let table = ChangeTable(document)
         print(table.render(), terminator: "")
-        if let json { try writeText(String(decoding: document.json(), as: UTF8.self) + "\n", to: json) }
-        if let markdown { try writeText(table.markdown(), to: markdown) }
+        if let json { try writeWhole(String(decoding: document.json(), as: UTF8.self) + "\n", to: json) }
+        if let markdown { try writeWhole(table.markdown(), to: markdown) }
         if document.outcome != .passed { throw ExitCode(document.outcome.status) }
     }
 

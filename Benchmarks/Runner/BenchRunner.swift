@@ -11,7 +11,7 @@ struct BenchRunner: ParsableCommand {
         commandName: "benchmarks",
         abstract: "Measures the scheduler side by side with what one would use instead.",
         subcommands: [
-            Run.self, List.self, Units.self, MergeCommand.self, AB.self, Compare.self, Counts.self,
+            Run.self, List.self, Units.self, MergeParts.self, AB.self, Compare.self, Counts.self,
             Report.self, Export.self, Slopes.self, Check.self, Child.self,
         ],
         defaultSubcommand: Run.self)
@@ -21,6 +21,7 @@ struct BenchRunner: ParsableCommand {
         ending {
             var command = try parseAsRoot()
             guard let asynchronous = command as? any AsyncParsableCommand else { return try command.run() }
+            // Used by the task alone: this thread has nothing more to do with it.
             nonisolated(unsafe) var running = asynchronous
             Task {
                 do {

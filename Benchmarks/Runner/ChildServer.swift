@@ -87,7 +87,7 @@ struct ChildServer {
         }
     }
 
-    /// What the peer can do at its largest quick size. A cost may be 0, and is not compared by its ratio.
+    /// The workloads of the peer, at its largest quick size. A cost may be 0, and is not compared by its ratio.
     private var list: [ListedWorkload] {
         let type = type(of: peer)
         return workloads.compactMap { workload in

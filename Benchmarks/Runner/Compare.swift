@@ -32,13 +32,8 @@ struct Compare: ParsableCommand {
             isWithinBand: Summary.isWithinBand)
         let table = ChangeTable(comparison)
         print(table.render(), terminator: "")
-        if let json { try writeText(String(decoding: comparison.json(), as: UTF8.self) + "\n", to: json) }
-        if let markdown { try writeText(table.markdown(), to: markdown) }
+        if let json { try writeWhole(String(decoding: comparison.json(), as: UTF8.self) + "\n", to: json) }
+        if let markdown { try writeWhole(table.markdown(), to: markdown) }
         if comparison.outcome != .passed { throw ExitCode(comparison.outcome.status) }
     }
-}
-
-/// The parts of an option that takes several names.
-func namesByComma(_ text: String) -> [String] {
-    text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
 }

@@ -86,7 +86,7 @@ struct Counts: AsyncParsableCommand {
         let all = Workload.countedRows(peers: ours.map { $0.name }) { workload, name in
             ours.contains { $0.name == name && $0.notApplicable(workload) == nil }
         }
-        let names = filter.map { $0.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) } }
+        let names = filter.map(namesByComma)
         func belongs(_ row: CountedRow, _ name: String) -> Bool {
             row.workload.id == name || row.workload.id.hasPrefix("\(name)-")
         }

@@ -32,6 +32,6 @@ struct Export: ParsableCommand {
             case .githubActionBenchmark:
                 String(decoding: try Exports.githubActionBenchmark(run), as: UTF8.self)
             }
-        if let output { try writeText(text, to: output) } else { print(text, terminator: "") }
+        if let output { try writeWhole(text, to: output) } else { print(text, terminator: "") }
     }
 }

@@ -1,7 +1,8 @@
 import Foundation
 import Glibc
 
-/// Counts the interrupts that nobody has waited for: posting is allowed in a signal handler, cancelling a task is not.
+/// Counts the interrupts that nobody has waited for: posting is allowed in a signal handler, cancelling a task is not. Unsafe
+/// is only the pointer: a semaphore is for all threads.
 private nonisolated(unsafe) let interrupts = {
     let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
     sem_init(semaphore, 0, 0)

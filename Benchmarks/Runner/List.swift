@@ -135,12 +135,7 @@ struct List: ParsableCommand {
     }
 }
 
-extension Workload {
-    /// What comes before the first hyphen of its identifier.
-    fileprivate var family: String { String(id.prefix { $0 != "-" }) }
-}
-
-/// All that `list` knows, as JSON. What is nil is left out.
+/// All that `list` knows, as JSON, without the fields that are nil.
 private struct Catalogue: Encodable {
     let workloads: [Entry]
     let peers: [PeerEntry]
@@ -197,8 +192,6 @@ private struct Catalogue: Encodable {
     }
 
     func text() throws -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        return String(decoding: try encoder.encode(self), as: UTF8.self)
+        String(decoding: try readableJSON(self), as: UTF8.self)
     }
 }

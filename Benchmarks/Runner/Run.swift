@@ -85,7 +85,7 @@ struct Run: AsyncParsableCommand {
         return (document, options, file.deletingPathExtension().lastPathComponent)
     }
 
-    /// What was measured is kept, and the last run that was whole stays the latest.
+    /// The values are kept, and the last run that was whole stays the latest.
     private func refuse(_ document: RunDocument, _ files: RunFiles) throws -> Never {
         try document.write(to: files.failed)
         throw BenchmarkError(
@@ -98,10 +98,10 @@ struct Run: AsyncParsableCommand {
     private func write(_ document: RunDocument, _ files: RunFiles) throws {
         try document.write(to: files.json)
         let page = Page(document)
-        try writeText(page.render(), to: files.html)
+        try writeWhole(page.render(), to: files.html)
         let folder = URL(fileURLWithPath: html ?? RunFiles.page).deletingLastPathComponent()
         for (name, drawing) in page.pictures() {
-            try writeText(drawing, to: folder.appendingPathComponent(name).path)
+            try writeWhole(drawing, to: folder.appendingPathComponent(name).path)
         }
         try files.link()
     }
@@ -120,16 +120,4 @@ func plan(_ options: PlanOptions, only units: [String] = []) throws -> Plan {
     try Plan(
         options, known: visiblePeers.map { $0.name },
         hidden: peerTypes.map { $0.name }.filter(controls.contains), only: units)
-}
-
-/// Writes a file whole or not at all.
-func writeText(_ text: String, to path: String) throws {
-    let url = URL(fileURLWithPath: path)
-    do {
-        try FileManager.default.createDirectory(
-            at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
-        try Data(text.utf8).write(to: url, options: .atomic)
-    } catch {
-        throw BenchmarkError("The file '\(path)' cannot be written: \(error.localizedDescription)")
-    }
 }

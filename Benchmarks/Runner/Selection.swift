@@ -16,7 +16,7 @@ struct Selection: ParsableArguments {
     @Option(help: "The seed of the order of the rounds; random without it, and printed.")
     var seed: UInt64?
 
-    @Flag(help: "More sizes, restarts and rounds: about an hour.")
+    @Flag(help: "More sizes, restarts, rounds and numbers of threads: an hour or more.")
     var thorough = false
 
     @Flag(help: "Every workload once, small: seconds.")
@@ -51,7 +51,7 @@ struct Selection: ParsableArguments {
     func options() throws -> PlanOptions {
         if thorough && smoke { throw BenchmarkError("'--thorough' and '--smoke' exclude each other.") }
         return try PlanOptions(
-            filter: filter.map(Self.list), peers: peers.map(Self.list),
+            filter: filter.map(namesByComma), peers: peers.map(namesByComma),
             threads: threads ?? ProcessInfo.processInfo.activeProcessorCount,
             seed: seed ?? .random(in: 1...999_999_999),
             depth: smoke ? .smoke : thorough ? .thorough : .quick, limit_s: limit,
@@ -61,13 +61,14 @@ struct Selection: ParsableArguments {
     }
 
     private static func numbers(_ text: String, of what: String) throws -> [Int] {
-        try list(text).map { part in
+        try namesByComma(text).map { part in
             guard let number = Int(part) else { throw BenchmarkError("'\(part)' is no \(what).") }
             return number
         }
     }
+}
 
-    private static func list(_ text: String) -> [String] {
-        text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
-    }
+/// The parts of an option that takes several names.
+func namesByComma(_ text: String) -> [String] {
+    text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
 }

@@ -21,9 +21,7 @@ struct Units: ParsableCommand {
     func run() throws {
         let units = try plan(selection.options()).units
         guard json else { return print(units.map(\.description).joined(separator: "\n")) }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         let lines = units.map { Line(unit: "\($0)", workload: $0.workload, restart: $0.restart) }
-        print(String(decoding: try encoder.encode(lines), as: UTF8.self))
+        print(String(decoding: try readableJSON(lines), as: UTF8.self))
     }
 }

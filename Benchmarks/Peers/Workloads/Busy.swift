@@ -31,7 +31,7 @@ func startsOnBusyPool(
         sleep(until: start + index * interval_ns)
         submit(timed[index])
     }
-    // What has not started 50 ms later would not for as long as the pool is busy.
+    // An operation that has not started 50 ms later would not for as long as the pool is busy.
     _ = timed.wait(until: now_ns() + 50_000_000)
     occupation.end()
     timed.wait()

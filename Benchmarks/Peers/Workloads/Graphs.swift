@@ -55,71 +55,38 @@ final class GraphRun: @unchecked Sendable {
     }
 }
 
-/// W8: who ends as the last one of those that a node waits for submits it.
+/// How the nodes of a graph are run.
+protocol GraphWork: Sendable {
+    func run(_ node: Int)
+}
+
+/// W8: the last one to end of those that a node waits for submits it.
 func runGraph<P: Pool>(_ pool: P, _ workload: String, n: Int) throws -> Sample {
-    let run = GraphRun(workload, n: n)
-    let start = startClock()
-    let batch = try pool.batch(of: run.count)
-    let submission = GraphSubmission(pool: pool, batch: batch, run: run)
-    run.begin { pool.submit(GraphNode(submission: submission, node: $0), in: batch) }
-    pool.wait(for: batch)
-    let stop = stopClock()
-    withExtendedLifetime(submission) {}
-    return run.sample(from: start, to: stop)
-}
-
-private final class GraphSubmission<P: Pool>: Sendable {
-    let pool: P
-    let batch: P.Batch
-    let run: GraphRun
-
-    init(pool: P, batch: P.Batch, run: GraphRun) {
-        self.pool = pool
-        self.batch = batch
-        self.run = run
-    }
-}
-
-private struct GraphNode<P: Pool>: Job {
-    unowned(unsafe) let submission: GraphSubmission<P>  // whoever waits for the batch keeps it
-    let node: Int
-
-    func run() {
-        submission.run.compute(node)
-        submission.run.ended(node) { next in
-            submission.pool.submit(GraphNode(submission: submission, node: next), in: submission.batch)
-        }
-    }
+    try runGraph(pool, GraphRun(workload, n: n)) { ComputedNodes(run: $0) }
 }
 
 /// W8-declared by hand: as W8, with a handle for each node, which is made before the first one is submitted.
 func runDeclaredGraph<P: Pool>(_ pool: P, _ workload: String, n: Int) throws -> Sample {
-    let run = GraphRun(workload, n: n)
-    let start = startClock()
-    let batch = try pool.batch(of: run.count)
-    let declared = DeclaredGraph(pool: pool, batch: batch, run: run)
-    run.begin { pool.submit(DeclaredNode(declared: declared, node: $0), in: batch) }
-    pool.wait(for: batch)
-    let stop = stopClock()
-    withExtendedLifetime(declared) {}
-    return run.sample(from: start, to: stop)
+    try runGraph(pool, GraphRun(workload, n: n)) { DeclaredNodes($0) }
 }
 
-private final class DeclaredGraph<P: Pool>: Sendable {
-    let pool: P
-    let batch: P.Batch
-    let run: GraphRun
-    let group: HandMadeGroup
-    let works: [HandMadeWork<NodeWork>]
+private struct ComputedNodes: GraphWork {
+    unowned(unsafe) let run: GraphRun  // kept by the submission
 
-    init(pool: P, batch: P.Batch, run: GraphRun) {
-        self.pool = pool
-        self.batch = batch
-        self.run = run
+    func run(_ node: Int) { run.compute(node) }
+}
+
+private struct DeclaredNodes: GraphWork {
+    private let group: HandMadeGroup
+    private let works: [HandMadeWork<NodeWork>]
+
+    init(_ run: GraphRun) {
         let group = HandMadeGroup(count: run.count)
         self.group = group
         works = (0..<run.count).map { group.child(NodeWork(nodes: run, node: $0)) }
     }
+
+    func run(_ node: Int) { works[node].run() }
 }
 
 struct NodeWork: Job {
@@ -129,14 +96,41 @@ struct NodeWork: Job {
     func run() { nodes.compute(node) }
 }
 
-private struct DeclaredNode<P: Pool>: Job {
-    unowned(unsafe) let declared: DeclaredGraph<P>  // whoever waits for the batch keeps it
+private func runGraph<P: Pool, Work: GraphWork>(
+    _ pool: P, _ run: GraphRun, _ declare: (GraphRun) -> Work
+) throws -> Sample {
+    let start = startClock()
+    let batch = try pool.batch(of: run.count)
+    let submission = GraphSubmission(pool: pool, batch: batch, run: run, work: declare(run))
+    run.begin { pool.submit(GraphNode(submission: submission, node: $0), in: batch) }
+    pool.wait(for: batch)
+    let stop = stopClock()
+    withExtendedLifetime(submission) {}
+    return run.sample(from: start, to: stop)
+}
+
+private final class GraphSubmission<P: Pool, Work: GraphWork>: Sendable {
+    let pool: P
+    let batch: P.Batch
+    let run: GraphRun
+    let work: Work
+
+    init(pool: P, batch: P.Batch, run: GraphRun, work: Work) {
+        self.pool = pool
+        self.batch = batch
+        self.run = run
+        self.work = work
+    }
+}
+
+private struct GraphNode<P: Pool, Work: GraphWork>: Job {
+    unowned(unsafe) let submission: GraphSubmission<P, Work>  // kept until the batch has ended
     let node: Int
 
     func run() {
-        declared.works[node].run()
-        declared.run.ended(node) { next in
-            declared.pool.submit(DeclaredNode(declared: declared, node: next), in: declared.batch)
+        submission.work.run(node)
+        submission.run.ended(node) { next in
+            submission.pool.submit(GraphNode(submission: submission, node: next), in: submission.batch)
         }
     }
 }

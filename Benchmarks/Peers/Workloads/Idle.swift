@@ -38,7 +38,7 @@ func idleCost(count: Int, submit: (TimedMark) -> Void) -> Sample {
     timed.wait()
     let stop = now_ns()
     let ticking = OthersUsage.now() - before
-    // What the last operation leaves behind, a worker that spins before it parks, is a cost of that time.
+    // A worker that spins after the last operation, before it parks, is a cost of that time.
     let idleStart = OthersUsage.now()
     sleep(until: now_ns() + idle_ns)
     let idle = OthersUsage.now() - idleStart

@@ -51,7 +51,7 @@ private final class TreeSearch<P: Pool>: Sendable {
 }
 
 private struct TreeNode<P: Pool>: Job {
-    unowned(unsafe) let search: TreeSearch<P>  // whoever waits for the batch keeps it
+    unowned(unsafe) let search: TreeSearch<P>  // kept until the batch has ended
     let number: UInt64
 
     func run() {

@@ -9,7 +9,7 @@ import Testing
         var document = RunDocument(date: "", seed: 1, build: [:], machine: [:], peers: [])
         for grain_ns in grains_ns {
             let took_ns = (Double(grain_ns) + overhead_ns) / 2
-            // One value is an outlier, which a median does not notice.
+            // An outlier, which a median does not notice.
             let rounds = [took_ns, took_ns, 100 * took_ns]
             document.results.append(
                 RunDocument.Series(

@@ -21,6 +21,7 @@ import Testing
                 try result.output.write(toFile: path, atomically: true, encoding: .utf8)
             }
             #expect(try String(contentsOfFile: path, encoding: .utf8) == result.output)
+            #expect(!result.output.contains(" /"), "a path of this machine")
         }
     }
 

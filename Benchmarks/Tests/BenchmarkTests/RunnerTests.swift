@@ -170,6 +170,13 @@ import Testing
                     program.read(".benchmarks/report.html") == program.read(".benchmarks/runs/\(name).html"))
             }
             #expect(program.read(".benchmarks/runs/first.json") != program.read(".benchmarks/latest.json"))
+            // A page that is drawn again takes the place of the link, not of what that leads to.
+            let second = program.read(".benchmarks/runs/second.html")
+            #expect(try program.run(["report", ".benchmarks/runs/first.json"]).status == 0)
+            #expect(program.read(".benchmarks/report.html") == program.read(".benchmarks/runs/first.html"))
+            #expect(program.read(".benchmarks/runs/second.html") == second)
+            #expect(try program.run(["report", "--all"]).output.contains("\nW1 "))
+            #expect(program.read(".benchmarks/report.html") == second)
             let before = try #require(program.files("runs").first { $0.hasPrefix("until-") })
             #expect(program.read(".benchmarks/runs/" + before) == "from before there were links")
             let taken = try program.run(["run", "--name", "first"] + options)
@@ -179,7 +186,8 @@ import Testing
                 #expect(result.status == 64 && result.errors.contains("'\(name)' is no name for a run"))
             }
             #expect(try program.run(["run"] + options).status == 0)
-            #expect(program.files("runs").count == 2 + 2 + 1 + 2)
+            // Two files of each run, what was there before, and the page that was drawn again.
+            #expect(program.files("runs").count == 3 * 2 + 1 + 1)
         }
     }
 

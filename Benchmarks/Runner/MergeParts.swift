@@ -4,7 +4,7 @@ import BenchmarkReport
 import Foundation
 
 /// Puts the parts of a run together.
-struct MergeCommand: ParsableCommand {
+struct MergeParts: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "merge",
         abstract: "Put parts of one run together: of one host, or the medians of many.")
@@ -30,14 +30,12 @@ struct MergeCommand: ParsableCommand {
         merge.mark(isPartial: !lacking.isEmpty)
         if merge.hosts.count == 1, let host = merge.hosts.first {
             try host.write(to: json)
-            try writeText(Page(host).render(), to: html)
+            try writeWhole(Page(host).render(), to: html)
             print(TerminalReport(host).render(), terminator: "")
             for remark in merge.remarks + lacking { print(remark) }
             print("\nRaw values: \(json)\nPage:       \(html)")
         } else {
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-            try writeText(String(decoding: try encoder.encode(merge), as: UTF8.self), to: json)
+            try writeWhole(readableJSON(merge), to: json)
             print(merge.render(), terminator: "")
             for sentence in lacking { print(sentence) }
             print("\nRaw values: \(json)")

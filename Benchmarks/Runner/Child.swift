@@ -1,0 +1,21 @@
+import ArgumentParser
+import BenchmarkCore
+import BenchmarkHarness
+import BenchmarkPeers
+
+/// Serves one peer to a coordinator.
+struct Child: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Serve one peer (used by 'run').", shouldDisplay: false)
+
+    @Option var peer: String
+    @Option var threads: Int
+    @Flag var countAllocations = false
+
+    func run() throws {
+        guard let type = peerTypes.first(where: { $0.name == peer }) else {
+            throw BenchmarkError("There is no peer '\(peer)'.")
+        }
+        try ChildServer(type, threads: threads, countsAllocations: countAllocations).run()
+    }
+}

@@ -1,0 +1,19 @@
+import ArgumentParser
+import BenchmarkHarness
+import BenchmarkReport
+
+/// Draws the page again.
+struct Report: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Draw the page of a run again.")
+
+    @Argument(help: "The JSON of the run.") var file = RunFiles.latest
+    @Option(help: "Where the page goes.") var html = RunFiles.page
+    @Flag(help: "Print all rows, verdicts and costs.") var all = false
+
+    func run() throws {
+        let document = try RunDocument(contentsOf: file)
+        try writeWhole(Page(document).render(), to: html)
+        print(all ? FullReport(document).render() : TerminalReport(document).render(), terminator: "")
+        print("\nPage: \(html)")
+    }
+}

@@ -39,6 +39,34 @@ final class HangingPeer: Peer {
     func shutdown() {}
 }
 
+/// Is right at once, but for its fifth sample, in which it says so on standard error and never returns: a run that is
+/// interrupted then is in the middle of its second workload. For the tests of the program.
+final class StallingPeer: Peer {
+    static let name = "stall"
+    static let version = "control"
+    static let source = "Benchmarks/Peers/Controls.swift"
+
+    static func notApplicable(_ workload: String) -> String? { nil }
+
+    private var samples = 0
+
+    init(threads: Int) {}
+
+    func run(_ workload: String, n: Int) throws -> Sample {
+        samples += 1
+        if samples == 5 {
+            _ = write(STDERR_FILENO, "stalled\n", 8)
+            while true { pause() }
+        }
+        guard let expected = workloads.first(where: { $0.id == workload })?.expectedChecksum(n) else {
+            throw PeerError("The peer '\(Self.name)' has no workload '\(workload)'.")
+        }
+        return Sample(nanoseconds: 1, operations: max(1, n), checksum: expected, latencies_ns: [1])
+    }
+
+    func shutdown() {}
+}
+
 /// Is in no build: a run must say so, and go on. For the tests of the program.
 final class AbsentPeer: Peer {
     static let name = "absent"

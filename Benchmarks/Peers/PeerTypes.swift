@@ -2,7 +2,7 @@ public import BenchmarkCore
 
 /// Every peer, in the order of the report: ours, what a user would pick instead, what a user would write instead where
 /// there is nothing to pick, ours in other forms, and the physical limits.
-/// Then the controls `wrong`, `hang` and `absent`, which fail on purpose and are shown in no report.
+/// Then the controls `wrong`, `hang`, `stall` and `absent`, which fail on purpose and are shown in no report.
 ///
 /// A peer whose library was missing when this was built is in the list, and says so: see ``Peer/missing``.
 public let peerTypes: [any Peer.Type] = [
@@ -10,5 +10,5 @@ public let peerTypes: [any Peer.Type] = [
     PthreadPoolPeer.self, TBBPool.self, ClosuresPeer.self, UndoManagerPeer.self, SnapshotPeer.self,
     OldValuesPeer.self, MutexPeer.self, FlagPeer.self, ActorPeer.self, OursBarePool.self,
     OursPreferredPool.self, SerialPeer.self, FloorPeer.self, WrongPeer.self, HangingPeer.self,
-    AbsentPeer.self,
+    StallingPeer.self, AbsentPeer.self,
 ]

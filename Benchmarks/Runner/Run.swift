@@ -108,7 +108,7 @@ struct Run: AsyncParsableCommand {
 }
 
 /// Peers that are there to be caught by tests.
-let controls: Set = ["wrong", "hang", "absent"]
+let controls: Set = ["wrong", "hang", "stall", "absent"]
 
 /// The peers that users see.
 var visiblePeers: [any Peer.Type] { peerTypes.filter { !controls.contains($0.name) } }

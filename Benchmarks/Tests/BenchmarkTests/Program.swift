@@ -73,19 +73,9 @@ struct Running {
             errors: program.read("errors") ?? "")
     }
 
-    /// Returns when the program has started the processes of its peers.
-    func waitForChildren() {
-        let threads = "/proc/\(process.processIdentifier)/task"
-        func hasChildren(_ thread: String) -> Bool {
-            (try? String(contentsOfFile: "\(threads)/\(thread)/children", encoding: .utf8))?.contains(" ")
-                == true
-        }
-        while process.isRunning,
-            (try? FileManager.default.contentsOfDirectory(atPath: threads))?.contains(where: hasChildren)
-                != true
-        {
-            sched_yield()
-        }
+    /// Returns when the program, or a process of it, has written this to standard error, or has ended.
+    func wait(forError text: String) {
+        while process.isRunning, program.read("errors")?.contains(text) != true { sched_yield() }
     }
 
     func interrupt() { kill(process.processIdentifier, SIGINT) }

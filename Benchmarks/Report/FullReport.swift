@@ -14,7 +14,7 @@ public struct FullReport {
     public func render() -> String {
         var parts = [header] + summary.parts.map(table) + [verdicts, costs, controls]
         if summary.document.isPartial {
-            parts.append("The run was ended early; what is shown was measured.".yellow)
+            parts.append(Page.endedEarly.yellow)
         }
         return parts.filter { !$0.isEmpty }.joined(separator: "\n\n") + "\n"
     }

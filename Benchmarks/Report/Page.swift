@@ -65,15 +65,18 @@ public struct Page {
         return ([ahead] + others).joined(separator: ", ") + "."
     }
 
+    package static let endedEarly = "The run was ended early; what is shown was measured."
+
+    /// The most important one comes first: a terminal shows one.
     var warnings: [String] {
         var warnings = document.controls.warnings
-        if document.isPartial {
-            warnings.insert("The run was ended early; what is shown was measured.", at: 0)
-        }
         if summary.rows.contains(where: { $0.standing == .unknown(.fewRestarts) }) {
             warnings.insert(
                 "Restarts: \(summary.restarts); an interval needs 5, so nobody is ahead yet.",
                 at: 0)
+        }
+        if document.isPartial {
+            warnings.insert(Self.endedEarly, at: 0)
         }
         return warnings
     }

@@ -154,10 +154,10 @@ import Testing
     /// While it measures, and while it builds.
     @Test(
         arguments: [SIGINT, SIGTERM],
-        [options, options + ["--build-command", "touch ../began; sleep 600"]])
+        [options, options + ["--build-command", ": >../began; exec sleep 600"]])
     func `an interrupt leaves neither processes nor worktrees`(signal: Int32, options: [String]) throws {
         try GitRepository.inFolder { repository in
-            let slow = "while read -r line; do touch ../began; exec sleep 600; done"
+            let slow = "while read -r line; do : >../began; exec sleep 600; done"
             try repository.commit(["serve it.sh": slow])
             let running = try repository.program.start(
                 ["ab", "HEAD", "--workloads", "a=1", "--limit", "1"] + options)

@@ -181,15 +181,16 @@ import Testing
     }
 
     @Test func `the rest takes as long as before, or as long as the others`() throws {
-        let units = (0..<2).flatMap { restart in
+        let units = (0..<3).flatMap { restart in
             ["W1", "W5", "W6"].map { RunUnit(workload: $0, restart: restart) }
         }
         var forecast = Forecast(units: units, measured: [])
         #expect(forecast.left == nil && forecast.share == 0)
         forecast.note(units[0], seconds: 1)
         forecast.note(units[1], seconds: 3)
-        #expect(forecast.left == 8.0)
-        #expect(forecast.share == 4.0 / 12)
+        #expect(forecast.left == 14.0)  // 2 × 1 and 2 × 3 as before, and 3 × 2 as the others
+        forecast.note(units[3], seconds: 1)
+        #expect(forecast.left == 13.0 && forecast.share == 5.0 / 18)
         for unit in units { forecast.note(unit, seconds: 2) }
         #expect(forecast.left == 0 && forecast.share == 1)
     }

@@ -116,6 +116,8 @@ import Testing
         )
         #expect(page.contains("Nothing can be told: no workload has a verdict."))
         #expect(TerminalReport(document).render().contains("not sure"))
+        document.isPartial = true  // a terminal shows one warning: this one
+        #expect(TerminalReport(document).render().contains(Page.endedEarly))
     }
 
     @Test func `what is lost is named with the peer, by how much, the interval, and in how many restarts`()

@@ -94,7 +94,7 @@ import Testing
         try Program.inFolder { program in
             // With this seed the order of the round in which the peer stalls lets ours be measured before.
             let running = try program.start([
-                "run", "--smoke", "--filter", "W1,W3", "--peers", "stall", "--limit", "600", "--seed", "1",
+                "run", "--smoke", "--filter", "W1,W3", "--peers", "stall", "--limit", "600", "--seed", "2",
             ])
             running.wait(forError: "stalled")
             running.interrupt()

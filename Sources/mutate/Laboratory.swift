@@ -13,7 +13,7 @@ struct Laboratory {
     let scratch: URL
 
     private static let flags = [
-        "-std=gnu17", "-O2", "-w", "-D_GNU_SOURCE", "-DCSCHED_PORT=\"port_explorer.h\"",
+        "-std=gnu17", "-w", "-D_GNU_SOURCE", "-DCSCHED_PORT=\"port_explorer.h\"",
         "-ISources/Explorer/include", "-ISources/ExplorerLitmus/include",
         "-ISources/ExplorerScenarios/include",
         "-ISources/ExplorerScenarios", "-include", "Sources/ExplorerScenarios/torn.h",
@@ -43,19 +43,22 @@ struct Laboratory {
     }
 
     /// `mutated`: a folder that is searched for the core's sources first.
-    private func compile(_ file: URL, mutated: URL? = nil, to object: URL) throws {
+    private func compile(
+        _ file: URL, mutated: URL? = nil, to object: URL, optimized isOptimized: Bool = true
+    ) throws {
         let search = [mutated?.path, "CScheduler/src", "CScheduler/include"].compactMap { $0 }.map {
             "-I\($0)"
         }
         let seconds = 120
         let result = try run(
-            "clang", Self.flags + search + ["-c", file.path, "-o", object.path], seconds: seconds)
+            "clang", Self.flags + [isOptimized ? "-O2" : "-O0"] + search + ["-c", file.path, "-o", object.path], seconds: seconds)
         guard result.status != nil else { throw CompilerTimeout(file: file.path, seconds: seconds) }
         guard result.status == 0 else { throw Failure(result.output) }
     }
 
-    /// The explorer with the mutant, or nil when that does not compile.
-    func build(_ mutant: Mutant, as number: Int) throws -> URL? {
+    /// The explorer with the mutant, or nil when that does not compile. To optimise takes most of the time where a known
+    /// schedule is all that runs.
+    func build(_ mutant: Mutant, as number: Int, optimized isOptimized: Bool) throws -> URL? {
         let folder = folder(of: number)
         try? FileManager.default.removeItem(at: folder)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -63,7 +66,7 @@ struct Laboratory {
         let wrapper = root.appending(path: "Sources/ExplorerScenarios/core/\(mutant.file)")
         let object = object(of: wrapper, in: folder)
         do {
-            try compile(wrapper, mutated: folder, to: object)
+            try compile(wrapper, mutated: folder, to: object, optimized: isOptimized)
         } catch is Failure {
             discard(number)
             return nil

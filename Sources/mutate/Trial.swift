@@ -74,7 +74,8 @@ extension Laboratory {
                 seconds: (Date().timeIntervalSince(began) * 10).rounded() / 10)
         }
         defer { discard(number) }
-        guard let program = try build(mutant, as: number) else { return outcome(.invalid) }
+        guard let program = try build(mutant, as: number, optimized: effort.isWhole || known.isEmpty)
+        else { return outcome(.invalid) }
         let report = scratch.appending(path: "report-\(number).json")
         func search(_ names: [String], _ effort: Effort) throws -> [Kill] {
             try self.search(program, names, effort, report: report, seconds: seconds, for: mutant)

@@ -161,7 +161,7 @@ import Testing
             return Action(when: Precondition(value), inline: { _, _ in withExtendedLifetime(reader) {} })
         }
         _ = await offThread {
-            for _ in 0..<150 {
+            for _ in 0..<(isSanitized ? 30 : 150) {
                 let actions = (0..<100).map { _ in Locked<Action<Void, Void>?>(action()) }
                 // One lets go of them, while another makes new ones, and so looks at those that there are.
                 _ = concurrently(2) { thread in

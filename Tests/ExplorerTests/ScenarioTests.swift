@@ -30,7 +30,7 @@ private func explore(_ arguments: [String]) throws -> (status: Int32, output: St
     ])
     func `the core holds under the first schedules of every scenario`(part: String) throws {
         let result = try explore([
-            "run", part, "--bound", "1", "--limit", "100", "--random", "20", "--jobs", "1",
+            "run", part, "--bound", "1", "--limit", "20", "--random", "5", "--jobs", "1",
         ])
         #expect(result.status == 0, "\(result.output)")
         #expect(result.output.contains(" 0 violations"))

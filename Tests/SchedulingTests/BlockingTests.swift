@@ -286,7 +286,7 @@ extension Stress {
                         counter.wait()
                     } catch { Issue.record(error) }
                 }
-                try scheduler.submit(in: all) { descend(10_000) }
+                try scheduler.submit(in: all) { descend(isThreadSanitized ? 2_000 : 10_000) }
                 #expect(all.wait(timeout: .seconds(60)) == .completed)
             }
         }

@@ -172,8 +172,8 @@ import Testing
             #expect(enough.wait(timeout: .seconds(20)))
             ticks.cancel()
             let times = runs.withLock { $0 }
-            // Begun at every other time, or later.
-            #expect(times[4] - times[0] >= .milliseconds(75))
+            // At every other time, or later: 80 ms, less what the first was late. At each time it would be 56.
+            #expect(times[4] - times[0] >= .milliseconds(70))
         }
     }
 

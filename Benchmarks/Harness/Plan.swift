@@ -15,7 +15,7 @@ public struct Plan: Sendable {
             switch self {
             case .smoke: .seconds(20)
             case .quick: .seconds(2)
-            case .thorough: .seconds(30)
+            case .thorough: .seconds(10)
             }
         }
 
@@ -23,7 +23,7 @@ public struct Plan: Sendable {
             switch self {
             case .smoke: 1
             case .quick: 6
-            case .thorough: 15
+            case .thorough: 9  // the least of which one may be an outlier
             }
         }
     }
@@ -149,11 +149,10 @@ public struct Plan: Sendable {
         return workload
     }
 
-    /// The sizes that one set of processes measures. Those that only make a curve are measured by the first three, unless the
-    /// run is for publication.
+    /// The sizes that one set of processes measures. Those that only make a curve are measured by the first three.
     package func sizes(of workload: Workload, restart: Int) -> [Int] {
         let sizes = sizes(of: workload)
-        return restart < 3 || options.depth == .thorough ? sizes : sizes.suffix(1)
+        return restart < 3 ? sizes : sizes.suffix(1)
     }
 }
 

@@ -51,7 +51,9 @@ struct Laboratory {
         }
         let seconds = 120
         let result = try run(
-            "clang", Self.flags + [isOptimized ? "-O2" : "-O0"] + search + ["-c", file.path, "-o", object.path], seconds: seconds)
+            "clang",
+            Self.flags + [isOptimized ? "-O2" : "-O0"] + search + ["-c", file.path, "-o", object.path],
+            seconds: seconds)
         guard result.status != nil else { throw CompilerTimeout(file: file.path, seconds: seconds) }
         guard result.status == 0 else { throw Failure(result.output) }
     }

@@ -7,7 +7,7 @@ let realWorkloads: [Workload] = [
             level, each in \(Workload.piecesOfSort) pieces; by number.
             """,
         unit: "ns/op", metric: .throughput,
-        quick: [100_000], smoke: [100_000], thorough: [1_000_000, 10_000_000],
+        quick: [100_000], smoke: [100_000], thorough: [100_000, 1_000_000],
         expectedChecksum: Workload.checksumOfSort),
     Workload(
         id: "R2", title: "Mandelbrot set",
@@ -28,7 +28,7 @@ let realWorkloads: [Workload] = [
             """,
         unit: "ns/op", metric: .throughput,
         sizes: .range(1...10_000),
-        quick: [8], smoke: [8], thorough: [32, 1_000],
+        quick: [8], smoke: [8], thorough: [8, 64],
         expectedChecksum: Texts.checksum,
         operations: { $0 * Texts.inFile }),
 ]

@@ -8,7 +8,7 @@ public struct Plan: Sendable {
         case smoke
         /// Minutes.
         case quick
-        /// For publication: an hour or more.
+        /// For publication: half an hour on two CPUs.
         case thorough
 
         var limit: Duration {

@@ -70,9 +70,11 @@ public struct Page {
     /// The most important one comes first: a terminal shows one.
     var warnings: [String] {
         var warnings = document.controls.warnings
-        if summary.rows.contains(where: { $0.standing == .unknown(.fewRestarts) }) {
+        if summary.restarts < Summary.leastRestarts,
+            summary.rows.contains(where: { $0.standing == .unknown(.fewRestarts) })
+        {
             warnings.insert(
-                "Restarts: \(summary.restarts); an interval needs 5, so nobody is ahead yet.",
+                "Restarts: \(summary.restarts); an interval needs \(Summary.leastRestarts), so nobody is ahead yet.",
                 at: 0)
         }
         if document.isPartial {

@@ -176,8 +176,10 @@ public struct Summary {
         return rivals.contains { $0.coverage < leastCoverage } ? .fewRestarts : nil
     }
 
-    /// What an interval must cover for a verdict: five restarts give it.
+    /// What an interval must cover for a verdict: it does with ``leastRestarts``.
     static let leastCoverage = 0.9
+    /// Of a run, for verdicts.
+    static let leastRestarts = 5
 
     /// How far from 1 an A/A figure may be: its interval holds 1, or the median is within a tenth.
     public static func isWithinBand(_ ratio: Estimate) -> Bool {

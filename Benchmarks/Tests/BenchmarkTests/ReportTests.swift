@@ -120,6 +120,16 @@ import Testing
         #expect(TerminalReport(document).render().contains(Page.endedEarly))
     }
 
+    @Test func `a row of few restarts is no reason to doubt the others`() throws {
+        var document = SyntheticRun().document()
+        for index in document.results.indices where document.results[index].workload == "W3" {
+            document.results[index].restarts.removeLast(document.results[index].restarts.count - 2)
+        }
+        let page = try Page(document).render()
+        #expect(page.contains("too few restarts for an interval"))
+        #expect(!page.contains("nobody is ahead yet"))
+    }
+
     @Test func `what is lost is named with the peer, by how much, the interval, and in how many restarts`()
         throws
     {

@@ -68,7 +68,7 @@ let serverWorkloads: [Workload] = [
             """,
         unit: "us", metric: .latency,
         sizes: .range(1...1_000),
-        quick: [100], smoke: [50], thorough: [50, 100, 200],
+        quick: [60], smoke: [50], thorough: [50, 100, 200],
         expectedChecksum: { _ in Workload.sumOfMarks(Workload.urgentOperations) },
         operations: { _ in Workload.urgentOperations }, leastSeconds: { 0.2 * max(1, Double($0) / 100) }),
     Workload(
@@ -97,7 +97,7 @@ let serverWorkloads: [Workload] = [
         id: "W27-late", title: "Timers, accuracy",
         sentence: "N timers, 2.3 ms apart, are set at once on an idle pool: how late each starts.",
         unit: "us", metric: .latency,
-        quick: [60], smoke: [20], thorough: [200],
+        quick: [40], smoke: [20], thorough: [200],
         expectedChecksum: Workload.sumOfMarks, leastSeconds: { Double($0) * 0.0023 }),
     Workload(
         id: "R4", title: "Server",

@@ -144,7 +144,7 @@ private let operationWorkloads: [Workload] = [
         id: "W12", title: "Wake-up from idle",
         sentence: "One operation is due every millisecond, N in all: how late it starts on an idle pool.",
         unit: "us", metric: .latency,
-        quick: [100], smoke: [20], thorough: [1_000],
+        quick: [70], smoke: [20], thorough: [1_000],
         expectedChecksum: Workload.sumOfMarks, leastSeconds: { Double($0) / 1000 }),
     Workload(
         id: "W13", title: "Cost of being idle",

@@ -39,11 +39,11 @@ struct ChildServer {
         peer.shutdown()
     }
 
-    /// Gives a pool that frees on a thread of its own, or after a grace period, time for it: 100 ms, and as long as it
+    /// Gives a pool that frees on a thread of its own, or after a grace period, time for it: 25 ms, and as long as it
     /// says that something waits, at most 5 s.
     private func settle() {
-        for _ in 0..<50 {
-            poll(nil, 0, 100)
+        for _ in 0..<200 {
+            poll(nil, 0, 25)
             if peer.isReclaimed { return }
         }
     }

@@ -120,6 +120,16 @@ import Testing
         #expect(TerminalReport(document).render().contains(Page.endedEarly))
     }
 
+    @Test(arguments: [
+        ([0.44, 0.5, 0.7, 0.85, 0.9, 0.96], true), ([1.05, 1.2, 1.25, 1.3, 1.4, 1.5], true),
+        ([1.12, 1.2, 1.25, 1.3, 1.4, 1.5], false), ([0.6, 0.7, 0.75, 0.8, 0.85, 0.89], false),
+    ])
+    func `ours is unlike itself where the whole interval is further than a tenth`(
+        ratios: [Double], isWithin: Bool
+    ) throws {
+        #expect(Summary.isWithinBand(try #require(Estimate(ratios))) == isWithin)
+    }
+
     @Test func `a row of few restarts is no reason to doubt the others`() throws {
         var document = SyntheticRun().document()
         for index in document.results.indices where document.results[index].workload == "W3" {

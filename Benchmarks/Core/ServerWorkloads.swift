@@ -68,7 +68,7 @@ let serverWorkloads: [Workload] = [
             """,
         unit: "us", metric: .latency,
         sizes: .range(1...1_000),
-        quick: [60], smoke: [50], thorough: [50, 100, 200],
+        quick: [100], smoke: [50], thorough: [50, 100, 200],
         expectedChecksum: { _ in Workload.sumOfMarks(Workload.urgentOperations) },
         operations: { _ in Workload.urgentOperations }, leastSeconds: { 0.2 * max(1, Double($0) / 100) }),
     Workload(

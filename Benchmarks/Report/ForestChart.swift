@@ -101,8 +101,7 @@ struct ForestChart {
         _ drawing: inout SVG, _ x: Scale, _ ends: (from: Double, to: Double), top: Double, bottom: Double
     ) {
         for value in Self.ticks(x) {
-            let room = TextMetrics.width(Self.tick(value), class: "small") / 2
-            let place = min(max(x(value), ends.from + room), ends.to - room)
+            let place = x.middle(value, room: TextMetrics.width(Self.tick(value), class: "small"))
             for y in [top - 6, bottom + 17] {
                 drawing.text(place, y, Self.tick(value), class: "small", anchor: .middle)
             }

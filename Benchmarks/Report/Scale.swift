@@ -1,7 +1,7 @@
 import Foundation
 
 /// Maps values to places on a logarithmic axis.
-struct Scale {
+package struct Scale {
     private let low: Double
     private let high: Double
     private let from: Double
@@ -11,7 +11,7 @@ struct Scale {
     ///   - values: what must fit; positive.
     ///   - including: a value that is shown in any case.
     ///   - limits: the axis does not go beyond; what does is drawn at its end.
-    init(
+    package init(
         _ values: [Double], including: Double? = nil, limits: ClosedRange<Double>? = nil,
         margin: Double = 1.4,
         from: Double, to: Double
@@ -24,20 +24,29 @@ struct Scale {
         self.to = to
     }
 
-    func callAsFunction(_ value: Double) -> Double {
+    package func callAsFunction(_ value: Double) -> Double {
         let share = log(max(value, low) / low) / log(high / low)
         return from + min(1, share) * (to - from)
     }
 
     func holds(_ value: Double) -> Bool { value >= low && value <= high }
 
+    /// Where the middle of a value's text stands: at the ends of the axis so that it does not leave it.
+    ///
+    /// - Parameter room: what the text takes along the axis.
+    package func middle(_ value: Double, room: Double) -> Double {
+        let (first, last) = (min(from, to) + room / 2, max(from, to) - room / 2)
+        return min(max(self(value), first), last)
+    }
+
     /// As many round numbers as there is room for: with a text each, `gap` apart along the axis.
     ///
     /// - Parameter room: what a text takes along the axis.
-    func ticks(gap: Double = 10, room: (Double) -> Double) -> [Double] {
+    package func ticks(gap: Double = 10, room: (Double) -> Double) -> [Double] {
         candidates.first { ticks in
             zip(ticks, ticks.dropFirst()).allSatisfy { one, next in
-                abs(self(next) - self(one)) >= (room(one) + room(next)) / 2 + gap
+                let (here, there) = (middle(one, room: room(one)), middle(next, room: room(next)))
+                return abs(there - here) >= (room(one) + room(next)) / 2 + gap
             }
         } ?? []
     }

@@ -286,6 +286,7 @@ extension Stress {
                         counter.wait()
                     } catch { Issue.record(error) }
                 }
+                // Under ThreadSanitizer as many take eight seconds.
                 try scheduler.submit(in: all) { descend(isThreadSanitized ? 2_000 : 10_000) }
                 #expect(all.wait(timeout: .seconds(60)) == .completed)
             }

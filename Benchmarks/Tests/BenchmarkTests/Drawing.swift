@@ -12,6 +12,13 @@ struct Drawing {
         var right: Double
         var bottom: Double
 
+        /// Whether two texts are so near each other that they read as one.
+        func runsInto(_ other: Box) -> Bool {
+            var wide = self
+            (wide.left, wide.right) = (left - 3, right + 3)
+            return wide.overlaps(other)
+        }
+
         /// Whether more than a hair of one lies on the other.
         func overlaps(_ other: Box) -> Bool {
             let hair = 0.6
@@ -36,8 +43,8 @@ struct Drawing {
         var faults: [String] = []
         for (place, text) in texts.enumerated() {
             if !text.lies(in: frame) { faults.append("\(title): '\(text.name)' leaves the drawing") }
-            for other in texts[(place + 1)...] where text.overlaps(other) {
-                faults.append("\(title): '\(text.name)' lies on '\(other.name)'")
+            for other in texts[(place + 1)...] where text.runsInto(other) {
+                faults.append("\(title): '\(text.name)' runs into '\(other.name)'")
             }
             for mark in marks where text.overlaps(mark) {
                 faults.append("\(title): '\(text.name)' lies on a mark (\(mark.name))")

@@ -52,6 +52,19 @@ import Testing
         }
     }
 
+    /// At the ends a text is moved into the axis, and so nearer to the next.
+    @Test func `the texts of an axis stand apart, however long it is`() {
+        for length in stride(from: 100.0, through: 700, by: 1) {
+            for values in [[0.01, 100], [0.02, 30], [1, 1.2], [0.3, 1_000]] {
+                let x = Scale(values, margin: 1.1, from: 0, to: length)
+                let ticks = x.ticks { _ in 36 }
+                let places = ticks.map { x.middle($0, room: 36) }
+                #expect(zip(places, places.dropFirst()).allSatisfy { $1 - $0 >= 46 }, "\(length): \(values)")
+                #expect(places.allSatisfy { $0 >= 18 && $0 <= length - 18 })
+            }
+        }
+    }
+
     @Test func `a text on a text, on a mark or outside of the drawing is a fault`() throws {
         func faults(_ body: String) throws -> Int {
             try Drawing("<svg width=\"100\" height=\"50\" aria-label=\"a\">\(body)</svg>").faults.count

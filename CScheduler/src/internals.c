@@ -98,3 +98,7 @@ bool csched_test_inbox_is_empty(csched_test_inbox *test)
 void csched_reader_begin(void) { csched_reclaim_join(); }
 
 void csched_reader_end(void) { csched_reclaim_leave(); }
+
+void csched_read_section_begin(void) { csched_reclaim_enter(); }
+
+void csched_read_section_end(void) { csched_reclaim_exit(); }

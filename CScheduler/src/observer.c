@@ -4,7 +4,7 @@
 //       reference inside a read section, where a snapshot it finds published cannot be freed; and only while
 //       there is one (from zero it never comes back).
 //   O2  The last reference retires the snapshot; its release function runs after the grace period, on
-//       liburcu's thread.
+//       liburcu's thread. The end of a scheduler that was ever observed waits for that: none is called later.
 
 #include "observer.h"
 
@@ -73,6 +73,7 @@ csched_status csched_scheduler_observe(csched_scheduler *scheduler, const csched
         snapshot->observer = *observer;
         csched_init(&snapshot->references, 1);
     }
+    csched_store(&scheduler->observed, true, relaxed);
     unreference(scheduler, csched_exchange(&scheduler->observer, snapshot, acq_rel));
     return CSCHED_OK;
 }
@@ -80,4 +81,7 @@ csched_status csched_scheduler_observe(csched_scheduler *scheduler, const csched
 void csched_observer_dispose(csched_scheduler *scheduler)
 {
     unreference(scheduler, csched_load(&scheduler->observer, relaxed)); // nobody else has the scheduler
+    if (csched_load(&scheduler->observed, relaxed)) {
+        csched_reclaim_flush(); // O2
+    }
 }

@@ -9,6 +9,8 @@
 // Orderings:
 //   P10  publish (release) / unpublish -> call_rcu -> free: liburcu's grace period waits for every section
 //        that began before call_rcu, so a reader that still found the object has left before it is freed.
+//   P48  the last of the domain's holders, its creator and every retired object, frees it: each lets go with
+//        acq_rel, so that what the others did to it comes before.
 //
 // Source: Desnoyers, McKenney, Stern, Dagenais, Walpole: User-Level Implementations of Read-Copy Update
 // (2012).
@@ -44,6 +46,7 @@ _Static_assert(sizeof(struct rcu_head) <= sizeof(((csched_retired *)NULL)->link)
 struct csched_reclaim {
     csched_atomic(uint64_t) retired;
     csched_atomic(uint64_t) freed;
+    csched_atomic(uint64_t) holders; // P48
 };
 
 csched_thread_local unsigned joined;
@@ -82,17 +85,21 @@ csched_reclaim *csched_reclaim_create(void)
     if (domain != NULL) {
         csched_init(&domain->retired, 0);
         csched_init(&domain->freed, 0);
+        csched_init(&domain->holders, 1);
     }
     return domain;
 }
 
-void csched_reclaim_destroy(csched_reclaim *domain)
+static void let_go(csched_reclaim *domain)
 {
-    urcu_bp_barrier();
-    csched_check(csched_load(&domain->retired, relaxed) == csched_load(&domain->freed, acquire),
-                 "a retired object was not freed by the barrier");
-    csched_free(domain);
+    if (csched_fetch_sub(&domain->holders, 1, acq_rel) == 1) { // P48
+        csched_free(domain);
+    }
 }
+
+void csched_reclaim_destroy(csched_reclaim *domain) { let_go(domain); }
+
+void csched_reclaim_flush(void) { urcu_bp_barrier(); }
 
 void csched_reclaim_join(void)
 {
@@ -124,6 +131,7 @@ static void reclaim(struct rcu_head *head)
     csched_reclaim *domain = object->domain;
     object->free(object);
     csched_fetch_add(&domain->freed, 1, release);
+    let_go(domain);
 }
 
 void csched_reclaim_retire(csched_reclaim *domain, csched_retired *object,
@@ -132,6 +140,7 @@ void csched_reclaim_retire(csched_reclaim *domain, csched_retired *object,
     object->domain = domain;
     object->free = free;
     csched_fetch_add(&domain->retired, 1, relaxed);
+    csched_fetch_add(&domain->holders, 1, relaxed);
     CSCHED_HAPPENS_BEFORE(object);
     urcu_bp_call_rcu((struct rcu_head *)(void *)object->link, reclaim); // P10
 }

@@ -20,8 +20,11 @@ typedef struct csched_retired {
 typedef struct csched_reclaim csched_reclaim;
 
 csched_reclaim *csched_reclaim_create(void);
-/// Waits until everything retired is freed, then frees the domain. Never on a worker.
+/// Lets go of the domain, in which nobody retires any more: it is freed with the last of what was retired.
+/// Waits for nothing.
 void csched_reclaim_destroy(csched_reclaim *domain);
+/// Waits until all that was retired is freed, in every domain: some 10 ms. Never in a read section.
+void csched_reclaim_flush(void);
 
 /// Makes the calling thread a reader / no reader. Takes a mutex: rare. Nests.
 void csched_reclaim_join(void);

@@ -386,6 +386,7 @@ static csched_status initialise(csched_scheduler *scheduler, const csched_config
     csched_init(&scheduler->priorities, 0);
     csched_init(&scheduler->ran_in_callers, 0);
     csched_init(&scheduler->observer, NULL);
+    csched_init(&scheduler->observed, false);
     csched_init(&scheduler->owner, NULL);
     csched_init(&scheduler->timers, NULL);
     csched_capacity_init(&scheduler->capacity, configuration->capacity, configuration->when_full);
@@ -566,13 +567,12 @@ void csched_scheduler_destroy(csched_scheduler *scheduler)
     if (scheduler->forks != csched_load(&forks, relaxed)) {
         return; // a forked child: what threads of the parent left half-done cannot be taken apart here
     }
-    csched_reclaim *domain = scheduler->domain;
     csched_status status = csched_scheduler_shutdown(scheduler, CSCHED_FOREVER);
     csched_check(status == CSCHED_OK, "called on a worker of the scheduler itself");
     delist(scheduler);
     csched_observer_dispose(scheduler);
-    csched_reclaim_retire(domain, &csched_load(&scheduler->crew, relaxed)->retired, free_crew);
-    csched_reclaim_destroy(domain);
+    csched_free(csched_load(&scheduler->crew, relaxed)); // its readers have ended
+    csched_reclaim_destroy(scheduler->domain);
     free_scheduler(scheduler);
 }
 

@@ -33,6 +33,7 @@ struct csched_scheduler {
     csched_registry registry[CSCHED_PRIORITIES];
     csched_atomic(csched_crew *) crew; // readers: RCU; written under `lifecycle`
     csched_atomic(csched_observer_snapshot *) observer;
+    csched_atomic(bool) observed; // ever (O2)
     csched_atomic(void *) owner;
     void (*release_owner)(void *owner);
     void (*isolate)(void (*body)(void *context), void *context); // calls what runs nested; NULL: as it is

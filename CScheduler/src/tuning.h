@@ -47,9 +47,17 @@
 #ifndef CSCHED_FAIR_MOST
 #define CSCHED_FAIR_MOST 61
 #endif
-/// How long older operations wait while newer ones run, roughly.
+/// The same of a worker that has slept, or is new: what it runs next may take long.
+#ifndef CSCHED_FAIR_FIRST
+#define CSCHED_FAIR_FIRST 4
+#endif
+/// How long operations from outside wait while a worker has its own, roughly. A look costs a thousandth of it.
 #ifndef CSCHED_FAIR_NS
-#define CSCHED_FAIR_NS UINT64_C(200000)
+#define CSCHED_FAIR_NS UINT64_C(50000)
+#endif
+/// The fair turns of its own deque of which the oldest there has one.
+#ifndef CSCHED_OWN_TURNS
+#define CSCHED_OWN_TURNS 4
 #endif
 
 /// The most operations of high priority in a row, while others wait (N4): so few that with a fair turn for

@@ -13,8 +13,10 @@
 //       follows. suspend changes control, then its caller reads running. So after suspend returned, a worker
 //       that does not show as running starts nothing. (P19)
 //   X4  Fairness: every fair_interval operations (about CSCHED_FAIR_NS, at most CSCHED_FAIR_MOST) a worker
-//       first takes the oldest it can find: from the inboxes, and every other time from the top of its own
-//       deque. So neither endless local work nor an operation that submits itself starves anything older.
+//       has a fair turn: it looks into the inboxes first; in its own deque first, when the last fair turn
+//       found something there. Of its own it takes the oldest in one of CSCHED_OWN_TURNS such turns, else the
+//       newest: a tree whose nodes take long would fill the memory otherwise. So neither endless local work nor an operation that submits itself starves
+//       anything older. A worker that has slept, as a new one, begins with short intervals, which may double.
 //       From the inboxes it takes no more then than it has run since the last fair turn: or what it took
 //       before would pile up below what is newer. (So it was with operations of 12 us and more. Children of
 //       a task group of 100,000, 15 us each, took 103 us each instead of 17: U4.)
@@ -77,6 +79,14 @@ static bool make_deques(csched_worker *worker, csched_reclaim *domain)
     return true;
 }
 
+// X4. Nothing is known of what it runs next.
+static void restart_fair_interval(csched_worker *worker)
+{
+    worker->until_fair = worker->fair_interval = CSCHED_FAIR_FIRST;
+    worker->fair_since_ns = csched_now_ns();
+    worker->from_inboxes = false;
+}
+
 csched_worker *csched_worker_create(csched_scheduler *scheduler, uint32_t index, uint32_t seat)
 {
     csched_worker *worker = csched_allocate(sizeof *worker, CSCHED_LINE);
@@ -99,15 +109,14 @@ csched_worker *csched_worker_create(csched_scheduler *scheduler, uint32_t index,
     worker->watched = 0;
     worker->scheduler = scheduler;
     worker->index = index;
-    worker->until_fair = worker->fair_interval = CSCHED_FAIR_MOST;
-    worker->fair_since_ns = csched_now_ns();
+    restart_fair_interval(worker);
+    worker->own_turns = 0;
     memset(worker->cursor, 0, sizeof worker->cursor);
     worker->priority = CSCHED_PRIORITY_DEFAULT;
     worker->high_row = 0;
     worker->background_at = 0;
     worker->ranked_turn = 0;
     worker->random = index * UINT64_C(0x9E3779B97F4A7C15) + 1;
-    worker->fair_turn = false;
     worker->sentry_ns = CSCHED_SENTRY_FIRST_NS;
     worker->backlog = false;
     csched_pace_init(&worker->pace);
@@ -623,32 +632,52 @@ void csched_turn_was_void(void)
     }
 }
 
+// X4. As many operations as take CSCHED_FAIR_NS; twice the last interval at most, as the next may take longer.
+static void begin_fair_interval(csched_worker *worker, bool background)
+{
+    uint64_t now_ns = csched_now_ns();
+    uint64_t most = background ? CSCHED_FAIR_MOST / 2 : CSCHED_FAIR_MOST; // N4: every other turn is left
+    uint32_t run = worker->fair_interval;
+    uint64_t each_ns = (now_ns - worker->fair_since_ns) / run + 1;
+    uint64_t interval = CSCHED_FAIR_NS / each_ns;
+    most = most < UINT64_C(2) * run ? most : UINT64_C(2) * run;
+    worker->fair_interval = (uint32_t)(interval < 1 ? 1 : interval > most ? most : interval);
+    worker->until_fair = worker->fair_interval;
+    worker->fair_since_ns = now_ns;
+}
+
+// X4. Its newest, or in one of CSCHED_OWN_TURNS its oldest.
+static size_t take_of_own(csched_worker *worker, csched_operation *operation)
+{
+    csched_deque *deque = &worker->deque[CSCHED_PRIORITY_DEFAULT];
+    if (++worker->own_turns < CSCHED_OWN_TURNS) {
+        return csched_deque_pop(deque, operation) ? 1 : 0;
+    }
+    worker->own_turns = 0;
+    return csched_deque_steal(deque, operation, 1);
+}
+
 // X4
 static bool take_fairly(csched_worker *worker, csched_operation *operation)
 {
     bool background = may_wait(worker, CSCHED_PRIORITY_BACKGROUND);
-    uint64_t most = background ? CSCHED_FAIR_MOST / 2 : CSCHED_FAIR_MOST; // N4: every other turn is left
-    uint64_t now = csched_now_ns();
     uint32_t run = worker->fair_interval; // since the last fair turn
-    uint64_t each_ns = (now - worker->fair_since_ns) / run + 1;
-    uint64_t interval = CSCHED_FAIR_NS / each_ns;
-    worker->fair_interval = (uint32_t)(interval < 1 ? 1 : interval > most ? most : interval);
-    worker->until_fair = worker->fair_interval;
-    worker->fair_since_ns = now;
+    begin_fair_interval(worker, background);
     if (csched_unlikely(background) && take_share_of_background(worker, operation)) {
         return true;
     }
-    worker->fair_turn = !worker->fair_turn;
     csched_operation batch[CSCHED_BATCH];
     size_t room = run < CSCHED_BATCH ? run : CSCHED_BATCH;
     size_t number = 0;
+    bool from_inboxes = worker->from_inboxes;
     csched_reclaim_enter();
     for (int attempt = 0; attempt < 2 && number == 0; attempt++) {
-        bool from_inboxes = worker->fair_turn == (attempt == 0);
+        from_inboxes = !from_inboxes;
         number = from_inboxes ? take_from_inboxes(worker, CSCHED_PRIORITY_DEFAULT, batch, room)
-                              : csched_deque_steal(&worker->deque[CSCHED_PRIORITY_DEFAULT], batch, 1);
+                              : take_of_own(worker, batch);
     }
     csched_reclaim_exit();
+    worker->from_inboxes = from_inboxes && number != 0;
     give_places_back(worker);
     if (number == 0) {
         return false;
@@ -883,6 +912,7 @@ static outcome search_seated(csched_worker *worker, csched_operation *operation)
             csched_idle_note_crowd(&scheduler->idle, !calm);
         }
         patient = sleep_until_woken(worker);
+        restart_fair_interval(worker);
     }
 }
 

@@ -35,9 +35,10 @@ typedef struct csched_worker {
     csched_aligned_to_line csched_scheduler *scheduler;
     uint32_t index;
     uint32_t until_fair;    // operations until it looks at the others' first
+    uint32_t own_turns;     // fair turns of its own deque since the oldest there had one
     uint32_t fair_interval; // adapted to about CSCHED_FAIR_NS
     uint64_t fair_since_ns;
-    bool fair_turn;                     // whose turn it is: inboxes or the own deque
+    bool from_inboxes;                  // the last fair turn: the next one leaves them alone
     uint64_t cursor[CSCHED_PRIORITIES]; // in the registries
     csched_priority priority;           // of the running body; default outside of all
     uint32_t high_row;                  // of high priority in a row (N4)

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "reclaim.h"
 #include "scenarios.h"
 
 static int observed[3]; // plain: events of each observer
@@ -154,6 +155,60 @@ static void observe_twice_main(void)
 }
 MAIN(observe_twice)
 
+// Another scheduler's reader holds back what was retired. The end waits for it where an observer is to be released,
+static void reads_for_a_while(void)
+{
+    csched_reclaim_enter();
+    gate_open(&gates[1]);
+    give_way();
+    csched_reclaim_exit();
+}
+
+static void observe_and_reader_main(void)
+{
+    forget_observers();
+    world_open_workers(1);
+    observe(0);
+    int reader = thread_start("reader", reads_for_a_while);
+    gate_pass(&gates[1]);
+    submit(operation(0));
+    world_explore();
+    wait_for_all();
+    if (!explorer_freezes()) {
+        csched_completion_release(counter);
+        csched_scheduler_destroy(scheduler);
+        if (released[0] != 1) {
+            explorer_fail("the scheduler has ended, and its observer was released %d times (R1)", released[0]);
+        }
+    }
+    thread_join(reader);
+}
+MAIN(observe_and_reader)
+
+// and nowhere else: the domain outlives the scheduler.
+static void reads_until_open(void)
+{
+    csched_reclaim_enter();
+    gate_open(&gates[1]);
+    gate_pass(&gates[0]);
+    csched_reclaim_exit();
+}
+
+static void end_and_reader_main(void)
+{
+    world_open_workers(2);
+    int reader = thread_start("reader", reads_until_open);
+    gate_pass(&gates[1]);
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    submit(operation(0));
+    world_explore();
+    wait_for_all();
+    world_close();
+    gate_open(&gates[0]);
+    thread_join(reader);
+}
+MAIN(end_and_reader)
+
 const explorer_program life_observe_scenarios[] = {
     SCENARIO("life", observe, "R1 R3", "an observer is replaced under a call", .check = observe_check),
     SCENARIO("life", observer_submits, "S3", "an observer submits as its worker falls asleep"),
@@ -161,5 +216,7 @@ const explorer_program life_observe_scenarios[] = {
              "an observer submits as its worker is woken for the end"),
     SCENARIO("life", observe_twice, "R1 R3", "observers are replaced by two threads",
              .check = observe_twice_check),
+    SCENARIO("life", observe_and_reader, "R1", "an observed scheduler ends beside a reader of another"),
+    SCENARIO("life", end_and_reader, "R1 S13", "a scheduler ends beside a reader of another"),
 };
 const size_t life_observe_scenario_count = sizeof life_observe_scenarios / sizeof life_observe_scenarios[0];

@@ -133,6 +133,114 @@ static void fair_long_main(void)
 }
 MAIN(fair_long)
 
+// Undisturbed: there is always one in the inbox, and each turn is a fair one; what lies in the worker's own deque
+// is run all the same, the older ones, too.
+enum { FLOOD_BEFORE = 8, FLOOD_MOST = 24 };
+static int flood;
+static int rounds;
+
+static void submit_job(csched_operation job)
+{
+    csched_check(csched_submit_job(scheduler, &job, CSCHED_PRIORITY_DEFAULT) == CSCHED_OK, "out of memory");
+}
+
+static void does_nothing(void *context, void *extra, csched_disposition disposition)
+{
+    (void)context, (void)extra, (void)disposition;
+}
+
+static void floods(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra, (void)disposition;
+    uint64_t now = explorer_now_ns();
+    while (explorer_now_ns() < now + CSCHED_FAIR_NS) {
+    }
+    if (gate_is_open(&gates[0])) {
+        return;
+    }
+    if (++flood > FLOOD_MOST) {
+        explorer_fail("%d operations have begun, and not the oldest of the worker's own (X4)", flood);
+    }
+    // The first job of a body lies in the deque, the second in the inbox.
+    submit_job(flood == FLOOD_BEFORE ? operation_with(0, opens_gate_and_runs) : operation_with(1, does_nothing));
+    submit_job(operation_with(number_of(context), floods));
+}
+
+static void fair_flooded_main(void)
+{
+    flood = 0;
+    world_open_workers(1);
+    submit(operation_with(8, floods));
+    world_end(1);
+}
+MAIN(fair_flooded)
+
+// Undisturbed: a tree of long operations is run from its newest nodes, and its oldest have turns.
+enum { NODES = 6 };
+static uint32_t nodes_begun;
+
+static void node(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra, (void)disposition;
+    nodes_begun |= UINT32_C(1) << number_of(context);
+    if ((nodes_begun & 2) != 0 && (nodes_begun & UINT32_C(1) << (NODES - 1)) == 0) {
+        explorer_fail("the two oldest have begun, and not the newest (X4)");
+    }
+    uint64_t now = explorer_now_ns();
+    while (explorer_now_ns() < now + CSCHED_FAIR_NS) {
+    }
+}
+
+static void has_nodes(void *context, void *extra, csched_disposition disposition)
+{
+    (void)context, (void)extra, (void)disposition;
+    for (int number = 0; number < NODES; number++) {
+        submit(operation_with(number, node));
+    }
+}
+
+static void fair_newest_main(void)
+{
+    nodes_begun = 0;
+    world_open_workers(1);
+    submit(operation_with(8, has_nodes));
+    world_end(0);
+}
+MAIN(fair_newest)
+
+// Undisturbed: after many short operations the worker has slept, and the next are long.
+static void is_long_until_open(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra, (void)disposition;
+    if (gate_is_open(&gates[0])) {
+        return;
+    }
+    if (rounds++ > CSCHED_FAIR_FIRST) {
+        explorer_fail("one from outside waits for %d operations of a worker that has just begun (X4)", rounds);
+    }
+    submit_job(operation_with(number_of(context), is_long_until_open));
+    if (rounds == 1) {
+        submit_job(operation_with(0, opens_gate_and_runs)); // lies in the inbox
+    }
+}
+
+enum { SHORT_ONES = CSCHED_FAIR_FIRST + CSCHED_FAIR_MOST - 1 };
+
+static void fair_after_sleep_main(void)
+{
+    rounds = 0;
+    world_open_workers(1);
+    csched_scheduler_suspend(scheduler);
+    for (int number = 0; number < SHORT_ONES; number++) {
+        submit(operation_with(1, does_nothing));
+    }
+    csched_scheduler_resume(scheduler);
+    explorer_settle(csched_site("settle"));
+    submit(operation_with(8, is_long_until_open));
+    world_end(1);
+}
+MAIN(fair_after_sleep)
+
 // Memory runs out somewhere: what was refused is not run, what was accepted is, and no place is lost.
 static bool was_accepted[2];
 
@@ -224,6 +332,9 @@ const explorer_program life_use_scenarios[] = {
     SCENARIO("life", fair, "S11 S3", "operations that submit themselves, and others from outside"),
     SCENARIO("life", fair_inside, "S11", "operations that submit themselves, and an older one"),
     SCENARIO("life", fair_long, "S11", "long operations from outside"),
+    SCENARIO("life", fair_flooded, "S11", "the worker's own operations beside an inbox that is never empty"),
+    SCENARIO("life", fair_newest, "S11", "a tree of long operations"),
+    SCENARIO("life", fair_after_sleep, "S11", "operations of a worker that has slept, and one from outside"),
     SCENARIO("life", memory, "S1 S6", "memory runs out", .allocations_fail = true),
     SCENARIO("life", churn_and_close, "R3 S13",
              "a thread that has submitted has ended, and the scheduler ends"),

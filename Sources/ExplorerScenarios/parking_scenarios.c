@@ -383,10 +383,21 @@ static void expect_backlog(int count, int yields)
     world_end(count + 1);
 }
 
+static void does_nothing(void *context, void *extra, csched_disposition disposition)
+{
+    (void)context, (void)extra, (void)disposition;
+}
+
+// First come a few others, so that fair turns are rare, and the last look takes a whole batch.
 static void backlog_main(void)
 {
     world_open_workers(1);
-    expect_backlog(CSCHED_BATCH + 1, 3); // before the first look, after the rest, and before the sleep
+    csched_scheduler_suspend(scheduler);
+    for (int number = 0; number < CSCHED_SEGMENT_FIRST + CSCHED_SEGMENT_MOST - 1; number++) {
+        submit(operation_with(CSCHED_BATCH + 1, does_nothing));
+    }
+    csched_scheduler_resume(scheduler);
+    expect_backlog(CSCHED_BATCH + 1, 2); // after the rest, and before the sleep
 }
 MAIN(backlog)
 

@@ -378,6 +378,11 @@ static void submits_one_of_each(void *context, void *extra, csched_disposition d
     }
 }
 
+static void does_nothing(void *context, void *extra, csched_disposition disposition)
+{
+    (void)context, (void)extra, (void)disposition;
+}
+
 static void counted_shares_main(void)
 {
     begun_in_all = 0;
@@ -385,7 +390,12 @@ static void counted_shares_main(void)
         last_turn[priority] = 0;
     }
     world_open_workers(1);
+    csched_scheduler_suspend(scheduler); // after a few others, so that fair turns are rare at first
+    for (int number = 0; number < CSCHED_FAIR_FIRST; number++) {
+        submit(operation_with(1, does_nothing));
+    }
     submit(operation_with(0, submits_one_of_each));
+    csched_scheduler_resume(scheduler);
     world_explore_without_time();
     world_end(1);
 }

@@ -21,6 +21,7 @@ enum { RETIRED_MOST = 32 };
 struct csched_reclaim {
     uint64_t retired;
     uint64_t freed;
+    bool destroyed;
 };
 
 typedef struct {
@@ -44,23 +45,45 @@ csched_reclaim *csched_reclaim_create(void)
 {
     csched_reclaim *domain = csched_allocate(sizeof *domain, 0);
     if (domain != NULL) {
-        domain->retired = domain->freed = 0;
+        *domain = (csched_reclaim){0};
     }
     return domain;
 }
 
+static bool is_anything_retired(void)
+{
+    for (int index = 0; index < RETIRED_MOST; index++) {
+        if (retirements[index].object != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void free_if_done(csched_reclaim *domain)
+{
+    if (domain->destroyed && domain->retired == domain->freed) {
+        csched_free(domain);
+    }
+}
+
 void csched_reclaim_destroy(csched_reclaim *domain)
 {
-    // The barrier: readers of other schedulers may be what it waits for.
+    domain->destroyed = true;
+    free_if_done(domain);
+}
+
+void csched_reclaim_flush(void)
+{
+    // Readers of other schedulers may be what it waits for.
     for (;;) {
         uint32_t seen = csched_load(&ended, acquire); // first: it changes after what is freed then
-        if (domain->retired == domain->freed) {
+        if (!is_anything_retired()) {
             break;
         }
         (void)csched_futex_wait(&ended, seen, UINT64_MAX);
     }
     (void)csched_fetch_add(&ended, 0, acquire);
-    csched_free(domain);
 }
 
 void csched_reclaim_join(void) {}
@@ -79,8 +102,9 @@ static void free_now(csched_retired *object)
     csched_reclaim *domain = object->domain;
     (void)csched_fetch_add(&ended, 0, acquire);
     (void)csched_fetch_add(&begun, 0, acquire); // what the retiring thread knew
-    domain->freed++;
     object->free(object);
+    domain->freed++;
+    free_if_done(domain);
 }
 
 void csched_reclaim_exit(void)

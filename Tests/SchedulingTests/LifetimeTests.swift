@@ -38,6 +38,21 @@ extension Stress {
             await #expect(processExitsWith: .success) { try measureGrowth() }
         }
 
+        /// A reader elsewhere holds back what is freed, not the end: what was retired goes when it has left.
+        @Test func `a scheduler ends while a thread reads another one`() throws {
+            try whileReading {
+                for _ in 0..<3 {
+                    let scheduler = try Scheduler(.init(workers: 1))
+                    try scheduler.setWorkers(3)
+                    let counter = try CompletionCounter()
+                    for _ in 0..<1000 { try scheduler.submit(in: counter) {} }
+                    counter.wait()
+                    try scheduler.setWorkers(1)
+                    try scheduler.shutdown()
+                }
+            }
+        }
+
         @Test func `threads that outlive their schedulers let go of them`() throws {
             let outcomes = concurrently(4) { _ -> Int in
                 var completed = 0

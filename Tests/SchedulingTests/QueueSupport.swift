@@ -44,6 +44,15 @@ func asReader<R>(_ body: () throws -> R) rethrows -> R {
     return try body()
 }
 
+/// In one read section, for the length of `body`: nothing that is retired meanwhile is freed before its end.
+func whileReading<R>(_ body: () throws -> R) rethrows -> R {
+    try asReader {
+        csched_read_section_begin()
+        defer { csched_read_section_end() }
+        return try body()
+    }
+}
+
 /// A deque alone.
 final class TestDeque: @unchecked Sendable {
     // Unchecked: which thread may call what is the contract that the tests keep.

@@ -35,6 +35,9 @@ bool csched_test_inbox_is_empty(csched_test_inbox *inbox);
 /// Makes the calling thread a reader, for the time between the two.
 void csched_reader_begin(void);
 void csched_reader_end(void);
+/// A read section of such a thread: what it could see published is not freed before its end.
+void csched_read_section_begin(void);
+void csched_read_section_end(void);
 
 CSCHED_ASSUME_NONNULL_END
 

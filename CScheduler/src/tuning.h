@@ -51,7 +51,7 @@
 #ifndef CSCHED_FAIR_FIRST
 #define CSCHED_FAIR_FIRST 4
 #endif
-/// How long operations from outside wait while a worker has its own, roughly. A look costs a thousandth of it.
+/// How long operations from outside wait while a worker has its own, roughly. A look costs a thousandth.
 #ifndef CSCHED_FAIR_NS
 #define CSCHED_FAIR_NS UINT64_C(50000)
 #endif

@@ -15,8 +15,9 @@
 //   X4  Fairness: every fair_interval operations (about CSCHED_FAIR_NS, at most CSCHED_FAIR_MOST) a worker
 //       has a fair turn: it looks into the inboxes first; in its own deque first, when the last fair turn
 //       found something there. Of its own it takes the oldest in one of CSCHED_OWN_TURNS such turns, else the
-//       newest: a tree whose nodes take long would fill the memory otherwise. So neither endless local work nor an operation that submits itself starves
-//       anything older. A worker that has slept, as a new one, begins with short intervals, which may double.
+//       newest: a tree whose nodes take long would fill the memory otherwise. So neither endless local work
+//       nor an operation that submits itself starves anything older. A worker that has slept, as a new one,
+//       begins with short intervals, which may double.
 //       From the inboxes it takes no more then than it has run since the last fair turn: or what it took
 //       before would pile up below what is newer. (So it was with operations of 12 us and more. Children of
 //       a task group of 100,000, 15 us each, took 103 us each instead of 17: U4.)
@@ -632,7 +633,7 @@ void csched_turn_was_void(void)
     }
 }
 
-// X4. As many operations as take CSCHED_FAIR_NS; twice the last interval at most, as the next may take longer.
+// X4. As many operations as take CSCHED_FAIR_NS; twice the last interval at most: the next may take longer.
 static void begin_fair_interval(csched_worker *worker, bool background)
 {
     uint64_t now_ns = csched_now_ns();

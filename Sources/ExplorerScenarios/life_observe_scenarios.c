@@ -155,7 +155,7 @@ static void observe_twice_main(void)
 }
 MAIN(observe_twice)
 
-// Another scheduler's reader holds back what was retired. The end waits for it where an observer is to be released,
+// Another scheduler's reader holds back what was retired. The end waits for it where an observer was set,
 static void reads_for_a_while(void)
 {
     csched_reclaim_enter();
@@ -178,7 +178,8 @@ static void observe_and_reader_main(void)
         csched_completion_release(counter);
         csched_scheduler_destroy(scheduler);
         if (released[0] != 1) {
-            explorer_fail("the scheduler has ended, and its observer was released %d times (R1)", released[0]);
+            explorer_fail("the scheduler has ended, and its observer was released %d times (R1)",
+                          released[0]);
         }
     }
     thread_join(reader);

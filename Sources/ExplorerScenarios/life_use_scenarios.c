@@ -133,8 +133,8 @@ static void fair_long_main(void)
 }
 MAIN(fair_long)
 
-// Undisturbed: there is always one in the inbox, and each turn is a fair one; what lies in the worker's own deque
-// is run all the same, the older ones, too.
+// Undisturbed: there is always one in the inbox, and each turn is a fair one; what lies in the worker's own
+// deque is run all the same, the older ones, too.
 enum { FLOOD_BEFORE = 8, FLOOD_MOST = 24 };
 static int flood;
 static int rounds;
@@ -162,7 +162,8 @@ static void floods(void *context, void *extra, csched_disposition disposition)
         explorer_fail("%d operations have begun, and not the oldest of the worker's own (X4)", flood);
     }
     // The first job of a body lies in the deque, the second in the inbox.
-    submit_job(flood == FLOOD_BEFORE ? operation_with(0, opens_gate_and_runs) : operation_with(1, does_nothing));
+    submit_job(flood == FLOOD_BEFORE ? operation_with(0, opens_gate_and_runs)
+                                     : operation_with(1, does_nothing));
     submit_job(operation_with(number_of(context), floods));
 }
 
@@ -216,7 +217,8 @@ static void is_long_until_open(void *context, void *extra, csched_disposition di
         return;
     }
     if (rounds++ > CSCHED_FAIR_FIRST) {
-        explorer_fail("one from outside waits for %d operations of a worker that has just begun (X4)", rounds);
+        explorer_fail("one from outside waits for %d operations of a worker that has just begun (X4)",
+                      rounds);
     }
     submit_job(operation_with(number_of(context), is_long_until_open));
     if (rounds == 1) {

@@ -16,7 +16,7 @@ struct Selection: ParsableArguments {
     @Option(help: "The seed of the order of the rounds; random without it, and printed.")
     var seed: UInt64?
 
-    @Flag(help: "More sizes, restarts, rounds and numbers of threads: half an hour on 2 CPUs.")
+    @Flag(help: "More sizes, restarts, rounds and numbers of threads: 45 minutes on 2 CPUs.")
     var thorough = false
 
     @Flag(help: "Every workload once, small: seconds.")

@@ -515,20 +515,30 @@ static void wait_grows_main(void)
 }
 MAIN(wait_grows)
 
-// Few places: what a worker takes in a wait, or in order, has one no more.
+// Few places: what a worker takes in a wait, or in order, has one no more. So the jobs come behind a fair turn.
+static int until_jobs;
+
+static void submit_job(csched_operation job)
+{
+    csched_check(csched_submit_job(scheduler, &job, CSCHED_PRIORITY_DEFAULT) == CSCHED_OK,
+                 "a job was not accepted");
+}
+
 static void submits_two_jobs(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
-    csched_operation jobs[] = {operation(1), operation_with(2, blocks)};
-    for (int index = 0; index < 2; index++) {
-        csched_check(csched_submit_job(scheduler, &jobs[index], CSCHED_PRIORITY_DEFAULT) == CSCHED_OK,
-                     "a job was not accepted");
+    if (until_jobs-- > 0) {
+        submit_job(operation_with(number_of(context), submits_two_jobs));
+        return;
     }
+    submit_job(operation(1));
+    submit_job(operation_with(2, blocks));
     ran(number_of(context), disposition);
 }
 
 static void places_main(void)
 {
+    until_jobs = CSCHED_FAIR_FIRST;
     world_open_with_places(1);
     world_explore_without_time();
     submit(operation_with(0, submits_two_jobs));

@@ -184,8 +184,8 @@ static void node(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra, (void)disposition;
     nodes_begun |= UINT32_C(1) << number_of(context);
-    if ((nodes_begun & 2) != 0 && (nodes_begun & UINT32_C(1) << (NODES - 1)) == 0) {
-        explorer_fail("the two oldest have begun, and not the newest (X4)");
+    if ((nodes_begun & 2) != 0 && (nodes_begun & UINT32_C(1) << (NODES - 2)) == 0) {
+        explorer_fail("the two oldest have begun, and not the two newest (X4)");
     }
     uint64_t now = explorer_now_ns();
     while (explorer_now_ns() < now + CSCHED_FAIR_NS) {

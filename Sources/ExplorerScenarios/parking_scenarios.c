@@ -367,9 +367,9 @@ static void crowd_main(void)
 MAIN(crowd)
 
 // While a look takes as much as it may, the next one follows without a yield.
-static void expect_backlog(int count, int yields)
+static void expect_backlog(csched_function first, int count, int yields)
 {
-    submit(operation_with(0, passes_gate_0));
+    submit(operation_with(0, first));
     explorer_settle(csched_site("settle"));
     for (int number = 1; number <= count; number++) {
         submit(operation(number));
@@ -388,7 +388,13 @@ static void does_nothing(void *context, void *extra, csched_disposition disposit
     (void)context, (void)extra, (void)disposition;
 }
 
-// First come a few others, so that fair turns are rare, and the last look takes a whole batch.
+static void submits_gate_0(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra, (void)disposition;
+    submit(operation_with(number_of(context), passes_gate_0));
+}
+
+// First come a few others, so that the one at the gate has a fair turn, and a whole segment follows.
 static void backlog_main(void)
 {
     world_open_workers(1);
@@ -397,7 +403,8 @@ static void backlog_main(void)
         submit(operation_with(CSCHED_BATCH + 1, does_nothing));
     }
     csched_scheduler_resume(scheduler);
-    expect_backlog(CSCHED_BATCH + 1, 2); // after the rest, and before the sleep
+    // Before the look that takes a batch, and before the sleep; a fair turn takes the rest.
+    expect_backlog(submits_gate_0, CSCHED_BATCH + 1, 2);
 }
 MAIN(backlog)
 
@@ -405,7 +412,7 @@ MAIN(backlog)
 static void bounded_backlog_main(void)
 {
     world_open_with_places(4);
-    expect_backlog(3, 1); // before the sleep: the first one was the whole of a look, too
+    expect_backlog(passes_gate_0, 3, 1); // before the sleep: the first one was the whole of a look, too
 }
 MAIN(bounded_backlog)
 

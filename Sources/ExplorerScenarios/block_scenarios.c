@@ -515,7 +515,7 @@ static void wait_grows_main(void)
 }
 MAIN(wait_grows)
 
-// Few places: what a worker takes in a wait, or in order, has one no more. So the jobs come behind a fair turn.
+// Few places: what a worker takes in a wait, or in order, has one no more. Jobs come behind a fair turn.
 static int until_jobs;
 
 static void submit_job(csched_operation job)

@@ -49,6 +49,7 @@ let package = Package(
                 "AllocationCounter", "BenchmarkComparison", "BenchmarkCore", "BenchmarkHarness",
                 "BenchmarkPeers",
                 "BenchmarkReport",
+                .product(name: "CScheduler", package: "CompositeOperations"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Runner",

@@ -120,6 +120,7 @@ public struct CountingRun: Sendable {
                 "valgrind", "--tool=callgrind", "--quiet", "--vgdb=no", "--collect-bus=yes",
                 "--zero-before=measured_loop_began", "--dump-before=measured_loop_ended",
                 "--callgrind-out-file=\(dumps.prefix)", copy, "child", "--peer", row.peer, "--threads", "1",
+                "--fair-by-count",
             ],
             environment: [
                 "LD_BIND_NOW": "1", "SWIFT_DETERMINISTIC_HASHING": "1",

@@ -2,6 +2,7 @@ import ArgumentParser
 import BenchmarkCore
 import BenchmarkHarness
 import BenchmarkPeers
+import CScheduler.Internals
 
 /// Serves one peer to a coordinator.
 struct Child: ParsableCommand {
@@ -11,8 +12,11 @@ struct Child: ParsableCommand {
     @Option var peer: String
     @Option var threads: Int
     @Flag var countAllocations = false
+    /// Time is a simulator's.
+    @Flag var fairByCount = false
 
     func run() throws {
+        if fairByCount { csched_fair_by_count() }
         guard let type = peerTypes.first(where: { $0.name == peer }) else {
             throw BenchmarkError("There is no peer '\(peer)'.")
         }

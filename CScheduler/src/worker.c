@@ -48,6 +48,7 @@
 
 #include "bodies.h"
 #include "completion.h"
+#include "cscheduler/internals/fairness.h"
 #include "join.h"
 #include "scheduler_internal.h"
 #include "tuning.h"
@@ -60,6 +61,11 @@ enum { STACK_RESERVE = 256 * 1024 };
 typedef enum { FOUND, ENDED, UNSEATED } outcome;
 
 csched_thread_local csched_worker *self;
+
+// Written before there is a worker.
+static uint64_t fair_ns = CSCHED_FAIR_NS;
+
+void csched_fair_by_count(void) { fair_ns = UINT64_MAX; }
 
 csched_worker *csched_worker_self(void) { return self; }
 
@@ -633,14 +639,14 @@ void csched_turn_was_void(void)
     }
 }
 
-// X4. As many operations as take CSCHED_FAIR_NS; twice the last interval at most: the next may take longer.
+// X4. As many operations as take fair_ns; twice the last interval at most: the next may take longer.
 static void begin_fair_interval(csched_worker *worker, bool background)
 {
     uint64_t now_ns = csched_now_ns();
     uint64_t most = background ? CSCHED_FAIR_MOST / 2 : CSCHED_FAIR_MOST; // N4: every other turn is left
     uint32_t run = worker->fair_interval;
     uint64_t each_ns = (now_ns - worker->fair_since_ns) / run + 1;
-    uint64_t interval = CSCHED_FAIR_NS / each_ns;
+    uint64_t interval = fair_ns / each_ns;
     most = most < UINT64_C(2) * run ? most : UINT64_C(2) * run;
     worker->fair_interval = (uint32_t)(interval < 1 ? 1 : interval > most ? most : interval);
     worker->until_fair = worker->fair_interval;

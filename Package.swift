@@ -70,38 +70,42 @@ let package = Package(
             dependencies: ["CompositeOperationsBasics", "Scheduling"],
             swiftSettings: settings
         ),
+        // What operations, commands and actions have in common; each of them exports what of it users see.
+        .target(
+            name: "Runs", dependencies: ["CScheduler", "CompositeOperationsBasics", "Scheduling"],
+            swiftSettings: settings
+        ),
         .target(
             name: "CompositeOperations",
-            dependencies: ["CScheduler", "CompositeOperationsBasics", "Scheduling"],
+            dependencies: ["CompositeOperationsBasics", "Runs", "Scheduling"],
             exclude: ["DESIGN.md"],
             swiftSettings: settings
         ),
         // Apart, so that the core does without Foundation.
         .target(
-            name: "CompositeOperationsFoundation", dependencies: ["CompositeOperations"],
+            name: "CompositeOperationsFoundation", dependencies: ["CompositeOperations", "Runs"],
             swiftSettings: settings
         ),
         .target(
             name: "Commands",
-            dependencies: ["CompositeOperationsBasics", "CompositeOperations", "Scheduling"],
+            dependencies: ["CompositeOperationsBasics", "Runs", "Scheduling"],
             exclude: ["DESIGN.md"], swiftSettings: settings
         ),
         .target(
             name: "CommandJournal",
             dependencies: [
-                "CompositeOperationsBasics", "Commands", "CompositeOperations",
+                "CompositeOperationsBasics", "Commands", "Runs",
                 .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["Journal"])),
             ],
             exclude: ["DESIGN.md"], swiftSettings: settings
         ),
         .target(
             name: "Actions",
-            dependencies: ["CompositeOperationsBasics", "Commands", "CompositeOperations", "Scheduling"],
+            dependencies: ["CompositeOperationsBasics", "Runs", "Scheduling"],
             exclude: ["DESIGN.md"], swiftSettings: settings
         ),
         // For the tests of those who use actions.
-        .target(
-            name: "ActionTesting", dependencies: ["Actions", "CompositeOperations"], swiftSettings: settings),
+        .target(name: "ActionTesting", dependencies: ["Actions", "Runs"], swiftSettings: settings),
 
         .target(
             name: "Transactions", dependencies: ["CompositeOperationsBasics"], exclude: ["DESIGN.md"],

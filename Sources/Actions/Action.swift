@@ -1,7 +1,7 @@
 // Action.swift - the owner's side of an action: what it does, when it may, and what becomes of it.
 
-public import Commands
 import CompositeOperationsBasics
+public import Runs
 public import Scheduling
 
 /// A piece of work together with the condition under which it may run.

@@ -8,8 +8,6 @@
 //   I4  what is given a slot that it has waited for begins as an item of the mailbox in place, appended with the slot: so
 //       those that wait begin in their order, and what observers have to say afterwards does not hold them up.
 
-import Commands
-import CompositeOperations
 import CompositeOperationsBasics
 
 extension ActionCore {

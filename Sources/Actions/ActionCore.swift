@@ -1,8 +1,8 @@
 // ActionCore.swift - what an action, its facades, its bindings and its executions share, whatever its types are: the gate,
 // the mailboxes, and who is told. Its triggers are in ActionCore+Triggers.swift.
 
-import Commands
 import CompositeOperationsBasics
+internal import Runs
 
 final class ActionCore: @unchecked Sendable {
     // Unchecked: the variables are used under the gate's lock alone.

@@ -1,6 +1,7 @@
 // ActionFacade.swift - the view's side of an action: whether it may be triggered, whether it runs, what went wrong.
 
-public import Commands
+public import Runs
+
 
 /// What a view is given of an action. It gives no results, and changes neither policy nor limit; what it cancels, when it unbinds
 /// and is asked to, is what it has triggered itself.

@@ -1,7 +1,7 @@
 // Binding.swift - a control, menu entry, key or command line that triggers an action and shows its state.
 
-import Commands
 import CompositeOperationsBasics
+internal import Runs
 
 /// What a control must offer.
 @MainActor public protocol Binding: AnyObject, Sendable {

@@ -1,7 +1,7 @@
 // DeliveryPlace.swift - whether the calling code is where something is to be delivered, and how to get there.
 
-import Commands
-import CompositeOperations
+internal import Runs
+
 
 extension Delivery {
     /// Whether the calling code may deliver at once. False of an actor other than the main one, whose executor does not say.
@@ -21,7 +21,7 @@ extension Delivery {
         case .inline: work()
         case .main: Task.detached { @MainActor in work() }
         case .isolated(let actor): Task.detached { await Self.run(work, on: actor) }
-        case .target(let target): COQueues.run(on: target, work)
+        case .target(let target): ExecutionWork.run(on: target, work)
         }
     }
 

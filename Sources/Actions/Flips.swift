@@ -1,6 +1,6 @@
 // Flips.swift - observers that write what their own preconditions read, and never settle.
 
-import CompositeOperations
+internal import Runs
 import Synchronization
 
 /// Counts how often the precondition of an action has changed.
@@ -24,11 +24,12 @@ final class Flips: Sendable {
         count - max(start, before.load(ordering: .relaxed)) >= Self.many
     }
 
-    /// To ``COQueues/onDiagnostic(_:)``, once for each action.
+    /// To ``Diagnostics/onReport(_:)``, once for each action.
     func report() {
         guard !isReported.exchange(true, ordering: .relaxed) else { return }
-        COQueues.tell(
-            "the precondition of action \(id) changed \(Self.many) times in one go, and nothing ran; does an observer write what it reads?"
-        )
+        Diagnostics.report(
+            Diagnostic(
+                "the precondition of action \(id) changed \(Self.many) times in one go, and nothing ran; does an observer write what it reads?"
+            ))
     }
 }

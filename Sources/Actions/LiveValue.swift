@@ -6,10 +6,9 @@
 //   I2  dependents are told of each change, by the thread that made it and before `set` returns, under no lock. Each reads
 //       the value again, so that it does not matter in which order two of them are told.
 
-public import Commands
-import CompositeOperations
 import CompositeOperationsBasics
 internal import Glibc
+public import Runs
 import Synchronization
 
 /// What follows live values, and is told at once.

@@ -6,9 +6,8 @@
 //       sees that nothing is left, so whoever appends after that begins anew: nothing stays.
 //   I3  no lock is held while something is delivered, or released.
 
-import Commands
-import CompositeOperations
 import CompositeOperationsBasics
+internal import Runs
 import Scheduling
 
 /// What is delivered. Of up to three words it takes no memory of its own.

@@ -1,6 +1,5 @@
 // Observer.swift - somebody who is told, until that is cancelled.
 
-import Commands
 import CompositeOperationsBasics
 import Synchronization
 

@@ -5,8 +5,8 @@
 //   I2  input and value belong to one thread at a time: to who fires, then to the gate's line or to the slot, then to the
 //       work, then to who settles, and lets go of them under no lock.
 
-import CompositeOperations
 import CompositeOperationsBasics
+internal import Runs
 
 /// One trigger, whatever its types are. What decides about it is not generic: a generic type is looked up wherever it is used,
 /// which takes longer than the use.

@@ -1,8 +1,7 @@
 // ValidatedValue.swift - a live value that takes valid proposals only.
 
-import Commands
-import CompositeOperations
 import CompositeOperationsBasics
+public import Runs
 
 /// What a validation says of a proposal.
 public enum Verdict<Value: Sendable>: Sendable {

@@ -1,7 +1,6 @@
 // CommandJournal+Execute.swift - one command, and several, all or nothing.
 
 public import Commands
-internal import CompositeOperations
 internal import CompositeOperationsBasics
 internal import Foundation
 

@@ -1,7 +1,6 @@
 // CommandJournal+Recover.swift - ends what an earlier process left.
 
 public import Commands
-internal import CompositeOperations
 internal import Foundation
 
 extension CommandJournal {

@@ -1,6 +1,5 @@
 // CommandJournal.swift - the face: opening and closing.
 
-internal import CompositeOperations
 internal import CompositeOperationsBasics
 internal import Dispatch
 internal import Foundation

@@ -12,10 +12,10 @@
 //   P2  `add` of B after `add` of A: B durable -> A durable (I1). So what only has to come before something durable need
 //       not be waited for.
 
-internal import CompositeOperations
 internal import CompositeOperationsBasics
 package import Dispatch
 internal import Foundation
+internal import Runs
 
 /// Writes the journal. No thread of a caller's waits: the work is done on a dispatch queue, which has threads to spare.
 package final class JournalWriter: Sendable {

@@ -5,8 +5,8 @@
 //   P2  `done` is durable before the next member's `begun` is, and before the run's end: nobody waits for it by itself.
 
 internal import Commands
-internal import CompositeOperations
 internal import Foundation
+internal import Runs
 
 /// What a command threw, in an earlier process, when it was to be taken back.
 public struct RecordedUndoFailure: Error, Hashable {

@@ -1,9 +1,9 @@
 // JournaledRun.swift - a run that writes down what happens in it.
 
 internal import Commands
-internal import CompositeOperations
 internal import CompositeOperationsBasics
 internal import Foundation
+internal import Runs
 
 /// A run of one command, or of several, that is going on.
 ///

@@ -5,8 +5,8 @@
 //       the same key. Who only wants to know what is recorded needs no key.
 //   I2  runs and a replay exclude each other, and two recoveries.
 
-internal import CompositeOperations
 internal import CompositeOperationsBasics
+internal import Runs
 
 /// The end of a run, for those who wait with the same key.
 final class RunEnd: Sendable {

@@ -1,6 +1,5 @@
 // Decorators.swift - commands out of commands: retried, limited in time, repeated, continued, intercepted, enclosed.
 
-internal import CompositeOperations
 internal import Scheduling
 
 extension Command {

@@ -10,7 +10,6 @@ extension InstanceCount {
     static let invokers = InstanceCount("invokers")
     static let groups = InstanceCount("transaction groups")
     static let deliveries = InstanceCount("deliveries")
-    static let subscriptions = InstanceCount("subscriptions")
     static let undoStacks = InstanceCount("undo stacks")
     static let undoSteps = InstanceCount("undo steps")
     static let undoActions = InstanceCount("undo actions")

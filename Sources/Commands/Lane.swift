@@ -11,8 +11,8 @@
 // A run that ends before its turn stays in the queue as a husk, without its command, until its turn; husks never outnumber
 // the rest by more than a constant.
 
-internal import CompositeOperations
 internal import CompositeOperationsBasics
+internal import Runs
 internal import Scheduling
 
 /// A run, as a lane sees it.

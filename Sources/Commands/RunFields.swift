@@ -9,7 +9,7 @@
 //       to failed): one caller does that. From undone to executing the outcome is there, and stays.
 //   I3  `lane` is set from acceptance to the outcome; `holdsSlot` tells whether the lane's turn claimed the run.
 
-internal import CompositeOperations
+internal import Runs
 internal import Scheduling
 internal import Synchronization
 

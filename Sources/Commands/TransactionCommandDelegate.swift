@@ -1,5 +1,7 @@
 // TransactionCommandDelegate.swift - who is told of the end of a run.
 
+internal import Runs
+
 /// Is told once how a run ended: with exactly one of the two.
 ///
 /// It cannot throw, and is called under no lock. It is held until then, unless its command is told to hold it weakly.

@@ -1,6 +1,7 @@
 // TransactionOptions.swift - what a transaction command may be told beside its commands.
 
-public import CompositeOperations
+internal import CompositeOperationsBasics
+public import Runs
 internal import Scheduling
 
 /// What a ``TransactionCommand`` may be told beside its commands.
@@ -87,9 +88,10 @@ public enum TransactionEvent: Sendable {
 /// How often something is tried, and the pauses between.
 public struct RetryPolicy: Sendable {
     /// How many attempts there are at most, the first one included.
-    public var maxAttempts: Int { resolver.maxAttempts }
+    public let maxAttempts: Int
 
-    private let resolver: COOperationResolver
+    private let backoff: Backoff
+    private let clock: any Clock<Duration>
     private let retryIf: @Sendable (any Error) -> Bool
 
     /// Creates a policy.
@@ -99,11 +101,15 @@ public struct RetryPolicy: Sendable {
     ///   - retryIf: whether an error is worth another attempt. A cancellation never is.
     /// - Precondition: `maxAttempts` is greater than 0.
     public init(
-        maxAttempts: Int, backoff: COOperationResolver.Backoff = .none,
+        maxAttempts: Int, backoff: Backoff = .none,
         clock: any Clock<Duration> = ContinuousClock(),
         retryIf: @escaping @Sendable (any Error) -> Bool = { _ in true }
     ) {
-        resolver = COOperationResolver(maxAttempts: maxAttempts, backoff: backoff, clock: clock)
+        demand(maxAttempts > 0, "RetryPolicy: \(maxAttempts) attempts are too few")
+        backoff.check(for: "RetryPolicy")
+        self.maxAttempts = maxAttempts
+        self.backoff = backoff
+        self.clock = clock
         self.retryIf = retryIf
     }
 
@@ -116,8 +122,8 @@ public struct RetryPolicy: Sendable {
                     throw error
                 }
             }
-            let pause = resolver.pause(after: attempt)
-            if pause > .zero { try await sleep(for: pause, by: resolver.clock) }
+            let pause = backoff.pause(after: attempt)
+            if pause > .zero { try await sleep(for: pause, by: clock) }
             attempt += 1
         }
     }

@@ -4,8 +4,8 @@
 // that is over is handed to the first in `waiting` without one; so nobody who comes later passes. Who is cancelled stays in
 // `waiting` until that: each call costs O(1), amortised.
 
-internal import CompositeOperations
 internal import CompositeOperationsBasics
+internal import Runs
 
 /// Lets calls of an undo stack in, one at a time. Sendable, because a call that waits may be cancelled from anywhere.
 final class Turnstile: Sendable {

@@ -7,6 +7,7 @@
 //       OperationMachine.swift). A refusal of one that is not the last is none.
 //   I3  below an awaited composite nothing has a lower priority than its waiters, also when it is registered later.
 
+internal import Runs
 public import Scheduling
 
 extension AnyOperation {
@@ -172,9 +173,8 @@ extension AnyOperation {
 
     private final func sendTurnAgain(to target: (any ExecutionTarget)?, at priority: Scheduler.Priority) {
         switch target {
-        case nil: Scheduler.shared._send(self, at: priority)
-        case let scheduler as Scheduler: scheduler._send(self, at: priority)
-        case let lane as SerialLane: lane._send(self, at: priority)
+        case nil: sendTurn(to: Scheduler.shared, at: priority)
+        case let target? where target is Scheduler || target is SerialLane: sendTurn(to: target, at: priority)
         case let waiter as Waiter where !waiter.isInline:
             sendTurnAgain(to: waiter.destination, at: priority)
         default: change { _ in _ = oneOfMoreTurnsIsOver() }
@@ -257,6 +257,6 @@ extension Task<Void, Never> {
     /// Raises its priority, in a piece of work of its own: that calls handlers of users.
     func escalateElsewhere(to priority: Scheduler.Priority) {
         let priority = priority.ofTasks ?? .medium
-        COQueues.run(on: nil) { escalatePriority(to: priority) }
+        ExecutionWork.run(on: nil) { escalatePriority(to: priority) }
     }
 }

@@ -124,7 +124,7 @@ extension AnyOperation {
         if machine.ask() { composition?.holds = 0 }
         if Int(machine.attempt) >= resolver.maxAttempts { return exhaust(resolver, &effects) }
         guard resolver.asksUser else {
-            return redo(by: resolver, after: resolver.pause(after: Int(machine.attempt)), &effects)
+            return redo(by: resolver, after: resolver.backoff.pause(after: Int(machine.attempt)), &effects)
         }
         observe(&effects)
         let number = machine.attempt
@@ -151,7 +151,7 @@ extension AnyOperation {
     /// Calls what the user gave to the resolver: as a notice, under no lock.
     private final func ask(_ resolver: COOperationResolver, _ cause: Cause, _ number: Int32) {
         let isWanted = resolver.retryIf?(cause) ?? true
-        let pause = isWanted ? resolver.pause(after: Int(number)) : .zero
+        let pause = isWanted ? resolver.backoff.pause(after: Int(number)) : .zero
         change { effects in
             guard machine.phase == .deciding, machine.attempt == number else { return }
             // A handler may have used another resolver meanwhile, which had no attempt left: a limit is a limit.

@@ -5,6 +5,7 @@
 // A block begins in `turn` only, and at most once for each `post` (I4 of OperationMachine.swift). Whoever makes an
 // operation due, by a start, an open gate, a free slot, the end of a dependency or of a pause, calls `becameDue`.
 
+internal import Runs
 internal import Scheduling
 
 extension AnyOperation {
@@ -119,7 +120,7 @@ extension AnyOperation {
     static func sendTurn(_ operation: Unmanaged<AnyOperation>, at priority: Scheduler.Priority) {
         let target = operation._withUnsafeGuaranteedRef { $0.target }
         if let target {
-            target._send(operation.takeRetainedValue(), at: priority)
+            operation.takeRetainedValue().sendTurn(to: target, at: priority)
         } else {
             sendTurnToShared(operation, at: priority)
         }
@@ -130,7 +131,7 @@ extension AnyOperation {
     /// A piece of work of its own: what becomes due by this end may be refused in its turn, and what by that, and all
     /// of them would be on one stack.
     final func turnIsRefused() {
-        COQueues.run(on: nil) { [self] in
+        ExecutionWork.run(on: nil) { [self] in
             change { effects in
                 if !oneOfMoreTurnsIsOver(), machine.turnIsRefused() {
                     end(.cancelled, .cancelled(CancelReason(.shutDown)), &effects)

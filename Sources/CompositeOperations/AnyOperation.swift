@@ -19,6 +19,7 @@
 //       of a cascade's step, is left out: `@exclusivity(unchecked)`. ThreadSanitizer looks after the rest.
 
 internal import CompositeOperationsBasics
+public import Runs
 internal import Scheduling
 internal import Synchronization
 
@@ -50,7 +51,7 @@ class Domain: Place, @unchecked Sendable {
 ///
 /// All members may be used from any thread, also inside blocks and handlers, and none runs blocks or handlers of
 /// yours before it returns, but those that wait for an end, and `start()` of a ``COSyncOperation``. A target of your own, and
-/// whoever listens to ``COQueues/onDiagnostic(_:)``, is called by whoever gives cause to, under no lock.
+/// whoever listens to `Diagnostics.onReport(_:)`, is called by whoever gives cause to, under no lock.
 ///
 /// - SeeAlso: ``COOperation``, ``COSyncOperation``, ``COCascadeOperation``, ``COTransactionalOperation``.
 public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConvertible {
@@ -249,7 +250,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
             placeBits = UInt(bitPattern: Unmanaged<Place>.passRetained(composition).toOpaque()) | 1
         }
         if let given {
-            let admitting = given._admission
+            let admitting = COOperationQueue.admitting(to: given)
             set(
                 target: admitting == nil ? given : admitting?.target, isOwn: target != nil,
                 admission: admitting ?? inherited)

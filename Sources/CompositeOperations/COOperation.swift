@@ -1,5 +1,6 @@
 // COOperation.swift - a leaf: one block, which ends by a call, or by returning.
 
+public import Runs
 internal import Scheduling
 
 /// One block of work with one explicit end, and a handle to it.

@@ -15,6 +15,7 @@
 //       brings it back, and what a limit lets in has room at once.
 
 internal import CompositeOperationsBasics
+public import Runs
 public import Scheduling
 internal import Synchronization
 
@@ -78,7 +79,7 @@ public final class COOperationQueue: ExecutionTarget {
         self.slots = slots
         priorityMark = Atomic(priority.mark)
         let target = target ?? COQueues.inForce
-        self.target = target?._admission == nil ? target : target?._admission?.target
+        self.target = Self.admitting(to: target).map(\.target) ?? target
         state = Guarded(
             State(
                 runningLimit: runningLimit, pendingLimit: pendingLimit,
@@ -492,15 +493,12 @@ public final class COOperationQueue: ExecutionTarget {
     // MARK: ExecutionTarget
 
     /// Runs work on its target, past the limits: these concern operations.
-    public func submit(_ work: COQueues.Work) {
-        if let target { target.submit(work) } else { COQueues.run(on: nil) { work.run() } }
+    public func submit(_ work: ExecutionWork) {
+        if let target { target.submit(work) } else { ExecutionWork.run(on: nil) { work.run() } }
     }
 
     /// Whether the calling code is its target's.
     public var isCurrent: Bool { target?.isCurrent ?? false }
-
-    /// Itself.
-    public var _admission: COOperationQueue? { self }
 }
 
 extension AnyOperation {

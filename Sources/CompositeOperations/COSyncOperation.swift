@@ -1,5 +1,6 @@
 // COSyncOperation.swift - an operation for which its caller waits.
 
+public import Runs
 internal import Scheduling
 
 /// An operation whose start waits for its end. Without a target its block runs, each time, on the thread that waits.
@@ -24,7 +25,7 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
     public init(
         on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard, _ block: Block? = nil
     ) {
-        let queue = target?._admission
+        let queue = COOperationQueue.admitting(to: target)
         // A queue without a target admits to the built-in scheduler.
         waiter = Waiter(for: queue.map { $0.target ?? Scheduler.shared } ?? target)
         var body = Body.none
@@ -103,7 +104,7 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
         until deadline: ContinuousClock.Instant?, bringsBlock: Bool = false,
         addedTo queue: COOperationQueue? = nil, _ prepare: () -> Void = {}
     ) -> Bool {
-        if COQueues.hasSink, withUnsafeCurrentTask(body: { $0 != nil }), !SynchronousTask.isCurrent {
+        if Diagnostics.areHeard, withUnsafeCurrentTask(body: { $0 != nil }), !SynchronousTask.isCurrent {
             change { effects in
                 tell("a sync operation blocks a thread of a task", &effects)
             }

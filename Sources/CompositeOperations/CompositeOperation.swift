@@ -1,5 +1,6 @@
 // CompositeOperation.swift - operations whose work is their children: cascades and transactional operations.
 
+public import Runs
 internal import Scheduling
 
 /// An operation whose work is its children, which a registration block declares. It ends by itself: with its children.

@@ -1,5 +1,7 @@
 // CompositeScope.swift - what a registration block is given: where children are registered.
 
+public import Runs
+
 /// Where the children of a composite are registered: what its block is given, bound to that run of the block.
 ///
 /// It may be kept, and used while the composite executes: a child registered later counts like any other, and goes

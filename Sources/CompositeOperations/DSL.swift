@@ -1,5 +1,6 @@
 // DSL.swift - the functions that make an operation and start it. The spelling is that of seed 004.
 
+public import Runs
 public import Scheduling
 
 /// Starts a block that ends by a call.

@@ -9,6 +9,7 @@
 // search for cycles is exact.
 
 internal import CompositeOperationsBasics
+internal import Runs
 internal import Synchronization
 
 /// One operation waits for another.
@@ -170,7 +171,7 @@ extension AnyOperation {
     /// One of those that it waits for has gone, on whatever thread, and with whatever lock of a user's held.
     final func dependencyHasGone() {
         guard look({ dependencyIsMet() }) else { return }
-        COQueues.run(on: nil) { [self] in
+        ExecutionWork.run(on: nil) { [self] in
             change { effects in if machine.phase == .queued { becameDue(&effects) } }
         }
     }

@@ -3,6 +3,7 @@
 // Collected under a tree's lock, carried out when the lock has been let go: targets, queues, executors and released
 // closures are others' code, and that never runs under a lock.
 
+internal import Runs
 internal import Scheduling
 
 /// What is to be done once the lock is let go.
@@ -116,7 +117,7 @@ enum Effect {
     case disarm(OperationTimer)
     /// A dependency of the operation has ended.
     case dependencyEnded(AnyOperation)
-    case tell(COQueues.Diagnostic)
+    case tell(Diagnostic)
     /// A failure that nobody looked at. The text of the error is the user's code.
     case tellOfFailure(AnyOperation, Int, OperationState, any Error)
     case release(AnyObject)
@@ -141,12 +142,12 @@ enum Effect {
         case .arm(let timer): timer.arm()
         case .disarm(let timer): timer.disarm()
         case .dependencyEnded(let operation): operation.dependencyEnded()
-        case .tell(let diagnostic): COQueues.tell(diagnostic)
+        case .tell(let diagnostic): Diagnostics.report(diagnostic)
         case .tellOfFailure(let operation, let attempt, let state, let error):
-            COQueues.tell(
-                COQueues.Diagnostic(
-                    operation: operation.id, attempt: attempt, state: state,
-                    message: "failed, and nobody looked: \(error)"))
+            Diagnostics.report(
+                Diagnostic(
+                    operation: operation.id, attempt: attempt, state: "\(state)",
+                    "failed, and nobody looked: \(error)"))
         case .release, .giveUpSlots, .giveUp, .forget: break
         }
     }
@@ -155,5 +156,5 @@ enum Effect {
 extension Task<Void, Never> {
     /// Cancels it, in a piece of work of its own: that calls the cancellation handlers of users, which must not run in
     /// the stack of whoever ends an operation.
-    func cancelElsewhere() { COQueues.run(on: nil) { cancel() } }
+    func cancelElsewhere() { ExecutionWork.run(on: nil) { cancel() } }
 }

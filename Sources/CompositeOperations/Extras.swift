@@ -2,6 +2,7 @@
 // so that an operation without is one object.
 
 internal import CompositeOperationsBasics
+internal import Runs
 internal import Scheduling
 internal import Synchronization
 
@@ -230,7 +231,7 @@ extension AnyOperation {
             let target = extras.notices.first.flatMap { $0.target ?? extras.options?.handlerTarget }
             return (target, currentPriority)
         }
-        COQueues.run(on: target, priority: priority) { [self] in deliverNotice() }
+        ExecutionWork.run(on: target, priority: priority) { [self] in deliverNotice() }
     }
 
     private final func deliverNotice() {
@@ -273,17 +274,17 @@ extension AnyOperation {
     /// Tells the sink something. Under the lock.
     @inline(__always)
     final func tell(_ message: @autoclosure () -> String, _ effects: inout Effects) {
-        guard COQueues.hasSink else { return }
+        guard Diagnostics.areHeard else { return }
         effects.add(
             .tell(
-                COQueues.Diagnostic(
-                    operation: id, attempt: Int(machine.attempt), state: label, message: message())))
+                Diagnostic(
+                    operation: id, attempt: Int(machine.attempt), state: "\(label)", message())))
     }
 
     /// A failure that no handler hears of. Under the lock; it is terminal.
     final func tellOfUnobservedFailure(_ effects: inout Effects) {
         if badEnd == nil { return }
-        guard let error = badEnd?.error, COQueues.hasSink, !isChild,
+        guard let error = badEnd?.error, Diagnostics.areHeard, !isChild,
             extras.map({ !$0.isObserved && $0.awaiters.isEmpty && $0.waiters.isEmpty }) ?? true
         else { return }
         effects.add(.tellOfFailure(self, Int(machine.attempt), label, error))

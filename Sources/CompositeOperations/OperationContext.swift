@@ -6,6 +6,7 @@
 // user's: each block is given its own, within its context.
 
 internal import CompositeOperationsBasics
+internal import Runs
 public import Scheduling
 internal import Synchronization
 

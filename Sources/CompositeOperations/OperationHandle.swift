@@ -1,5 +1,7 @@
 // OperationHandle.swift - an operation with the type of its value.
 
+public import Runs
+
 /// An operation that gives a value of type `Success` when it finishes.
 public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendable {
     // Unchecked: as in `AnyOperation`.

@@ -1,5 +1,6 @@
 // OperationOptions.swift - options, resolvers.
 
+public import Runs
 public import Scheduling
 
 /// What an operation may be told beside its block. Durations run on `clock`.
@@ -151,19 +152,6 @@ public struct OperationOptions: Sendable {
 ///
 /// Used from a decision handler, from a token, or as ``OperationOptions/resolver``.
 public struct COOperationResolver: Sendable {
-    /// How long the pauses are.
-    public enum Backoff: Sendable {
-        /// No pause.
-        case none
-        /// Always the same.
-        case constant(Duration)
-        /// The first one, then `factor` times the one before, up to `limit`; each shortened by a random part of
-        /// `jitter`, which is 0 ... 1.
-        case exponential(first: Duration, factor: Double, limit: Duration, jitter: Double)
-        /// The pause after the attempt with this number, which begins with 1.
-        case custom(@Sendable (Int) -> Duration)
-    }
-
     /// How a composite is done again; a leaf always reruns.
     public enum Redo: Sendable {
         /// With its block.
@@ -216,11 +204,7 @@ public struct COOperationResolver: Sendable {
         fallback: (@Sendable (AnyOperation) -> Void)?
     ) {
         if maxAttempts < 1 { fatalError("COOperationResolver: \(maxAttempts) attempts are too few") }
-        if case .exponential(_, let factor, _, let jitter) = backoff,
-            !(factor >= 1 && (0...1).contains(jitter))
-        {
-            fatalError("COOperationResolver: a factor of \(factor) or a jitter of \(jitter) makes no sense")
-        }
+        backoff.check(for: "COOperationResolver")
         self.maxAttempts = maxAttempts
         self.backoff = backoff
         self.redo = redo
@@ -233,22 +217,5 @@ public struct COOperationResolver: Sendable {
     var asksUser: Bool {
         if case .custom = backoff { return true }
         return retryIf != nil
-    }
-
-    /// The pause after an attempt.
-    package func pause(after attempt: Int) -> Duration {
-        switch backoff {
-        case .none: return .zero
-        case .constant(let pause): return max(pause, .zero)
-        case .custom(let pause): return max(pause(attempt), .zero)
-        case .exponential(let first, let factor, let limit, let jitter):
-            var pause = first
-            // Not beyond the limit, where the product may be no Duration.
-            for _ in 1..<max(attempt, 1) where pause < limit {
-                pause = pause > limit / factor ? limit : pause * factor
-            }
-            pause = max(.zero, min(pause, limit))
-            return jitter == 0 ? pause : pause * (1 - Double.random(in: 0...jitter))
-        }
     }
 }

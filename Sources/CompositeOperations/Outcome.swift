@@ -1,6 +1,6 @@
 // Outcome.swift - how operations end, and why.
 
-internal import Synchronization
+public import Runs
 
 /// How an operation ended. Failure is not cancellation.
 public enum Outcome<Success: Sendable>: Sendable {
@@ -77,18 +77,7 @@ public struct CancelReason: Error, Sendable, CustomStringConvertible {
 }
 
 /// Tells operations of a process apart.
-public struct OperationID: Hashable, Sendable, CustomStringConvertible {
-    private static let last = Atomic<UInt64>(0)
-
-    let number: UInt64
-
-    static func next() -> OperationID {
-        OperationID(number: last.wrappingAdd(1, ordering: .relaxed).newValue)
-    }
-
-    /// As in `#17`.
-    public var description: String { "#\(number)" }
-}
+public typealias OperationID = RunID
 
 /// Why a composite began to end, or a resolver was asked.
 public struct Cause: Sendable, CustomStringConvertible {

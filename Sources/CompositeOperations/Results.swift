@@ -1,5 +1,7 @@
 // Results.swift - what the value of a composite is made of: the values of its children.
 
+internal import Runs
+
 /// Names the children whose values make the value of a composite. The last line of a registration block.
 ///
 /// ```swift

@@ -1,6 +1,8 @@
 // StepOperation.swift - a step that is given the value of an earlier one. A class of its own, so that it is one object
 // beside the user's closure, without another closure around that.
 
+internal import Runs
+
 /// A leaf of a cascade whose block takes the value of an earlier step.
 @usableFromInline
 final class StepOperation<Input: Sendable, Success: Sendable>: COOperation<Success>, @unchecked Sendable {

@@ -1,10 +1,11 @@
 // Waiting.swift - threads and tasks that wait for an outcome.
 
+internal import Runs
 internal import Scheduling
 internal import Synchronization
 
 /// A thread that waits: for an outcome, and for turns that it has to run itself.
-final class Waiter: ExecutionTarget {
+final class Waiter: ExecutionTarget, MainQueueSleeper {
     /// Where its turns go; nil: to the thread that waits.
     let destination: (any ExecutionTarget)?
     private let counter: CompletionCounter
@@ -19,7 +20,7 @@ final class Waiter: ExecutionTarget {
         /// Something has happened, and a waiter that serves the main queue has not looked yet.
         var isUnseen = false
         var isOver = false
-        var work: [COQueues.Work] = []
+        var work: [ExecutionWork] = []
     }
 
     init(for destination: (any ExecutionTarget)? = nil) {
@@ -44,7 +45,7 @@ final class Waiter: ExecutionTarget {
     /// A turn. The destination's own thread would wait for itself: so it takes the turn here.
     ///
     /// Where nobody waits, as with a child, which its composite starts, the built-in scheduler takes it.
-    func submit(_ work: COQueues.Work) {
+    func submit(_ work: ExecutionWork) {
         if isInline {
             let isTooLate = signal { state in
                 if state.isOver { return true }
@@ -54,15 +55,6 @@ final class Waiter: ExecutionTarget {
             if isTooLate { work.run() }  // as in `wake`
         } else {
             (destination ?? Scheduler.shared).submit(work)
-        }
-    }
-
-    /// Sends a turn as such where it is not taken here: the thread that waits finds it among its worker's own.
-    func _send(_ operation: AnyOperation, at priority: Scheduler.Priority) {
-        if isInline {
-            submit(COQueues.Work(turnOf: operation))
-        } else {
-            (destination ?? Scheduler.shared)._send(operation, at: priority)
         }
     }
 

@@ -2,6 +2,7 @@
 
 internal import CompositeOperations
 internal import Foundation
+internal import Runs
 
 /// Lets a wait on the main thread serve the main run loop.
 public enum RunLoopPump {

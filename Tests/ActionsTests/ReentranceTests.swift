@@ -181,10 +181,10 @@ import Testing
         let reports = Log()
         let flag = LiveValue(false)
         let action = Action<Void, Void>("restless", when: Precondition(flag), inline: { _, _ in })
-        COQueues.onDiagnostic { diagnostic in
+        Diagnostics.onReport { diagnostic in
             if diagnostic.message.contains("restless") { reports.add(diagnostic.message) }
         }
-        defer { COQueues.onDiagnostic(nil) }
+        defer { Diagnostics.onReport(nil) }
         for change in 0..<changesBefore { flag.set(change % 2 == 0) }
         let (hasReturned, rounds) = (Locked(false), Locked(0))
         let (ends, end) = AsyncStream.makeStream(of: Void.self)
@@ -210,10 +210,10 @@ import Testing
         let flag = LiveValue(false)
         let action = Action<Void, Void>(
             "busy loop", when: Precondition(flag), policy: policy, inline: { _, _ in })
-        COQueues.onDiagnostic { diagnostic in
+        Diagnostics.onReport { diagnostic in
             if diagnostic.message.contains("busy loop") { reports.add(diagnostic.message) }
         }
-        defer { COQueues.onDiagnostic(nil) }
+        defer { Diagnostics.onReport(nil) }
         let (rounds, executions) = (Locked(0), Locked(0))
         let loop = action.observeSnapshots { snapshot in
             let round = rounds.withLock { rounds in
@@ -238,10 +238,10 @@ import Testing
         let reports = Log(), flag = LiveValue(true), count = Locked(0)
         let action = Action<Void, Void>(
             "busy line", when: Precondition(flag), policy: .coalesce, inline: { _, _ in })
-        COQueues.onDiagnostic { diagnostic in
+        Diagnostics.onReport { diagnostic in
             if diagnostic.message.contains("busy line") { reports.add(diagnostic.message) }
         }
-        defer { COQueues.onDiagnostic(nil) }
+        defer { Diagnostics.onReport(nil) }
         let loop = action.observeEvents { event in
             guard case .started = event,
                 count.withLock({ count in

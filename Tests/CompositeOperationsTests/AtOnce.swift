@@ -63,7 +63,7 @@ final class CountingTarget: ExecutionTarget {
     let submitted = Count()
     private let next: any ExecutionTarget
     init(to next: any ExecutionTarget) { self.next = next }
-    func submit(_ work: COQueues.Work) {
+    func submit(_ work: ExecutionWork) {
         submitted.add()
         next.submit(work)
     }
@@ -72,7 +72,7 @@ final class CountingTarget: ExecutionTarget {
 
 /// Releases work without running it.
 final class DroppingTarget: ExecutionTarget {
-    func submit(_ work: COQueues.Work) {}
+    func submit(_ work: ExecutionWork) {}
     var isCurrent: Bool { false }
 }
 
@@ -80,7 +80,7 @@ final class DroppingTarget: ExecutionTarget {
 final class RepeatingTarget: ExecutionTarget {
     private let times: Int
     init(_ times: Int) { self.times = times }
-    func submit(_ work: COQueues.Work) {
+    func submit(_ work: ExecutionWork) {
         elsewhere.async { [times] in for _ in 0..<times { work.run() } }
         for _ in 1..<times { elsewhere.async { work.run() } }
     }
@@ -89,8 +89,8 @@ final class RepeatingTarget: ExecutionTarget {
 
 /// Keeps work until it is let go.
 final class HoldingTarget: ExecutionTarget {
-    private let held = Locked<[COQueues.Work]>([])
-    func submit(_ work: COQueues.Work) { held.withLock { $0.append(work) } }
+    private let held = Locked<[ExecutionWork]>([])
+    func submit(_ work: ExecutionWork) { held.withLock { $0.append(work) } }
     var isCurrent: Bool { false }
     var count: Int { held.withLock { $0.count } }
     /// Runs what there is, on the calling thread.

@@ -15,7 +15,7 @@ import Testing
 private final class TellingTarget: ExecutionTarget {
     let done = Mail<Void>()
     var isCurrent: Bool { false }
-    func submit(_ work: COQueues.Work) {
+    func submit(_ work: ExecutionWork) {
         elsewhere.async { [done] in
             work.run()
             done.send(())

@@ -31,8 +31,8 @@ import Testing
 
     @Test func `a failure that nobody looks at is told once, of the outermost`() async {
         await #expect(processExitsWith: .success) {
-            let told = Log<COQueues.Diagnostic>()
-            COQueues.onDiagnostic { told.add($0) }
+            let told = Log<Diagnostic>()
+            Diagnostics.onReport { told.add($0) }
             let cascade = cascadeOperation { cascade in
                 cascade.cascadeOperation { inner in
                     inner.operation { () throws -> Void in throw TestError() }

@@ -377,7 +377,7 @@ import Testing
         private let queue = DispatchQueue(label: "marked", attributes: .concurrent)
         init(_ mark: Int) { queue.setSpecific(key: Self.key, value: mark) }
         var isCurrent: Bool { false }
-        func submit(_ work: COQueues.Work) { queue.async { work.run() } }
+        func submit(_ work: ExecutionWork) { queue.async { work.run() } }
     }
 
     /// Where a handler runs: on a marked target, on the built-in scheduler, or anywhere else.

@@ -101,12 +101,12 @@ import Testing
     /// Waits for an operation that ends when the sink has been told.
     static func waitUntilTold() {
         let inner = COOperation<Void>()
-        COQueues.onDiagnostic { diagnostic in
+        Diagnostics.onReport { diagnostic in
             if diagnostic.message.contains("inside one of its items") { inner.finish() }
         }
         DispatchQueue.main.async { expectInScene(inner.isEnded, "nothing is served inside an item") }
         expectInScene(inner.wait(timeout: .seconds(10))?.isFinished == true, "the sink is told")
-        COQueues.onDiagnostic(nil)
+        Diagnostics.onReport(nil)
     }
 
     private static let inItem = Scene("in an item") {

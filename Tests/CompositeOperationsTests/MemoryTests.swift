@@ -371,7 +371,7 @@ private struct Gone {
             private let before = Locked<(@Sendable () -> Void)?>(nil)
             var isCurrent: Bool { false }
             func interpose(_ body: @escaping @Sendable () -> Void) { before.withLock { $0 = body } }
-            func submit(_ work: COQueues.Work) {
+            func submit(_ work: ExecutionWork) {
                 let body = before.withLock { before in
                     defer { before = nil }
                     return before
@@ -459,12 +459,12 @@ private struct Gone {
         // In a process of its own: there is one for all.
         await #expect(processExitsWith: .success) {
             final class Last: Sendable {
-                deinit { COQueues.onDiagnostic(nil) }
+                deinit { Diagnostics.onReport(nil) }
             }
             let last = Last()
-            COQueues.onDiagnostic { [last] _ in withExtendedLifetime(last) {} }
+            Diagnostics.onReport { [last] _ in withExtendedLifetime(last) {} }
             _ = consume last
-            COQueues.onDiagnostic(nil)
+            Diagnostics.onReport(nil)
         }
     }
 

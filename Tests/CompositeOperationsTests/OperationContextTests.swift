@@ -494,7 +494,7 @@ private func onThread<Answer: Sendable>(
     {
         await #expect(processExitsWith: .success) {
             let told = Log<String>()
-            COQueues.onDiagnostic { told.add($0.message) }
+            Diagnostics.onReport { told.add($0.message) }
             _ = try await Trace.$id.withValue(1) { operation { syncOperation { $0.finish() } } }.value
             #expect(told.entries.isEmpty)
         }

@@ -669,7 +669,7 @@ private final class MeddlingTarget: ExecutionTarget {
     private let meddle: @Sendable () -> Void
     init(_ meddle: @escaping @Sendable () -> Void) { self.meddle = meddle }
     var isCurrent: Bool { false }
-    func submit(_ work: COQueues.Work) {
+    func submit(_ work: ExecutionWork) {
         meddle()
         work.run()
     }

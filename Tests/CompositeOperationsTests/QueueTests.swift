@@ -113,7 +113,7 @@ import Testing
         final class Meddler: ExecutionTarget {
             let meddle = Locked<(@Sendable () -> Void)?>(nil)
             var isCurrent: Bool { false }
-            func submit(_ work: COQueues.Work) {
+            func submit(_ work: ExecutionWork) {
                 meddle.withLock { $0 }?()
                 elsewhere.async { work.run() }
             }

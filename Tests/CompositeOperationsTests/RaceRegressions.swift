@@ -346,7 +346,7 @@ import Testing
         final class LookingTarget: ExecutionTarget {
             let operation = Locked<AnyOperation?>(nil)
             let looks = Count()
-            func submit(_ work: COQueues.Work) {
+            func submit(_ work: ExecutionWork) {
                 RaceRegressions.look(at: operation.withLock { $0 })
                 looks.add()
                 elsewhere.async { work.run() }

@@ -134,7 +134,7 @@ import Testing
 
     @Test func `an exponential pause stays within its limit, whatever the factor is`() async {
         let clock = ManualClock()
-        let backoff = COOperationResolver.Backoff.exponential(
+        let backoff = Backoff.exponential(
             first: .seconds(1), factor: .infinity, limit: .seconds(5), jitter: 0)
         let one = operation(
             options: OperationOptions(
@@ -751,7 +751,7 @@ final class Relay: ExecutionTarget {
     private let after: @Sendable () -> Void
     init(_ after: @escaping @Sendable () -> Void) { self.after = after }
     var isCurrent: Bool { false }
-    func submit(_ work: COQueues.Work) {
+    func submit(_ work: ExecutionWork) {
         elsewhere.async { [after] in
             work.run()
             after()
@@ -767,7 +767,7 @@ private final class InlineFirst: ExecutionTarget, TaskExecutor {
     let hasLeft = Gate()
     init(until: Gate) { self.until = until }
     var isCurrent: Bool { false }
-    func submit(_ work: COQueues.Work) {
+    func submit(_ work: ExecutionWork) {
         elsewhere.async { [hasLeft] in
             work.run()
             hasLeft.open()

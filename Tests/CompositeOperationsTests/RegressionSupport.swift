@@ -18,11 +18,11 @@ extension DispatchQueue {
 
 /// Keeps its work until it is told to run it.
 final class HeldTarget: ExecutionTarget {
-    private let held = Locked<[COQueues.Work]>([])
+    private let held = Locked<[ExecutionWork]>([])
     var isCurrent: Bool { false }
     var count: Int { held.withLock { $0.count } }
 
-    func submit(_ work: COQueues.Work) { held.withLock { $0.append(work) } }
+    func submit(_ work: ExecutionWork) { held.withLock { $0.append(work) } }
 
     /// Runs what is there now, on the calling thread.
     func runAll() {

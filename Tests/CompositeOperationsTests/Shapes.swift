@@ -319,11 +319,11 @@ extension Gate {
 
 /// A target that keeps what it is given until somebody has it run: so a test decides when a turn or a handler comes.
 final class Mailbox: ExecutionTarget {
-    private let work = Locked<[COQueues.Work]>([])
+    private let work = Locked<[ExecutionWork]>([])
 
     var count: Int { work.withLock { $0.count } }
     var isCurrent: Bool { false }
-    func submit(_ piece: COQueues.Work) { work.withLock { $0.append(piece) } }
+    func submit(_ piece: ExecutionWork) { work.withLock { $0.append(piece) } }
 
     /// Runs what is there, and what comes of it, here.
     func runAll() {

@@ -18,7 +18,7 @@ final class SmallTarget: ExecutionTarget, @unchecked Sendable {
     // Unchecked: `work`, `head` and `isOver` are used under `mutex` alone; `thread` is written once.
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
-    private var work: [COQueues.Work?] = []
+    private var work: [ExecutionWork?] = []
     private var head = 0
     private var isOver = false
     private var thread = pthread_t()
@@ -36,7 +36,7 @@ final class SmallTarget: ExecutionTarget, @unchecked Sendable {
         mutex.deallocate()
     }
 
-    func submit(_ piece: COQueues.Work) {
+    func submit(_ piece: ExecutionWork) {
         pthread_mutex_lock(mutex)
         work.append(piece)
         pthread_cond_signal(changed)
@@ -56,7 +56,7 @@ final class SmallTarget: ExecutionTarget, @unchecked Sendable {
 
     private func serve() { while let piece = take() { piece.run() } }
 
-    private func take() -> COQueues.Work? {
+    private func take() -> ExecutionWork? {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
         while head == work.count {

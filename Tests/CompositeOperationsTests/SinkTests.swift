@@ -8,8 +8,8 @@ import Testing
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct SinkTests {
     @Test func `the sink is told of refusals, and of failures that nobody looks at`() async {
         await #expect(processExitsWith: .success) {
-            let told = Log<COQueues.Diagnostic>()
-            COQueues.onDiagnostic { told.add($0) }
+            let told = Log<Diagnostic>()
+            Diagnostics.onReport { told.add($0) }
             let one = COOperation<Void>()
             one.start()
             try #require(told.entries.count == 1)
@@ -26,7 +26,7 @@ import Testing
             looked.onOutcome { _ in }
             looked.start()
             _ = await looked.outcome
-            COQueues.onDiagnostic(nil)
+            Diagnostics.onReport(nil)
             one.cancel()
             try #require(told.entries.count == 3)
         }
@@ -35,7 +35,7 @@ import Testing
     @Test func `the sink is told why a queue does not take an operation`() async {
         await #expect(processExitsWith: .success) {
             let told = Log<String>()
-            COQueues.onDiagnostic { told.add($0.message) }
+            Diagnostics.onReport { told.add($0.message) }
             let (queue, other) = (COOperationQueue(pendingLimit: 0), COOperationQueue())
             queue.suspend()
             try #require(!queue.add(COOperation<Void> { _ in }))
@@ -53,7 +53,7 @@ import Testing
     @Test func `the sink is told why a composite does not take in what was made before`() async {
         await #expect(processExitsWith: .success) {
             let told = Log<String>()
-            COQueues.onDiagnostic { told.add($0.message) }
+            Diagnostics.onReport { told.add($0.message) }
             let (started, waits) = (operation {}, COOperation<Void> { _ in })
             let cascade = COCascade<Void> { cascade in
                 for one in [started, waits] { _ = try? cascade.add(one) }
@@ -73,8 +73,8 @@ import Testing
     {
         await #expect(processExitsWith: .success) {
             func wait() -> Bool { COSyncOperation<Void> { $0.finish() }.start() }
-            let told = Log<COQueues.Diagnostic>()
-            COQueues.onDiagnostic { told.add($0) }
+            let told = Log<Diagnostic>()
+            Diagnostics.onReport { told.add($0) }
             try #require(wait())
             try #require(told.entries.map(\.message) == ["a sync operation blocks a thread of a task"])
         }

@@ -303,7 +303,7 @@ private let steps = isSlow ? million / 20 : million
     /// A target that gives up what it is given: each end makes the next one due, whose turn is refused at once.
     @Test func `a long chain of dependents whose target refuses them ends on a small stack`() async throws {
         final class Refusing: ExecutionTarget {
-            func submit(_ work: COQueues.Work) {}
+            func submit(_ work: ExecutionWork) {}
             var isCurrent: Bool { false }
         }
         let count = many

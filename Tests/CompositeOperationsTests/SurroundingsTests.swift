@@ -573,7 +573,7 @@ import Testing
                 let asked: Count
                 init(_ queue: COOperationQueue, _ asked: Count) { (self.queue, self.asked) = (queue, asked) }
                 deinit { asked.add(1 + queue.operationCount) }
-                func submit(_ work: COQueues.Work) { work.run() }
+                func submit(_ work: ExecutionWork) { work.run() }
                 var isCurrent: Bool { false }
             }
             let (queue, asked) = (COOperationQueue(), Count())

@@ -457,9 +457,9 @@ import Testing
 
 /// A target that keeps what it is given until it is told to pass it on.
 private final class StoppedTarget: ExecutionTarget {
-    private let held = Locked<(work: [COQueues.Work], isOpen: Bool)>(([], false))
+    private let held = Locked<(work: [ExecutionWork], isOpen: Bool)>(([], false))
 
-    func submit(_ work: COQueues.Work) {
+    func submit(_ work: ExecutionWork) {
         let isOpen = held.withLock { held in
             if !held.isOpen { held.work.append(work) }
             return held.isOpen

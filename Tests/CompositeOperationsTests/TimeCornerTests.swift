@@ -17,7 +17,7 @@ private final class TaskTarget: ExecutionTarget, TaskExecutor {
     private let hook: @Sendable () -> Void
     init(whenGivenTask hook: @escaping @Sendable () -> Void) { self.hook = hook }
     var isCurrent: Bool { false }
-    func submit(_ work: COQueues.Work) { turns.submit(work) }
+    func submit(_ work: ExecutionWork) { turns.submit(work) }
     func enqueue(_ job: consuming ExecutorJob) {
         tasks.enqueue(job)
         hook()

@@ -85,7 +85,7 @@ private final class Overtaking: ExecutionTarget, TaskExecutor {
     private let jobs = Count()
     var isCurrent: Bool { false }
 
-    func submit(_ work: COQueues.Work) { queue.async { work.run() } }
+    func submit(_ work: ExecutionWork) { queue.async { work.run() } }
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)

@@ -14,14 +14,14 @@ import Testing
 /// Keeps what it is given until the driver takes it.
 private final class VirtualTarget: ExecutionTarget, TaskExecutor {
     private enum Piece: Sendable {
-        case work(COQueues.Work)
+        case work(ExecutionWork)
         case job(UnownedJob)
         case call(@Sendable () -> Void)
     }
 
     private let pieces = Locked<[Piece]>([])
 
-    func submit(_ work: COQueues.Work) { pieces.withLock { $0.append(.work(work)) } }
+    func submit(_ work: ExecutionWork) { pieces.withLock { $0.append(.work(work)) } }
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         pieces.withLock { $0.append(.job(job)) }

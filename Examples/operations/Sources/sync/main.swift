@@ -43,12 +43,12 @@ if case .cancelled(let reason)? = forgotten.result { print("forgotten: \(reason)
 syncOperation { outer in
     DispatchQueue.main.async {
         let inner = syncOperation { inner in
-            COQueues.onDiagnostic { diagnostic in
+            Diagnostics.onReport { diagnostic in
                 print("diagnostic: \(diagnostic.message)")
                 operation { inner.finish() }
             }
         }
-        COQueues.onDiagnostic(nil)
+        Diagnostics.onReport(nil)
         print("inside an item: \(inner.isFinished)")
         outer.finish()
     }

@@ -7,7 +7,7 @@
 //   I1  only the main thread serves, and only between items: libdispatch does nothing when it is asked inside one.
 //       Nobody tells whether the caller is inside one, so a probe finds it out: an item that is served, or is not.
 //   I2  a wake-up lasts until the waiter has seen it: as a count in the descriptor `wakeUp`, and, for a pump, as an
-//       item that comes again until the waiter looked (`Waiter.isUnseen`). So what is nested in between, and eats
+//       item that comes again until the waiter looked (``MainQueueSleeper/isUnseen``). So what is nested in between, and eats
 //       one, loses none.
 //
 // Source: swift-corelibs-libdispatch, private/private.h; swift-corelibs-foundation, CFRunLoop.c, for how they are used.
@@ -15,6 +15,12 @@
 internal import Dispatch
 internal import Glibc
 internal import Synchronization
+
+/// The thread that waits, and serves the main queue meanwhile.
+package protocol MainQueueSleeper: AnyObject, Sendable {
+    /// Something has happened since it looked.
+    var isUnseen: Bool { get }
+}
 
 /// The main queue, and the thread that it belongs to.
 package enum MainQueue {
@@ -67,7 +73,7 @@ package enum MainQueue {
     }
 
     /// Whether a thread that is about to wait can serve the main queue meanwhile.
-    enum Service {
+    package enum Service {
         /// It is not its thread, and not in its item.
         case isNotOurs
         case isServed
@@ -76,10 +82,10 @@ package enum MainQueue {
     }
 
     /// Finds out whether the calling thread can serve the main queue, and serves what is in it.
-    static func service() -> Service {
+    package static func service() -> Service {
         guard isMainThread else {
             // Once the main thread has gone, in `dispatchMain()`, others run the items.
-            if COQueues.hasSink, DispatchQueue.main.isCurrent {
+            if Diagnostics.areHeard, DispatchQueue.main.isCurrent {
                 return .standsStill(why: "inside one of its items")
             }
             return .isNotOurs
@@ -99,7 +105,7 @@ package enum MainQueue {
     /// Serves once, on the main thread: returns when something was served, somebody woke it, or the time is over.
     ///
     /// - Returns: false: the time is over.
-    static func serve(until deadline: ContinuousClock.Instant?) -> Bool {
+    package static func serve(until deadline: ContinuousClock.Instant?) -> Bool {
         guard let access else { return true }
         let timeout = deadline.map { ContinuousClock.now.duration(to: $0) }
         if let timeout, timeout <= .zero { return false }
@@ -122,19 +128,19 @@ package enum MainQueue {
     }
 
     /// Wakes a waiter that serves, or is about to. From any thread.
-    static func wake(_ waiter: Waiter) {
+    package static func wake(_ waiter: some MainQueueSleeper) {
         guard let access else { return }
         var one: UInt64 = 1
         _ = write(access.wakeUp, &one, MemoryLayout.size(ofValue: one))
         if hasPump.load(ordering: .acquiring) { post(waiter) }
     }
 
-    private static func post(_ waiter: Waiter) {
+    private static func post(_ waiter: some MainQueueSleeper) {
         DispatchQueue.main.async { postAgain(waiter) }
     }
 
     /// The pump returns after an item, so that the waiter looks; but it may have been a pump nested in that one.
-    private static func postAgain(_ waiter: Waiter) {
+    private static func postAgain(_ waiter: some MainQueueSleeper) {
         guard waiter.isUnseen else { return }
         DispatchQueue.main.asyncAfter(deadline: .now() + .milliseconds(1)) { postAgain(waiter) }
     }

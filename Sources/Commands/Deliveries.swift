@@ -1,77 +1,11 @@
-// Delivery.swift - where those who are told of an end are told, one at a time and in order.
+// Deliveries.swift - those who are told of an end are told one at a time and in order.
 //
 // Invariants:
 //   I1  a lane has one queue of notices for each place; an entry in `queues` means that one job drains it, or will.
 //   I2  notices of a place run one at a time, in the order in which their runs ended.
 
-public import CompositeOperations
 internal import CompositeOperationsBasics
-
-/// Where a notice is delivered.
-public enum Delivery: Sendable {
-    /// On the thread that ended the run, after the invoker's slot has been released; or, where it is still busy with an
-    /// earlier notice of the same invoker, on the thread that is. Code that blocks there blocks a worker of the
-    /// scheduler, until another one has taken its place.
-    case inline
-    /// On the main actor, which has to be running.
-    case main
-    /// Isolated to an actor.
-    case isolated(any Actor)
-    /// On a target: a scheduler, a lane, a dispatch queue.
-    case target(any ExecutionTarget)
-
-    /// Notices of the same place have equal ones.
-    package var place: Place {
-        switch self {
-        case .inline: .inline
-        case .main: .main
-        case .isolated(let actor): actor === MainActor.shared ? .main : .object(ObjectIdentifier(actor))
-        case .target(let target): .object(ObjectIdentifier(target))
-        }
-    }
-
-    /// Where those are told, in one order, whose deliveries are equal in this.
-    package enum Place: Hashable, Sendable {
-        /// On the thread that tells.
-        case inline
-        /// On the main actor, however it is named.
-        case main
-        /// With an actor or a target.
-        case object(ObjectIdentifier)
-    }
-
-    private static let mainTarget = ExecutorTarget(MainActor.shared)
-
-    /// nil: inline.
-    fileprivate var destination: (any ExecutionTarget)? {
-        switch self {
-        case .inline: nil
-        case .main: Self.mainTarget
-        case .isolated(let actor): ExecutorTarget(actor)
-        case .target(let target): target
-        }
-    }
-}
-
-/// Somebody who will be told; no longer once it is cancelled, or nobody refers to it.
-public final class Subscription: Sendable {
-    private let end: Guarded<(@Sendable () -> Void)?>
-    private let instance = Instance(.subscriptions)
-
-    /// Something that ends with a call of `end`.
-    package init(_ end: (@Sendable () -> Void)? = nil) { self.end = Guarded(end) }
-
-    /// Ends it. A call that has begun goes on.
-    public func cancel() {
-        let end = self.end.withLock { end in
-            defer { end = nil }
-            return end
-        }
-        end?()
-    }
-
-    deinit { cancel() }
-}
+internal import Runs
 
 extension [Deliveries] {
     /// Delivers what is to be delivered on the calling thread.
@@ -110,7 +44,7 @@ final class Deliveries: Sendable {
     }
 
     private func send(_ place: Delivery.Place, to destination: any ExecutionTarget) {
-        COQueues.run(on: destination) {
+        ExecutionWork.run(on: destination) {
             // What comes meanwhile waits for another job: so the target's other work gets its turn.
             self.take(place)?.forEach { $0() }
             if self.hasMore(place) { self.send(place, to: destination) }

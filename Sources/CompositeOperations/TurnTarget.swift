@@ -1,0 +1,64 @@
+// TurnTarget.swift - how an operation's turn is sent to its target: as a job where that is possible, which allocates
+// nothing, else as a piece of work.
+
+internal import Dispatch
+internal import Runs
+internal import Scheduling
+
+extension ExecutionWork {
+    /// The turn of an operation.
+    init(turnOf operation: AnyOperation) {
+        self.init({ operation.turn() }, abandoned: { operation.turnIsRefused() })
+    }
+}
+
+/// The turn of an operation, as a job of a scheduler's: no allocation.
+let turnOfOperation: JobFunction = { object, isCancelled in
+    let operation = Unmanaged<AnyOperation>.fromOpaque(object).takeRetainedValue()
+    if isCancelled { operation.turnIsRefused() } else { operation.turn() }
+}
+
+extension CompletionCounter {
+    /// Blocks, and runs meanwhile turns of `operation`, and of what is below it, that wait on the calling worker: the
+    /// wait could not end without them.
+    @available(*, noasync)
+    func wait(runningTurnsOf operation: AnyOperation) {
+        wait(running: turnOfOperation) { object in
+            Unmanaged<AnyOperation>.fromOpaque(object)._withUnsafeGuaranteedRef { $0.isPart(of: operation) }
+        }
+    }
+}
+
+extension AnyOperation {
+    /// To the built-in scheduler.
+    @inline(__always)
+    static func sendTurnToShared(_ operation: Unmanaged<AnyOperation>, at priority: Scheduler.Priority) {
+        if !Scheduler.submitToShared(job: operation.toOpaque(), priority: priority, turnOfOperation) {
+            operation.takeRetainedValue().turnIsRefused()
+        }
+    }
+
+    /// To a target, with its priority where the target has any. Under no lock.
+    final func sendTurn(to target: any ExecutionTarget, at priority: Scheduler.Priority) {
+        switch target {
+        case let lane as SerialLane:
+            do { try lane.submit(job: self, priority: priority, turnOfOperation) } catch { turnIsRefused() }
+        case let scheduler as Scheduler:
+            do { try scheduler.submit(job: self, priority: priority, turnOfOperation) } catch { turnIsRefused() }
+        case let queue as DispatchQueue: queue.async { self.turn() }
+        case let executor as ExecutorTarget:
+            executor.submit(ExecutionWork(turnOf: self), priority.ofTasks)
+        case let waiter as Waiter where !waiter.isInline:
+            // As such: the thread that waits finds it among its worker's own.
+            sendTurn(to: waiter.destination ?? Scheduler.shared, at: priority)
+        default: target.submit(ExecutionWork(turnOf: self))
+        }
+    }
+}
+
+extension COOperationQueue {
+    /// The queue that admits what is aimed at a target; nil: that one only runs.
+    static func admitting(to target: (any ExecutionTarget)?) -> COOperationQueue? {
+        target as? COOperationQueue
+    }
+}

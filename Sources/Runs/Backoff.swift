@@ -1,0 +1,38 @@
+// Backoff.swift - the pauses between attempts.
+
+/// How long the pauses between attempts are.
+public enum Backoff: Sendable {
+    /// No pause.
+    case none
+    /// Always the same.
+    case constant(Duration)
+    /// The first one, then `factor` times the one before, up to `limit`; each shortened by a random part of
+    /// `jitter`, which is 0 ... 1.
+    case exponential(first: Duration, factor: Double, limit: Duration, jitter: Double)
+    /// The pause after the attempt with this number, which begins with 1.
+    case custom(@Sendable (Int) -> Duration)
+
+    /// Stops the process, for `user`, unless the numbers make sense.
+    package func check(for user: String) {
+        if case .exponential(_, let factor, _, let jitter) = self, !(factor >= 1 && (0...1).contains(jitter)) {
+            fatalError("\(user): a factor of \(factor) or a jitter of \(jitter) makes no sense")
+        }
+    }
+
+    /// The pause after an attempt.
+    package func pause(after attempt: Int) -> Duration {
+        switch self {
+        case .none: return .zero
+        case .constant(let pause): return max(pause, .zero)
+        case .custom(let pause): return max(pause(attempt), .zero)
+        case .exponential(let first, let factor, let limit, let jitter):
+            var pause = first
+            // Not beyond the limit, where the product may be no Duration.
+            for _ in 1..<max(attempt, 1) where pause < limit {
+                pause = pause > limit / factor ? limit : pause * factor
+            }
+            pause = max(.zero, min(pause, limit))
+            return jitter == 0 ? pause : pause * (1 - Double.random(in: 0...jitter))
+        }
+    }
+}

@@ -1,0 +1,33 @@
+// DispatchTarget.swift - a dispatch queue as a target, which knows when it is the one that runs.
+
+public import Dispatch
+
+extension DispatchQueue: ExecutionTarget {
+    /// Enqueues a piece of work; when it is refused, the work is released.
+    public func submit(_ work: ExecutionWork) { async { work.run() } }
+
+    /// Whether the calling code is a block of this queue; false for a global queue.
+    public var isCurrent: Bool {
+        if label.hasPrefix("com.apple.root.") { return false }
+        return Self.getSpecific(key: mark.key) != nil
+    }
+
+    /// A key for each queue: one for all would be found at the innermost queue alone, and not below it.
+    private final class Mark: Sendable {
+        let key = DispatchSpecificKey<Void>()
+    }
+
+    private static let markOfQueue = DispatchSpecificKey<Mark>()
+    private static let marking = Guarded(0)
+
+    private var mark: Mark {
+        Self.marking.withLock { _ in
+            if let mark = getSpecific(key: Self.markOfQueue) { return mark }
+            let mark = Mark()
+            setSpecific(key: Self.markOfQueue, value: mark)
+            // Set now, and found now, also by a block that has begun before.
+            setSpecific(key: mark.key, value: ())
+            return mark
+        }
+    }
+}

@@ -1,0 +1,18 @@
+// RunID.swift - a name for each run of a process.
+
+internal import Synchronization
+
+/// Tells the runs of a process apart: operations.
+public struct RunID: Hashable, Sendable, CustomStringConvertible {
+    private static let last = Atomic<UInt64>(0)
+
+    private let number: UInt64
+
+    /// A new one.
+    package static func next() -> RunID {
+        RunID(number: last.wrappingAdd(1, ordering: .relaxed).newValue)
+    }
+
+    /// As in `#17`.
+    public var description: String { "#\(number)" }
+}

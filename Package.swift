@@ -83,7 +83,8 @@ let package = Package(
         ),
         // Apart, so that the core does without Foundation.
         .target(
-            name: "CompositeOperationsFoundation", dependencies: ["CompositeOperations", "Runs"],
+            name: "CompositeOperationsFoundation",
+            dependencies: ["CompositeOperations", "CompositeOperationsBasics", "Runs"],
             swiftSettings: settings
         ),
         .target(
@@ -105,7 +106,9 @@ let package = Package(
             exclude: ["DESIGN.md"], swiftSettings: settings
         ),
         // For the tests of those who use actions.
-        .target(name: "ActionTesting", dependencies: ["Actions", "Runs"], swiftSettings: settings),
+        .target(
+            name: "ActionTesting", dependencies: ["Actions", "CompositeOperationsBasics", "Runs"],
+            swiftSettings: settings),
 
         .target(
             name: "Transactions", dependencies: ["CompositeOperationsBasics"], exclude: ["DESIGN.md"],

@@ -1,7 +1,7 @@
 // ManualClock.swift - a clock that stands still until a test moves it.
 
+internal import CompositeOperationsBasics
 internal import Runs
-
 
 /// A clock for work that waits: time passes when a test says so.
 public final class ManualClock: Clock, Sendable {
@@ -19,18 +19,11 @@ public final class ManualClock: Clock, Sendable {
         public static func < (left: Instant, right: Instant) -> Bool { left.offset < right.offset }
     }
 
-    private struct Sleeper {
-        let number: Int
-        let deadline: Instant
-        let continuation: CheckedContinuation<Void, any Error>
-    }
-
     private struct State {
         var now = Instant(offset: .zero)
-        var last = 0
-        var sleepers: [Sleeper] = []
-        /// Of those whose task was cancelled before they slept.
-        var cancelled: Set<Int> = []
+        var count = 0
+        /// By the moment that they wait for.
+        var sleepers: [Instant: WaitList] = [:]
     }
 
     private let state = Guarded(State())
@@ -43,49 +36,39 @@ public final class ManualClock: Clock, Sendable {
     /// A nanosecond.
     public var minimumResolution: Duration { .nanoseconds(1) }
     /// How many wait for a later moment.
-    public var sleepers: Int { state.withLock { $0.sleepers.count } }
+    public var sleepers: Int { state.withLock { $0.count } }
 
     /// Waits until a test has moved the clock there.
     ///
     /// - Throws: `CancellationError`, when the task is cancelled before.
     public func sleep(until deadline: Instant, tolerance: Duration?) async throws {
-        let number = state.withLock { state in
-            state.last += 1
-            return state.last
-        }
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let result = state.withLock { state -> Result<Void, any Error>? in
-                    if state.cancelled.remove(number) != nil { return .failure(CancellationError()) }
-                    if deadline <= state.now { return .success(()) }
-                    state.sleepers.append(
-                        Sleeper(number: number, deadline: deadline, continuation: continuation))
-                    return nil
-                }
-                if let result { continuation.resume(with: result) }
+        let wakening = await Waiter.wait { waiter in
+            state.withLock { state in
+                if deadline <= state.now { return Task.isCancelled ? .isCancelled : .isOver }
+                let registration = state.sleepers[deadline, default: WaitList()].append(waiter)
+                if case .waits = registration { state.count += 1 }
+                return registration
             }
-        } onCancel: {
-            let sleeper = state.withLock { state -> Sleeper? in
-                guard let index = state.sleepers.firstIndex(where: { $0.number == number }) else {
-                    state.cancelled.insert(number)
-                    return nil
-                }
-                return state.sleepers.remove(at: index)
+        } orCancelledBy: { [state] waiter in
+            state.withLock { state in
+                guard state.sleepers[deadline]?.remove(waiter) == true else { return false }
+                state.count -= 1
+                return true
             }
-            sleeper?.continuation.resume(throwing: CancellationError())
         }
-        state.withLock { _ = $0.cancelled.remove(number) }
+        if wakening == .cancelled { throw CancellationError() }
     }
 
     /// Moves the clock, and wakes those whose moment has come, the earliest first.
     public func advance(by duration: Duration) {
         let due = state.withLock { state in
             state.now = state.now.advanced(by: duration)
-            let now = state.now
-            let due = state.sleepers.filter { $0.deadline <= now }
-            state.sleepers.removeAll { $0.deadline <= now }
-            return due.sorted { ($0.deadline, $0.number) < ($1.deadline, $1.number) }
+            let moments = state.sleepers.keys.filter { $0 <= state.now }.sorted()
+            return moments.map { moment in
+                var list = state.sleepers.removeValue(forKey: moment)
+                return list?.takeAll { state.count -= 1 }
+            }
         }
-        for sleeper in due { sleeper.continuation.resume() }
+        for waiters in due { waiters?.wake() }
     }
 }

@@ -24,7 +24,7 @@ class Trigger: @unchecked Sendable {
         var end: ExecutionOutcome<any Sendable>?
         /// Whether its end is; from then on nobody waits.
         var isTold = false
-        var waiting: [CheckedContinuation<Void, Never>] = []
+        var waiters = WaitList()
         var task: Task<Void, Never>?
         var isCancelled = false
     }
@@ -74,25 +74,19 @@ class Trigger: @unchecked Sendable {
     /// Its end has been told: wakes those who wait.
     final func settle() {
         release()
-        let before = locked { state in
-            defer {
-                state.isTold = true
-                state.waiting = []
-                state.task = nil
-            }
-            return state
+        let (waiters, task) = locked { state in
+            defer { state.task = nil }
+            state.isTold = true
+            return (state.waiters.takeAll(), state.task)
         }
-        for continuation in before.waiting { continuation.resume() }
+        withExtendedLifetime(task) {}  // released under no lock
+        waiters.wake()
     }
 
     /// Returns when its end has been told.
     final func untilTold() async {
-        await withCheckedContinuation { continuation in
-            let isTold = locked { state in
-                if !state.isTold { state.waiting.append(continuation) }
-                return state.isTold
-            }
-            if isTold { continuation.resume() }
+        await Waiter.wait { waiter in
+            locked { state in state.isTold ? .isOver : state.waiters.append(waiter) }
         }
     }
 

@@ -3,6 +3,7 @@
 internal import CompositeOperationsBasics
 internal import Dispatch
 internal import Foundation
+internal import Runs
 
 /// An append-only journal of commands, in a file of SQLite: what has begun is known after a crash, and is ended then.
 ///
@@ -39,9 +40,7 @@ public final class CommandJournal: Sendable {
     ) async throws {
         self.types = CommandTypes(types)
         let queue = DispatchQueue(label: "journal")
-        let (store, log, dropped) = try await withCheckedThrowingContinuation { continuation in
-            queue.async { continuation.resume(with: Result { try Self.load(make()) }) }
-        }
+        let (store, log, dropped) = try await queue.perform { try Self.load(make()) }
         self.dropped = dropped
         writer = JournalWriter(store, log, queue)
         live = LiveRuns(unfinished: log.unfinished)

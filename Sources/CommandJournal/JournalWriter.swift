@@ -24,7 +24,8 @@ package final class JournalWriter: Sendable {
         var durable: Int64
         var checksum: UInt64
         var pending: [JournalRecord] = []
-        var waiting: [(last: Int64, continuation: CheckedContinuation<Void, any Error>)] = []
+        /// Each for the record of its mark, and so in their order.
+        var waiters = WaitList()
         var isDraining = false
         var failure: JournalError?
     }
@@ -66,23 +67,20 @@ package final class JournalWriter: Sendable {
 
     /// Returns when all that was added before is durable.
     package func commit() async throws {
-        try await withCheckedThrowingContinuation { continuation in
-            enum Next { case resume, fail(JournalError), drain, wait }
-            let next = state.withLock { state -> Next in
-                if let failure = state.failure { return .fail(failure) }
-                if state.durable == state.last { return .resume }
-                state.waiting.append((state.last, continuation))
-                if state.isDraining { return .wait }  // I3
-                state.isDraining = true
-                return .drain
+        var last: Int64 = 0
+        var refusal: JournalError?
+        await Waiter.wait { waiter in
+            let (registration, drains) = state.withLock { state -> (Waiter.Registration, Bool) in
+                (last, refusal) = (state.last, state.failure)
+                if refusal != nil || state.durable == last { return (.isOver, false) }
+                defer { state.isDraining = true }
+                return (state.waiters.append(waiter, mark: last), !state.isDraining)  // I3
             }
-            switch next {
-            case .resume: continuation.resume()
-            case .fail(let failure): continuation.resume(throwing: failure)
-            case .drain: queue.async { self.drain() }
-            case .wait: break
-            }
+            if drains { queue.async { self.drain() } }
+            return registration
         }
+        let failure = refusal ?? state.withLock { state in state.durable >= last ? nil : state.failure }
+        if let failure { throw failure }
     }
 
     /// Calls `body` on the queue of the journal, where it may block.
@@ -91,11 +89,9 @@ package final class JournalWriter: Sendable {
     package func read<Value: Sendable>(
         _ body: @escaping @Sendable (any JournalStore) throws -> Value
     ) async throws -> Value {
-        try await withCheckedThrowingContinuation { continuation in
-            queue.async { [self] in
-                if let failure { return continuation.resume(throwing: failure) }
-                continuation.resume(with: Result { try body(store) }.mapError { JournalError.storage($0) })
-            }
+        try await queue.perform { [self] in
+            if let failure { throw failure }
+            do { return try body(store) } catch { throw JournalError.storage(error) }
         }
     }
 
@@ -103,19 +99,14 @@ package final class JournalWriter: Sendable {
     package func close() async {
         do { try await commit() } catch {}  // what could not be written is in doubt, as after a crash
         state.withLock { state in if state.failure == nil { state.failure = .closed } }
-        await withCheckedContinuation { continuation in
-            queue.async { [store] in
-                store.close()
-                continuation.resume()
-            }
-        }
+        try? await queue.perform { [store] in store.close() }
     }
 
     /// One commit. What waits then is the next one, after the reads that came meanwhile.
     private func drain() {
         if let failure { return fail(failure) }  // they came while the last commit went on, before that
         let taken = state.withLock { state -> (records: [JournalRecord], checksum: UInt64)? in
-            if state.waiting.isEmpty {
+            if state.waiters.isEmpty {
                 state.isDraining = false
                 return nil
             }
@@ -128,23 +119,19 @@ package final class JournalWriter: Sendable {
             batch.records[index].checksum = batch.checksum
         }
         do { try store.commit(batch.records) } catch { return fail(.storage(error)) }
-        let told = state.withLock { [batch] state in
+        state.withLock { [batch] state in
             state.durable = batch.records.last?.sequence ?? state.durable
             state.checksum = batch.checksum
-            defer { state.waiting.removeAll { $0.last <= state.durable } }
-            return state.waiting.filter { $0.last <= state.durable }
-        }
-        for each in told { each.continuation.resume() }
+            return state.waiters.take { $0.mark <= state.durable }
+        }.wake()
         queue.async { self.drain() }
     }
 
     private func fail(_ failure: JournalError) {
-        let told = state.withLock { state in
+        state.withLock { state in
             state.failure = failure  // I2
             state.isDraining = false
-            defer { state.waiting = [] }
-            return state.waiting
-        }
-        for each in told { each.continuation.resume(throwing: failure) }
+            return state.waiters.takeAll()
+        }.wake()
     }
 }

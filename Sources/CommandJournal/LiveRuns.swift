@@ -12,8 +12,7 @@ internal import Runs
 final class RunEnd: Sendable {
     private struct State {
         var isOver = false
-        var last = 0
-        var waiting: [(number: Int, continuation: CheckedContinuation<Void, Never>)] = []
+        var waiters = WaitList()
     }
 
     private let state = Guarded(State())
@@ -21,35 +20,18 @@ final class RunEnd: Sendable {
 
     /// Returns then, or when the task is cancelled.
     func wait() async {
-        let number = state.withLock { state in
-            state.last += 1
-            return state.last
-        }
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let goesOn = state.withLock { state in
-                    // A cancellation that comes later finds it: it is known here before the handler is called.
-                    if state.isOver || Task.isCancelled { return true }
-                    state.waiting.append((number, continuation))
-                    return false
-                }
-                if goesOn { continuation.resume() }
-            }
-        } onCancel: {
-            let waiting = state.withLock { state in
-                state.waiting.firstIndex { $0.number == number }.map { state.waiting.remove(at: $0) }
-            }
-            waiting?.continuation.resume()
+        _ = await Waiter.wait { waiter in
+            state.withLock { state in state.isOver ? .isOver : state.waiters.append(waiter) }
+        } orCancelledBy: { [state] waiter in
+            state.withLock { $0.waiters.remove(waiter) }
         }
     }
 
     func announce() {
-        let waiting = state.withLock { state in
+        state.withLock { state in
             state.isOver = true
-            defer { state.waiting = [] }
-            return state.waiting
-        }
-        for each in waiting { each.continuation.resume() }
+            return state.waiters.takeAll()
+        }.wake()
     }
 }
 

@@ -144,7 +144,7 @@ extension CommandHandle {
     ///
     /// - Returns: nil when the outcome is another.
     func latch(_ outcome: CommandOutcome<Output>, from origin: Origin?) -> [Deliveries]? {
-        let taken = locked { fields -> RunFields<Output>? in
+        let latched = locked { fields -> (RunFields<Output>, WaitList.Woken)? in
             switch (origin, fields.state) {
             case (nil, .executing), (.ready, .ready), (.beforeStart, .ready), (.beforeStart, .accepted): break
             default: return nil
@@ -158,14 +158,16 @@ extension CommandHandle {
                 after.deliveries = fields.lane?.deliveries ?? Deliveries()
                 after.notified = fields.delegate.map { Guarded($0) }
             }
+            let waiters = fields.waiters.takeAll()
             defer { fields = after }
-            return fields
+            return (fields, waiters)
         }
-        guard let taken else { return nil }
+        guard let (taken, waiters) = latched else { return nil }
         let failure = outcome.failure
         var owed = tell(outcome, taken)
         if let lane = taken.lane { owed += lane.ended(self, failure, heldSlot: taken.holdsSlot) }
-        for waiter in taken.waiters.all { owed += waiter.wake(failure) }
+        waiters.wake()
+        for dependent in taken.dependents { owed += dependent(failure) }
         return owed
     }
 
@@ -199,7 +201,7 @@ extension CommandHandle {
     /// Calls `body` once when the outcome is there, before anybody is told; delivers what it gives.
     func whenEnded(_ body: @escaping @Sendable (CommandFailure?) -> [Deliveries]) {
         let outcome = locked { fields -> CommandOutcome<Output>? in
-            if fields.outcome == nil { fields.waiters.append(.call(body)) }
+            if fields.outcome == nil { fields.dependents.append(body) }
             return fields.outcome
         }
         if let outcome { body(outcome.failure).deliverInline() }

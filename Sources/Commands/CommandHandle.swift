@@ -37,14 +37,7 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
     public var outcome: CommandOutcome<Output> {
         get async {
             demandNoDeadlock()
-            await withCheckedContinuation { continuation in
-                let isOver = locked { fields in
-                    if fields.outcome != nil { return true }
-                    fields.waiters.append(.task(continuation))
-                    return false
-                }
-                if isOver { continuation.resume() }
-            }
+            await Waiter.wait { waiter in register(waiter) }
             return latchedOutcome
         }
     }
@@ -56,25 +49,12 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
     /// - Precondition: as for ``outcome``.
     public func value() async throws -> Output {
         demandNoDeadlock()
-        let ticket = Ticket()
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation {
-                (continuation: CheckedContinuation<Void, any Error>) in
-                let answer: Result<Void, any Error>? = locked { fields in
-                    if fields.outcome != nil { return .success(()) }
-                    // The handler takes the lock, too: it either finds the waiter or comes before it.
-                    if Task.isCancelled { return .failure(CancellationError()) }
-                    fields.waiters.append(.cancellableTask(continuation), ticket)
-                    return nil
-                }
-                if let answer { continuation.resume(with: answer) }
-            }
-        } onCancel: {
-            let waiter = locked { $0.waiters.remove(ticket) }
-            if case .cancellableTask(let continuation)? = waiter {
-                continuation.resume(throwing: CancellationError())
-            }
+        let wakening = await Waiter.wait { waiter in
+            register(waiter)
+        } orCancelledBy: { [self] waiter in
+            locked { $0.waiters.remove(waiter) }
         }
+        if wakening == .cancelled { throw CancellationError() }
         return try latchedOutcome.get()
     }
 
@@ -88,30 +68,16 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
     public func wait(timeout: Duration? = nil) -> CommandOutcome<Output>? {
         if let outcome = outcomeIfFinished { return outcome }
         demandNoDeadlock()
-        let counter: CompletionCounter
-        do { counter = try CompletionCounter() } catch {
-            fatalError("CommandHandle.wait: no memory for a thread that waits")
+        let isOver = Waiter.block(timeout: timeout) { waiter in
+            register(waiter)
+        } remove: { waiter in
+            locked { $0.waiters.remove(waiter) }
         }
-        counter.enter()
-        let ticket = Ticket()
-        let isOver = locked { fields in
-            if fields.outcome != nil { return true }
-            fields.waiters.append(.thread(counter), ticket)
-            return false
-        }
-        // A counter that is not left is never freed: whoever takes the waiter out leaves it.
-        if isOver {
-            _ = counter.leave()
-            return latchedOutcome
-        }
-        if let timeout {
-            if counter.wait(timeout: timeout) == .timedOut, locked({ $0.waiters.remove(ticket) }) != nil {
-                _ = counter.leave()
-            }
-        } else {
-            counter.wait()
-        }
-        return outcomeIfFinished
+        return isOver ? latchedOutcome : outcomeIfFinished
+    }
+
+    private func register(_ waiter: Waiter) -> Waiter.Registration {
+        locked { fields in fields.outcome != nil ? .isOver : fields.waiters.append(waiter) }
     }
 
     /// Calls `body` once with the outcome, also when that is there already; unless the subscription has ended before.

@@ -60,7 +60,7 @@ final class Lane: Sendable {
     fileprivate struct Epoch {
         var live = 0
         var isClosed = false
-        var waiting: [CheckedContinuation<Void, Never>] = []
+        var waiting = WaitList()
     }
 
     fileprivate struct State {
@@ -89,7 +89,7 @@ final class Lane: Sendable {
     /// What follows from a change, outside of the lock.
     private struct Effects {
         var jobs = 0
-        var woken: [CheckedContinuation<Void, Never>] = []
+        var woken: [WaitList.Woken] = []
         var obsoleteTimer: Task<Void, Never>?
     }
 
@@ -166,7 +166,8 @@ final class Lane: Sendable {
         effects.jobs = max(0, min(limit - state.running, waiting))
         state.running += effects.jobs
         while state.epochs[0].isClosed, state.epochs[0].live == 0 {
-            effects.woken += state.epochs.removeFirst().waiting
+            effects.woken.append(state.epochs[0].waiting.takeAll())
+            state.epochs.removeFirst()
             state.firstEpoch += 1
         }
         return effects
@@ -174,7 +175,7 @@ final class Lane: Sendable {
 
     private func perform(_ effects: Effects) {
         effects.obsoleteTimer?.cancel()
-        for continuation in effects.woken { continuation.resume() }
+        for waiters in effects.woken { waiters.wake() }
         for _ in 0..<effects.jobs {
             // Past the scheduler's capacity, which is for what comes from outside: what the lane accepted is to be run.
             do {
@@ -258,15 +259,16 @@ final class Lane: Sendable {
     }
 
     private func settle() async {
-        await withCheckedContinuation { continuation in
-            perform(
-                change { state in
-                    state.forced = state.lastNumber
-                    state.epochs[state.epochs.count - 1].waiting.append(continuation)
-                    state.epochs[state.epochs.count - 1].isClosed = true
-                    state.epochs.append(Epoch())
-                    return follow(&state)
-                })
+        await Waiter.wait { waiter in
+            let (registration, effects) = change { state in
+                state.forced = state.lastNumber
+                let registration = state.epochs[state.epochs.count - 1].waiting.append(waiter)
+                state.epochs[state.epochs.count - 1].isClosed = true
+                state.epochs.append(Epoch())
+                return (registration, follow(&state))
+            }
+            perform(effects)
+            return registration
         }
     }
 

@@ -1,7 +1,7 @@
 // RunFields.swift - what a run knows, under the lock of its handle.
 //
 // Invariants:
-//   I1  `outcome` is written once, in the section that takes `waiters`, `observers`, `delegate` and `held`, which are
+//   I1  `outcome` is written once, in the section that takes `waiters`, `dependents`, `observers`, `delegate` and `held`, which are
 //       empty from then on. So each of them is told once, and whoever looks after registering has missed nothing. Only
 //       while `isTelling`, which begins there, observers come still: who made it true takes them, until there are none,
 //       and makes it false in that section. So nobody's notice enters its queue before that of one who came earlier.
@@ -9,8 +9,8 @@
 //       to failed): one caller does that. From undone to executing the outcome is there, and stays.
 //   I3  `lane` is set from acceptance to the outcome; `holdsSlot` tells whether the lane's turn claimed the run.
 
+internal import CompositeOperationsBasics
 internal import Runs
-internal import Scheduling
 internal import Synchronization
 
 /// What a run knows.
@@ -22,7 +22,9 @@ struct RunFields<Output: Sendable> {
     var notified: Guarded<DelegateReference?>?
     /// Of a group: cancels what is in it.
     var cancelMembers: (@Sendable () -> [Deliveries])?
-    var waiters = Registrations<RunWaiter>()
+    var waiters = WaitList()
+    /// Code of this module's, which is short, and gives the notices that are to be delivered after it.
+    var dependents: [@Sendable (CommandFailure?) -> [Deliveries]] = []
     var observers = Registrations<RunObserver<Output>>()
     /// Those who were told first are being told: who comes now is told after them.
     var isTelling = false
@@ -38,7 +40,7 @@ struct RunFields<Output: Sendable> {
     typealias Execution = Task<CommandOutcome<Output>, Never>
 }
 
-/// Who waits, or listens; until the end.
+/// An observer's place; until the end.
 final class Ticket: @unchecked Sendable {
     // Unchecked: `place` is used under the lock of the run alone.
     private let isOver = Atomic(false)
@@ -48,7 +50,7 @@ final class Ticket: @unchecked Sendable {
     func end() { isOver.store(true, ordering: .releasing) }
 }
 
-/// Those who wait or listen, in the order of their coming. To come and to leave is O(1), amortised.
+/// Those who listen, in the order of their coming. To come and to leave is O(1), amortised.
 struct Registrations<Element> {
     private var entries: [(ticket: Ticket?, element: Element)?] = []
     private var count = 0
@@ -79,26 +81,6 @@ struct Registrations<Element> {
     private mutating func close() {
         entries.removeAll { $0 == nil }
         for (place, entry) in entries.enumerated() { entry?.ticket?.place = place }
-    }
-}
-
-/// Somebody who is woken when the outcome is there, however busy those are who are told of it.
-enum RunWaiter {
-    case task(CheckedContinuation<Void, Never>)
-    case cancellableTask(CheckedContinuation<Void, any Error>)
-    case thread(CompletionCounter)
-    /// Code of this module's, which is short, and gives the notices that are to be delivered after it.
-    case call(@Sendable (CommandFailure?) -> [Deliveries])
-
-    /// - Returns: whose inline notices the caller has to deliver.
-    func wake(_ failure: CommandFailure?) -> [Deliveries] {
-        switch self {
-        case .task(let continuation): continuation.resume()
-        case .cancellableTask(let continuation): continuation.resume()
-        case .thread(let counter): counter.leave()
-        case .call(let body): return body(failure)
-        }
-        return []
     }
 }
 

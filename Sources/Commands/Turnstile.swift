@@ -1,8 +1,6 @@
 // Turnstile.swift - one call at a time, in the order of their coming.
 //
-// Invariant I1, under the lock: who waits is let in or is cancelled, one of the two: whichever writes its `answer`. A turn
-// that is over is handed to the first in `waiting` without one; so nobody who comes later passes. Who is cancelled stays in
-// `waiting` until that: each call costs O(1), amortised.
+// Invariant I1, under the lock: a turn that is over is handed to the first who waits; so nobody who comes later passes.
 
 internal import CompositeOperationsBasics
 internal import Runs
@@ -11,13 +9,7 @@ internal import Runs
 final class Turnstile: Sendable {
     private struct State {
         var isTaken = false
-        var waiting = FIFO<Waiting>()
-    }
-
-    /// A call that waits. `continuation` and `answer` are under the lock: either may come first.
-    private final class Waiting: @unchecked Sendable {
-        var continuation: CheckedContinuation<Void, any Error>?
-        var answer: Result<Void, any Error>?
+        var waiters = WaitList()
     }
 
     private final class Mark: Sendable {}
@@ -28,55 +20,33 @@ final class Turnstile: Sendable {
 
     var isTaken: Bool { state.withLock { $0.isTaken } }
 
-    /// Takes a turn, or a place among those who wait. Never awaits: so places are in the order of the calls.
-    private func queueUp() -> Waiting? {
-        state.withLock { state in
-            if state.isTaken {
-                let place = Waiting()
-                state.waiting.append(place)
-                return place
-            }
-            state.isTaken = true
-            return nil
-        }
-    }
-
+    /// Takes a turn. Those who wait are in the order of their calls: there is no suspension before.
+    ///
     /// - Throws: a `CancellationError` when it was cancelled first.
     nonisolated(nonsending) func enter() async throws {
         try Task.checkCancellation()
-        guard let place = queueUp() else { return }
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let answer = state.withLock { _ in
-                    if place.answer == nil { place.continuation = continuation }
-                    return place.answer
-                }
-                if let answer { continuation.resume(with: answer) }
+        let wakening = await Waiter.wait { waiter in
+            state.withLock { state in
+                if state.isTaken { return state.waiters.append(waiter) }
+                state.isTaken = true
+                return .isOver
             }
-        } onCancel: {
-            let continuation = state.withLock { _ -> CheckedContinuation<Void, any Error>? in
-                if place.answer != nil { return nil }
-                place.answer = .failure(CancellationError())
-                return place.continuation
-            }
-            continuation?.resume(throwing: CancellationError())
+        } orCancelledBy: { [state] waiter in
+            state.withLock { $0.waiters.remove(waiter) }
         }
+        if wakening == .cancelled { throw CancellationError() }
     }
 
     /// The turn is free.
     func enterNow() { state.withLock { $0.isTaken = true } }
 
     func leave() {
-        let next = state.withLock { state -> CheckedContinuation<Void, any Error>? in
-            while let next = state.waiting.popFirst() {
-                if next.answer != nil { continue }
-                next.answer = .success(())
-                return next.continuation
-            }
-            state.isTaken = false
-            return nil
+        let next = state.withLock { state in
+            let next = state.waiters.popFirst()
+            state.isTaken = next != nil
+            return next
         }
-        next?.resume()
+        next?.wake()
     }
 
     /// Whether the calling code is a part of a step that runs.

@@ -175,7 +175,7 @@ extension AnyOperation {
         switch target {
         case nil: sendTurn(to: Scheduler.shared, at: priority)
         case let target? where target is Scheduler || target is SerialLane: sendTurn(to: target, at: priority)
-        case let waiter as Waiter where !waiter.isInline:
+        case let waiter as WaitingThread where !waiter.isInline:
             sendTurnAgain(to: waiter.destination, at: priority)
         default: change { _ in _ = oneOfMoreTurnsIsOver() }
         }

@@ -428,33 +428,19 @@ extension AnyOperation {
     }
 
     final func awaitGate(_ number: Int32) async throws(CancelReason) {
-        let ticket = look {
-            let extras = ensureExtras()
-            extras.lastTicket += 1
-            return extras.lastTicket
-        }
         while true {
             if let reason = look({ reasonToStop(number) }) { throw reason }
             if look({ gateIsOpen }) { return }
-            if Task.isCancelled { throw CancelReason(.taskCancelled) }
-            await withTaskCancellationHandler {
-                await withCheckedContinuation { continuation in
-                    let isReady = look {
-                        if reasonToStop(number) != nil || gateIsOpen || Task.isCancelled { return true }
-                        ensureExtras().resumed.append((number, continuation, ticket))
-                        return false
-                    }
-                    if isReady { continuation.resume() }
+            let wakening = await Waiter.wait { waiter in
+                look {
+                    if reasonToStop(number) != nil || gateIsOpen { return .isOver }
+                    return ensureExtras().gateWaiters.append(waiter)
                 }
-            } onCancel: {
-                let waiting = look { () -> CheckedContinuation<Void, Never>? in
-                    guard let extras, let index = extras.resumed.firstIndex(where: { $0.ticket == ticket })
-                    else {
-                        return nil
-                    }
-                    return extras.resumed.remove(at: index).continuation
-                }
-                waiting?.resume()
+            } orCancelledBy: { [self] waiter in
+                look { extras?.gateWaiters.remove(waiter) ?? false }
+            }
+            if wakening == .cancelled, look({ !gateIsOpen && reasonToStop(number) == nil }) {
+                throw CancelReason(.taskCancelled)
             }
         }
     }

@@ -141,7 +141,7 @@ public final class COOperationQueue: ExecutionTarget {
         var first: Ticket?
         unowned(unsafe) var last: Ticket?
         var lines: Lines
-        var idlers: [CheckedContinuation<Void, Never>] = []
+        var idlers = WaitList()
 
         var hasFreeSlot: Bool { running < runningLimit ?? .max }
 
@@ -226,12 +226,12 @@ public final class COOperationQueue: ExecutionTarget {
         var turns: [(operation: AnyOperation, priority: Scheduler.Priority)] = []
         /// Of the ends of those that were taken out.
         var effects = Effects()
-        var idlers: [CheckedContinuation<Void, Never>] = []
+        var idlers: WaitList.Woken?
 
         consuming func carryOut() {
             for turn in turns { turn.operation.sendTurn(at: turn.priority) }
             effects.perform()
-            for idler in idlers { idler.resume() }
+            idlers?.wake()
         }
     }
 
@@ -246,10 +246,7 @@ public final class COOperationQueue: ExecutionTarget {
         let answer = state.withLock { state in
             let answer = body(&state, &verdict)
             pump(&state, &verdict)
-            if state.count == 0 {
-                verdict.idlers = state.idlers
-                state.idlers = []
-            }
+            if state.count == 0, !state.idlers.isEmpty { verdict.idlers = state.idlers.takeAll() }
             return answer
         }
         verdict.carryOut()
@@ -480,13 +477,8 @@ public final class COOperationQueue: ExecutionTarget {
 
     /// Waits until nothing is in it.
     public func idle() async {
-        await withCheckedContinuation { continuation in
-            let isIdle = state.withLock { state in
-                if state.count == 0 { return true }
-                state.idlers.append(continuation)
-                return false
-            }
-            if isIdle { continuation.resume() }
+        await Waiter.wait { waiter in
+            state.withLock { state in state.count == 0 ? .isOver : state.idlers.append(waiter) }
         }
     }
 

@@ -17,7 +17,7 @@ internal import Scheduling
 public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @unchecked Sendable {
     // Unchecked: as in `COOperation`.
 
-    private let waiter: Waiter
+    private let waiter: WaitingThread
 
     /// Prepares a sync operation.
     ///
@@ -27,7 +27,7 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
     ) {
         let queue = COOperationQueue.admitting(to: target)
         // A queue without a target admits to the built-in scheduler.
-        waiter = Waiter(for: queue.map { $0.target ?? Scheduler.shared } ?? target)
+        waiter = WaitingThread(for: queue.map { $0.target ?? Scheduler.shared } ?? target)
         var body = Body.none
         if let block { body = .token(block) }
         super.init(body: body, on: waiter, options: options, admission: queue)

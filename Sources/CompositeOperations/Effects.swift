@@ -3,6 +3,7 @@
 // Collected under a tree's lock, carried out when the lock has been let go: targets, queues, executors and released
 // closures are others' code, and that never runs under a lock.
 
+internal import CompositeOperationsBasics
 internal import Runs
 internal import Scheduling
 
@@ -65,6 +66,11 @@ struct Effects: ~Copyable {
     @inline(never)
     mutating func add(_ effect: Effect) { ensureRest().others.append(effect) }
 
+    /// Those who wait go on.
+    mutating func wake(_ waiters: inout WaitList) {
+        if !waiters.isEmpty { add(.wake(waiters.takeAll())) }
+    }
+
     /// A composite goes on with its children: under the lock, at once, but those that this makes go on, after it. So
     /// their depth costs no stack.
     mutating func goOn(_ composite: AnyOperation) {
@@ -103,8 +109,7 @@ enum Effect {
     case reconcile(AnyOperation, COOperationQueue)
     /// The operation has notices to deliver.
     case deliver(AnyOperation)
-    case wake(Waiter)
-    case resume(CheckedContinuation<Void, Never>)
+    case wake(WaitList.Woken)
     case flush(TransitionBuffer)
     case cancel(Task<Void, Never>)
     /// Its priority was raised while its turn was on its way.
@@ -132,8 +137,7 @@ enum Effect {
         switch self {
         case .reconcile(let operation, let queue): queue.reconcile(operation)
         case .deliver(let operation): operation.deliverNotices()
-        case .wake(let waiter): waiter.wake()
-        case .resume(let continuation): continuation.resume()
+        case .wake(let waiters): waiters.wake()
         case .flush(let buffer): buffer.flush()
         case .cancel(let task): task.cancelElsewhere()
         case .sendAgain(let operation, let priority): operation.sendTurnAgain(at: priority)

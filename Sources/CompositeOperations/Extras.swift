@@ -35,10 +35,10 @@ final class Extras {
     var turnsSentAgain = 0
 
     // Those who wait.
-    var awaiters: [CheckedContinuation<Void, Never>] = []
-    var waiters: [Waiter] = []
-    var resumed: [(number: Int32, continuation: CheckedContinuation<Void, Never>, ticket: UInt64)] = []
-    var lastTicket: UInt64 = 0
+    /// For the end.
+    var waiters = WaitList()
+    /// For an open gate.
+    var gateWaiters = WaitList()
     var observers: [TransitionBuffer.Weak] = []
     var lastLabel: OperationState?
 
@@ -102,17 +102,12 @@ final class Extras {
             isTaskCancelled = true
             effects.add(.cancel(task.task))
         }
-        wakeResumed(&effects)
+        effects.wake(&gateWaiters)
     }
 
     func gateHasMoved(_ operation: AnyOperation, _ effects: inout Effects) {
         // Asked only where somebody waits: it looks at all gates above, and this is called for everything below.
-        if !resumed.isEmpty, operation.gateIsOpen { wakeResumed(&effects) }
-    }
-
-    private func wakeResumed(_ effects: inout Effects) {
-        for waiting in resumed { effects.add(.resume(waiting.continuation)) }
-        resumed = []
+        if !gateWaiters.isEmpty, operation.gateIsOpen { effects.wake(&gateWaiters) }
     }
 
     /// The outcome is there.
@@ -140,10 +135,7 @@ final class Extras {
         }
         for notice in outcomeHandlers { operation.post(&effects, notice) }
         outcomeHandlers = []
-        for continuation in awaiters { effects.add(.resume(continuation)) }
-        awaiters = []
-        for waiter in waiters { effects.add(.wake(waiter)) }
-        waiters = []
+        effects.wake(&waiters)
         for dependent in dependents.take() { effects.add(.dependencyEnded(dependent)) }
         endDependencies()
         giveUp(&effects)
@@ -285,7 +277,7 @@ extension AnyOperation {
     final func tellOfUnobservedFailure(_ effects: inout Effects) {
         if badEnd == nil { return }
         guard let error = badEnd?.error, Diagnostics.areHeard, !isChild,
-            extras.map({ !$0.isObserved && $0.awaiters.isEmpty && $0.waiters.isEmpty }) ?? true
+            extras.map({ !$0.isObserved && $0.waiters.isEmpty }) ?? true
         else { return }
         effects.add(.tellOfFailure(self, Int(machine.attempt), label, error))
     }

@@ -42,7 +42,9 @@ final class TransitionBuffer: Sendable {
         var waiting: [Transition] = []
         var first = 0
         var isOver = false
-        var reader: CheckedContinuation<Transition?, Never>?
+        var reader = WaitList()
+
+        var isReadable: Bool { first < waiting.count || isOver }
 
         mutating func take() -> Transition? {
             guard first < waiting.count else {
@@ -72,30 +74,21 @@ final class TransitionBuffer: Sendable {
     }
 
     /// Lets the reader go on, if there is something for it.
-    func flush() { answer { state in state.first < state.waiting.count || state.isOver } }
-
-    func next() async -> Transition? {
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                state.withLock { $0.reader = continuation }
-                // It may have come before the reader did: the transition, or the cancel.
-                answer { state in state.first < state.waiting.count || state.isOver || Task.isCancelled }
-            }
-        } onCancel: {
-            answer { _ in true }
-        }
+    func flush() {
+        state.withLock { state in state.isReadable ? state.reader.takeAll() : nil }?.wake()
     }
 
-    /// Gives the reader the next transition, or nil, if there is a reader, and `isDue` says so.
-    private func answer(if isDue: (State) -> Bool) {
-        let (reader, transition) = state.withLock { state in
-            guard let reader = state.reader, isDue(state) else {
-                return (CheckedContinuation<Transition?, Never>?.none, Transition?.none)
+    func next() async -> Transition? {
+        while true {
+            let (transition, isOver) = state.withLock { state in (state.take(), state.isOver) }
+            if transition != nil || isOver { return transition }
+            let wakening = await Waiter.wait { waiter in
+                state.withLock { state in state.isReadable ? .isOver : state.reader.append(waiter) }
+            } orCancelledBy: { [state] waiter in
+                state.withLock { $0.reader.remove(waiter) }
             }
-            state.reader = nil
-            return (reader, state.take())
+            if wakening == .cancelled { return nil }
         }
-        reader?.resume(returning: transition)
     }
 }
 

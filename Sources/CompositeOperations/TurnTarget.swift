@@ -48,7 +48,7 @@ extension AnyOperation {
         case let queue as DispatchQueue: queue.async { self.turn() }
         case let executor as ExecutorTarget:
             executor.submit(ExecutionWork(turnOf: self), priority.ofTasks)
-        case let waiter as Waiter where !waiter.isInline:
+        case let waiter as WaitingThread where !waiter.isInline:
             // As such: the thread that waits finds it among its worker's own.
             sendTurn(to: waiter.destination ?? Scheduler.shared, at: priority)
         default: target.submit(ExecutionWork(turnOf: self))

@@ -1,11 +1,12 @@
 // Waiting.swift - threads and tasks that wait for an outcome.
 
+internal import CompositeOperationsBasics
 internal import Runs
 internal import Scheduling
 internal import Synchronization
 
 /// A thread that waits: for an outcome, and for turns that it has to run itself.
-final class Waiter: ExecutionTarget, MainQueueSleeper {
+final class WaitingThread: ExecutionTarget, MainQueueSleeper {
     /// Where its turns go; nil: to the thread that waits.
     let destination: (any ExecutionTarget)?
     private let counter: CompletionCounter
@@ -169,34 +170,33 @@ extension AnyOperation {
     final func waitForEnd(timeout: Duration?) -> Bool {
         let deadline = timeout.map { ContinuousClock.now + $0 }
         let priority = Scheduler.callersPriority
-        let (waiter, isToRaise) = look { () -> (Waiter?, Bool) in
-            if machine.isTerminal { return (nil, false) }
-            let waiter = Waiter()
-            let extras = ensureExtras()
-            extras.isObserved = true
-            extras.waiters.append(waiter)
-            return (waiter, mayBeBelow(priority))
-        }
+        if isEnded { return true }
+        let thread = WaitingThread()
+        let waiter = Waiter { _ in thread.wake() }
+        let (registration, isToRaise) = look { (register(waiter), mayBeBelow(priority)) }
+        guard case .waits = registration else { return true }
         if isToRaise { raise(to: priority) }
-        if waiter != nil, timeout == nil { BlocksOnStack.check(waitFor: self) }
-        guard let waiter, !waiter.serve(until: deadline, for: self) else { return true }
-        look { extras?.waiters.removeAll { $0 === waiter } }
-        return isEnded
+        if timeout == nil { BlocksOnStack.check(waitFor: self) }
+        guard !thread.serve(until: deadline, for: self) else { return true }
+        return !look { extras?.waiters.remove(waiter) ?? false } || isEnded
+    }
+
+    /// Somebody waits for the end. Under the lock.
+    private final func register(_ waiter: Waiter) -> Waiter.Registration {
+        if machine.isTerminal { return .isOver }
+        let extras = ensureExtras()
+        extras.isObserved = true
+        return extras.waiters.append(waiter)
     }
 
     /// Waits, without blocking a thread, until the outcome is there.
     final func awaitEnd() async {
         if isEnded { return }
         let priority = Scheduler.callersPriority
-        await withCheckedContinuation { continuation in
-            let (isOver, isToRaise) = look {
-                if machine.isTerminal { return (true, false) }
-                let extras = ensureExtras()
-                extras.isObserved = true
-                extras.awaiters.append(continuation)
-                return (false, mayBeBelow(priority))
-            }
-            if isOver { continuation.resume() } else if isToRaise { raise(to: priority) }
+        await Waiter.wait { waiter in
+            let (registration, isToRaise) = look { (register(waiter), mayBeBelow(priority)) }
+            if case .waits = registration, isToRaise { raise(to: priority) }
+            return registration
         }
     }
 }

@@ -21,7 +21,7 @@ package enum Wakening: Sendable {
 
 /// Somebody who waits, once.
 package final class Waiter: @unchecked Sendable {
-    // Unchecked: the links are used under the lock of the list's owner; `means` is written before the section that
+    // Unchecked: links and mark are used under the lock of the list's owner; `means` is written before the section that
     // registers the waiter, and used by the one thread that wakes it.
 
     private enum Means {
@@ -32,20 +32,16 @@ package final class Waiter: @unchecked Sendable {
     private var means: Means?
     fileprivate let isCancellable: Bool
     /// For which of several things it waits, where they have an order.
-    package let mark: Int64
+    package fileprivate(set) var mark: Int64 = 0
     fileprivate var isListed = false
     fileprivate var next: Waiter?
     fileprivate unowned(unsafe) var previous: Waiter?
 
-    private init(isCancellable: Bool, mark: Int64) {
-        self.isCancellable = isCancellable
-        self.mark = mark
-    }
+    private init(isCancellable: Bool) { self.isCancellable = isCancellable }
 
     /// Code that is short, and is called under no lock, on the thread that wakes it.
-    package init(mark: Int64 = 0, _ call: @escaping @Sendable (Wakening) -> Void) {
+    package init(_ call: @escaping @Sendable (Wakening) -> Void) {
         isCancellable = false
-        self.mark = mark
         means = .call(call)
     }
 
@@ -63,10 +59,8 @@ package final class Waiter: @unchecked Sendable {
     /// Suspends the calling task until it is woken.
     ///
     /// - Parameter register: in one section, appends it to a list, unless there is nothing to wait for.
-    nonisolated(nonsending) package static func wait(
-        mark: Int64 = 0, register: (Waiter) -> Registration
-    ) async {
-        let waiter = Waiter(isCancellable: false, mark: mark)
+    nonisolated(nonsending) package static func wait(register: (Waiter) -> Registration) async {
+        let waiter = Waiter(isCancellable: false)
         _ = await waiter.suspend(register)
     }
 
@@ -76,10 +70,10 @@ package final class Waiter: @unchecked Sendable {
     ///   - register: in one section, appends it to a list, unless there is nothing to wait for.
     ///   - remove: in one section, removes it from the list; whether it was there. From any thread.
     nonisolated(nonsending) package static func wait(
-        mark: Int64 = 0, register: (Waiter) -> Registration,
+        register: (Waiter) -> Registration,
         orCancelledBy remove: @escaping @Sendable (Waiter) -> Bool
     ) async -> Wakening {
-        let waiter = Waiter(isCancellable: true, mark: mark)
+        let waiter = Waiter(isCancellable: true)
         return await withTaskCancellationHandler {
             await waiter.suspend(register)
         } onCancel: {
@@ -120,8 +114,11 @@ package struct WaitList {
     package var isEmpty: Bool { first == nil }
 
     /// Registers a waiter, on the thread of its task.
-    package mutating func append(_ waiter: Waiter) -> Waiter.Registration {
+    ///
+    /// - Parameter mark: not less than those of the waiters before.
+    package mutating func append(_ waiter: Waiter, mark: Int64 = 0) -> Waiter.Registration {
         if waiter.isCancellable, Task.isCancelled { return .isCancelled }  // I3
+        waiter.mark = mark
         waiter.isListed = true
         waiter.previous = last
         if let last { last.next = waiter } else { first = waiter }
@@ -147,7 +144,14 @@ package struct WaitList {
     }
 
     /// Takes all out, for the caller to wake.
-    package mutating func takeAll() -> Woken { take { _ in true } }
+    ///
+    /// - Parameter count: called for each.
+    package mutating func takeAll(_ count: () -> Void = {}) -> Woken {
+        take { _ in
+            count()
+            return true
+        }
+    }
 
     /// Takes out those at the front for which `isDue` holds, for the caller to wake.
     package mutating func take(while isDue: (Waiter) -> Bool) -> Woken {

@@ -1,8 +1,9 @@
 // COOperation+Foundation.swift - an operation of Foundation's, for those who take ours.
 
 public import CompositeOperations
+internal import CompositeOperationsBasics
 public import Foundation
-internal import Synchronization
+internal import Runs
 
 extension COOperation where Success == Void {
     /// An operation that has one of Foundation's done: it finishes when that one is finished, and is cancelled when
@@ -32,11 +33,12 @@ extension COOperation where Success == Void {
 extension Foundation.Operation {
     /// Has it done, and waits until it is finished.
     fileprivate func runToItsEnd(in queue: OperationQueue?) async {
-        await withCheckedContinuation { continuation in
+        let waiters = Guarded(WaitList())
+        await Waiter.wait { waiter in
+            let registration = waiters.withLock { $0.append(waiter) }
             // A dependent is told by every operation that can be in a queue; the completion block is the user's.
-            let isOver = Atomic(false)
             let resume: @Sendable () -> Void = {
-                if !isOver.exchange(true, ordering: .relaxed) { continuation.resume() }
+                if waiters.withLock({ $0.remove(waiter) }) { waiter.wake() }
             }
             let last = BlockOperation(block: resume)
             last.addDependency(self)
@@ -50,6 +52,7 @@ extension Foundation.Operation {
                 resume()
                 last.cancel()  // or it would wait for ever
             }
+            return registration
         }
     }
 }

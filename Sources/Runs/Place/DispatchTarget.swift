@@ -1,5 +1,6 @@
 // DispatchTarget.swift - a dispatch queue as a target, which knows when it is the one that runs.
 
+internal import CompositeOperationsBasics
 public import Dispatch
 
 extension DispatchQueue: ExecutionTarget {
@@ -29,5 +30,24 @@ extension DispatchQueue: ExecutionTarget {
             setSpecific(key: mark.key, value: ())
             return mark
         }
+    }
+}
+
+extension DispatchQueue {
+    /// Calls `body` on the queue, where it may block.
+    package func perform<Value: Sendable>(
+        _ body: @escaping @Sendable () throws -> Value
+    ) async throws -> Value {
+        let result = Guarded<Result<Value, any Error>?>(nil)
+        await Waiter.wait { waiter in
+            async {
+                let value = Result { try body() }
+                result.withLock { $0 = value }
+                waiter.wake()
+            }
+            return .waits
+        }
+        guard let value = result.take() else { fatalError("DispatchQueue.perform: woken without a result") }
+        return try value.get()
     }
 }

@@ -7,7 +7,6 @@
 //       the value again, so that it does not matter in which order two of them are told.
 
 import CompositeOperationsBasics
-internal import Glibc
 public import Runs
 import Synchronization
 
@@ -166,7 +165,7 @@ private final class Cell<Value: Sendable>: Source {
     /// Stops a thread that would wait for itself.
     private func check() {
         demand(
-            changing.load(ordering: .relaxed) != pthread_self(),
+            changing.load(ordering: .relaxed) != ThreadValue.thread,
             "LiveValue.modify: its closure uses the value that it changes")
     }
 
@@ -182,7 +181,7 @@ private final class Cell<Value: Sendable>: Source {
         let (answer, before, observers, dependents) = try state.withLock { state in
             let before = state.value  // released later: a value may be an object with a user's `deinit`
             let answer: R
-            changing.store(pthread_self(), ordering: .relaxed)
+            changing.store(ThreadValue.thread, ordering: .relaxed)
             defer { changing.store(0, ordering: .relaxed) }
             do { answer = try change(&state.value) } catch {
                 discarded = state.value

@@ -3,6 +3,7 @@
 public import Commands
 internal import CompositeOperationsBasics
 internal import Foundation
+internal import Runs
 
 extension CommandJournal {
     /// Runs a command.
@@ -92,7 +93,7 @@ extension CommandJournal {
     private func running<Value>(
         _ keys: [String], known: () async throws -> Known<Value>?, begin: () async throws -> Value
     ) async throws -> Value {
-        if InsideCommand.isInside(writer) { throw JournalError.reentrant }
+        if ReentrancyMark.isInside(writer) { throw JournalError.reentrant }
         while true {
             switch try live.begin(keys) {
             case .begun(let end):

@@ -6,7 +6,6 @@ extension InstanceCount {
     static let journals = InstanceCount("journals")
     static let journaledRuns = InstanceCount("journaled runs")
     static let runEnds = InstanceCount("ends of runs")
-    static let marks = InstanceCount("marks of tasks")
     static let stores = InstanceCount("journal stores")
     static let writers = InstanceCount("journal writers")
 }

@@ -72,7 +72,7 @@ final class JournaledRun: Sendable {
 
     /// Calls what a command does; the journal knows that it does.
     func calling<Value>(_ body: () async throws -> Value) async rethrows -> Value {
-        try await InsideCommand.mark(writer, body)
+        try await ReentrancyMark.inTask(of: ReentrancyMark.innermost.with(writer), body)
     }
 
     /// Ends the run; returns when that is durable. One that leaves something in doubt stays open, for recovery.

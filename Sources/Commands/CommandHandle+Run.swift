@@ -46,9 +46,9 @@ extension CommandHandle {
         // Whoever cancels the handle means the run that it names.
         let inner = context.within(transaction, claim == .first ? self : nil)
         // A task of its own, so that `cancel()` reaches the work and not its caller.
-        let lane = LaneRun.innermost
+        let lane = ReentrancyMark.innermost
         let task = Task {
-            await LaneRun.inTask(of: lane) { await Self.outcome(of: body, inner, in: context) }
+            await ReentrancyMark.inTask(of: lane) { await Self.outcome(of: body, inner, in: context) }
         }
         if claim == .first { adopt(task) }
         let outcome = await withTaskCancellationHandler {
@@ -235,13 +235,13 @@ extension CommandHandle: LaneMember {
         if body.isSynchronous {
             var context = CommandContext().within(transaction, self)
             context.looksAtTask = false
-            let outcome = LaneRun.onThread(of: lane) { Self.outcomeNow(of: body, context) }
+            let outcome = ReentrancyMark.onThread(of: lane) { Self.outcomeNow(of: body, context) }
             end(outcome, from: nil)
         } else {
             let context = CommandContext().within(transaction, self)
             // Detached: a task in which this thread is has nothing to do with this run.
             let task = Task.detached(executorPreference: lane.scheduler) {
-                let outcome = await LaneRun.inTask(of: LaneRun.Holders(lane)) {
+                let outcome = await ReentrancyMark.inTask(of: ReentrancyMark.Holders(lane)) {
                     await Self.outcome(of: body, context, in: CommandContext())
                 }
                 self.end(outcome, from: nil)

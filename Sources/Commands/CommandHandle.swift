@@ -142,7 +142,7 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
             (fields.lane, fields.state == .accepted, fields.state == .executing && fields.holdsSlot)
         }
         // Where one runs at a time, what runs is the code that calls.
-        guard let lane, LaneRun.isInside(lane),
+        guard let lane, ReentrancyMark.isInside(lane),
             isWaiting && lane.isBehindWhatRuns(self) || isRunning && lane.limit == 1
         else { return }
         fatalError(

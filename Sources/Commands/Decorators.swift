@@ -1,5 +1,6 @@
 // Decorators.swift - commands out of commands: retried, limited in time, repeated, continued, intercepted, enclosed.
 
+internal import Runs
 internal import Scheduling
 
 extension Command {
@@ -51,10 +52,10 @@ extension Command {
     private func execute(
         _ context: CommandContext, for duration: Duration, _ clock: any Clock<Duration>
     ) async throws -> Output {
-        let lane = LaneRun.innermost
+        let lane = ReentrancyMark.innermost
         return try await withThrowingTaskGroup(of: TimedEvent<Output>.self) { group in
             group.addTask {
-                await LaneRun.inTask(of: lane) {
+                await ReentrancyMark.inTask(of: lane) {
                     do { return .ended(.success(try await execute(context))) } catch {
                         return .ended(.failure(error))
                     }

@@ -254,7 +254,7 @@ final class Lane: Sendable {
 
     /// Returns when everything that was accepted before has its outcome.
     func flush() async throws(CommandUsageError) {
-        if LaneRun.isInside(self) { throw .reentrant }
+        if ReentrancyMark.isInside(self) { throw .reentrant }
         await settle()
     }
 
@@ -278,7 +278,7 @@ final class Lane: Sendable {
     }
 
     func shutDown(_ pending: PendingAtShutdown) async {
-        if LaneRun.isInside(self) {
+        if ReentrancyMark.isInside(self) {
             fatalError("Invoker.shutdown: it is called by a command that it would wait for")
         }
         let waiting = state.withLock { state in

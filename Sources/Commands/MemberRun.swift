@@ -99,7 +99,7 @@ struct MemberRun: Sendable {
 
     private func performAtOnce(_ limit: Int, _ context: CommandContext) async -> MemberRunEnd {
         let log = Guarded<[DoneMember]>([])
-        let lane = LaneRun.innermost
+        let lane = ReentrancyMark.innermost
         var end = await withTaskGroup(of: (Int, MemberRunEnd.Failure?).self) { group in
             var end = MemberRunEnd()
             var next = 0
@@ -112,7 +112,7 @@ struct MemberRun: Sendable {
                 let index = next
                 next += 1
                 group.addTask {
-                    await LaneRun.inTask(of: lane) {
+                    await ReentrancyMark.inTask(of: lane) {
                         switch await perform(index, context) {
                         case .success(let done):
                             log.withLock { $0.append(done) }

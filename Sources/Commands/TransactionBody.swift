@@ -1,6 +1,7 @@
 // TransactionBody.swift - what a run does, and what it keeps to take that back. One for each way to make a command.
 
 internal import CompositeOperationsBasics
+internal import Runs
 
 /// The work of a transaction command, or of a plain command that an invoker was given.
 ///
@@ -137,14 +138,14 @@ func isIncomplete(_ error: any Error) -> Bool { (error as? TransactionFailure)?.
 
 /// Calls `body` in a task that nobody cancels; priority and task-local values are the caller's.
 func shielded<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) async -> Value {
-    let lane = LaneRun.innermost
-    return await Task { await LaneRun.inTask(of: lane) { await body() } }.value
+    let lane = ReentrancyMark.innermost
+    return await Task { await ReentrancyMark.inTask(of: lane) { await body() } }.value
 }
 
 /// As ``shielded(_:)``, but what does not await is done by this thread, on this stack: not for what nests without limit.
 func shieldedHere<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) async -> Value {
-    let lane = LaneRun.innermost
-    return await Task.immediate { await LaneRun.inTask(of: lane) { await body() } }.value
+    let lane = ReentrancyMark.innermost
+    return await Task.immediate { await ReentrancyMark.inTask(of: lane) { await body() } }.value
 }
 
 /// A command that holds runs, which have to be new ones for a new run of it.

@@ -50,25 +50,25 @@ final class Turnstile: Sendable {
     }
 
     /// Whether the calling code is a part of a step that runs.
-    var isInStep: Bool { LaneRun.isInside(step) }
+    var isInStep: Bool { ReentrancyMark.isInside(step) }
     /// Whether it is the body of a group.
-    var isInGroup: Bool { LaneRun.isInside(group) }
+    var isInGroup: Bool { ReentrancyMark.isInside(group) }
 
     func inStep<Value>(
         isolation: isolated (any Actor)? = #isolation,
         _ body: nonisolated(nonsending) () async throws -> Value
     ) async rethrows -> Value {
-        try await LaneRun.inTask(of: LaneRun.innermost.with(step), isolation: isolation, body)
+        try await ReentrancyMark.inTask(of: ReentrancyMark.innermost.with(step), isolation: isolation, body)
     }
 
     func inStepNow<Value>(_ body: () throws -> Value) rethrows -> Value {
-        try LaneRun.onThread(of: step, body)
+        try ReentrancyMark.onThread(of: step, body)
     }
 
     func inGroup<Value>(
         isolation: isolated (any Actor)? = #isolation,
         _ body: nonisolated(nonsending) () async throws -> Value
     ) async rethrows -> Value {
-        try await LaneRun.inTask(of: LaneRun.innermost.with(group), isolation: isolation, body)
+        try await ReentrancyMark.inTask(of: ReentrancyMark.innermost.with(group), isolation: isolation, body)
     }
 }

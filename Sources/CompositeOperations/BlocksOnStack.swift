@@ -3,7 +3,7 @@
 // A wait may run blocks on the stack of the block that waits. None of those below can return before those above have, and an
 // operation is settled when its blocks have returned: so a wait above for an operation below could never end.
 
-internal import Glibc
+internal import Runs
 
 /// The blocks of operations that have not returned to this thread, the innermost first.
 enum BlocksOnStack {
@@ -13,16 +13,10 @@ enum BlocksOnStack {
             let below: UnsafeMutablePointer<Frame>?
         }
 
-        private static let key: pthread_key_t = {
-            var key = pthread_key_t()
-            guard pthread_key_create(&key, nil) == 0 else {
-                fatalError("no key is left for values of a thread")
-            }
-            return key
-        }()
+        private static let value = ThreadValue()
 
         private static var innermost: UnsafeMutablePointer<Frame>? {
-            pthread_getspecific(key)?.assumingMemoryBound(to: Frame.self)
+            value.here?.assumingMemoryBound(to: Frame.self)
         }
 
         /// Calls a block of an operation, which somebody holds meanwhile.
@@ -30,9 +24,9 @@ enum BlocksOnStack {
             let below = innermost
             var frame = Frame(operation: operation, below: below)
             withUnsafeMutablePointer(to: &frame) { frame in
-                pthread_setspecific(key, frame)
+                value.set(frame)
                 block()
-                pthread_setspecific(key, below)
+                value.set(below)
             }
         }
 

@@ -9,7 +9,7 @@
 // returned, and by the callers of a sync operation, wherever they wait. None of these can go on before what runs above
 // it has returned: who asks for such a slot there would wait for ever.
 
-internal import Glibc
+internal import Runs
 internal import Synchronization
 
 /// A slot that a queue has given to a block.
@@ -42,17 +42,12 @@ struct HeldSlot: @unchecked Sendable {
         var slots: [HeldSlot] = []
     }
 
-    private static let key: pthread_key_t = {
-        var key = pthread_key_t()
-        let code = pthread_key_create(&key) { stack in
-            if let stack { Unmanaged<Stack>.fromOpaque(stack).release() }
-        }
-        guard code == 0 else { fatalError("no key is left for values of a thread") }
-        return key
-    }()
+    private static let value = ThreadValue { stack in
+        if let stack { Unmanaged<Stack>.fromOpaque(stack).release() }
+    }
 
     private static var stack: Stack? {
-        pthread_getspecific(key).map { Unmanaged<Stack>.fromOpaque($0).takeUnretainedValue() }
+        value.here.map { Unmanaged<Stack>.fromOpaque($0).takeUnretainedValue() }
     }
 
     /// Those that are held on the stack of this thread.
@@ -70,7 +65,7 @@ struct HeldSlot: @unchecked Sendable {
 
     private static func makeStack() -> Stack {
         let made = Stack()
-        pthread_setspecific(key, Unmanaged.passRetained(made).toOpaque())
+        value.set(Unmanaged.passRetained(made).toOpaque())
         return made
     }
 }

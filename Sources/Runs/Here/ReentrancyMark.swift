@@ -1,6 +1,5 @@
-// LaneRun.swift - what the calling code is a part of, and would wait for itself if it waited for that.
+// ReentrancyMark.swift - which runs the calling code is a part of: to wait for one of those would be to wait for itself.
 
-internal import Glibc
 internal import Synchronization
 
 /// A mark on the thread or task of a command: whose turn it has.
@@ -8,26 +7,26 @@ internal import Synchronization
 /// Tasks that a command starts inherit the mark of a task, and may outlive the command: only its own task counts, and those
 /// that this module starts for it and awaits. The mark is void once its turn is over: from then on another task may have the
 /// number of its owner.
-final class LaneRun: Sendable {
-    typealias Holder = any AnyObject & Sendable
+package final class ReentrancyMark: Sendable {
+    package typealias Holder = any AnyObject & Sendable
 
     /// Mostly one, which needs no memory of its own.
-    struct Holders: Sendable {
+    package struct Holders: Sendable {
         private let first: Holder?
         private var others: [Holder] = []
 
-        init(_ first: Holder? = nil) { self.first = first }
+        package init(_ first: Holder? = nil) { self.first = first }
 
-        var isEmpty: Bool { first == nil }
-        func contains(_ holder: Holder) -> Bool { first === holder || others.contains { $0 === holder } }
-        func with(_ holder: Holder) -> Holders {
+        package var isEmpty: Bool { first == nil }
+        package func contains(_ holder: Holder) -> Bool { first === holder || others.contains { $0 === holder } }
+        package func with(_ holder: Holder) -> Holders {
             var all = Holders(first ?? holder)
             if first != nil { all.others = others + [holder] }
             return all
         }
     }
 
-    @TaskLocal private static var current: LaneRun?
+    @TaskLocal private static var current: ReentrancyMark?
 
     private let holders: Holders
     private let owner: Int
@@ -41,9 +40,9 @@ final class LaneRun: Sendable {
     private static var task: Int? { withUnsafeCurrentTask { $0?.hashValue } }
 
     /// What has given its turn to the calling code.
-    static var innermost: Holders { call.map { Holders($0.holder) } ?? run?.holders ?? Holders() }
+    package static var innermost: Holders { call.map { Holders($0.holder) } ?? run?.holders ?? Holders() }
 
-    static func isInside(_ holder: Holder) -> Bool {
+    package static func isInside(_ holder: Holder) -> Bool {
         if let call { return call.holder === holder }
         return run?.holders.contains(holder) ?? false
     }
@@ -55,24 +54,24 @@ final class LaneRun: Sendable {
     }
 
     /// What may await, and the calling code is a part of, unless that is a part of a ``call``.
-    private static var run: LaneRun? {
+    private static var run: ReentrancyMark? {
         guard let current, current.owner == task, !current.isOver.load(ordering: .relaxed) else { return nil }
         return current
     }
 
     /// Calls `body`, which never awaits, in a turn of `holder`.
-    static func onThread<Value>(of holder: Holder, _ body: () throws -> Value) rethrows -> Value {
+    package static func onThread<Value>(of holder: Holder, _ body: () throws -> Value) rethrows -> Value {
         try Call(holder: holder, task: task).around(body)
     }
 
     /// Calls `body`, in the task and the isolation of this call, in turns of all `holders`.
-    static func inTask<Value>(
+    package static func inTask<Value>(
         of holders: Holders, isolation: isolated (any Actor)? = #isolation,
         _ body: nonisolated(nonsending) () async throws -> Value
     ) async rethrows -> Value {
         if holders.isEmpty { return try await body() }
-        guard let task else { fatalError("LaneRun: no task") }
-        let run = LaneRun(holders, task)
+        guard let task else { fatalError("ReentrancyMark: no task") }
+        let run = ReentrancyMark(holders, task)
         defer { run.isOver.store(true, ordering: .relaxed) }
         return try await $current.withValue(
             run,
@@ -85,26 +84,22 @@ final class LaneRun: Sendable {
 
 /// A mark on the stack of a thread, which a call that never awaits leaves with its end.
 private struct Call {
-    let holder: LaneRun.Holder
+    let holder: ReentrancyMark.Holder
     /// The task that the thread was running, which one that begins inside the call is not.
     let task: Int?
 
-    private static let key: pthread_key_t = {
-        var key = pthread_key_t()
-        guard pthread_key_create(&key, nil) == 0 else { fatalError("no key is left for values of a thread") }
-        return key
-    }()
+    private static let value = ThreadValue()
 
     /// That of the calling thread, if there is any.
     static var innermost: Call? {
-        pthread_getspecific(key)?.assumingMemoryBound(to: Call.self).pointee
+        value.here?.assumingMemoryBound(to: Call.self).pointee
     }
 
     func around<Value>(_ body: () throws -> Value) rethrows -> Value {
-        let outer = pthread_getspecific(Self.key)
-        defer { pthread_setspecific(Self.key, outer) }
+        let outer = Self.value.here
+        defer { Self.value.set(outer) }
         return try withUnsafePointer(to: self) { call in
-            pthread_setspecific(Self.key, call)
+            Self.value.set(call)
             return try body()
         }
     }

@@ -1,7 +1,7 @@
 // ValidatedValue.swift - a live value that takes valid proposals only.
 
 import CompositeOperationsBasics
-public import Runs
+internal import Runs
 
 /// What a validation says of a proposal.
 public enum Verdict<Value: Sendable>: Sendable {

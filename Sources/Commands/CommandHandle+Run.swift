@@ -3,6 +3,7 @@
 // The order of an end: the work has ended; the outcome is latched; notices enter their queues; the lane's slot is free;
 // those who wait are woken; inline notices are delivered; `execute` returns.
 
+internal import CompositeOperationsBasics
 internal import Runs
 internal import Scheduling
 

@@ -1,5 +1,6 @@
 // COOperation.swift - a leaf: one block, which ends by a call, or by returning.
 
+internal import CompositeOperationsBasics
 public import Runs
 internal import Scheduling
 

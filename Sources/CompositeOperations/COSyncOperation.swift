@@ -1,5 +1,6 @@
 // COSyncOperation.swift - an operation for which its caller waits.
 
+internal import CompositeOperationsBasics
 public import Runs
 internal import Scheduling
 
@@ -123,7 +124,7 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
             prepare()
             let extras = ensureExtras()
             extras.isObserved = true
-            extras.waiters.append(waiter)
+            _ = extras.waiters.append(Waiter { [waiter] _ in waiter.wake() })
             waiter.prepare(takingTurns: takesTurns)
             extras.callersSlots = slots
             if let held, queue == nil {

@@ -6,7 +6,9 @@ internal import Synchronization
 public struct RunID: Hashable, Sendable, CustomStringConvertible {
     private static let last = Atomic<UInt64>(0)
 
-    private let number: UInt64
+    package let number: UInt64
+
+    package init(number: UInt64) { self.number = number }
 
     /// A new one.
     package static func next() -> RunID {

@@ -14,7 +14,7 @@ import Testing
             one.start()
             try #require(told.entries.count == 1)
             try #require(told.entries[0].operation == one.id)
-            try #require(told.entries[0].state == .ready && told.entries[0].attempt == 0)
+            try #require(told.entries[0].state == "ready" && told.entries[0].attempt == 0)
             try #require(told.entries[0].description.contains("without a block"))
             one.cancel()
             one.cancel()

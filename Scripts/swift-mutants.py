@@ -209,11 +209,17 @@ def resolve(text, tests):
 
 
 def modules_of_tests(target, tests):
-    """The target's own test target; without one, all that import it."""
+    """The target's own test target; without one, all that import it, or a target that exports it."""
     modules = sorted({path[0] for path in tests.paths})
     if target + "Tests" in modules:
         return [target + "Tests"]
-    imports = re.compile(rf"^[^/\n]*\bimport {target}$", re.M)
+    exports = re.compile(rf"^@_exported public import {target}$", re.M)
+    names = {target} | {
+        file.relative_to(ROOT / "Sources").parts[0]
+        for file in (ROOT / "Sources").rglob("Exports.swift")
+        if exports.search(file.read_text())
+    }
+    imports = re.compile(rf"^[^/\n]*\bimport ({'|'.join(sorted(names))})$", re.M)
     return [
         module
         for module in modules

@@ -2,7 +2,6 @@
 
 internal import Runs
 
-
 /// An executor for the work of actions, which does nothing by itself: so a test sees each state in between, and each order in
 /// which work may go on can be had again.
 public final class StepExecutor: TaskExecutor {

@@ -2,7 +2,6 @@
 
 public import Runs
 
-
 /// What a view is given of an action. It gives no results, and changes neither policy nor limit; what it cancels, when it unbinds
 /// and is asked to, is what it has triggered itself.
 public struct ActionFacade<Input: Sendable>: Sendable {

@@ -2,7 +2,6 @@
 
 internal import Runs
 
-
 extension Delivery {
     /// Whether the calling code may deliver at once. False of an actor other than the main one, whose executor does not say.
     var isHere: Bool {

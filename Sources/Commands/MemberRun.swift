@@ -8,7 +8,6 @@
 
 internal import Runs
 
-
 /// A command that returned, and how it is taken back; or a part of one that threw.
 struct DoneMember: Sendable {
     let member: Int

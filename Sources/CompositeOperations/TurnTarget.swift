@@ -42,9 +42,13 @@ extension AnyOperation {
     final func sendTurn(to target: any ExecutionTarget, at priority: Scheduler.Priority) {
         switch target {
         case let lane as SerialLane:
-            do { try lane.submit(job: self, priority: priority, turnOfOperation) } catch { turnIsRefused() }
+            do {
+                try lane.submit(job: self, priority: priority, turnOfOperation)
+            } catch { turnIsRefused() }
         case let scheduler as Scheduler:
-            do { try scheduler.submit(job: self, priority: priority, turnOfOperation) } catch { turnIsRefused() }
+            do {
+                try scheduler.submit(job: self, priority: priority, turnOfOperation)
+            } catch { turnIsRefused() }
         case let queue as DispatchQueue: queue.async { self.turn() }
         case let executor as ExecutorTarget:
             executor.submit(ExecutionWork(turnOf: self), priority.ofTasks)

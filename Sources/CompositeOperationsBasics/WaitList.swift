@@ -177,7 +177,7 @@ package struct WaitList {
             var rest = first
             while let waiter = rest {
                 rest = waiter.next
-                waiter.next = nil  // or the last reference to the first would release all of them, one in another
+                waiter.next = nil  // or one would be released inside of another
                 waiter.wake()
             }
         }

@@ -14,7 +14,8 @@ public enum Backoff: Sendable {
 
     /// Stops the process, for `user`, unless the numbers make sense.
     package func check(for user: String) {
-        if case .exponential(_, let factor, _, let jitter) = self, !(factor >= 1 && (0...1).contains(jitter)) {
+        if case .exponential(_, let factor, _, let jitter) = self, !(factor >= 1 && (0...1).contains(jitter))
+        {
             fatalError("\(user): a factor of \(factor) or a jitter of \(jitter) makes no sense")
         }
     }

@@ -18,7 +18,9 @@ package final class ReentrancyMark: Sendable {
         package init(_ first: Holder? = nil) { self.first = first }
 
         package var isEmpty: Bool { first == nil }
-        package func contains(_ holder: Holder) -> Bool { first === holder || others.contains { $0 === holder } }
+        package func contains(_ holder: Holder) -> Bool {
+            first === holder || others.contains { $0 === holder }
+        }
         package func with(_ holder: Holder) -> Holders {
             var all = Holders(first ?? holder)
             if first != nil { all.others = others + [holder] }

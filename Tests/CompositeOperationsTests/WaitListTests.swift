@@ -1,0 +1,147 @@
+// WaitListTests - the one place of the faces where a task is suspended: each waiter goes on once, in its turn.
+
+import CompositeOperationsBasics
+import CompositeOperationsTestSupport
+import PropertyTesting
+import PropertyTestingSupport
+import Testing
+
+/// What can be done to a list.
+private enum Step: Hashable, Sendable {
+    case append(mark: Int)
+    /// The waiter that came so many after the first one that is left.
+    case remove(Int)
+    case popFirst
+    case takeUpTo(mark: Int)
+    case takeAll
+}
+
+private let steps = Generator<Step>.frequency([
+    (5, Generator<Int>.int(in: 0...2).map { Step.append(mark: $0) }),
+    (2, Generator<Int>.int(in: 0...4).map { Step.remove($0) }),
+    (1, Generator<Int>.int(in: 0...20).map { Step.takeUpTo(mark: $0) }),
+    (2, Generator<Step>.element(of: [.popFirst, .takeAll])),
+])
+
+/// A list and its lock, as its owner has them.
+private final class Shore: Sendable {
+    let list = Locked(WaitList())
+
+    func takeAll() -> WaitList.Woken { list.withLock { $0.takeAll() } }
+
+    func wait() async -> Wakening {
+        await Waiter.wait { waiter in
+            list.withLock { $0.append(waiter) }
+        } orCancelledBy: { [list] waiter in
+            list.withLock { $0.remove(waiter) }
+        }
+    }
+
+    /// A task that waits here.
+    func waitingTask() async -> Task<Wakening, Never> {
+        let task = Task { await wait() }
+        #expect(await eventually { self.list.withLock { !$0.isEmpty } })
+        return task
+    }
+}
+
+@Suite(.watched(testLimit)) struct WaitListTests {
+    /// I1, against an array.
+    @Test func `those who wait go in the order of their coming`() async {
+        await forAll(.array(of: steps, count: 1...60), cases: scaled(300)) { program in
+            var list = WaitList()
+            var left: [(number: Int, mark: Int, waiter: Waiter)] = []
+            let woken = Log<Int>()
+            var expected: [Int] = []
+            var (count, mark) = (0, 0)
+            for step in program {
+                switch step {
+                case .append(let more):
+                    mark += more
+                    let number = count
+                    count += 1
+                    let waiter = Waiter { _ in woken.add(number) }
+                    let registration = list.append(waiter, mark: Int64(mark))
+                    #expect(registration == .waits)
+                    left.append((number, mark, waiter))
+                case .remove(let place) where place < left.count:
+                    let (number, _, waiter) = left.remove(at: place)
+                    let (removed, again) = (list.remove(waiter), list.remove(waiter))
+                    #expect(removed && !again)
+                    waiter.wake()
+                    expected.append(number)
+                case .remove: break
+                case .popFirst:
+                    let waiter = list.popFirst()
+                    #expect(waiter === left.first?.waiter)
+                    waiter?.wake()
+                    if !left.isEmpty { expected.append(left.removeFirst().number) }
+                case .takeUpTo(let limit):
+                    list.take { $0.mark <= limit }.wake()
+                    let due = left.prefix { $0.mark <= limit }
+                    expected += due.map(\.number)
+                    left.removeFirst(due.count)
+                case .takeAll:
+                    list.takeAll().wake()
+                    expected += left.map(\.number)
+                    left = []
+                }
+                #expect(list.isEmpty == left.isEmpty && woken.entries == expected)
+            }
+        }
+    }
+
+    /// I1: whoever comes second finds nobody to wake.
+    @Test func `of an arrival and a cancellation one wakes`() async {
+        let shore = Shore()
+        var task = await shore.waitingTask()
+        let taken = shore.takeAll()
+        task.cancel()
+        taken.wake()
+        #expect(await task.value == .arrived)
+
+        task = await shore.waitingTask()
+        task.cancel()
+        shore.takeAll().wake()
+        #expect(await task.value == .cancelled)
+    }
+
+    /// I3.
+    @Test func `a task that is cancelled does not wait, before or after it has come`() async {
+        let shore = Shore()
+        let early = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return await shore.wait()
+        }
+        #expect(await early.value == .cancelled)
+        #expect(shore.list.withLock { $0.isEmpty })
+        let late = await shore.waitingTask()
+        late.cancel()
+        #expect(await late.value == .cancelled)
+        #expect(shore.list.withLock { $0.isEmpty })
+    }
+
+    /// I3, as it comes.
+    @Test func `tasks that are cancelled as they come all go on`() async {
+        let shore = Shore()
+        let ends = await withTaskGroup(of: Wakening.self) { group in
+            for _ in 0..<scaled(2000) {
+                let task = Task { await shore.wait() }
+                group.addTask { await task.value }
+                task.cancel()
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(ends.count == scaled(2000) && ends.allSatisfy { $0 == .cancelled })
+    }
+
+    @Test func `a waiter that is woken twice stops the process`() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let waiter = Waiter { _ in }
+            waiter.wake()
+            waiter.wake()
+        }
+        let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(text.contains("Waiter: it is woken twice"))
+    }
+}

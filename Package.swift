@@ -73,7 +73,7 @@ let package = Package(
         // What operations, commands and actions have in common; each of them exports what of it users see.
         .target(
             name: "Runs", dependencies: ["CScheduler", "CompositeOperationsBasics", "Scheduling"],
-            swiftSettings: settings
+            exclude: ["DESIGN.md"], swiftSettings: settings
         ),
         .target(
             name: "CompositeOperations",

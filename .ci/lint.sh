@@ -58,6 +58,7 @@ check "the C above is not formatted; clang-format -i corrects it." \
 forbid "a line of C has more than 110 columns." '^.{111}' '*.c' '*.h' '*.cpp' '*.hpp'
 check "shellcheck objects to the above." shellcheck "${shell_files[@]}"
 check "the list of Swift mutants is out of date." Scripts/swift-mutants --check
+check "a mechanism is there more often than Scripts/mechanisms.txt says, or less often." Scripts/mechanisms
 
 forbid "unsafeFlags keeps other packages from depending on this one by version." 'unsafeFlags' '*.swift'
 forbid "only CScheduler/src/port*.h name atomics." \
@@ -66,10 +67,10 @@ forbid "only CScheduler/src/port*.h name atomics." \
 forbid "only CScheduler/src/reclaim.c includes liburcu." \
     '^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"]urcu' \
     '*.[ch]' '*.cpp' '*.hpp' ':!CScheduler/src/reclaim.c'
-forbid "Sources/Scheduling, Sources/CompositeOperations, Sources/Commands and Sources/Actions do not import Foundation." \
+forbid "Sources/Scheduling, Runs, CompositeOperations, Commands and Actions do not import Foundation." \
     '^[^/"]*import[[:space:]]+([a-z]+[[:space:]]+)?Foundation' \
-    'Sources/Scheduling/*.swift' 'Sources/CompositeOperations/*.swift' 'Sources/Commands/*.swift' \
-    'Sources/Actions/*.swift'
+    'Sources/Scheduling/*.swift' 'Sources/Runs/*.swift' 'Sources/CompositeOperations/*.swift' \
+    'Sources/Commands/*.swift' 'Sources/Actions/*.swift'
 
 mapfile -t tracked < <(git ls-files '.build*' '*/.build*' 'Package.resolved' '*/Package.resolved')
 if [[ ${#tracked[@]} -gt 0 ]]; then

@@ -84,6 +84,8 @@ class Builder:
         run(
             *("swift", "symbolgraph-extract", "-module-name", name, "-target", self.triple),
             *("-I", self.modules, *self.includes, "-minimum-access-level", "public"),
+            # The faces export it: of its symbols theirs are a part.
+            *("-experimental-allowed-reexported-modules=Runs",),
             *("-emit-extension-block-symbols", "-output-dir", folder),
         )
         return folder

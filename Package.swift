@@ -189,7 +189,7 @@ let package = Package(
         // The program that CommandJournalTests kills.
         .executableTarget(
             name: "JournalCrash",
-            dependencies: ["CommandJournal", "Commands", "CompositeOperations", "PropertyTesting"],
+            dependencies: ["CommandJournal", "Commands", "CompositeOperations", "PropertyTesting", "Runs"],
             path: "Tests/JournalCrash",
             swiftSettings: settings
         ),

@@ -1,7 +1,7 @@
 // ManualClock.swift - a clock that stands still until a test moves it.
 
 internal import CompositeOperationsBasics
-internal import Runs
+@_spi(Locks) internal import Runs
 
 /// A clock for work that waits: time passes when a test says so.
 public final class ManualClock: Clock, Sendable {

@@ -1,7 +1,7 @@
 // CommandHandle.swift - one run, as those see it who wait for its end: the outcome, latched.
 
 internal import CompositeOperationsBasics
-public import Runs
+@_spi(Locks) public import Runs
 internal import Scheduling
 internal import Synchronization
 
@@ -37,7 +37,9 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
     public var outcome: CommandOutcome<Output> {
         get async {
             demandNoDeadlock()
-            await Waiter.wait { waiter in register(waiter) }
+            if outcomeIfFinished == nil {
+                await Waiter.wait { waiter in register(waiter) }
+            }
             return latchedOutcome
         }
     }
@@ -49,6 +51,7 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
     /// - Precondition: as for ``outcome``.
     public func value() async throws -> Output {
         demandNoDeadlock()
+        if let outcome = outcomeIfFinished { return try outcome.get() }
         let wakening = await Waiter.wait { waiter in
             register(waiter)
         } orCancelledBy: { [self] waiter in

@@ -3,13 +3,19 @@
 // Invariant I1, under the lock: a turn that is over is handed to the first who waits; so nobody who comes later passes.
 
 internal import CompositeOperationsBasics
-internal import Runs
+@_spi(Locks) internal import Runs
 
 /// Lets calls of an undo stack in, one at a time. Sendable, because a call that waits may be cancelled from anywhere.
 final class Turnstile: Sendable {
     private struct State {
         var isTaken = false
         var waiters = WaitList()
+
+        mutating func takeIfFree() -> Bool {
+            if isTaken { return false }
+            isTaken = true
+            return true
+        }
     }
 
     private final class Mark: Sendable {}
@@ -25,12 +31,9 @@ final class Turnstile: Sendable {
     /// - Throws: a `CancellationError` when it was cancelled first.
     nonisolated(nonsending) func enter() async throws {
         try Task.checkCancellation()
+        if state.withLock({ $0.takeIfFree() }) { return }
         let wakening = await Waiter.wait { waiter in
-            state.withLock { state in
-                if state.isTaken { return state.waiters.append(waiter) }
-                state.isTaken = true
-                return .isOver
-            }
+            state.withLock { $0.takeIfFree() ? .isOver : $0.waiters.append(waiter) }
         } orCancelledBy: { [state] waiter in
             state.withLock { $0.waiters.remove(waiter) }
         }

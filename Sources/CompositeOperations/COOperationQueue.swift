@@ -15,7 +15,7 @@
 //       brings it back, and what a limit lets in has room at once.
 
 internal import CompositeOperationsBasics
-public import Runs
+@_spi(Locks) public import Runs
 public import Scheduling
 internal import Synchronization
 

@@ -1,6 +1,6 @@
 // COQueues.swift - the default queue, and scopes of it.
 
-public import Runs
+@_spi(Locks) public import Runs
 internal import Scheduling
 internal import Synchronization
 

@@ -9,7 +9,7 @@
 // search for cycles is exact.
 
 internal import CompositeOperationsBasics
-internal import Runs
+@_spi(Locks) internal import Runs
 internal import Synchronization
 
 /// One operation waits for another.

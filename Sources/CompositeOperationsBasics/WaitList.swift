@@ -155,7 +155,7 @@ package struct WaitList {
 
     /// Takes out those at the front for which `isDue` holds, for the caller to wake.
     package mutating func take(while isDue: (Waiter) -> Bool) -> Woken {
-        let front = first
+        guard let front = first else { return Woken(first: nil) }
         var lastTaken: Waiter?
         while let waiter = first, isDue(waiter) {
             waiter.isListed = false

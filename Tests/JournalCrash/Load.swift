@@ -5,6 +5,7 @@ import Commands
 import CompositeOperations
 import Foundation
 import PropertyTesting
+@_spi(Locks) import Runs
 
 /// Work that is written into the ledger.
 struct Entry: JournaledCommand {

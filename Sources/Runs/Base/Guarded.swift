@@ -2,15 +2,18 @@
 
 /// A value under a ``WordLock``. No code of a user runs under it.
 ///
-/// Inlinable, because other modules look the types up at each call else, which takes longer than the section.
-package final class Guarded<Value>: @unchecked Sendable {
+/// Inlinable, because other modules look the types up at each call else, which takes longer than the section; so public, as
+/// ``WordLock`` is.
+@_spi(Locks) public final class Guarded<Value>: @unchecked Sendable {
     // Unchecked: `value` is used under `lock` alone.
     @usableFromInline let lock = WordLock()
     @usableFromInline var value: Value
 
-    @inlinable package init(_ value: Value) { self.value = value }
+    /// Guards a value.
+    @inlinable public init(_ value: Value) { self.value = value }
 
-    @inlinable package func withLock<Answer>(_ body: (inout Value) throws -> Answer) rethrows -> Answer {
+    /// Calls `body` under the lock.
+    @inlinable public func withLock<Answer>(_ body: (inout Value) throws -> Answer) rethrows -> Answer {
         let key = UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
         lock.lock(key)
         defer { lock.unlock(key) }
@@ -18,7 +21,7 @@ package final class Guarded<Value>: @unchecked Sendable {
     }
 
     /// Empties it.
-    @inlinable package func take<Wrapped>() -> Wrapped? where Value == Wrapped? {
+    @inlinable public func take<Wrapped>() -> Wrapped? where Value == Wrapped? {
         withLock { value in
             defer { value = nil }
             return value

@@ -15,22 +15,28 @@
 // ParkingLot.
 
 internal import CScheduler.Internals
-internal import Synchronization
+public import Synchronization
 
 /// A lock that is not recursive. No code of a user runs under it.
-package struct WordLock: ~Copyable, Sendable {
-    private let word = Atomic<UInt8>(0)
+///
+/// Inlinable, as a call of another module costs as much as the lock does; and so public, as the compiler inlines nothing else
+/// across modules: under an SPI, which hides it from users.
+@_spi(Locks) public struct WordLock: ~Copyable, Sendable {
+    @usableFromInline let word = Atomic<UInt8>(0)
 
     /// How often one that is held is looked at before a sleep.
     private static var looks: Int { 10 }
     /// Before each of them.
     private static var pauses: UInt32 { 64 }
 
-    package init() {}
+    /// A free one.
+    @inlinable public init() {}
 
+    /// Waits until the lock is free, and holds it.
+    ///
     /// - Parameter key: the same for each call on this lock, and no other lock's.
-    @inline(__always)
-    package func lock(_ key: UnsafeRawPointer) {
+    @inlinable @inline(__always)
+    public func lock(_ key: UnsafeRawPointer) {
         if !word.compareExchange(
             expected: 0, desired: 1, successOrdering: .acquiring, failureOrdering: .relaxed
         ).exchanged {
@@ -38,16 +44,19 @@ package struct WordLock: ~Copyable, Sendable {
         }
     }
 
-    @inline(__always)
-    package func unlock(_ key: UnsafeRawPointer) {
+    /// Lets another one hold it.
+    ///
+    /// - Parameter key: as for ``lock(_:)``.
+    @inlinable @inline(__always)
+    public func unlock(_ key: UnsafeRawPointer) {
         if word.exchange(0, ordering: .releasing) == 2 { Self.wakeOne(key) }
     }
 
-    @inline(never)
-    private static func wakeOne(_ key: UnsafeRawPointer) { ParkingLot.wakeOne(key) }
+    @usableFromInline @inline(never)
+    static func wakeOne(_ key: UnsafeRawPointer) { ParkingLot.wakeOne(key) }
 
-    @inline(never)
-    private func lockContended(_ key: UnsafeRawPointer) {
+    @usableFromInline @inline(never)
+    func lockContended(_ key: UnsafeRawPointer) {
         // Sections are shorter than a sleep. Between two looks there are some, of the holder's, who has the cache line to
         // himself meanwhile: with a look at every moment, two workers in one group took 1.3 times as long, and 1.4 times the
         // processor's time. It gives up after 2 to 30 microseconds, as the processor makes them: the holder may need

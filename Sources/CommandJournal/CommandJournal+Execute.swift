@@ -3,7 +3,7 @@
 public import Commands
 internal import CompositeOperationsBasics
 internal import Foundation
-internal import Runs
+@_spi(Locks) internal import Runs
 
 extension CommandJournal {
     /// Runs a command.

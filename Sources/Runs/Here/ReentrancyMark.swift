@@ -7,17 +7,21 @@ internal import Synchronization
 /// Tasks that a command starts inherit the mark of a task, and may outlive the command: only its own task counts, and those
 /// that this module starts for it and awaits. The mark is void once its turn is over: from then on another task may have the
 /// number of its owner.
-package final class ReentrancyMark: Sendable {
-    package typealias Holder = any AnyObject & Sendable
+///
+/// Public under an SPI, and a part of it inlinable, for what ``Guarded`` says: a generic call that awaits costs a sixth of an undo.
+@_spi(Locks) public final class ReentrancyMark: Sendable {
+    /// What gives turns.
+    public typealias Holder = any AnyObject & Sendable
 
     /// Mostly one, which needs no memory of its own.
-    package struct Holders: Sendable {
+    public struct Holders: Sendable {
         private let first: Holder?
         private var others: [Holder] = []
 
         package init(_ first: Holder? = nil) { self.first = first }
 
-        package var isEmpty: Bool { first == nil }
+        /// Whether there is none.
+        public var isEmpty: Bool { first == nil }
         package func contains(_ holder: Holder) -> Bool {
             first === holder || others.contains { $0 === holder }
         }
@@ -28,16 +32,20 @@ package final class ReentrancyMark: Sendable {
         }
     }
 
-    @TaskLocal private static var current: ReentrancyMark?
+    @usableFromInline static let local = TaskLocal<ReentrancyMark?>(wrappedValue: nil)
 
     private let holders: Holders
     private let owner: Int
     private let isOver = Atomic(false)
 
-    private init(_ holders: Holders, _ owner: Int) {
+    /// Of the calling task.
+    @usableFromInline init(_ holders: Holders) {
+        guard let task = Self.task else { fatalError("ReentrancyMark: no task") }
         self.holders = holders
-        self.owner = owner
+        owner = task
     }
+
+    @usableFromInline func end() { isOver.store(true, ordering: .relaxed) }
 
     private static var task: Int? { withUnsafeCurrentTask { $0?.hashValue } }
 
@@ -57,7 +65,8 @@ package final class ReentrancyMark: Sendable {
 
     /// What may await, and the calling code is a part of, unless that is a part of a ``call``.
     private static var run: ReentrancyMark? {
-        guard let current, current.owner == task, !current.isOver.load(ordering: .relaxed) else { return nil }
+        guard let current = local.get(), current.owner == task, !current.isOver.load(ordering: .relaxed)
+        else { return nil }
         return current
     }
 
@@ -67,15 +76,14 @@ package final class ReentrancyMark: Sendable {
     }
 
     /// Calls `body`, in the task and the isolation of this call, in turns of all `holders`.
-    package static func inTask<Value>(
+    @inlinable public static func inTask<Value>(
         of holders: Holders, isolation: isolated (any Actor)? = #isolation,
         _ body: nonisolated(nonsending) () async throws -> Value
     ) async rethrows -> Value {
         if holders.isEmpty { return try await body() }
-        guard let task else { fatalError("ReentrancyMark: no task") }
-        let run = ReentrancyMark(holders, task)
-        defer { run.isOver.store(true, ordering: .relaxed) }
-        return try await $current.withValue(
+        let run = ReentrancyMark(holders)
+        defer { run.end() }
+        return try await local.withValue(
             run,
             operation: {
                 _ = isolation  // a closure is isolated to what it captures

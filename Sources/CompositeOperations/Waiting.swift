@@ -130,7 +130,7 @@ final class WaitingThread: ExecutionTarget, MainQueueSleeper {
                     return state.isOver
                 }
             }
-            guard COQueues.apart({ sleep(until: deadline, for: operation) }) else {
+            guard sleep(until: deadline, for: operation) else {
                 let (isOver, isToLeave) = state.withLock { state in
                     defer { state.isArmed = false }
                     return (state.isOver, state.isArmed)

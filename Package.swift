@@ -216,7 +216,10 @@ let package = Package(
         ),
         .testTarget(
             name: "SchedulingTests",
-            dependencies: ["CScheduler", "PropertyTesting", "PropertyTestingSupport", "Scheduling"],
+            dependencies: [
+                "CScheduler", "CompositeOperationsTestSupport", "PropertyTesting", "PropertyTestingSupport",
+                "Scheduling",
+            ],
             swiftSettings: settings
         ),
         .testTarget(

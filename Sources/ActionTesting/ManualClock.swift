@@ -1,7 +1,7 @@
 // ManualClock.swift - a clock that stands still until a test moves it.
 
 internal import CompositeOperationsBasics
-@_spi(Locks) internal import Runs
+@_spi(Faces) internal import Runs
 
 /// A clock for work that waits: time passes when a test says so.
 public final class ManualClock: Clock, Sendable {
@@ -22,8 +22,15 @@ public final class ManualClock: Clock, Sendable {
     private struct State {
         var now = Instant(offset: .zero)
         var count = 0
-        /// By the moment that they wait for.
+        /// By the moment that they wait for; none is empty.
         var sleepers: [Instant: WaitList] = [:]
+
+        /// Changes the list of a moment, which goes when it is empty.
+        mutating func change<Answer>(at moment: Instant, _ body: (inout WaitList) -> Answer) -> Answer {
+            var list = sleepers.removeValue(forKey: moment) ?? WaitList()
+            defer { if !list.isEmpty { sleepers[moment] = list } }
+            return body(&list)
+        }
     }
 
     private let state = Guarded(State())
@@ -37,6 +44,8 @@ public final class ManualClock: Clock, Sendable {
     public var minimumResolution: Duration { .nanoseconds(1) }
     /// How many wait for a later moment.
     public var sleepers: Int { state.withLock { $0.count } }
+    /// For how many moments something is kept.
+    package var moments: Int { state.withLock { $0.sleepers.count } }
 
     /// Waits until a test has moved the clock there.
     ///
@@ -45,15 +54,15 @@ public final class ManualClock: Clock, Sendable {
         let wakening = await Waiter.wait { waiter in
             state.withLock { state in
                 if deadline <= state.now { return Task.isCancelled ? .isCancelled : .isOver }
-                let registration = state.sleepers[deadline, default: WaitList()].append(waiter)
+                let registration = state.change(at: deadline) { $0.append(waiter) }
                 if case .waits = registration { state.count += 1 }
                 return registration
             }
         } orCancelledBy: { [state] waiter in
             state.withLock { state in
-                guard state.sleepers[deadline]?.remove(waiter) == true else { return false }
-                state.count -= 1
-                return true
+                let isRemoved = state.change(at: deadline) { $0.remove(waiter) }
+                if isRemoved { state.count -= 1 }
+                return isRemoved
             }
         }
         if wakening == .cancelled { throw CancellationError() }

@@ -1,6 +1,6 @@
 // StepExecutor.swift - runs the jobs of tasks one at a time, when a test says so, in an order that a seed decides.
 
-@_spi(Locks) internal import Runs
+@_spi(Faces) internal import Runs
 
 /// An executor for the work of actions, which does nothing by itself: so a test sees each state in between, and each order in
 /// which work may go on can be had again.

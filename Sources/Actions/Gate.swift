@@ -10,7 +10,7 @@
 // Orderings:
 //   P1  publish (release) -> read (acquire): who reads a state sees what led to it.
 
-@_spi(Locks) internal import Runs
+@_spi(Faces) internal import Runs
 import Synchronization
 
 /// Decides for one action, or for all of a group.

@@ -7,7 +7,7 @@
 //       the value again, so that it does not matter in which order two of them are told.
 
 import CompositeOperationsBasics
-@_spi(Locks) public import Runs
+@_spi(Faces) public import Runs
 import Synchronization
 
 /// What follows live values, and is told at once.

@@ -7,7 +7,7 @@
 //   I3  no lock is held while something is delivered, or released.
 
 import CompositeOperationsBasics
-@_spi(Locks) internal import Runs
+@_spi(Faces) internal import Runs
 import Scheduling
 
 /// What is delivered. Of up to three words it takes no memory of its own.

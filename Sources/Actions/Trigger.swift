@@ -6,7 +6,7 @@
 //       work, then to who settles, and lets go of them under no lock.
 
 import CompositeOperationsBasics
-@_spi(Locks) internal import Runs
+@_spi(Faces) internal import Runs
 
 /// One trigger, whatever its types are. What decides about it is not generic: a generic type is looked up wherever it is used,
 /// which takes longer than the use.

@@ -1,7 +1,7 @@
 // ValidatedValue.swift - a live value that takes valid proposals only.
 
 import CompositeOperationsBasics
-@_spi(Locks) internal import Runs
+@_spi(Faces) internal import Runs
 
 /// What a validation says of a proposal.
 public enum Verdict<Value: Sendable>: Sendable {

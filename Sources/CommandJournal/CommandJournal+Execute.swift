@@ -3,7 +3,7 @@
 public import Commands
 internal import CompositeOperationsBasics
 internal import Foundation
-@_spi(Locks) internal import Runs
+@_spi(Faces) internal import Runs
 
 extension CommandJournal {
     /// Runs a command.

@@ -15,7 +15,7 @@
 internal import CompositeOperationsBasics
 package import Dispatch
 internal import Foundation
-@_spi(Locks) internal import Runs
+@_spi(Faces) internal import Runs
 
 /// Writes the journal. No thread of a caller's waits: the work is done on a dispatch queue, which has threads to spare.
 package final class JournalWriter: Sendable {

@@ -6,7 +6,7 @@
 
 internal import Commands
 internal import Foundation
-@_spi(Locks) internal import Runs
+@_spi(Faces) internal import Runs
 
 /// What a command threw, in an earlier process, when it was to be taken back.
 public struct RecordedUndoFailure: Error, Hashable {

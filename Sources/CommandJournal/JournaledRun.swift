@@ -3,7 +3,7 @@
 internal import Commands
 internal import CompositeOperationsBasics
 internal import Foundation
-@_spi(Locks) internal import Runs
+@_spi(Faces) internal import Runs
 
 /// A run of one command, or of several, that is going on.
 ///

@@ -6,7 +6,7 @@
 //   I2  runs and a replay exclude each other, and two recoveries.
 
 internal import CompositeOperationsBasics
-@_spi(Locks) internal import Runs
+@_spi(Faces) internal import Runs
 
 /// The end of a run, for those who wait with the same key.
 final class RunEnd: Sendable {

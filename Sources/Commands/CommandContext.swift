@@ -1,6 +1,6 @@
 // CommandContext.swift - what a command is told about the run that it is part of.
 
-@_spi(Locks) internal import Runs
+@_spi(Faces) internal import Runs
 internal import Synchronization
 
 /// What a command is told about its run.

@@ -4,7 +4,7 @@
 // those who wait are woken; inline notices are delivered; `execute` returns.
 
 internal import CompositeOperationsBasics
-@_spi(Locks) internal import Runs
+@_spi(Faces) internal import Runs
 internal import Scheduling
 
 /// A claim on a run, which allows one execution.

@@ -1,7 +1,7 @@
 // CommandHandle.swift - one run, as those see it who wait for its end: the outcome, latched.
 
 internal import CompositeOperationsBasics
-@_spi(Locks) public import Runs
+@_spi(Faces) public import Runs
 internal import Scheduling
 internal import Synchronization
 

@@ -1,6 +1,6 @@
 // Decorators.swift - commands out of commands: retried, limited in time, repeated, continued, intercepted, enclosed.
 
-@_spi(Locks) internal import Runs
+@_spi(Faces) internal import Runs
 internal import Scheduling
 
 extension Command {

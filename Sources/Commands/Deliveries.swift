@@ -5,7 +5,7 @@
 //   I2  notices of a place run one at a time, in the order in which their runs ended.
 
 internal import CompositeOperationsBasics
-@_spi(Locks) internal import Runs
+@_spi(Faces) internal import Runs
 
 extension [Deliveries] {
     /// Delivers what is to be delivered on the calling thread.

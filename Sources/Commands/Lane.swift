@@ -12,7 +12,7 @@
 // the rest by more than a constant.
 
 internal import CompositeOperationsBasics
-@_spi(Locks) internal import Runs
+@_spi(Faces) internal import Runs
 internal import Scheduling
 
 /// A run, as a lane sees it.

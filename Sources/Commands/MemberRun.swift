@@ -6,7 +6,7 @@
 //   I3  taking back goes backwards through what is left of a run, and what was taken back is not left any more. So what a
 //       command used is taken back after that command, and what is tried again goes on where it ended.
 
-@_spi(Locks) internal import Runs
+@_spi(Faces) internal import Runs
 
 /// A command that returned, and how it is taken back; or a part of one that threw.
 struct DoneMember: Sendable {

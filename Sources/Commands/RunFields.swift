@@ -10,7 +10,7 @@
 //   I3  `lane` is set from acceptance to the outcome; `holdsSlot` tells whether the lane's turn claimed the run.
 
 internal import CompositeOperationsBasics
-@_spi(Locks) internal import Runs
+@_spi(Faces) internal import Runs
 internal import Synchronization
 
 /// What a run knows.

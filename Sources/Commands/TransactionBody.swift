@@ -1,7 +1,7 @@
 // TransactionBody.swift - what a run does, and what it keeps to take that back. One for each way to make a command.
 
 internal import CompositeOperationsBasics
-@_spi(Locks) internal import Runs
+@_spi(Faces) internal import Runs
 
 /// The work of a transaction command, or of a plain command that an invoker was given.
 ///

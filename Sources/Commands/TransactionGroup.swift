@@ -1,7 +1,7 @@
 // TransactionGroup.swift - several runs with one name: it ends when all have.
 
 internal import CompositeOperationsBasics
-@_spi(Locks) internal import Runs
+@_spi(Faces) internal import Runs
 
 /// Several runs, whose ends are told as one.
 ///

@@ -3,7 +3,7 @@
 // Invariant I1, under the lock: a turn that is over is handed to the first who waits; so nobody who comes later passes.
 
 internal import CompositeOperationsBasics
-@_spi(Locks) internal import Runs
+@_spi(Faces) internal import Runs
 
 /// Lets calls of an undo stack in, one at a time. Sendable, because a call that waits may be cancelled from anywhere.
 final class Turnstile: Sendable {

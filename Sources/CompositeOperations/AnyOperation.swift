@@ -19,7 +19,7 @@
 //       of a cascade's step, is left out: `@exclusivity(unchecked)`. ThreadSanitizer looks after the rest.
 
 internal import CompositeOperationsBasics
-@_spi(Locks) public import Runs
+@_spi(Faces) public import Runs
 internal import Scheduling
 internal import Synchronization
 

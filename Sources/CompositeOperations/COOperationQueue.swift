@@ -15,7 +15,7 @@
 //       brings it back, and what a limit lets in has room at once.
 
 internal import CompositeOperationsBasics
-@_spi(Locks) public import Runs
+@_spi(Faces) public import Runs
 public import Scheduling
 internal import Synchronization
 

@@ -1,6 +1,6 @@
 // COQueues.swift - the default queue, and scopes of it.
 
-@_spi(Locks) public import Runs
+@_spi(Faces) public import Runs
 internal import Scheduling
 internal import Synchronization
 

@@ -9,7 +9,7 @@
 // search for cycles is exact.
 
 internal import CompositeOperationsBasics
-@_spi(Locks) internal import Runs
+@_spi(Faces) internal import Runs
 internal import Synchronization
 
 /// One operation waits for another.

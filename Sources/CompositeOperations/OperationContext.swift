@@ -6,7 +6,7 @@
 // user's: each block is given its own, within its context.
 
 internal import CompositeOperationsBasics
-@_spi(Locks) internal import Runs
+@_spi(Faces) internal import Runs
 public import Scheduling
 internal import Synchronization
 

@@ -1,6 +1,6 @@
 // Results.swift - what the value of a composite is made of: the values of its children.
 
-@_spi(Locks) internal import Runs
+@_spi(Faces) internal import Runs
 
 /// Names the children whose values make the value of a composite. The last line of a registration block.
 ///

@@ -1,7 +1,7 @@
 // Timers.swift - timeouts, deadlines and pauses: a timer of the shared scheduler for each that is running, none
 // otherwise; a task for one on a clock of the user's.
 
-@_spi(Locks) internal import Runs
+@_spi(Faces) internal import Runs
 internal import Scheduling
 
 /// Something that happens to an operation after a while, unless it is disarmed.

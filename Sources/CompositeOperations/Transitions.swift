@@ -1,7 +1,7 @@
 // Transitions.swift - the states of an operation as they follow each other, for whoever wants to see them.
 
 internal import CompositeOperationsBasics
-@_spi(Locks) internal import Runs
+@_spi(Faces) internal import Runs
 
 /// One step of an operation.
 public struct Transition: Sendable, CustomStringConvertible {

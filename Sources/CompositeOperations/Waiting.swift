@@ -1,7 +1,7 @@
 // Waiting.swift - threads and tasks that wait for an outcome.
 
 internal import CompositeOperationsBasics
-@_spi(Locks) internal import Runs
+@_spi(Faces) internal import Runs
 internal import Scheduling
 internal import Synchronization
 

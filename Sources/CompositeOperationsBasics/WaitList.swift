@@ -58,30 +58,37 @@ package final class Waiter: @unchecked Sendable {
 
     /// Suspends the calling task until it is woken.
     ///
-    /// - Parameter register: in one section, appends it to a list, unless there is nothing to wait for.
-    nonisolated(nonsending) package static func wait(register: (Waiter) -> Registration) async {
+    /// - Parameter register: in one section, appends it to a list, unless there is nothing to wait for. Called before anything
+    ///   else can happen on the caller's actor: so waiters are in the order of their calls.
+    package static func wait(
+        isolation: isolated (any Actor)? = #isolation, register: (Waiter) -> Registration
+    ) async {
         let waiter = Waiter(isCancellable: false)
-        _ = await waiter.suspend(register)
+        _ = await waiter.suspend(isolation: isolation, register)
     }
 
     /// Suspends the calling task until it is woken, or the task is cancelled.
     ///
     /// - Parameters:
-    ///   - register: in one section, appends it to a list, unless there is nothing to wait for.
+    ///   - register: as above.
     ///   - remove: in one section, removes it from the list; whether it was there. From any thread.
-    nonisolated(nonsending) package static func wait(
+    package static func wait(
+        isolation: isolated (any Actor)? = #isolation,
         register: (Waiter) -> Registration,
         orCancelledBy remove: @escaping @Sendable (Waiter) -> Bool
     ) async -> Wakening {
         let waiter = Waiter(isCancellable: true)
         return await withTaskCancellationHandler {
-            await waiter.suspend(register)
+            // With its parameter the closure stays on the caller's actor; otherwise it leaves it, and comes back in any order.
+            await waiter.suspend(isolation: isolation, register)
         } onCancel: {
             if remove(waiter) { waiter.wake(.cancelled) }
         }
     }
 
-    nonisolated(nonsending) private func suspend(_ register: (Waiter) -> Registration) async -> Wakening {
+    private func suspend(
+        isolation: isolated (any Actor)?, _ register: (Waiter) -> Registration
+    ) async -> Wakening {
         await withCheckedContinuation { continuation in
             means = .task(continuation)
             switch register(self) {

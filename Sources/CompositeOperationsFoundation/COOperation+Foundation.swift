@@ -3,7 +3,7 @@
 public import CompositeOperations
 internal import CompositeOperationsBasics
 public import Foundation
-@_spi(Locks) internal import Runs
+@_spi(Faces) internal import Runs
 
 extension COOperation where Success == Void {
     /// An operation that has one of Foundation's done: it finishes when that one is finished, and is cancelled when

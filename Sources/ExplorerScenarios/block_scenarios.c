@@ -518,12 +518,6 @@ MAIN(wait_grows)
 // Few places: what a worker takes in a wait, or in order, has one no more. Jobs come behind a fair turn.
 static int until_jobs;
 
-static void submit_job(csched_operation job)
-{
-    csched_check(csched_submit_job(scheduler, &job, CSCHED_PRIORITY_DEFAULT) == CSCHED_OK,
-                 "a job was not accepted");
-}
-
 static void submits_two_jobs(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -856,9 +850,7 @@ static void submits_jobs(void *context, void *extra, csched_disposition disposit
 {
     (void)extra;
     for (int number = 1; number <= JOBS; number++) {
-        csched_operation job = operation_with(number, notes_its_turn);
-        csched_check(csched_submit_job(scheduler, &job, CSCHED_PRIORITY_DEFAULT) == CSCHED_OK,
-                     "a job was not accepted");
+        submit_job(operation_with(number, notes_its_turn));
     }
     ran(number_of(context), disposition);
 }

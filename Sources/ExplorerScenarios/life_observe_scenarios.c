@@ -109,9 +109,7 @@ static void submits_as_it_is_woken(void *context, csched_event event, uint32_t w
     if (event == CSCHED_WORKER_UNPARKED && gate_is_open(&gates[1]) && !woken[worker]) {
         woken[worker] = true;
         for (int number = (int)worker; number < 4; number += 2) { // the second one goes to the inbox (U4)
-            csched_operation job = operation(number);
-            csched_check(csched_submit_job(scheduler, &job, CSCHED_PRIORITY_DEFAULT) == CSCHED_OK,
-                         "a job was not accepted");
+            submit_job(operation(number));
         }
     }
 }

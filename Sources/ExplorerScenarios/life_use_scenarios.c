@@ -116,9 +116,7 @@ static void takes_long(void *context, void *extra, csched_disposition dispositio
 {
     (void)extra, (void)disposition;
     begins_in_turn(number_of(context));
-    uint64_t now = explorer_now_ns();
-    while (explorer_now_ns() < now + CSCHED_FAIR_NS) {
-    }
+    take_long();
 }
 
 static void fair_long_main(void)
@@ -139,29 +137,16 @@ enum { FLOOD_BEFORE = 8, FLOOD_MOST = 24 };
 static int flood;
 static int rounds;
 
-static void submit_job(csched_operation job)
-{
-    csched_check(csched_submit_job(scheduler, &job, CSCHED_PRIORITY_DEFAULT) == CSCHED_OK, "out of memory");
-}
-
-static void does_nothing(void *context, void *extra, csched_disposition disposition)
-{
-    (void)context, (void)extra, (void)disposition;
-}
-
 static void floods(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra, (void)disposition;
-    uint64_t now = explorer_now_ns();
-    while (explorer_now_ns() < now + CSCHED_FAIR_NS) {
-    }
+    take_long();
     if (gate_is_open(&gates[0])) {
         return;
     }
     if (++flood > FLOOD_MOST) {
         explorer_fail("%d operations have begun, and not the oldest of the worker's own (X4)", flood);
     }
-    // The first job of a body lies in the deque, the second in the inbox.
     submit_job(flood == FLOOD_BEFORE ? operation_with(0, opens_gate_and_runs)
                                      : operation_with(1, does_nothing));
     submit_job(operation_with(number_of(context), floods));
@@ -187,9 +172,7 @@ static void node(void *context, void *extra, csched_disposition disposition)
     if ((nodes_begun & 2) != 0 && (nodes_begun & UINT32_C(1) << (NODES - 2)) == 0) {
         explorer_fail("the two oldest have begun, and not the two newest (X4)");
     }
-    uint64_t now = explorer_now_ns();
-    while (explorer_now_ns() < now + CSCHED_FAIR_NS) {
-    }
+    take_long();
 }
 
 static void has_nodes(void *context, void *extra, csched_disposition disposition)

@@ -383,11 +383,6 @@ static void expect_backlog(csched_function first, int count, int yields)
     world_end(count + 1);
 }
 
-static void does_nothing(void *context, void *extra, csched_disposition disposition)
-{
-    (void)context, (void)extra, (void)disposition;
-}
-
 static void submits_gate_0(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra, (void)disposition;

@@ -378,11 +378,6 @@ static void submits_one_of_each(void *context, void *extra, csched_disposition d
     }
 }
 
-static void does_nothing(void *context, void *extra, csched_disposition disposition)
-{
-    (void)context, (void)extra, (void)disposition;
-}
-
 static void counted_shares_main(void)
 {
     begun_in_all = 0;

@@ -5,6 +5,8 @@
 #include <setjmp.h>
 #include <string.h>
 
+#include "tuning.h"
+
 csched_scheduler *scheduler;
 csched_completion *counter;
 gate gates[4];
@@ -148,6 +150,24 @@ csched_operation operation(int number) { return operation_with(number, body); }
 void submit(csched_operation what)
 {
     csched_check(csched_submit(scheduler, &what) == CSCHED_OK, "a submission was not accepted");
+}
+
+void submit_job(csched_operation what)
+{
+    csched_check(csched_submit_job(scheduler, &what, CSCHED_PRIORITY_DEFAULT) == CSCHED_OK,
+                 "a job was not accepted");
+}
+
+void does_nothing(void *context, void *extra, csched_disposition disposition)
+{
+    (void)context, (void)extra, (void)disposition;
+}
+
+void take_long(void)
+{
+    uint64_t end = explorer_now_ns() + CSCHED_FAIR_NS;
+    while (explorer_now_ns() < end) {
+    }
 }
 
 void wait_for_all(void)

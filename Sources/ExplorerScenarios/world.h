@@ -55,6 +55,12 @@ void begins_in_turn(int number);
 
 /// Must be accepted.
 void submit(csched_operation what);
+/// The same as a job: of one body the first lies in the deque of its worker, the others in its inbox (U4).
+void submit_job(csched_operation what);
+/// Bodies of which no scenario asks whether they ran.
+void does_nothing(void *context, void *extra, csched_disposition disposition);
+/// Takes so long that a fair turn follows (X4). Undisturbed: nobody else runs meanwhile.
+void take_long(void);
 /// Waits for the counter.
 void wait_for_all(void);
 

@@ -144,20 +144,16 @@ public final class CompletionCounter: Sendable {
     /// This name has one meaning everywhere.
     ///
     /// - Throws: `CancellationError` when the task is cancelled first; the operations go on.
-    public func completed() async throws(CancellationError) { try await wait() }
+    public nonisolated(nonsending) func completed() async throws(CancellationError) { try await wait() }
 
     /// Waits until the current generation is complete, without blocking a thread.
     ///
     /// At the top level of `main.swift` write ``completed()``.
     ///
     /// - Throws: `CancellationError` when the task is cancelled first; the operations go on.
-    public func wait() async throws(CancellationError) {
+    public nonisolated(nonsending) func wait() async throws(CancellationError) {
         let waiter = CompletionWaiter()
-        let completed = await withTaskCancellationHandler {
-            await withCheckedContinuation { waiter.wait(on: self, resuming: $0) }
-        } onCancel: {
-            waiter.cancel()
-        }
+        let completed = await waiter.end(on: self)
         waiter.withdraw()
         if !completed { throw CancellationError() }
     }

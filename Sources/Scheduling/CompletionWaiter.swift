@@ -22,8 +22,18 @@ final class CompletionWaiter: Sendable {
     private let registration = Atomic<UInt>(0)
     private static let withdrawn: UInt = 1
 
+    /// Waits on the caller's actor: true when the generation is complete, false when the task was cancelled.
+    func end(isolation: isolated (any Actor)? = #isolation, on counter: CompletionCounter) async -> Bool {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation(isolation: isolation) { wait(on: counter, resuming: $0) }
+        } onCancel: {
+            cancel()
+        }
+    }
+
     /// Resumes `continuation` with true when the generation is complete, with false after `cancel()`.
-    func wait(on counter: CompletionCounter, resuming continuation: CheckedContinuation<Bool, Never>) {
+    private func wait(on counter: CompletionCounter, resuming continuation: CheckedContinuation<Bool, Never>)
+    {
         unsafe self.continuation = continuation
         let (waits, seen) = state.compareExchange(
             expected: .idle, desired: .waiting, successOrdering: .releasing, failureOrdering: .relaxed)
@@ -60,7 +70,7 @@ final class CompletionWaiter: Sendable {
     func complete() { finish(.completed) }
 
     /// The task was cancelled.
-    func cancel() { finish(.cancelled) }
+    private func cancel() { finish(.cancelled) }
 
     /// Ends the wait, unless it has ended.
     private func finish(_ outcome: State) {

@@ -88,7 +88,7 @@ extension Scheduler {
     ///
     /// - Throws: as ``submit(contentsOf:in:)``, and ``SchedulerError/Code/closed`` when a shutdown cut the range
     ///   short.
-    public func forEach(
+    public nonisolated(nonsending) func forEach(
         _ range: Range<Int>, context: Context, _ body: @escaping @Sendable (Int) -> Void
     ) async throws(SchedulerError) {
         guard context.isNeeded else { return try await forEachHalves(range, body) }

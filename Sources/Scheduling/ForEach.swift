@@ -55,16 +55,16 @@ extension Scheduler {
     ///
     /// - Throws: as ``submit(_:)-method``, and ``SchedulerError/Code/closed`` when a shutdown cut the range
     ///   short.
-    public func forEach(_ range: Range<Int>, _ body: @escaping @Sendable (Int) -> Void)
-        async throws(SchedulerError)
-    {
+    public nonisolated(nonsending) func forEach(
+        _ range: Range<Int>, _ body: @escaping @Sendable (Int) -> Void
+    ) async throws(SchedulerError) {
         try await forEach(range, context: context, body)
     }
 
     /// As the asynchronous ``forEach(_:_:)``, in no context.
-    func forEachHalves(_ range: Range<Int>, _ body: @escaping @Sendable (Int) -> Void)
-        async throws(SchedulerError)
-    {
+    nonisolated(nonsending) func forEachHalves(
+        _ range: Range<Int>, _ body: @escaping @Sendable (Int) -> Void
+    ) async throws(SchedulerError) {
         let result: Result<Void, SchedulerError> = await withCheckedContinuation { continuation in
             let call = RangeCall(range, in: nil, body: body) { isComplete in
                 continuation.resume(returning: isComplete ? .success(()) : .failure(SchedulerError(.closed)))

@@ -131,8 +131,15 @@ extension Scheduler {
         try Task.checkCancellation()
         let end = LoopEnd()
         let loop = Loop(chunks, on: self, body: body, ended: { end.resume(with: $0.outcome) })
+        try await awaitEnd(of: loop, end)
+    }
+
+    /// Submits it, and waits on the caller's actor: a closure that doesn't use the parameter would leave it, and come back.
+    private func awaitEnd(
+        isolation: isolated (any Actor)? = #isolation, of loop: Loop, _ end: LoopEnd
+    ) async throws {
         try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
+            try await withCheckedThrowingContinuation(isolation: isolation) { continuation in
                 unsafe end.continuation = continuation
                 do throws(SchedulerError) {
                     try submit(loop, in: nil)

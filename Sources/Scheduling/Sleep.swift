@@ -16,11 +16,7 @@ extension Scheduler {
     /// - Complexity: O(1), lock-free, two allocations.
     nonisolated(nonsending) public func sleep(for duration: Duration) async throws(CancellationError) {
         let sleep = Sleep()
-        let outcome = await withTaskCancellationHandler {
-            await unsafe withUnsafeContinuation { unsafe sleep.begin(on: self, for: duration, resuming: $0) }
-        } onCancel: {
-            sleep.cancel()
-        }
+        let outcome = await sleep.end(on: self, after: duration)
         sleep.cancel()
         switch outcome {
         case .over: break
@@ -71,7 +67,21 @@ private final class Sleep: Sendable {
     private let timer = Atomic<UInt>(0)
     private static let ended: UInt = 1
 
-    func begin(
+    /// Begins, and waits for the end, on the caller's actor: a closure that doesn't use the parameter would leave it, and come
+    /// back.
+    func end(
+        isolation: isolated (any Actor)? = #isolation, on scheduler: Scheduler, after duration: Duration
+    ) async -> Outcome {
+        await withTaskCancellationHandler {
+            await unsafe withUnsafeContinuation(isolation: isolation) {
+                unsafe begin(on: scheduler, for: duration, resuming: $0)
+            }
+        } onCancel: {
+            cancel()
+        }
+    }
+
+    private func begin(
         on scheduler: Scheduler, for duration: Duration,
         resuming continuation: UnsafeContinuation<Outcome, Never>
     ) {

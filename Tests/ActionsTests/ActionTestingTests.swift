@@ -91,6 +91,25 @@ import Testing
         #expect(clock.now.offset == .seconds(6))
     }
 
+    @Test func `a clock keeps nothing of those who do not wait any more`() async {
+        let clock = ManualClock()
+        func sleeper(_ seconds: Int) -> Task<Void, any Error> {
+            Task { try await clock.sleep(until: .init(offset: .seconds(seconds)), tolerance: nil) }
+        }
+        for second in 1...20 {
+            let (early, late, awoken) = (sleeper(100 + second), sleeper(200 + second), sleeper(second))
+            early.cancel()  // perhaps before it sleeps
+            #expect(await eventually { clock.sleepers == 2 && clock.moments == 2 })
+            late.cancel()
+            clock.advance(by: .seconds(1))
+            for cancelled in [early, late] {
+                await #expect(throws: CancellationError.self) { try await cancelled.value }
+            }
+            await #expect(throws: Never.self) { try await awoken.value }
+            #expect(clock.sleepers == 0 && clock.moments == 0)
+        }
+    }
+
     @Test func `A3: an action has a name and a number, which errors carry`() async {
         let first = Action<Int, Int>("save") { $0 }, second = Action<Int, Int>("save") { $0 },
             third = Action<Int, Int> { $0 }

@@ -26,12 +26,16 @@ private let steps = Generator<Step>.frequency([
 /// A list and its lock, as its owner has them.
 private final class Shore: Sendable {
     let list = Locked(WaitList())
+    /// Nothing is waited for any more.
+    let isOver: Bool
+
+    init(isOver: Bool = false) { self.isOver = isOver }
 
     func takeAll() -> WaitList.Woken { list.withLock { $0.takeAll() } }
 
-    func wait() async -> Wakening {
+    nonisolated(nonsending) func wait() async -> Wakening {
         await Waiter.wait { waiter in
-            list.withLock { $0.append(waiter) }
+            isOver ? .isOver : list.withLock { $0.append(waiter) }
         } orCancelledBy: { [list] waiter in
             list.withLock { $0.remove(waiter) }
         }
@@ -45,7 +49,7 @@ private final class Shore: Sendable {
     }
 }
 
-@Suite(.watched(testLimit)) struct WaitListTests {
+@Suite(.watched(testLimit), .leavesNothing) struct WaitListTests {
     /// I1, against an array.
     @Test func `those who wait go in the order of their coming`() async {
         await forAll(.array(of: steps, count: 1...60), cases: scaled(300)) { program in
@@ -89,6 +93,18 @@ private final class Shore: Sendable {
                 #expect(list.isEmpty == left.isEmpty && woken.entries == expected)
             }
         }
+    }
+
+    /// So they are in the order of their calls.
+    @Test func `whoever waits on an actor leaves it when it is in the list, and not before`() async {
+        #expect(await CountedActor().jobs(of: { _ = await Shore(isOver: true).wait() }) == 0)
+        let shore = Shore()
+        let actor = CountedActor()
+        async let jobs = actor.jobs(of: { _ = await shore.wait() })
+        #expect(await eventually { shore.list.withLock { !$0.isEmpty } })
+        #expect(actor.executor.jobs == 1)  // it has begun
+        shore.takeAll().wake()
+        #expect(await jobs == 1)  // it goes on
     }
 
     /// I1: whoever comes second finds nobody to wake.

@@ -2,7 +2,7 @@
 
 import CompositeOperations
 import Glibc
-@_spi(Locks) import Runs
+@_spi(Faces) import Runs
 
 /// Effects, in the order in which they happened: "+ 3.1" was done, "- 3.1" was undone. A line is one write, so a process that is
 /// killed leaves whole lines: an effect, and that it happened, are one.

@@ -5,7 +5,7 @@ import Commands
 import CompositeOperations
 import Foundation
 import PropertyTesting
-@_spi(Locks) import Runs
+@_spi(Faces) import Runs
 
 /// Work that is written into the ledger.
 struct Entry: JournaledCommand {

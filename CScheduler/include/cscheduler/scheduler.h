@@ -85,7 +85,7 @@ csched_status csched_scheduler_create(const csched_configuration *configuration,
     CSCHED_MUST_USE;
 
 /// Frees a scheduler; one that is not shut down yet is drained first. The caller's last use of it, on no
-/// worker of it.
+/// worker of it, nor inside a callback of its timers. Observers are released before it returns.
 void csched_scheduler_destroy(csched_scheduler *scheduler);
 
 /// As destroy, for a caller that may be a worker of it: closes it, and leaves the rest to a thread made for

@@ -4,7 +4,7 @@
 ///
 /// Inlinable, because other modules look the types up at each call else, which takes longer than the section; so public, as
 /// ``WordLock`` is.
-@_spi(Locks) public final class Guarded<Value>: @unchecked Sendable {
+@_spi(Faces) public final class Guarded<Value>: @unchecked Sendable {
     // Unchecked: `value` is used under `lock` alone.
     @usableFromInline let lock = WordLock()
     @usableFromInline var value: Value

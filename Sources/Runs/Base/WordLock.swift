@@ -21,7 +21,7 @@ public import Synchronization
 ///
 /// Inlinable, as a call of another module costs as much as the lock does; and so public, as the compiler inlines nothing else
 /// across modules: under an SPI, which hides it from users.
-@_spi(Locks) public struct WordLock: ~Copyable, Sendable {
+@_spi(Faces) public struct WordLock: ~Copyable, Sendable {
     @usableFromInline let word = Atomic<UInt8>(0)
 
     /// How often one that is held is looked at before a sleep.

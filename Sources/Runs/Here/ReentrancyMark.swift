@@ -9,7 +9,7 @@ internal import Synchronization
 /// number of its owner.
 ///
 /// Public under an SPI, and a part of it inlinable, for what ``Guarded`` says: a generic call that awaits costs a sixth of an undo.
-@_spi(Locks) public final class ReentrancyMark: Sendable {
+@_spi(Faces) public final class ReentrancyMark: Sendable {
     /// What gives turns.
     public typealias Holder = any AnyObject & Sendable
 

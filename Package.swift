@@ -31,8 +31,6 @@ let package = Package(
         .library(name: "PropertyTesting", targets: ["PropertyTesting"]),
         .library(name: "PropertyTestingSupport", targets: ["PropertyTestingSupport"]),
         .executable(name: "benchmarks", targets: ["benchmarks"]),
-        .executable(name: "explore", targets: ["explore"]),
-        .executable(name: "mutate", targets: ["mutate"]),
     ],
     traits: [
         .default(enabledTraits: ["Journal"]),
@@ -133,24 +131,6 @@ let package = Package(
             dependencies: ["CompositeOperations", "CompositeOperationsBasics", "PropertyTesting"],
             path: "Tests/TestSupport",
             swiftSettings: settings
-        ),
-        .target(name: "Explorer", cSettings: warnings),
-        .target(name: "ExplorerLitmus", dependencies: ["Explorer"], cSettings: warnings),
-        .target(
-            name: "ExplorerScenarios", dependencies: ["Explorer"], exclude: ["torn.h"],
-            cSettings: warnings + [
-                .define("_GNU_SOURCE"), .define("CSCHED_PORT", to: "\"port_explorer.h\""),
-                .headerSearchPath("."), .headerSearchPath("../../CScheduler/src"),
-                .headerSearchPath("../../CScheduler/include"),
-            ]
-        ),
-        .executableTarget(
-            name: "explore", dependencies: ["Explorer", "ExplorerLitmus", "ExplorerScenarios"],
-            cSettings: warnings + [.define("_GNU_SOURCE")]
-        ),
-        .executableTarget(name: "mutate", swiftSettings: settings),
-        .testTarget(
-            name: "ExplorerTests", dependencies: ["Explorer", "ExplorerLitmus"], swiftSettings: settings
         ),
         .testTarget(
             name: "CompositeOperationsTests",

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds what the steps test, and tests nothing: debug, release, thread, address or benchmarks. Each step builds
-# what it needs; .ci/run builds ahead.
+# Builds what the steps test, and tests nothing: the configurations of
+# .ci/lib.sh. Each step builds what it needs; .ci/run builds ahead.
 #
 #   .ci/build.sh CONFIGURATION...
 set -euo pipefail

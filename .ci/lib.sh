@@ -27,7 +27,7 @@ temporary_folder() {
 # configure <configuration>: sets `options`, those of swift build and of swift test, and `products`, what the
 # steps use of that configuration. Each has a folder of its own, so that none undoes what another built.
 configure() {
-    products=(explore JournalCrash CompositeOperationsPackageTests) # tests call the commands
+    products=(JournalCrash CompositeOperationsPackageTests) # tests call the command
     case $1 in
     debug) # without options it is the command of the README, which builds everything
         options=()
@@ -35,12 +35,19 @@ configure() {
         ;;
     release) # in a folder where the launcher of the benchmarks does not build; as swift test builds it
         options=(-c release --scratch-path .build-release-tests -Xswiftc -enable-testing)
-        products+=(mutate)
         ;;
     thread) options=(--sanitize=thread --scratch-path .build-tsan) ;;
     address) options=(--sanitize=address --scratch-path .build-asan) ;;
     benchmarks) # as their launcher builds them, and with their tests
         options=(-c release --package-path Benchmarks --scratch-path .build/benchmarks)
+        products=()
+        ;;
+    verification) # the explorer, and its tests, which call the command
+        options=(-c release --package-path Verification --scratch-path .build-verification -Xswiftc -enable-testing)
+        products=()
+        ;;
+    verification-address)
+        options=(--package-path Verification --scratch-path .build-verification-asan --sanitize=address)
         products=()
         ;;
     *) fail "there is no configuration '$1'." ;;

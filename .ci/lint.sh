@@ -43,12 +43,12 @@ check() { # check <sentence> <command...>
 }
 
 swift_roots=()
-for folder in Package.swift Sources Benchmarks Tests Examples; do
+for folder in Package.swift Sources Benchmarks Verification Tests Examples; do
     [[ ! -e $folder ]] || swift_roots+=("$folder")
 done
 mapfile -t c_files < <(files 'CScheduler/**.[ch]' 'Sources/**.[ch]' 'Benchmarks/**.[ch]' 'Benchmarks/**.cpp' \
-    'Benchmarks/**.hpp' 'Examples/**.[ch]' 'Tests/**.[ch]' 'Tests/**.cpp')
-mapfile -t shell_files < <(files bootstrap '.ci/*' 'Scripts/*' 'Tests/**.sh' ':!*.py' ':!*.txt')
+    'Benchmarks/**.hpp' 'Examples/**.[ch]' 'Tests/**.[ch]' 'Verification/**.[ch]' 'Verification/**.cpp')
+mapfile -t shell_files < <(files bootstrap '.ci/*' 'Scripts/*' 'Verification/**.sh' ':!*.py' ':!*.txt')
 
 check "the Swift above is not formatted; swift format -i corrects most of it." \
     swift format lint --strict --parallel -r "${swift_roots[@]}"

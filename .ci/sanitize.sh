@@ -13,7 +13,7 @@ trap 'show_reports; rm -rf "$temporary"' EXIT
 readonly at_least=40
 # Iterations of the stress tests, as a part of their normal number: instrumented code is 5 to 15 times slower.
 export STRESS_SCALE=${STRESS_SCALE:-0.1}
-# At its end a program waits for the races of others' last words: a second each, for hundreds of the explorer's.
+# At its end a program waits for the races of others' last words: a second each, for hundreds of exit tests.
 export TSAN_OPTIONS=atexit_sleep_ms=20
 export LSAN_OPTIONS=suppressions=$PWD/.ci/leaks.txt:print_suppressions=0
 
@@ -21,15 +21,16 @@ Scripts/sanitizers
 
 export TSAN_OPTIONS+=:log_path=$reports LSAN_OPTIONS+=:log_path=$reports ASAN_OPTIONS=log_path=$reports
 
-sanitize() { # sanitize <sanitizer>
-    run_tests "$1" "$at_least" 900
+sanitize() { # sanitize <configuration> <at least>
+    run_tests "$1" "$2" 900
     # Beside the exit status: an exit test may expect that its process fails.
     if compgen -G "$reports.*" >/dev/null; then fail "something was reported ($1); it follows."; fi
 }
 
-sanitize thread
+sanitize thread "$at_least"
 under_thread=$tests_passed
-sanitize address
+sanitize verification-address 10
+sanitize address "$at_least"
 
 echo "sanitize: $under_thread tests passed under ThreadSanitizer, and $tests_passed under AddressSanitizer," \
     "at $STRESS_SCALE of their iterations."

@@ -189,7 +189,7 @@ def numbers_of_trees(folder, unit):
 
 def numbers_of_mutants(folder, unit):
     outcomes = read_json(folder / "raw" / f"{unit}.json") or []
-    listed = reasons(Path(__file__).parent.parent / "Tests/Mutants/equivalents.txt")
+    listed = reasons(Path(__file__).parent.parent / "Verification/Mutants/equivalents.txt")
     survived = [outcome["mutant"] for outcome in outcomes if outcome["verdict"] == "survived"]
     finds = {}
     for outcome in outcomes:

@@ -18,7 +18,7 @@ from pathlib import Path
 from swift_tests import Tests, events_of, is_balanced, is_name, tokens
 
 ROOT = Path(__file__).resolve().parent.parent
-LIST = ROOT / "Tests/Mutants/swift-by-hand.txt"
+LIST = ROOT / "Verification/Mutants/swift-by-hand.txt"
 SCRATCH = ROOT / ".build-swift-mutants"
 PACKAGE = SCRATCH / "package"
 BUILD = SCRATCH / "build"

@@ -198,6 +198,6 @@ private struct GuardedAction: ActionForm {
     }
 
     func call(_ index: Int) -> Bool {
-        if case .rejected = action.trigger(index).outcomeIfFinished { false } else { true }
+        if case .cancelled = action.trigger(index).result { false } else { true }
     }
 }

@@ -185,7 +185,7 @@ extension CommandJournal {
 
     private func answer(_ recorded: Recorded, _ key: String) throws {
         guard let outcome = recorded.run.outcome else { throw JournalError.keyInDoubt(key) }
-        guard outcome == .succeeded else {
+        guard outcome == .finished else {
             throw JournalError.recorded(key: key, outcome, text: recorded.run.text ?? "")
         }
     }
@@ -201,7 +201,7 @@ extension JournalOutcome {
     /// How a run ended that gave `result`.
     init<Output>(of run: JournalRun, _ result: Result<Output, any Error>) {
         guard case .failure(let error) = result else {
-            self = .succeeded
+            self = .finished
             return
         }
         if run.members.contains(where: { $0.phase == .undoFailed }) || run.left == .incomplete {

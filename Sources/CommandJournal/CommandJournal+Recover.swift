@@ -163,7 +163,7 @@ extension CommandJournal {
             guard let outcome = run.run.outcome else { return nil }
             return RecoveryReport.Run(number: run.number, outcome: outcome, error: failure ?? reason(error))
         }
-        return RecoveryReport.Run(number: run.number, outcome: .succeeded, error: nil)
+        return RecoveryReport.Run(number: run.number, outcome: .finished, error: nil)
     }
 
     /// Begins again what is in doubt, or lacks a proof, one after another: then it is known whether it was done, and with which.

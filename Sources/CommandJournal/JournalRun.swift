@@ -10,7 +10,7 @@ package import Foundation
 /// How a run ended.
 public enum JournalOutcome: String, Hashable, Sendable {
     /// All of it was done.
-    case succeeded
+    case finished = "succeeded"  // as it is written
     /// A command by itself threw; or a run of several was refused before its first one.
     case failed
     /// What was done was taken back.

@@ -17,7 +17,7 @@ package enum RecoveryPlan: Equatable, Sendable {
         } else if run.members.contains(where: { $0.phase == .failed || $0.isGivenUp }) {
             self = .compensate  // that was decided when the first of these was written
         } else if phases.allSatisfy({ $0 == .done }) {
-            self = .end(.succeeded)
+            self = .end(.finished)
         } else if run.kind == .one {
             self = .forward  // it was accepted; there is nothing to take back
         } else {

@@ -1,34 +1,60 @@
 // FIFO.swift - a queue in an array: its taken front goes when it is more than half.
 
 /// What was appended first is taken first; O(1), amortised.
-package struct FIFO<Element> {
+@_spi(Faces) public struct FIFO<Element> {
+    // Those before `head` are nil, and no others.
     @usableFromInline var elements: [Element?] = []
     @usableFromInline var head = 0
 
-    @inlinable package init() {}
+    /// An empty one.
+    @inlinable public init() {}
 
-    @inlinable package var count: Int { elements.count - head }
-    @inlinable package var first: Element? { head < elements.count ? elements[head] : nil }
+    /// How many there are.
+    @inlinable public var count: Int { elements.count - head }
+    /// The next one.
+    @inlinable public var first: Element? { head < elements.count ? elements[head] : nil }
+    /// Those that are there, the oldest first.
+    @inlinable public var all: [Element] { elements[head...].compactMap(\.self) }
 
-    @inlinable package mutating func append(_ element: Element) { elements.append(element) }
+    /// Appends one.
+    @inlinable public mutating func append(_ element: Element) { elements.append(element) }
 
-    @inlinable package mutating func popFirst() -> Element? {
+    /// Takes the oldest one.
+    @inlinable public mutating func popFirst() -> Element? {
         guard head < elements.count else { return nil }
-        defer {
-            elements[head] = nil
-            head += 1
-            if head * 2 > elements.count, head > 16 {
-                elements.removeFirst(head)
-                head = 0
-            }
-        }
-        return elements[head]
+        let element = elements[head].take()
+        head += 1
+        if head * 2 > elements.count, head > 16 { close() }
+        return element
     }
 
-    @inlinable package var all: [Element] { elements[head...].compactMap(\.self) }
+    /// Gives back what is taken; all memory, when nothing is left of many.
+    @usableFromInline
+    mutating func close() {
+        if head == elements.count, head > 64 { elements = [] } else { elements.removeFirst(head) }
+        head = 0
+    }
 
+    /// Takes all, the oldest first.
+    @inlinable public mutating func takeAll() -> [Element] {
+        defer { self = FIFO() }
+        return all
+    }
+
+    /// Removes the oldest one for which `isGone` holds.
+    ///
     /// - Returns: what was removed.
-    @inlinable package mutating func removeAll(where isGone: (Element) -> Bool) -> [Element] {
+    /// - Complexity: O(n)
+    @inlinable public mutating func remove(where isGone: (Element) -> Bool) -> Element? {
+        guard let place = elements[head...].firstIndex(where: { $0.map(isGone) == true }) else { return nil }
+        return elements.remove(at: place)
+    }
+
+    /// Removes all for which `isGone` holds.
+    ///
+    /// - Returns: what was removed.
+    /// - Complexity: O(n)
+    @inlinable public mutating func removeAll(where isGone: (Element) -> Bool) -> [Element] {
         let former = all
         elements = former.filter { !isGone($0) }
         head = 0

@@ -137,7 +137,7 @@ private struct Model {
                 }
                 #expect(action.snapshot.text == model.text)
                 for (input, execution) in executions.enumerated() where model.outcomes[input] == nil {
-                    #expect(execution.outcomeIfFinished == nil, "trigger \(input)")
+                    #expect(execution.result == nil, "trigger \(input)")
                 }
             }
             for step in steps {
@@ -150,7 +150,7 @@ private struct Model {
                     let input = model.running[index % model.running.count]
                     switch ending {
                     case .value:
-                        model.end(input, "completed \(input)")
+                        model.end(input, "finished \(input)")
                         works.end(input, .success(input))
                     case .error:
                         model.end(input, "failed TestError(number: \(input))")
@@ -177,7 +177,7 @@ private struct Model {
                 await settle()
             }
             while let input = model.running.first {
-                model.end(input, "completed \(input)")
+                model.end(input, "finished \(input)")
                 works.end(input, .success(input))
                 await settle()
             }
@@ -240,11 +240,10 @@ private struct Model {
             let outcome = await execution.outcome
             let told = seen.withLock { $0[execution.id] ?? [] }
             switch outcome {
-            case .completed(let value):
-                #expect(told == ["started", "value -1", "value \(value)", "completed"])
+            case .finished(let value):
+                #expect(told == ["started", "value -1", "value \(value)", "finished"])
             case .failed(let error): #expect(told == ["started", "value -1", "failed \(error)"])
-            case .cancelled: #expect(told == ["cancelled"])
-            case .rejected(let reason): #expect(told == ["rejected \(reason)"])
+            case .cancelled: #expect(told == [outcome.text])
             }
             if told.first == "started" { begun += 1 }
         }

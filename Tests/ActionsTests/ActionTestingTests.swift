@@ -60,7 +60,7 @@ import Testing
             }
             let executions = (0..<8).map { action.trigger($0) }
             executor.runAll()
-            #expect(executions.allSatisfy { $0.outcomeIfFinished != nil })
+            #expect(executions.allSatisfy { $0.result != nil })
             return log.entries
         }
         #expect(order(0) == (0..<8).map { "\($0)" } + (0..<8).map { "\($0)" })
@@ -80,14 +80,14 @@ import Testing
         #expect(clock.sleepers == 1)
         clock.advance(by: .seconds(4))
         executor.runAll()
-        #expect(first.outcomeIfFinished == nil)
+        #expect(first.result == nil)
         let second = action.trigger(2)
         executor.runAll()
-        #expect(first.outcomeIfFinished?.text == "cancelled")
+        #expect(first.result?.text == "cancelled")
         #expect(clock.sleepers == 1)
         clock.advance(by: .seconds(2))
         executor.runAll()
-        #expect(second.outcomeIfFinished?.text == "completed 2")
+        #expect(second.result?.text == "finished 2")
         #expect(clock.now.offset == .seconds(6))
     }
 

@@ -136,7 +136,7 @@ private struct Model {
 
     private mutating func end(_ run: Int, _ text: String) {
         runs[run].outcome = text
-        tell(run, text.hasPrefix("completed") ? "completed" : text)
+        tell(run, text.hasPrefix("finished") ? "finished" : text)
     }
 
     mutating func trigger(_ action: Int, _ plan: Plan) {
@@ -205,7 +205,7 @@ private struct Model {
         case .error: end(run, "failed TestError(number: \(run))")
         case .value:
             tell(run, "value \(run)")
-            end(run, "completed \(run)")
+            end(run, "finished \(run)")
         }
         fill()
     }
@@ -299,7 +299,7 @@ private final class Program {
             perform(model.jobs.isEmpty ? .advance(3) : .step)
             try check()
         }
-        try #require(executions.allSatisfy { $0.outcomeIfFinished != nil })
+        try #require(executions.allSatisfy { $0.result != nil })
     }
 
     private func perform(_ step: Step) {
@@ -343,7 +343,7 @@ private final class Program {
         let runs = Dictionary(uniqueKeysWithValues: executions.enumerated().map { ($1.id, $0) })
         try #require(told.withLock { $0 }.map { "\(runs[$0]!) \($1)" } == model.told)
         for (run, execution) in executions.enumerated() {
-            try #require(execution.outcomeIfFinished?.text == model.outcome(run))
+            try #require(execution.result?.text == model.outcome(run))
         }
     }
 }

@@ -281,7 +281,7 @@ import Testing
         binding.unbind()
         #expect(action.snapshot.text == "on busy 1 0")
         works.end(1, .success(1))
-        #expect(await other.outcome.text == "completed 1")
+        #expect(await other.outcome.text == "finished 1")
         #expect(works.count == 1)
     }
 

@@ -24,7 +24,7 @@ private func answer(to query: String) async throws -> String {
         }
         let hits = try await search("swift")
         online.set(false)
-        let refused = search.trigger("late").outcomeIfFinished
+        let refused = search.trigger("late").result
         // end of the example
         #expect(hits == 5)
         #expect(refused?.text == "rejected precondition")

@@ -24,12 +24,12 @@ import Testing
         let events = action?.events
         action = nil
         facade?.trigger(2)
-        #expect(execution?.outcomeIfFinished?.text == "completed 1")
+        #expect(execution?.result?.text == "finished 1")
         facade = nil
         execution = nil
         var seen: [String] = []
         if let events { for await event in events { seen.append(event.text) } }
-        #expect(seen == ["started", "value 2", "completed"])
+        #expect(seen == ["started", "value 2", "finished"])
         withExtendedLifetime(flag) {}
     }
 
@@ -42,7 +42,7 @@ import Testing
         }
         await works.begun(1)
         works.end(1, .success(7))
-        #expect(await execution.outcome.text == "completed 7")
+        #expect(await execution.outcome.text == "finished 7")
     }
 
     @Test func `an action keeps its precondition as long as it lives, and nothing longer`() {
@@ -111,7 +111,7 @@ import Testing
         #expect(await second.outcome.text == "cancelled")
         #expect(inputs.value == 1)
         works.end(1, .success(1))
-        #expect(await first.outcome.text == "completed 1")
+        #expect(await first.outcome.text == "finished 1")
         #expect(await eventually { inputs.value == 0 && values.value == 1 })  // as soon as the task is gone
         withExtendedLifetime((first, second, third, source)) {}
     }

@@ -13,14 +13,14 @@ import Testing
         let works = Works()
         let action = Action<Int, Int>("work") { try await works.run($0) }
         let first = action.trigger(1)
-        #expect(action.trigger(2).outcomeIfFinished?.text == "rejected busy")
+        #expect(action.trigger(2).result?.text == "rejected busy")
         await works.begun(1)
         works.end(1, .success(1))
         _ = await first.outcome
         let third = action.trigger(3)
         await works.begun(2)
         works.end(3, .success(3))
-        #expect(await third.outcome.text == "completed 3")
+        #expect(await third.outcome.text == "finished 3")
     }
 
     @Test func `R9: a queue keeps its order, and refuses what is beyond it`() async {
@@ -31,7 +31,7 @@ import Testing
         }
         let executions = (1...4).map { action.trigger($0) }
         #expect(action.snapshot.text == "off busy 1 3")
-        #expect(action.trigger(5).outcomeIfFinished?.text == "rejected queueFull")
+        #expect(action.trigger(5).result?.text == "rejected queueFull")
         for input in 1...4 {
             await works.begun(input)
             works.end(input, .success(input))
@@ -83,11 +83,11 @@ import Testing
         #expect(await first.outcome.text == "cancelled")
         await works.begun(2)
         works.end(3, .success(3))
-        #expect(await third.outcome.text == "completed 3")
+        #expect(await third.outcome.text == "finished 3")
         #expect(works.most == 1 && works.count == 2)
     }
 
-    @Test func `R9: a switched execution that completes all the same has completed`() async {
+    @Test func `R9: a switched execution that completes all the same has finished`() async {
         let isCancelled = AsyncStream.makeStream(of: Bool.self)
         let works = Works()
         let action = Action<Int, Int>(
@@ -103,11 +103,11 @@ import Testing
         works.end(1, .success(1))
         var seen = isCancelled.stream.makeAsyncIterator()
         #expect(await seen.next() == true)
-        #expect(await first.outcome.text == "completed 1")
+        #expect(await first.outcome.text == "finished 1")
         await works.begun(2)
         works.end(2, .success(2))
         #expect(await seen.next() == false)
-        #expect(await second.outcome.text == "completed 2")
+        #expect(await second.outcome.text == "finished 2")
     }
 
     @Test func `R9: coalesce lets the running one finish, and runs once more, with the last input`() async {
@@ -116,11 +116,11 @@ import Testing
         let executions = (1...6).map { action.trigger($0) }
         await works.begun(1)
         works.end(1, .success(1))
-        #expect(await executions[0].outcome.text == "completed 1")
+        #expect(await executions[0].outcome.text == "finished 1")
         for execution in executions[1..<5] { #expect(await execution.outcome.text == "rejected superseded") }
         await works.begun(2)
         works.end(6, .success(6))
-        #expect(await executions[5].outcome.text == "completed 6")
+        #expect(await executions[5].outcome.text == "finished 6")
         #expect(works.count == 2)
     }
 
@@ -130,15 +130,15 @@ import Testing
         let first = action.trigger(1), second = action.trigger(2), third = action.trigger(3)
         let events = action.observeEvents { log.add($0.text) }
         second.cancel()
-        #expect(second.outcomeIfFinished?.text == "cancelled")
+        #expect(second.result?.text == "cancelled")
         #expect(log.take() == ["cancelled"])
         #expect(action.snapshot.text == "on busy 1 1")
         await works.begun(1)
         works.end(1, .success(1))
         await works.begun(2)
         works.end(3, .success(3))
-        #expect(await third.outcome.text == "completed 3")
-        #expect(await first.outcome.text == "completed 1")
+        #expect(await third.outcome.text == "finished 3")
+        #expect(await first.outcome.text == "finished 1")
         withExtendedLifetime(events) {}
     }
 
@@ -146,7 +146,7 @@ import Testing
         let works = Works()
         let action = Action<Int, Int>("work") { try await works.run($0) }
         for (end, text) in [
-            (Works.End.success(5), "completed 5"), (.failure(CancellationError()), "cancelled"),
+            (Works.End.success(5), "finished 5"), (.failure(CancellationError()), "cancelled"),
             (.failure(TestError(number: 1)), "failed TestError(number: 1)"),
         ] {
             let count = works.count
@@ -184,7 +184,7 @@ import Testing
         let action = Action<Int, Bool>(
             "work", when: .always, work: { _, _, context in context.isCancelled && Task.isCancelled })
         let events = action.observeEvents { event in if case .started = event { action.cancelAll() } }
-        for _ in 0..<1000 { #expect(await action.trigger(1).outcome.text == "completed true") }
+        for _ in 0..<1000 { #expect(await action.trigger(1).outcome.text == "finished true") }
         events.cancel()
     }
 
@@ -199,7 +199,7 @@ import Testing
         works.end(2, .success(2))
         var ends: [String] = []
         for execution in executions { ends.append(await execution.outcome.text) }
-        #expect(ends == ["cancelled", "completed 2", "cancelled", "cancelled", "cancelled"])
+        #expect(ends == ["cancelled", "finished 2", "cancelled", "cancelled", "cancelled"])
         #expect(works.count == 2)
     }
 
@@ -257,7 +257,7 @@ import Testing
             switch event {
             case .started(let id): order.withLock { $0.append(id) }
             // The other one ends while this end is told.
-            case .completed(executions[0].id): _ = concurrently(1) { _ in executor.step() }
+            case .finished(executions[0].id): _ = concurrently(1) { _ in executor.step() }
             default: break
             }
         }
@@ -274,7 +274,7 @@ import Testing
         let refused = Locked(0)
         let events = action.observeEvents { event in
             switch event {
-            case .completed(first.id):
+            case .finished(first.id):
                 action.trigger(3)
                 action.trigger(4)
             // Again and again, until the second has begun.
@@ -326,10 +326,10 @@ import Testing
         let first = actions[0].trigger(1)
         #expect(actions.map(\.snapshot.isEnabled) == [false, true, true])
         #expect(actions.map(\.snapshot.isExecuting) == [true, false, false])
-        #expect(actions[0].trigger(9).outcomeIfFinished?.text == "rejected busy")
+        #expect(actions[0].trigger(9).result?.text == "rejected busy")
         let second = actions[1].trigger(2)
         #expect(actions.map(\.snapshot.isEnabled) == [false, false, false])
-        #expect(actions[2].trigger(3).outcomeIfFinished?.text == "rejected busy")
+        #expect(actions[2].trigger(3).result?.text == "rejected busy")
         #expect(group.running == 2)
         await works.begun(2)
         works.end(1, .success(1))

@@ -17,22 +17,22 @@ import Testing
         let atOnce = Action<Int, Int>("at once", when: .always, inline: { input, _ in input })
         let first = atOnce.observeEvents { event in
             log.add(event.text)
-            if case .completed = event, log.entries.count < 6 {
+            if case .finished = event, log.entries.count < 6 {
                 log.add("\(atOnce.trigger(2).id == event.id)")
             }
         }
         atOnce.trigger(1)
         #expect(
-            log.take() == ["started", "value 1", "completed", "false", "started", "value 2", "completed"])
+            log.take() == ["started", "value 1", "finished", "false", "started", "value 2", "finished"])
         let later = Action<Int, Int>("later") { $0 }
         let again = Locked<Execution<Int>?>(nil)
         let second = later.observeEvents { event in
-            guard case .completed = event, again.withLock({ $0 == nil }) else { return }
+            guard case .finished = event, again.withLock({ $0 == nil }) else { return }
             let execution = later.trigger(3)
             again.withLock { $0 = execution }
         }
         _ = await later.trigger(1).outcome
-        #expect(await again.withLock { $0 }?.outcome.text == "completed 3")
+        #expect(await again.withLock { $0 }?.outcome.text == "finished 3")
         first.cancel()
         second.cancel()
     }
@@ -54,14 +54,14 @@ import Testing
             begun.wait()
             return action.trigger(2)
         }
-        #expect(refused.outcomeIfFinished?.text == "rejected busy")
+        #expect(refused.result?.text == "rejected busy")
         let waiter = Task.immediate { log.add("outcome: \(await refused.outcome.text)") }
         #expect(log.entries == [])
         goOn.open()
         await waiter.value
         #expect(log.entries.prefix(2) == ["started", "rejected busy"])
         #expect(log.entries.contains("outcome: rejected busy"))
-        #expect(await first.outcome.text == "completed 1")
+        #expect(await first.outcome.text == "finished 1")
         events.cancel()
     }
 
@@ -79,12 +79,12 @@ import Testing
         await works.begun(1)
         works.end(1, .success(7))
         await offThread { isTold.wait() }
-        #expect(execution.outcomeIfFinished?.text == "completed 7")
+        #expect(execution.result?.text == "finished 7")
         let waiter = Task.immediate { log.add("outcome: \(await execution.outcome.text)") }
         #expect(log.entries == ["started"])
         goOn.open()
         await waiter.value
-        #expect(log.entries == ["started", "value 7", "completed", "outcome: completed 7"])
+        #expect(log.entries == ["started", "value 7", "finished", "outcome: finished 7"])
         events.cancel()
     }
 
@@ -123,7 +123,7 @@ import Testing
         let action = Action<Int, Int>("work", when: .always, inline: { input, _ in input + 1 })
         let chain = action.observeEvents { event in
             if case .value(_, let value) = event { done.withLock { $0 = value } }
-            if case .completed = event, done.withLock({ $0 }) < count { action.trigger(done.withLock { $0 }) }
+            if case .finished = event, done.withLock({ $0 }) < count { action.trigger(done.withLock { $0 }) }
         }
         action.trigger(0)
         #expect(done.withLock { $0 } == count)

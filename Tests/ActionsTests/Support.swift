@@ -87,7 +87,7 @@ extension ActionEvent {
         switch self {
         case .started: "started"
         case .value(_, let value): "value \(value)"
-        case .completed: "completed"
+        case .finished: "finished"
         case .failed(_, let error): "failed \(error)"
         case .cancelled: "cancelled"
         case .rejected(_, let reason): "rejected \(reason)"
@@ -95,7 +95,7 @@ extension ActionEvent {
     }
     var id: ExecutionID {
         switch self {
-        case .started(let id), .value(let id, _), .completed(let id), .failed(let id, _), .cancelled(let id),
+        case .started(let id), .value(let id, _), .finished(let id), .failed(let id, _), .cancelled(let id),
             .rejected(let id, _):
             id
         }
@@ -108,13 +108,17 @@ extension ActionEvent {
     }
 }
 
-extension ExecutionOutcome {
+extension Outcome {
     var text: String {
         switch self {
-        case .completed(let output): "completed \(output)"
+        case .finished(let output): "finished \(output)"
         case .failed(let error): "failed \(error)"
-        case .cancelled: "cancelled"
-        case .rejected(let reason): "rejected \(reason)"
+        case .cancelled(let reason):
+            switch reason.kind {
+            case .precondition, .busy, .queueFull: "rejected \(reason.kind)"
+            case .displaced: "rejected superseded"
+            default: "cancelled"
+            }
         }
     }
 }

@@ -10,7 +10,7 @@ import PropertyTestingSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct TriggerTests {
-    @Test func `R4: gate, started, closure; gate, value, completed, caller`() async throws {
+    @Test func `R4: gate, started, closure; gate, value, finished, caller`() async throws {
         let works = Works(), log = Log()
         let action = Action<Int, Int>("work") { try await works.run($0) }
         let snapshots = action.observeSnapshots { log.add($0.text) }
@@ -20,8 +20,8 @@ import Testing
         #expect(log.take() == ["off busy 1 0", "started"])
         await works.begun(1)
         works.end(3, .success(9))
-        #expect(await execution.outcome.text == "completed 9")
-        #expect(log.take() == ["on idle 0 0", "value 9", "completed"])
+        #expect(await execution.outcome.text == "finished 9")
+        #expect(log.take() == ["on idle 0 0", "value 9", "finished"])
         withExtendedLifetime((snapshots, events)) {}
     }
 
@@ -31,9 +31,9 @@ import Testing
         let snapshots = action.observeSnapshots { log.add($0.text) }
         let events = action.observeEvents { log.add($0.text) }
         let execution = action.trigger(3)
-        #expect(execution.outcomeIfFinished?.text == "completed 9")
+        #expect(execution.result?.text == "finished 9")
         #expect(
-            log.take() == ["on idle 0 0", "off busy 1 0", "started", "on idle 0 0", "value 9", "completed"])
+            log.take() == ["on idle 0 0", "off busy 1 0", "started", "on idle 0 0", "value 9", "finished"])
         withExtendedLifetime((snapshots, events)) {}
     }
 
@@ -44,14 +44,14 @@ import Testing
         for value: Int??? in [nil, .some(nil), .some(.some(nil)), 4] {
             let action = Action<Int, Int???>("work", when: .always, inline: { _, _ in value })
             #expect(try await action(1) == value)
-            guard case .completed(let output)? = action.trigger(1).outcomeIfFinished else {
-                Issue.record("it has not completed")
+            guard case .finished(let output)? = action.trigger(1).result else {
+                Issue.record("it has not finished")
                 return
             }
             #expect(output == value)
         }
         let nothing = Action<Int, Void>("work", when: .always, inline: { _, _ in })
-        #expect(nothing.trigger(1).outcomeIfFinished?.text == "completed ()")
+        #expect(nothing.trigger(1).result?.text == "finished ()")
         let erased = Action<Int, any Error>(
             "work", when: .always, inline: { input, _ in TestError(number: input) })
         #expect(try await erased(1) as? TestError == TestError(number: 1))
@@ -80,7 +80,7 @@ import Testing
         action.facade.trigger(2)  // finds no room
         #expect(log.entries == [] && action.snapshot.isExecuting)
         executor.runAll()
-        #expect(await execution.outcome.text == "completed 1")
+        #expect(await execution.outcome.text == "finished 1")
         #expect(log.entries == ["work"])
     }
 
@@ -183,7 +183,7 @@ import Testing
             facade.observeRejections(on: .inline) { log.add("rejection \($0)") },
             facade.observeFailures(on: .inline) { log.add("failure \($0.message)") },
         ]
-        #expect(action.trigger(1).outcomeIfFinished?.text == "rejected precondition")
+        #expect(action.trigger(1).result?.text == "rejected precondition")
         #expect(log.take() == ["rejected precondition", "rejection precondition"])
         online.set(true)
         let execution = action.trigger(2)
@@ -225,7 +225,7 @@ import Testing
         let execution = action.trigger(3)
         _ = await execution.outcome
         kept.withLock { $0 }?.yield(4)
-        #expect(log.take() == ["started", "value 0", "value 1", "value 2", "value 99", "completed"])
+        #expect(log.take() == ["started", "value 0", "value 1", "value 2", "value 99", "finished"])
         #expect(kept.withLock { $0 }?.id == execution.id)
         kept.withLock { $0 = nil }  // it holds the action, and this its work
         withExtendedLifetime(events) {}
@@ -246,7 +246,7 @@ import Testing
         var text: [String] = []
         var iterator = events.makeAsyncIterator()
         for _ in 0..<5 { text.append(await iterator.next()?.text ?? "end") }
-        #expect(text == ["started", "failed TestError(number: -1)", "started", "value 2", "completed"])
+        #expect(text == ["started", "failed TestError(number: -1)", "started", "value 2", "finished"])
         withExtendedLifetime((execution, second)) {}
     }
 
@@ -259,7 +259,7 @@ import Testing
         let events = action.observeEvents { log.add($0.text) }
         works.end(1, .success(1))
         _ = await execution.outcome
-        #expect(log.take() == ["off busy 1 0", "on idle 0 0", "value 1", "completed"])
+        #expect(log.take() == ["off busy 1 0", "on idle 0 0", "value 1", "finished"])
         withExtendedLifetime((snapshots, events)) {}
     }
 

@@ -76,7 +76,7 @@ struct DocumentationExamples {
         let command = Deposit(account: "mine", amount: 1, order: "19")
         let handle = invoker.submit(ClosureCommand { context in try await journal.execute(command, context) })
         // end of the example
-        #expect(try await handle.value() == 8)
+        #expect(try await handle.value == 8)
         Bank.shared.forget()
         let replayed = try await journal.replay()
         // end of the example
@@ -96,6 +96,6 @@ struct DocumentationExamples {
             await hasHappened(doubt) ? .leave : .again
         }
         // end of the example
-        #expect(report.runs.map(\.outcome) == [.succeeded] && runs.withLock { $0 } == 2)
+        #expect(report.runs.map(\.outcome) == [.finished] && runs.withLock { $0 } == 2)
     }
 }

@@ -90,7 +90,7 @@ struct DoubtTests {
             #expect(asked.withLock { $0 } == [1])
             #expect(receiver.complaints == [])
             if answer == .again {
-                #expect(report.runs.map(\.outcome) == [.succeeded])
+                #expect(report.runs.map(\.outcome) == [.finished])
                 #expect(receiver.live.map(\.number) == [0, 1, 2])
             } else {
                 #expect(report.runs.map(\.outcome) == [.rolledBack])
@@ -562,7 +562,7 @@ struct DoubtTests {
         await begun.next()
         recovery.cancel()
         goes.send(())
-        #expect(try await recovery.value.runs.map(\.outcome) == [.succeeded])
+        #expect(try await recovery.value.runs.map(\.outcome) == [.finished])
         #expect(isCancelled.withLock { $0 } == false)
         #expect(open.records.last?.phase == .ended)
     }

@@ -135,9 +135,9 @@ struct Prediction {
         if run.isSingle {
             let fails = isBad || run.members[0].work.plan.fails && run.members[0].phase != .done
             run.members[0].isThere = !fails && run.members[0].hasEffect
-            return fails ? .failed : .succeeded
+            return fails ? .failed : .finished
         }
-        if run.members.allSatisfy({ $0.phase == .done }) { return .succeeded }
+        if run.members.allSatisfy({ $0.phase == .done }) { return .finished }
         // What was begun is done, but for what fails.
         func fails(_ index: Int) -> Bool {
             run.members[index].work.plan.fails && run.members[index].phase != .done
@@ -149,7 +149,7 @@ struct Prediction {
             done += others.prefix { !fails($0) }
             if done.count == run.members.count {
                 for index in run.members.indices { run.members[index].isThere = run.members[index].hasEffect }
-                return .succeeded
+                return .finished
             }
         }
         var outcome = JournalOutcome.rolledBack

@@ -67,7 +67,7 @@ struct StoreTests {
         #expect(journal.dropped == [10])
         // The end of the run went with it.
         let report = try await journal.recover()
-        #expect(report.runs.map(\.outcome) == [.succeeded])
+        #expect(report.runs.map(\.outcome) == [.finished])
         await journal.close()
         let again = try await CommandJournal(path: path, types: types)
         #expect(again.dropped.isEmpty)

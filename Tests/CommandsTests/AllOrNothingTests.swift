@@ -99,7 +99,7 @@ struct AllOrNothingTests {
             #expect(failure?.failedMember == model.failedMember)
             #expect(listener.log.entries.count == 1)
             guard let failure, let failed = model.failedMember else {
-                #expect(command.state == .succeeded)
+                #expect(command.state == .finished)
                 return
             }
             #expect(failure.cause as? TestError == TestError(number: failed))
@@ -133,7 +133,7 @@ struct AllOrNothingTests {
         #expect(command.state == .undone)
         await #expect(throws: CommandUsageError.alreadyUndone) { try await command.undo() }
         try await command.execute()
-        #expect(command.state == .succeeded)
+        #expect(command.state == .finished)
         await #expect(throws: CommandUsageError.alreadyExecuted) { try await command.execute() }
         let once = ["do 0", "do 1", "do 2"]
         #expect(log.entries == once + ["undo 2", "undo 1", "undo 0"] + once)
@@ -195,7 +195,7 @@ struct AllOrNothingTests {
         await #expect(throws: TransactionFailure.self) { try await back.execute() }
         #expect(back.state == .undone)
         try await back.execute()
-        #expect(back.state == .succeeded)
+        #expect(back.state == .finished)
 
         let stuck = TransactionCommand(commands: [
             Fickle(failsIn: [], failsToUndo: true), Fickle(failsIn: [2]),
@@ -307,13 +307,13 @@ struct AllOrNothingTests {
             box.withLock { $0 = command.handle }
             let outcome = await invoker.submit(command).outcome
             if min(at, count) == count {
-                #expect(outcome.isSuccess)  // after the last one there is nothing to cancel
+                #expect(outcome.isFinished)  // after the last one there is nothing to cancel
             } else {
-                let failure = outcome.thrown as? TransactionFailure
+                let failure = outcome.error as? TransactionFailure
                 #expect(failure?.cause is CancellationError)
                 #expect(failure?.failedMember == nil)
                 #expect(failure?.rollback == .complete)
-                #expect(outcome.failure?.isCancellation == true)
+                #expect(outcome.isGivenUp)
                 #expect(receiver.withLock { $0 } == [])
                 #expect(log.entries.filter { $0.hasPrefix("do") }.count == min(at, count))
             }

@@ -139,7 +139,7 @@ struct BatchTimeTests {
                 // An outcome can be read before the invoker has counted it.
                 try #require(await eventually { invoker.count == model.waiting.count })
                 try #require(log.entries == model.ran)
-                for number in model.waiting { try #require(handles[number].outcomeIfFinished == nil) }
+                for number in model.waiting { try #require(handles[number].result == nil) }
                 // Its timer is a task, which has to come to its sleep before time may pass.
                 try #require(await eventually { clock.sleepers == (model.hasTimer ? 1 : 0) })
             }

@@ -44,7 +44,7 @@ struct DocumentationExamples {
     @Test func `Commands: submitting`() async throws {
         let invoker = SerialInvoker()
         let handle = invoker.submit(ClosureCommand { try await fetch("news") })
-        let news = try await handle.value()
+        let news = try await handle.value
         // end of the example
         #expect(news == "text of news")
     }

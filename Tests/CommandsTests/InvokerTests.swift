@@ -45,11 +45,11 @@ struct InvokerTests {
         let blocked = Listener { _ in gate.wait() }
         let first = TransactionCommand(ClosureCommand {}, delegate: blocked)
         invoker.submit(first)
-        #expect(await invoker.submit(ClosureCommand { 1 }).outcome.isSuccess)
+        #expect(await invoker.submit(ClosureCommand { 1 }).outcome.isFinished)
         let answer = Mail<Bool>()
         gate.open()
         let asking = Listener { [weak invoker] _ in
-            answer.send(invoker?.submit(ClosureCommand { 2 }).wait()?.isSuccess ?? false)
+            answer.send(invoker?.submit(ClosureCommand { 2 }).wait()?.isFinished ?? false)
         }
         invoker.submit(TransactionCommand(ClosureCommand {}, delegate: asking))
         #expect(await answer.next())
@@ -78,7 +78,7 @@ struct InvokerTests {
             await shutdown
         default: invoker = nil
         }
-        for handle in handles.withLock({ $0 }) { #expect(await !handle.outcome.isSuccess) }
+        for handle in handles.withLock({ $0 }) { #expect(await !handle.outcome.isFinished) }
         held.release()
         _ = await running.outcome
     }
@@ -135,7 +135,7 @@ struct InvokerTests {
         handle.detach()
         await Task { @MainActor in }.value  // behind the notice
         #expect(listener.notices == [])
-        #expect(await handle.outcome.isSuccess)
+        #expect(await handle.outcome.isFinished)
     }
 
     @Test @MainActor func `K2: a delegate of the main actor is told there, always`() async throws {
@@ -164,8 +164,8 @@ struct InvokerTests {
         group.seal()
         let handle = invoker.submit(command)
         #expect(await counts.next() == 0)
-        #expect(await handle.outcome.isSuccess)
-        #expect(await group.handle.outcome.isSuccess)
+        #expect(await handle.outcome.isFinished)
+        #expect(await group.handle.outcome.isFinished)
         gate.open()
     }
 
@@ -181,7 +181,7 @@ struct InvokerTests {
         for each in held { each.release() }
         try await invoker.flush()
         #expect(invoker.count == 0)
-        #expect(invoker.statistics.succeeded == 5)
+        #expect(invoker.statistics.finished == 5)
     }
 
     @Test func `T16: priorities go first, and submissions in order within one`() async throws {
@@ -225,12 +225,12 @@ struct InvokerTests {
             await held.begun.next()
             let waiting = invoker.submit(ClosureCommand { 1 })
             let end = Task { await invoker.shutdown(pending) }
-            if pending == .reject { #expect(await waiting.outcome.rejection == .shutDown) }
+            if pending == .reject { #expect(await waiting.outcome.why == .shutDown) }
             held.release()
             await end.value
-            #expect(await first.outcome.isSuccess)
-            #expect(await waiting.outcome.isSuccess == (pending == .run))
-            #expect(await invoker.submit(ClosureCommand { 2 }).outcome.rejection == .shutDown)
+            #expect(await first.outcome.isFinished)
+            #expect(await waiting.outcome.isFinished == (pending == .run))
+            #expect(await invoker.submit(ClosureCommand { 2 }).outcome.why == .shutDown)
         }
     }
 
@@ -242,11 +242,11 @@ struct InvokerTests {
         invoker.submit(held)
         await held.begun.next()
         let waiting = invoker.submit(ClosureCommand { 1 })
-        #expect(await invoker.submit(ClosureCommand { 2 }).outcome.rejection == .full)
+        #expect(await invoker.submit(ClosureCommand { 2 }).outcome.why == .queueFull)
         waiting.cancel()
         let next = invoker.submit(ClosureCommand { 3 })
         held.release()
-        #expect(await next.outcome.isSuccess)
+        #expect(await next.outcome.isFinished)
         #expect(invoker.statistics.rejected == 1)
     }
 
@@ -266,7 +266,7 @@ struct InvokerTests {
         let scheduler = try Scheduler(.init(workers: 1))
         try await scheduler.shutdown(.drain)
         let invoker = SerialInvoker(on: scheduler)
-        #expect(await invoker.submit(ClosureCommand { 1 }).outcome.rejection == .shutDown)
+        #expect(await invoker.submit(ClosureCommand { 1 }).outcome.why == .shutDown)
     }
 
     @Test func `a scheduler that gives up what waits refuses it for its invoker`() async throws {
@@ -281,7 +281,7 @@ struct InvokerTests {
         #expect(await eventually { (try? scheduler.submit {}) == nil })
         gate.open()
         try await shutdown
-        for handle in handles { #expect(await handle.outcome.rejection == .shutDown) }
+        for handle in handles { #expect(await handle.outcome.why == .shutDown) }
         for _ in handles { #expect(await listener.mail.next().error != nil) }
         try await invoker.flush()
         #expect(invoker.count == 0)
@@ -294,14 +294,14 @@ struct InvokerTests {
         let invoker = SerialInvoker(on: scheduler)
         let handle = invoker.submit(Immediate { _ in })
         gate.open()
-        #expect(await handle.outcome.isSuccess)
-        #expect(await invoker.submit(Immediate { _ in }).outcome.isSuccess)
+        #expect(await handle.outcome.isFinished)
+        #expect(await invoker.submit(Immediate { _ in }).outcome.isFinished)
     }
 
     @Test func `a flush from inside is refused`() async throws {
         let invoker = SerialInvoker()
         let answer = await invoker.submit(ClosureCommand { try await invoker.flush() }).outcome
-        #expect(answer.thrown as? CommandUsageError == .reentrant)
+        #expect(answer.error as? CommandUsageError == .reentrant)
         let nested = await invoker.submit(
             TransactionCommand(commands: [
                 UndoableClosure { _ in
@@ -310,7 +310,7 @@ struct InvokerTests {
                 }
             ])
         ).outcome
-        #expect(nested.isSuccess)
+        #expect(nested.isFinished)
         try await invoker.flush()
     }
 
@@ -333,16 +333,16 @@ struct InvokerTests {
         for isFirst in [false, true] {
             let invoker = BatchInvoker(size: 2, order: .parallel(limit: 2))
             let awaited = TransactionCommand(ClosureCommand { 1 })
-            let waiting = ClosureCommand { try await awaited.handle.value() }
+            let waiting = ClosureCommand { try await awaited.handle.value }
             if isFirst { invoker.submit(awaited) }
             let handle = invoker.submit(waiting)
             if !isFirst { invoker.submit(awaited) }
-            #expect(try await handle.value() == 1)
+            #expect(try await handle.value == 1)
         }
         await #expect(processExitsWith: .failure) {
             let invoker = BatchInvoker(size: 1, order: .parallel(limit: 2))
             // A later batch begins when this one has ended.
-            let command = ClosureCommand { try await invoker.submit(ClosureCommand { 1 }).value() }
+            let command = ClosureCommand { try await invoker.submit(ClosureCommand { 1 }).value }
             _ = await invoker.submit(command).outcome
         }
     }
@@ -367,7 +367,7 @@ struct InvokerTests {
                     let handle = invoker.submit(ClosureCommand { 6 })
                     // While the command has its turn: behind it, nothing could be wrong.
                     looked.send(isWaitedFor(handle))
-                    answer.send((try? await handle.value()) ?? 0)
+                    answer.send((try? await handle.value) ?? 0)
                 }
                 #expect(await looked.next())
             })
@@ -380,9 +380,9 @@ struct InvokerTests {
             Immediate { _ in
                 let handle = invoker.submit(ClosureCommand { 6 })
                 // On the stack of the command, until it awaits; then the command goes on.
-                return Task.immediate { try await handle.value() }
+                return Task.immediate { try await handle.value }
             })
-        #expect(try await first.value().value == 6)
+        #expect(try await first.value.value == 6)
     }
 
     @Test func `C18: an invoker undoes nothing`() async throws {
@@ -390,8 +390,8 @@ struct InvokerTests {
         let invoker = SerialInvoker()
         let first = invoker.submit(Append(number: 1, receiver: receiver))
         let second = invoker.submit(Append(number: 2, receiver: receiver, failsToPerform: true))
-        #expect(try await first.value() == 1)
-        #expect(await second.outcome.thrown as? TestError == TestError(number: 2))
+        #expect(try await first.value == 1)
+        #expect(await second.outcome.error as? TestError == TestError(number: 2))
         #expect(receiver.withLock { $0 } == [1])
     }
 
@@ -410,12 +410,12 @@ struct InvokerTests {
 
     @Test func `T13: a run that fails of another's refusal was not refused itself`() async throws {
         let invoker = SerialInvoker()
-        for refusal in [CommandFailure.rejected(.full), .abandoned] {
+        for refusal in [CancelReason(.queueFull), CancelReason(.abandoned)] {
             let listener = Listener()
             let command = TransactionCommand(ClosureCommand { throw refusal }, delegate: listener)
             let outcome = await invoker.submit(command).outcome
-            #expect(outcome.thrown is CommandFailure)
-            #expect(await listener.mail.next().error is CommandFailure)
+            #expect(outcome.error is CancelReason)
+            #expect(await listener.mail.next().error is CancelReason)
         }
         #expect(invoker.statistics.failed == 2)
         #expect(invoker.history.allSatisfy { $0.kind == .failed })
@@ -433,8 +433,8 @@ struct InvokerTests {
         let history = invoker.history
         #expect(history.map(\.transaction) == transactions.suffix(64))
         #expect(history.first?.kind == .failed)
-        #expect(history.last?.kind == .succeeded)
-        #expect(invoker.statistics.succeeded == 75)
+        #expect(history.last?.kind == .finished)
+        #expect(invoker.statistics.finished == 75)
         #expect(invoker.statistics.failed == 25)
         #expect(invoker.statistics.accepted == 100)
     }
@@ -588,9 +588,9 @@ struct BatchTests {
         let invoker = BatchInvoker(size: 10, maxDelay: .seconds(5), clock: clock)
         let handle = invoker.submit(ClosureCommand { 1 })
         #expect(await clock.slept.next() == .seconds(5))
-        #expect(handle.outcomeIfFinished == nil)
+        #expect(handle.result == nil)
         clock.wakeAll()
-        #expect(await handle.outcome.isSuccess)
+        #expect(await handle.outcome.isFinished)
     }
 
     @Test func `C12: what a running batch adds goes to a later one, each once`() async throws {
@@ -603,7 +603,7 @@ struct BatchTests {
                     invoker.submit(Immediate { _ in log.add(10 + index) })
                 })
         }
-        while invoker.statistics.succeeded < 8 { await Task.yield() }
+        while invoker.statistics.finished < 8 { await Task.yield() }
         #expect(log.entries == [0, 1, 2, 3, 10, 11, 12, 13])
         #expect(invoker.count == 0)
     }
@@ -617,8 +617,8 @@ struct BatchTests {
                 invoker.submit(Immediate { _ in if index == 1 { throw TestError() } })
             }
             try await invoker.flush()
-            #expect(handles[2].outcomeIfFinished?.rejection == (stops ? .batchStopped : nil))
-            for index in [0, 3, 4, 5] { #expect(handles[index].outcomeIfFinished?.isSuccess == true) }
+            #expect(handles[2].result?.why == (stops ? .batchStopped : nil))
+            for index in [0, 3, 4, 5] { #expect(handles[index].result?.isFinished == true) }
         }
     }
 
@@ -630,9 +630,9 @@ struct BatchTests {
         invoker.submit(TransactionCommand(Immediate { _ in }, delegate: blocked))
         let last = invoker.submit(Immediate { _ in })
         let next = (0..<3).map { _ in invoker.submit(Immediate { _ in }) }
-        #expect(await first.outcome.thrown as? TestError == TestError())
-        #expect(await last.outcome.rejection == .batchStopped)
-        for handle in next { #expect(await handle.outcome.isSuccess) }
+        #expect(await first.outcome.error as? TestError == TestError())
+        #expect(await last.outcome.why == .batchStopped)
+        for handle in next { #expect(await handle.outcome.isFinished) }
         #expect(invoker.count == 0)
         gate.open()
     }
@@ -645,7 +645,7 @@ struct BatchTests {
         await held[1].begun.next()
         held[0].release()
         while invoker.count == 4 { await Task.yield() }
-        let late = invoker.statistics.succeeded
+        let late = invoker.statistics.finished
         #expect(late == 1)
         held[1].release()
         await held[2].begun.next()
@@ -653,7 +653,7 @@ struct BatchTests {
         held[2].release()
         held[3].release()
         try await invoker.flush()
-        #expect(invoker.statistics.succeeded == 4)
+        #expect(invoker.statistics.finished == 4)
     }
 
     @Test func `C11, S7: so many run of a batch, and the next one begins when all of them have ended`()

@@ -67,14 +67,14 @@ struct OneNotificationTests {
             full.submit(held)
             await held.begun.next()
             let command = made { Issue.record("it ran") }
-            #expect(await full.submit(command).outcome.rejection == .full)
+            #expect(await full.submit(command).outcome.why == .queueFull)
             held.release()
             try await full.flush()
             return command.transaction
         case .shutDown:
             await invoker.shutdown(.run)
             let command = made { Issue.record("it ran") }
-            #expect(await invoker.submit(command).outcome.rejection == .shutDown)
+            #expect(await invoker.submit(command).outcome.why == .shutDown)
             return command.transaction
         case .abandoned:
             return made { Issue.record("it ran") }.transaction
@@ -107,10 +107,7 @@ struct OneNotificationTests {
         }()
         #expect(gone == nil)
         #expect(transaction.entries.map(\.0) == [handle.transaction])
-        guard case .failed(.abandoned)? = handle.outcomeIfFinished else {
-            Issue.record("it is not abandoned")
-            return
-        }
+        #expect(handle.result?.why == .abandoned)
     }
 
     @Test func `P2: success is told if and only if execute returned`() async {
@@ -217,7 +214,7 @@ struct OneNotificationTests {
         await #expect(throws: CommandUsageError.alreadyExecuted) { try await command.execute() }
         #expect(runs.value == 1)
         #expect(listener.log.entries.count == 1)
-        #expect(command.state == .succeeded)
+        #expect(command.state == .finished)
     }
 
     @Test func `a command that is executed while an invoker has it is run once`() async throws {
@@ -255,10 +252,10 @@ struct OneNotificationTests {
         ended.cancel()
         _ = command.handle.onOutcome { _ in note("released") }
         held.release()
-        #expect(await command.handle.outcome.isSuccess)
+        #expect(await command.handle.outcome.isFinished)
         // The thread that ended the run tells them, and may have to tell this one, too.
         for _ in 0..<2 { await told.next() }
-        let after = command.handle.onOutcome { note("after \($0.isSuccess)") }
+        let after = command.handle.onOutcome { note("after \($0.isFinished)") }
         await told.next()
         let last = command.handle.onOutcome(.target(Scheduler.shared)) { _ in told.send(()) }
         await told.next()
@@ -273,7 +270,7 @@ struct OneNotificationTests {
             let subscriptions = Locked<[Subscription]>([])
             _ = await race(2) { index in
                 if index == 0 {
-                    try? command._executeSynchronously(CommandContext())
+                    try? command.executeNow(CommandContext())
                 } else {
                     let subscription = command.handle.onOutcome { _ in told.add() }
                     subscriptions.withLock { $0.append(subscription) }
@@ -289,7 +286,7 @@ struct OneNotificationTests {
         try lane.submit { gate.wait() }
         let log = Log<Bool>()
         let command = TransactionCommand(Immediate { _ in })
-        let subscription = command.handle.onOutcome(.target(lane)) { log.add($0.isSuccess) }
+        let subscription = command.handle.onOutcome(.target(lane)) { log.add($0.isFinished) }
         try await command.execute()
         subscription.cancel()
         gate.open()
@@ -315,7 +312,7 @@ struct OneNotificationTests {
             return command.handle
         }()
         #expect(goneDelegate == nil && goneCommand == nil && goneCapture == nil)
-        #expect(handle.outcomeIfFinished?.isSuccess == true)
+        #expect(handle.result?.isFinished == true)
     }
 
     @Test func `T10, T12: a detached delegate is let go, and not told; a weak one is not held`() async throws
@@ -336,7 +333,7 @@ struct OneNotificationTests {
         }()
         #expect(gone == nil)
         try await other.execute()
-        #expect(other.state == .succeeded)
+        #expect(other.state == .finished)
     }
 
     @Test func `T2: wrapping a wrapper gives two tokens and two notifications`() async throws {
@@ -367,7 +364,7 @@ struct OneNotificationTests {
         let run = Task { try await stubborn.execute() }
         await begun.next()
         stubborn.handle.cancel()
-        #expect(await stubborn.handle.outcome.isSuccess)
+        #expect(await stubborn.handle.outcome.isFinished)
         #expect(await run.result.isSuccess)
     }
 
@@ -376,13 +373,13 @@ struct OneNotificationTests {
         let invoker = SerialInvoker()
         let handle = invoker.submit(held)
         await held.begun.next()
-        let waiting = Task { try await handle.value() }
+        let waiting = Task { try await handle.value }
         waiting.cancel()
         await #expect(throws: CancellationError.self) { try await waiting.value }
-        #expect(handle.outcomeIfFinished == nil)
+        #expect(handle.result == nil)
         held.release()
-        #expect(await handle.outcome.isSuccess)
-        #expect(await wait(for: handle)?.isSuccess == true)
+        #expect(await handle.outcome.isFinished)
+        #expect(await wait(for: handle)?.isFinished == true)
     }
 
     @Test func `a wait has an end of its own, and helps a lone worker`() async throws {
@@ -393,7 +390,7 @@ struct OneNotificationTests {
                 let inner = invoker.submit(Immediate { _ in 5 })
                 return inner.wait().flatMap { try? $0.get() }
             })
-        #expect(try await outer.value() == 5)
+        #expect(try await outer.value == 5)
         let held = Held()
         let late = invoker.submit(held)
         #expect(await wait(for: late, timeout: .milliseconds(1)) == nil)
@@ -411,7 +408,7 @@ struct OneNotificationTests {
         _ = try? await commands[2].execute()
         _ = try? await commands[1].execute()
         group.seal()
-        #expect(group.handle.outcomeIfFinished == nil)
+        #expect(group.handle.result == nil)
         _ = try? await commands[0].execute()
         let notices = listener.log.entries
         #expect(notices.map(\.transaction) == [group.transaction])
@@ -439,10 +436,10 @@ struct OneNotificationTests {
         group.add(third)
         group.seal()
         #expect(second.state == .failed && third.state == .failed)
-        #expect(group.handle.outcomeIfFinished == nil && listener.log.entries.isEmpty)
+        #expect(group.handle.result == nil && listener.log.entries.isEmpty)
         goOn.send(())
         _ = try? await run.value
-        #expect(await group.handle.outcome.failure?.isCancellation == true)
+        #expect(await group.handle.outcome.isGivenUp)
         #expect(listener.log.entries.count == 1)
     }
 
@@ -476,10 +473,10 @@ struct OneNotificationTests {
         group.add(command)
         group.seal()
         _ = try? await command.execute()
-        #expect(await group.handle.outcome.isSuccess)
+        #expect(await group.handle.outcome.isFinished)
         let empty = TransactionGroup()
         empty.seal()
-        #expect(await empty.handle.outcome.isSuccess)
+        #expect(await empty.handle.outcome.isFinished)
         let listener = Listener()
         _ = TransactionGroup(delegate: listener)
         #expect(listener.log.entries.count == 1)
@@ -580,10 +577,10 @@ struct RetentionTests {
         let command = TransactionCommand(ClosureCommand { throw CancellationError() }, delegate: listener)
         await #expect(throws: CancellationError.self) { try await command.execute() }
         #expect(listener.log.entries.first?.error is CancellationError)
-        #expect(command.handle.outcomeIfFinished?.failure?.isCancellation == true)
+        #expect(command.handle.result?.isGivenUp == true)
         let failed = TransactionCommand(ClosureCommand { throw TestError() })
         _ = try? await failed.execute()
-        #expect(failed.handle.outcomeIfFinished?.failure?.isCancellation == false)
+        #expect(failed.handle.result?.isGivenUp == false)
     }
 
     @Test func `P9: who asks late is told after those who asked before, though one of these is slow`() async {
@@ -596,7 +593,7 @@ struct RetentionTests {
         }
         let told = Mail<Void>()
         elsewhere.async {
-            _ = try? command._executeSynchronously(CommandContext())
+            _ = try? command.executeNow(CommandContext())
             told.send(())
         }
         await withCheckedContinuation { continuation in
@@ -619,7 +616,7 @@ struct RetentionTests {
             let log = Log<Int>(), subscriptions = Locked<[Subscription]>([])
             _ = await race(2) { thread in
                 if thread == 0 {
-                    _ = try? command._executeSynchronously(CommandContext())
+                    _ = try? command.executeNow(CommandContext())
                 } else {
                     for number in 0..<20 {
                         let subscription = command.handle.onOutcome { _ in log.add(number) }
@@ -640,7 +637,7 @@ struct RetentionTests {
                 if number == 9 { told.send(()) }
             }
         }
-        _ = try? command._executeSynchronously(CommandContext())
+        _ = try? command.executeNow(CommandContext())
         await told.next()
         #expect(log.entries == Array(0..<10))
         withExtendedLifetime(subscriptions) {}
@@ -653,7 +650,7 @@ struct RetentionTests {
             Optional(command.handle.onOutcome { _ in log.add(number) })
         }
         for index in subscriptions.indices.reversed() where index % 1_000 != 7 { subscriptions[index] = nil }
-        _ = try? command._executeSynchronously(CommandContext())
+        _ = try? command.executeNow(CommandContext())
         #expect(log.entries == (0..<100).map { $0 * 1_000 + 7 })
         withExtendedLifetime(subscriptions) {}
     }
@@ -664,9 +661,9 @@ struct RetentionTests {
         let stored = command.transaction
         _ = try await command.execute()
         #expect(listener.log.entries.map(\.transaction) == [stored])
-        #expect(try await command.handle.value() == 3)
+        #expect(try await command.handle.value == 3)
         let late = Log<Bool>()
-        let subscription = command.handle.onOutcome { late.add($0.isSuccess) }
+        let subscription = command.handle.onOutcome { late.add($0.isFinished) }
         #expect(late.entries == [true])
         withExtendedLifetime(subscription) {}
     }

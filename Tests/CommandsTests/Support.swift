@@ -93,9 +93,7 @@ func race<Answer: Sendable>(_ count: Int, _ body: @escaping @Sendable (Int) -> A
 }
 
 /// Waits on a thread of its own.
-func wait<Output>(for handle: CommandHandle<Output>, timeout: Duration? = nil) async -> CommandOutcome<
-    Output
->? {
+func wait<Output>(for handle: CommandHandle<Output>, timeout: Duration? = nil) async -> Outcome<Output>? {
     await withCheckedContinuation { continuation in
         elsewhere.async { continuation.resume(returning: handle.wait(timeout: timeout)) }
     }
@@ -114,9 +112,9 @@ final class Held: Command, Sendable {
     func release() { goOn.send(()) }
 }
 
-extension CommandOutcome {
-    var isSuccess: Bool { if case .succeeded = self { true } else { false } }
-    var isCancelled: Bool { if case .failed(.cancelled) = self { true } else { false } }
-    var rejection: Rejection? { if case .failed(.rejected(let why)) = self { why } else { nil } }
-    var thrown: (any Error)? { if case .failed(.thrown(let error)) = self { error } else { nil } }
+extension Outcome {
+    var why: CancelReason.Kind? { reason?.kind }
+    var isRequestedCancel: Bool { why == .requested || why == .threwCancellation }
+    /// Whether it was given up, rather than impossible.
+    var isGivenUp: Bool { isRequestedCancel || (error as? TransactionFailure)?.isCancellation == true }
 }

@@ -15,11 +15,6 @@ typealias Log = CompositeOperationsTestSupport.Log<String>
 
 struct TestError: Error {}
 
-extension Outcome {
-    var isFinished: Bool { if case .finished = self { true } else { false } }
-    var isCancelled: Bool { if case .cancelled = self { true } else { false } }
-}
-
 extension OperationQueue {
     func add(_ operations: [Foundation.Operation]) { addOperations(operations, waitUntilFinished: false) }
 }

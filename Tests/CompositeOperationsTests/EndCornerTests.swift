@@ -1,5 +1,5 @@
 // EndCornerTests - corners that no other test looked into: who is told of an end. Each was found by a defect
-// that the others let pass (Tests/Mutants/swift-by-hand.txt).
+// that the others let pass (Verification/Mutants/swift-by-hand.txt).
 
 import CompositeOperations
 import CompositeOperationsTestSupport

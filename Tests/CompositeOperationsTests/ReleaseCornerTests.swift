@@ -1,5 +1,5 @@
 // ReleaseCornerTests - corners that no other test looked into: what is given up, when, and that it goes under no
-// lock. Each was found by a defect that the others let pass (Tests/Mutants/swift-by-hand.txt).
+// lock. Each was found by a defect that the others let pass (Verification/Mutants/swift-by-hand.txt).
 
 import ActionTesting
 import CompositeOperations

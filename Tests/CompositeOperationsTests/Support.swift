@@ -22,11 +22,3 @@ func scaled(_ count: Int) -> Int { max(1, Int(Double(count) * stressScale * buil
 struct TestError: Error, Equatable {
     var number = 0
 }
-
-extension Outcome {
-    var isFinished: Bool { if case .finished = self { true } else { false } }
-    var isCancelled: Bool { if case .cancelled = self { true } else { false } }
-    var isFailed: Bool { if case .failed = self { true } else { false } }
-    var reason: CancelReason? { if case .cancelled(let reason) = self { reason } else { nil } }
-    var error: (any Error)? { if case .failed(let error) = self { error } else { nil } }
-}

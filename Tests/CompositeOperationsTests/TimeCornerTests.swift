@@ -1,5 +1,5 @@
 // TimeCornerTests - corners that no other test looked into: timers, and the attempts that they belong to. Each
-// was found by a defect that the others let pass (Tests/Mutants/swift-by-hand.txt).
+// was found by a defect that the others let pass (Verification/Mutants/swift-by-hand.txt).
 
 import ActionTesting
 import CompositeOperations

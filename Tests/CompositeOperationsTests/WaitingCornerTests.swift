@@ -1,5 +1,5 @@
 // WaitingCornerTests - corners that no other test looked into: who waits for another one, or for a gate. Each
-// was found by a defect that the others let pass (Tests/Mutants/swift-by-hand.txt).
+// was found by a defect that the others let pass (Verification/Mutants/swift-by-hand.txt).
 
 import CompositeOperations
 import CompositeOperationsBasics

@@ -69,7 +69,7 @@ struct Inspection {
                 default: try demand(undone == nil, "its undo was not begun")
                 }
                 switch run.outcome {
-                case .succeeded?: try demand(member.phase == .done, "its run succeeded without it")
+                case .finished?: try demand(member.phase == .done, "its run succeeded without it")
                 case .rolledBack?, .failed?:
                     try demand(member.phase != .done, "its run was taken back without it")
                 case .incomplete?, .rolledBackExceptIrreversible?:

@@ -1,0 +1,92 @@
+// Execution.swift - a handle of one trigger, for who has made it and for its work.
+
+public import Runs
+import Synchronization
+
+/// One attempt to run an action.
+///
+/// To drop it changes nothing.
+public struct Execution<Output: Sendable>: Sendable {
+    let trigger: Trigger
+
+    /// Names it.
+    public var id: ExecutionID { trigger.id }
+
+    /// How it ended; nil before. Observers may be told of it later.
+    public var result: Outcome<Output>? { trigger.end?.typed() }
+
+    /// How it ends, when observers in place have been told. To cancel the task that waits changes nothing: see ``cancel()``.
+    public var outcome: Outcome<Output> {
+        get async {
+            await trigger.untilTold()
+            guard let outcome = result else { fatalError("Execution: woken before its end") }
+            return outcome
+        }
+    }
+
+    /// Its value; waits as ``outcome`` does.
+    ///
+    /// Throws that it was not let in, what the work threw, or that it was cancelled.
+    public var value: Output {
+        get async throws(ActionError) {
+            switch await outcome {
+            case .finished(let output): return output
+            case .failed(let error): throw .failed(error)
+            case .cancelled(let reason):
+                guard let why = DisabledReason(reason.kind) else { throw .cancelled }
+                throw .disabled(why, action: trigger.core.id)
+            }
+        }
+    }
+
+    /// Takes it out of the line, when it waits: its work never runs. Asks it to end, when it runs: its slot is free when it
+    /// has really ended.
+    ///
+    /// - Returns: false when it has ended already.
+    @discardableResult
+    public func cancel() -> Bool { trigger.cancel() }
+}
+
+/// What the work of an execution is given.
+public struct ExecutionContext<Output: Sendable>: Sendable {
+    let trigger: Trigger
+
+    /// Names the execution.
+    public var id: ExecutionID { trigger.id }
+
+    /// Whether somebody asked it to end.
+    public var isCancelled: Bool { trigger.isCancelled }
+
+    /// Tells a value before the result. After the end it does nothing.
+    public func yield(_ value: Output) { trigger.core.yield(value, of: trigger) }
+}
+
+extension Outcome<any Sendable> {
+    func typed<Value>(as type: Value.Type = Value.self) -> Outcome<Value> {
+        switch self {
+        case .finished(let output): .finished(output as! Value)
+        case .failed(let error): .failed(error)
+        case .cancelled(let reason): .cancelled(reason)
+        }
+    }
+}
+
+extension ActionEvent<any Sendable> {
+    func typed<Value>(as type: Value.Type = Value.self) -> ActionEvent<Value> {
+        switch self {
+        case .started(let id): .started(id)
+        case .value(let id, let value): .value(id, value as! Value)
+        case .finished(let id): .finished(id)
+        case .failed(let id, let error): .failed(id, error)
+        case .cancelled(let id): .cancelled(id)
+        case .rejected(let id, let reason): .rejected(id, reason)
+        }
+    }
+}
+
+extension ActionID {
+    private static let last = Atomic<UInt64>(0)
+    init(_ name: String) {
+        self.init(number: Self.last.add(1, ordering: .relaxed).newValue, name: name)
+    }
+}

@@ -1,0 +1,178 @@
+// ActionCore+Triggers.swift - the triggers of an action: who is let in, who waits, how each ends.
+//
+// Invariants:
+//   I1  each trigger is one of: refused, waiting, running; it is settled once, as the last thing that is told of it.
+//   I2  `line` has as many as the word says wait, and `running` as many as it says run. What has a slot and waits for its
+//       precondition to be read again is in `running`.
+//   I3  the work of a trigger is called at most once, after its `started` was told in place.
+//   I4  what is given a slot that it has waited for begins as an item of the mailbox in place, appended with the slot: so
+//       those that wait begin in their order, and what observers have to say afterwards does not hold them up.
+
+@_spi(Faces) import CompositeOperationsBasics
+internal import Runs
+
+extension ActionCore {
+    /// Lets it in, if it may.
+    func fire(_ trigger: Trigger) {
+        let holds = trigger.bind()
+        let (superseded, cancelled, unused) = gate.transition(of: self) { bits in
+            holds ? admit(&bits) : .refuse(.precondition)
+        } then: { admission -> (Trigger?, Trigger?, Any?) in
+            switch admission {
+            case .start:
+                running[trigger.id] = trigger
+                appendStart(trigger)
+                return (nil, nil, nil)
+            case .wait:
+                line.append(trigger)
+                return (nil, nil, trigger.unbind())
+            case .replace:
+                let superseded = line.popFirst()
+                if let superseded { appendEnd(superseded, .cancelled(CancelReason(.displaced))) }
+                line.append(trigger)
+                let cancelled = policy == .switchToLatest ? running.values.first : nil
+                return (superseded, cancelled, trigger.unbind())
+            case .refuse(let reason):
+                appendEnd(trigger, .cancelled(CancelReason(reason.kind)))
+                return (nil, nil, nil)
+            }
+        }
+        withExtendedLifetime((superseded, unused)) {}  // released under no lock
+        cancelled?.cancel()
+        deliver()
+    }
+
+    /// Under the gate's lock.
+    private func appendStart(_ trigger: Trigger) {
+        flips.reset()
+        append(.started(trigger.id))
+        inline.append(Start(trigger: trigger))
+    }
+
+    /// Its work has ended.
+    func end(_ trigger: Trigger, _ outcome: Outcome<any Sendable>) {
+        gate.transition(of: self) {
+            end(&$0)
+        } then: { handsOver in
+            running[trigger.id] = nil
+            appendEnd(trigger, outcome)
+            if handsOver { appendNext() }
+        }
+        deliver()
+    }
+
+    /// Under the gate's lock: the first that waits has a slot now. It begins in the mailbox (I4).
+    private func appendNext() {
+        guard let next = line.popFirst() else { return }
+        running[next.id] = next
+        inline.append(Turn(trigger: next))
+    }
+
+    /// Begins what has waited, unless its precondition does not hold any more: then the slot is the next one's.
+    fileprivate func begin(_ trigger: Trigger) {
+        if trigger.bind() {
+            gate.withLock { _ in appendStart(trigger) }
+            deliver()
+        } else {
+            end(trigger, .cancelled(CancelReason(.precondition)))
+        }
+    }
+
+    // MARK: Cancelling, limits, values
+
+    /// - Returns: whether it waited, and does not any more.
+    func leaveLine(_ trigger: Trigger) -> Bool {
+        let hasLeft = gate.transition(of: self) { bits in
+            guard line.remove(where: { $0 === trigger }) != nil else { return false }
+            var word = GateWord(bits: bits)
+            word.leaveLine()
+            bits = word.bits
+            return true
+        } then: { hasLeft in
+            if hasLeft { appendEnd(trigger, .cancelled(CancelReason())) }
+            return hasLeft
+        }
+        deliver()
+        return hasLeft
+    }
+
+    func cancelAll() {
+        let all = gate.withLock { _ in line.all + Array(running.values) }
+        for trigger in all { trigger.cancel() }
+    }
+
+    func setLimit(_ limit: Int) {
+        demand(
+            index == nil, "Action.setLimit: \(id) is in a group, and runs once at a time")
+        demand(
+            (1...GateWord.mostOfAKind).contains(limit),
+            "Action.setLimit: the limit is \(limit), and must be 1 to \(GateWord.mostOfAKind)")
+        switch policy {
+        case .switchToLatest, .coalesce:
+            demand(limit == 1, "Action.setLimit: with the policy \(policy) the limit is 1, and not \(limit)")
+        case .reject, .queue: break
+        }
+        gate.transition(of: self) { bits in
+            var word = GateWord(bits: bits)
+            defer { bits = word.bits }
+            return word.setLimit(limit)
+        } then: { count in
+            for _ in 0..<count { appendNext() }
+        }
+        deliver()
+    }
+
+    func yield(_ value: any Sendable, of trigger: Trigger) {
+        gate.withLock { _ in
+            if running[trigger.id] != nil { append(.value(trigger.id, value)) }
+        }
+        deliver()
+    }
+
+    // MARK: Events
+
+    /// The last that is told of a trigger, and then its outcome. Under the gate's lock.
+    private func appendEnd(_ trigger: Trigger, _ outcome: Outcome<any Sendable>) {
+        trigger.latch(outcome)
+        switch outcome {
+        case .finished(let output):
+            append(.value(trigger.id, output))
+            append(.finished(trigger.id))
+        case .cancelled(let reason):
+            if let why = DisabledReason(reason.kind) {
+                append(.rejected(trigger.id, why))
+                appendRejection(why)
+            } else {
+                append(.cancelled(trigger.id))
+            }
+        case .failed(let error):
+            append(.failed(trigger.id, error))
+            appendFailure(trigger.id, error)
+        }
+        inline.append(Settlement(trigger: trigger))
+    }
+}
+
+extension ActionCore: Dependent {
+    func sourceHasChanged() { follow() }
+}
+
+// MARK: What is delivered in place
+
+/// The work of a trigger that was let in.
+private struct Start: MailboxItem {
+    let trigger: Trigger
+    func deliver() { trigger.run() }
+}
+
+/// A trigger that has waited has a slot.
+private struct Turn: MailboxItem {
+    let trigger: Trigger
+    func deliver() { trigger.core.begin(trigger) }
+}
+
+/// All has been told of a trigger.
+private struct Settlement: MailboxItem {
+    let trigger: Trigger
+    func deliver() { trigger.settle() }
+}

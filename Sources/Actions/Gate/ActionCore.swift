@@ -1,0 +1,252 @@
+// ActionCore.swift - what an action, its facades, its bindings and its executions share, whatever its types are: the gate,
+// the mailboxes, and who is told. Its triggers are in ActionCore+Triggers.swift.
+
+@_spi(Faces) import CompositeOperationsBasics
+internal import Runs
+
+final class ActionCore: @unchecked Sendable {
+    // Unchecked: the variables are used under the gate's lock alone.
+
+    let id: ActionID
+    let policy: ActionPolicy
+    let gate: Gate
+    let describe: @Sendable (any Error) -> String
+    /// Its place in the group's word; nil: the gate is its own.
+    private(set) var index: Int?
+
+    /// In place: also starts the work, so that this comes after what was told before, and never inside a notification.
+    let inline: Mailbox
+    /// At other places; kept by their observers and while they deliver, so that a place is let go of with the last of them.
+    private var others: [WeakMailbox] = []
+    private var eventObservers: [Observer<ActionEvent<any Sendable>>] = []
+    private var snapshotObservers: [Observer<ActionSnapshot>] = []
+    private var failureObservers: [Observer<ActionFailure>] = []
+    private var rejectionObservers: [Observer<DisabledReason>] = []
+
+    var line = FIFO<Trigger>()
+    var running: [ExecutionID: Trigger] = [:]
+
+    /// Whether the precondition holds now.
+    private let holds: @Sendable () -> Bool
+
+    let flips: Flips
+    private let instance = Instance(.cores)
+
+    private struct WeakMailbox { weak var mailbox: Mailbox? }
+
+    init<Value>(
+        _ name: String, when precondition: Precondition<Value>, policy: ActionPolicy, limit: Int,
+        group: ActionGroup?, describe: @escaping @Sendable (any Error) -> String
+    ) {
+        let id = ActionID(name)
+        Self.check(policy, limit, isGrouped: group != nil)
+        let flips = Flips(of: id)
+        self.id = id
+        self.policy = policy
+        self.describe = describe
+        self.flips = flips
+        holds = { precondition.read() != nil }
+        gate = group?.gate ?? Gate(bits: GateWord(isEnabled: false, limit: limit).bits)
+        inline = Mailbox(.inline, flips: flips)
+        let place = gate.add(self, most: group == nil ? 1 : GroupWord.mostActions)
+        if group != nil {
+            demand(place != nil, "ActionGroup: it has at most \(GroupWord.mostActions) actions")
+            index = place
+        }
+        precondition.follow(self)
+        follow()
+    }
+
+    private static func check(_ policy: ActionPolicy, _ limit: Int, isGrouped: Bool) {
+        let bounds = 1...GateWord.mostOfAKind
+        demand(
+            bounds.contains(limit), "Action: the limit is \(limit), and must be 1 to \(GateWord.mostOfAKind)")
+        switch policy {
+        case .reject: break
+        case .queue(let most):
+            demand(
+                bounds.contains(most),
+                "Action: \(most) may wait, and it must be 1 to \(GateWord.mostOfAKind)")
+        case .switchToLatest, .coalesce:
+            demand(limit == 1, "Action: with the policy \(policy) the limit is 1, and not \(limit)")
+        }
+        if isGrouped {
+            demand(policy == .reject, "Action: in a group the policy is reject, and not \(policy)")
+            demand(
+                limit == 1,
+                "Action: in a group each action runs once at a time, and its limit is not \(limit)")
+        }
+    }
+
+    deinit {
+        // Nobody can tell anything any more. Each of the mailboxes has its own order: the end comes last.
+        for observer in snapshotObservers { observer.mailbox.append { observer.end() } }
+        for observer in eventObservers { observer.mailbox.append { observer.end() } }
+        inline.deliver()
+        for other in others { other.mailbox?.deliver() }
+    }
+
+    // MARK: Snapshots
+
+    var snapshot: ActionSnapshot { snapshot(gate.bits) }
+
+    private func snapshot(_ bits: UInt64) -> ActionSnapshot {
+        if let index { return GroupWord(bits: bits).snapshot(index) }
+        return GateWord(bits: bits).snapshot(policy)
+    }
+
+    /// Under the gate's lock.
+    func append(bits: UInt64) {
+        guard !snapshotObservers.isEmpty else { return }
+        let snapshot = snapshot(bits)
+        for observer in snapshotObservers { observer.mailbox.append { observer.tell(snapshot) } }
+    }
+
+    /// Under no lock.
+    func deliver() {
+        // The one in place is always there, and mostly the only one.
+        inline.deliver()
+        let others = gate.withLock { _ in self.others.map(\.mailbox) }
+        for other in others { other?.deliver() }
+    }
+
+    // MARK: Transitions that both kinds of gate have
+
+    func admit(_ bits: inout UInt64) -> Admission {
+        if let index {
+            var word = GroupWord(bits: bits)
+            defer { bits = word.bits }
+            return word.admit(index)
+        }
+        var word = GateWord(bits: bits)
+        defer { bits = word.bits }
+        return word.admit(policy)
+    }
+
+    /// - Returns: whether the slot passes to the first that waits.
+    func end(_ bits: inout UInt64) -> Bool {
+        if let index {
+            var word = GroupWord(bits: bits)
+            word.end(index)
+            bits = word.bits
+            return false
+        }
+        var word = GateWord(bits: bits)
+        defer { bits = word.bits }
+        return word.end()
+    }
+
+    private func setEnabled(_ isEnabled: Bool, _ bits: inout UInt64) -> Bool {
+        if let index {
+            var word = GroupWord(bits: bits)
+            defer { bits = word.bits }
+            return word.setEnabled(isEnabled, index)
+        }
+        var word = GateWord(bits: bits)
+        defer { bits = word.bits }
+        return word.setEnabled(isEnabled)
+    }
+
+    /// Publishes what the precondition says, until both agree: whoever publishes reads again afterwards, so that of two who
+    /// do it at once the one that is late finds out.
+    func follow() {
+        var isEnabled = holds()
+        while true {
+            let hasChanged = gate.transition(of: self) {
+                setEnabled(isEnabled, &$0)
+            } then: {
+                $0
+            }
+            if hasChanged { flips.add() }
+            deliver()
+            let again = holds()
+            if again == isEnabled { return }
+            isEnabled = again
+        }
+    }
+
+    // MARK: Observers
+
+    /// - Parameter existing: those of `others` that are still there. Under the gate's lock.
+    private func mailbox(for delivery: Delivery, _ existing: [Mailbox]) -> Mailbox {
+        if delivery.place == .inline { return inline }
+        if let mailbox = existing.first(where: { $0.delivery.place == delivery.place }) { return mailbox }
+        let mailbox = Mailbox(delivery, flips: flips)
+        others = (existing + [mailbox]).map { WeakMailbox(mailbox: $0) }
+        return mailbox
+    }
+
+    /// Adds an observer to one of the lists.
+    ///
+    /// - Parameter first: what it is told at once. Under the gate's lock.
+    private func observe<Value: Sendable>(
+        _ list: ReferenceWritableKeyPath<ActionCore, [Observer<Value>]>, on delivery: Delivery,
+        onEnd: @escaping @Sendable () -> Void = {}, first: (UInt64) -> Value? = { _ in nil },
+        _ body: @escaping @Sendable (Value) -> Void
+    ) -> Subscription {
+        let (observer, existing) = gate.withLock { bits in
+            let existing = others.compactMap(\.mailbox)
+            let observer = Observer(mailbox(for: delivery, existing), onEnd: onEnd, body)
+            self[keyPath: list].append(observer)
+            if let value = first(bits) { observer.mailbox.append { observer.tell(value) } }
+            return (observer, existing)
+        }
+        withExtendedLifetime(existing) {}  // each may be the last reference: released under no lock
+        observer.mailbox.deliver()
+        nonisolated(unsafe) let list = list  // a key path without captures
+        return Subscription { [weak self] in
+            observer.cancel()
+            guard let self else { return }
+            let removed = gate.withLock { _ in
+                self[keyPath: list].firstIndex { $0 === observer }.map { self[keyPath: list].remove(at: $0) }
+            }
+            withExtendedLifetime(removed) {}  // released under no lock
+        }
+    }
+
+    func observeSnapshots(on delivery: Delivery, _ body: @escaping @Sendable (ActionSnapshot) -> Void)
+        -> Subscription
+    {
+        observe(\.snapshotObservers, on: delivery, first: { snapshot($0) }, body)
+    }
+
+    func observeFailures(on delivery: Delivery, _ body: @escaping @Sendable (ActionFailure) -> Void)
+        -> Subscription
+    {
+        observe(\.failureObservers, on: delivery, body)
+    }
+
+    func observeRejections(on delivery: Delivery, _ body: @escaping @Sendable (DisabledReason) -> Void)
+        -> Subscription
+    {
+        observe(\.rejectionObservers, on: delivery, body)
+    }
+
+    func observeEvents<Output>(
+        on delivery: Delivery, onEnd: @escaping @Sendable () -> Void = {},
+        _ body: @escaping @Sendable (ActionEvent<Output>) -> Void
+    ) -> Subscription {
+        observe(\.eventObservers, on: delivery, onEnd: onEnd) { body($0.typed()) }
+    }
+
+    /// Under the gate's lock.
+    func append(_ event: ActionEvent<any Sendable>) {
+        for observer in eventObservers { observer.mailbox.append { observer.tell(event) } }
+    }
+
+    /// Under the gate's lock.
+    func appendFailure(_ execution: ExecutionID, _ error: any Error) {
+        guard !failureObservers.isEmpty else { return }
+        let describe = describe
+        for observer in failureObservers {
+            observer.mailbox.append {
+                observer.tell(ActionFailure(execution: execution, message: describe(error), error: error))
+            }
+        }
+    }
+
+    /// Under the gate's lock.
+    func appendRejection(_ reason: DisabledReason) {
+        for observer in rejectionObservers { observer.mailbox.append { observer.tell(reason) } }
+    }
+}

@@ -1,0 +1,65 @@
+// Deliveries.swift - those who are told of an end are told one at a time and in order.
+//
+// Invariant I1: a lane has one line of notices for each place; an entry in `lines` means that somebody delivers it, or will.
+
+@_spi(Faces) internal import CompositeOperationsBasics
+@_spi(Faces) internal import Runs
+
+extension [Deliveries] {
+    /// Delivers what is to be delivered on the calling thread.
+    func deliverInline() { for each in self { each.deliverInline() } }
+}
+
+/// The notices of one lane, by place.
+final class Deliveries: Sendable {
+    typealias Notice = @Sendable () -> Void
+
+    private struct Line {
+        let destination: (any ExecutionTarget)?
+        var notices = Notices<Notice>()
+    }
+
+    private let lines = Guarded<[Delivery.Place: Line]>([:])
+    private let instance = Instance(.deliveries)
+
+    /// Enqueues a notice. What is to be delivered elsewhere is on its way when the call returns.
+    ///
+    /// - Returns: whether the caller has to call ``deliverInline()``, under no lock, and when it has nothing else to do.
+    func add(_ notice: @escaping Notice, to delivery: Delivery) -> Bool {
+        let destination = delivery.destination
+        let isMine = lines.withLock { lines in
+            lines[delivery.place, default: Line(destination: destination)].notices.append(notice)
+            return lines[delivery.place]!.notices.claim()
+        }
+        guard isMine else { return false }
+        guard let destination else { return true }
+        send(delivery.place, to: destination)
+        return false
+    }
+
+    private func send(_ place: Delivery.Place, to destination: any ExecutionTarget) {
+        ExecutionWork.run(on: destination) {
+            // What comes meanwhile waits for another job: so the target's other work gets its turn.
+            for notice in self.take(place) { notice() }
+            if !self.isOver(place) { self.send(place, to: destination) }
+        }
+    }
+
+    func deliverInline() {
+        repeat { for notice in take(.inline) { notice() } } while !isOver(.inline)
+    }
+
+    private func take(_ place: Delivery.Place) -> [Notice] {
+        lines.withLock { $0[place]?.notices.takeAll() ?? [] }
+    }
+
+    /// Whether nothing is left: then the line goes (I1), and with it what it refers to.
+    private func isOver(_ place: Delivery.Place) -> Bool {
+        let (isOver, gone) = lines.withLock { lines -> (Bool, Line?) in
+            if lines[place]?.notices.isOver() == false { return (false, nil) }
+            return (true, lines.removeValue(forKey: place))
+        }
+        withExtendedLifetime(gone) {}
+        return isOver
+    }
+}

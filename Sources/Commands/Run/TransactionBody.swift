@@ -1,0 +1,157 @@
+// TransactionBody.swift - what a run does, and what it keeps to take that back. One for each way to make a command.
+
+internal import CompositeOperationsBasics
+@_spi(Faces) internal import Runs
+
+/// The work of a transaction command, or of a plain command that an invoker was given.
+///
+/// Its owner calls one member at a time: a run or an undo. `Sendable` for that reason.
+class TransactionBody<Output: Sendable>: @unchecked Sendable {
+    let options: TransactionOptions
+    private let instance = Instance(.bodies)
+
+    init(_ options: TransactionOptions) { self.options = options }
+
+    var isSynchronous: Bool { false }
+    func runSynchronously(_ context: CommandContext) throws -> Output {
+        fatalError("TransactionCommand.executeNow: what it does awaits; call execute()")
+    }
+    func run(_ context: CommandContext) async throws -> Output { fatalError("TransactionBody: abstract") }
+
+    /// nil: it has no undo.
+    var undoability: Undoability? { nil }
+    /// Takes the last run, which succeeded, back.
+    func undo(_ context: CommandContext) async throws { throw CommandUsageError.notUndoable }
+    /// Whether the last run, which failed, left nothing behind that could have been taken back.
+    var isRolledBack: Bool { true }
+
+    /// The same commands, which have not run.
+    func renewed() -> TransactionBody { fatalError("TransactionBody: abstract") }
+
+    /// What it means for the run that its command threw this.
+    final func end(of error: any Error) -> Outcome<Never> {
+        Outcome(thrown: error, mappedBy: options.mapError)
+    }
+}
+
+/// A command that cannot be taken back.
+final class PlainBody<Output: Sendable>: TransactionBody<Output>, @unchecked Sendable {
+    private let command: any Command<Output>
+
+    init(_ command: any Command<Output>, _ options: TransactionOptions = TransactionOptions()) {
+        self.command = command
+        super.init(options)
+    }
+
+    override var isSynchronous: Bool { command.isSynchronous }
+    override func runSynchronously(_ context: CommandContext) throws -> Output {
+        try command.executeNow(context)
+    }
+    override func run(_ context: CommandContext) async throws -> Output {
+        try await takingBackParts(context, options.compensation) { [command] in try await command.execute($0)
+        }
+    }
+    override func renewed() -> TransactionBody<Output> { PlainBody(renew(command), options) }
+}
+
+/// An undoable command, and the proof of its last run.
+final class UndoableBody<Wrapped: UndoableCommand>: TransactionBody<Wrapped.Output>, @unchecked Sendable {
+    private let command: Wrapped
+    private var proof: Wrapped.Undo?
+    private var hasLeftovers = false
+
+    init(_ command: Wrapped, _ options: TransactionOptions) {
+        self.command = command
+        super.init(options)
+    }
+
+    override func run(_ context: CommandContext) async throws -> Wrapped.Output {
+        hasLeftovers = false
+        do {
+            let performed = try await takingBackParts(context, options.compensation) { [command] in
+                try await command.perform($0)
+            }
+            proof = performed.undo
+            return performed.output
+        } catch {
+            hasLeftovers = (error as? TransactionFailure).map { $0.rollback != .complete } ?? false
+            throw error
+        }
+    }
+
+    override var undoability: Undoability? { command.undoability }
+
+    override func undo(_ context: CommandContext) async throws {
+        guard let proof else { throw CommandUsageError.notExecuted }
+        if command.undoability != .noEffect { try await command.undo(proof, context) }
+        self.proof = nil
+    }
+
+    override var isRolledBack: Bool { !hasLeftovers }
+    override func renewed() -> TransactionBody<Wrapped.Output> { UndoableBody(renew(command), options) }
+}
+
+/// Fails when it is run.
+final class FailedBody<Output: Sendable>: TransactionBody<Output>, @unchecked Sendable {
+    private let error: any Error
+
+    init(_ error: any Error, _ options: TransactionOptions) {
+        self.error = error
+        super.init(options)
+    }
+
+    override var isSynchronous: Bool { true }
+    override func runSynchronously(_ context: CommandContext) throws -> Output { throw error }
+    override func run(_ context: CommandContext) async throws -> Output { throw error }
+    override func renewed() -> TransactionBody<Output> { FailedBody(error, options) }
+}
+
+/// Takes back what a failing `perform` registered.
+///
+/// - Returns: nil when nothing is left of it.
+func takeBack(_ parts: FailureParts, after error: any Error, _ context: CommandContext) async
+    -> TransactionFailure?
+{
+    let end = MemberRunEnd(failures: [MemberRunEnd.Failure(member: 0, error: error, parts: parts.take())])
+    if end.failures[0].parts.isEmpty { return nil }
+    let failure = await MemberCompensation(policy: parts.policy, observer: nil)
+        .takeBack(Leftovers(end), of: end, context.compensating)
+    return failure.hasLeftovers ? failure : nil
+}
+
+/// Calls `body`; when it throws, what it registered is taken back.
+///
+/// - Throws: what `body` throws; or a ``TransactionFailure`` with that, when something could not be taken back.
+func takingBackParts<Value: Sendable>(
+    _ context: CommandContext, _ policy: TransactionOptions.Compensation = .continueOnFailure,
+    _ body: @Sendable (CommandContext) async throws -> Value
+) async throws -> Value {
+    let parts = FailureParts(policy)
+    var inner = context
+    inner.parts = parts
+    do { return try await body(inner) } catch {
+        throw await takeBack(parts, after: error, context) ?? error
+    }
+}
+
+/// Whether a command that threw `error` left something behind.
+func isIncomplete(_ error: any Error) -> Bool { (error as? TransactionFailure)?.rollback == .incomplete }
+
+/// Calls `body` in a task that nobody cancels; priority and task-local values are the caller's.
+func shielded<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) async -> Value {
+    let lane = ReentrancyMark.innermost
+    return await Task { await ReentrancyMark.inTask(of: lane) { await body() } }.value
+}
+
+/// As ``shielded(_:)``, but what does not await is done by this thread, on this stack: not for what nests without limit.
+func shieldedHere<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) async -> Value {
+    let lane = ReentrancyMark.innermost
+    return await Task.immediate { await ReentrancyMark.inTask(of: lane) { await body() } }.value
+}
+
+/// A command that holds runs, which have to be new ones for a new run of it.
+protocol Renewable { func renewedCommand() -> Self }
+
+func renew<Value>(_ command: Value) -> Value {
+    (command as? any Renewable).map { $0.renewedCommand() as! Value } ?? command
+}

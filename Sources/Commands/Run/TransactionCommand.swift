@@ -1,0 +1,191 @@
+// TransactionCommand.swift - a command that names its run, ends it with one notification, and can take it back.
+
+internal import CompositeOperationsBasics
+
+/// A command whose run has a name from the beginning, ends with exactly one notification, and can be undone.
+///
+/// ```swift
+/// let command = TransactionCommand(ClosureCommand { try await load() }, delegate: list)
+/// latest.begin(command.transaction)  // before anybody can run it
+/// invoker.submit(command)
+/// ```
+///
+/// It runs once: a second `execute` throws ``CommandUsageError/alreadyExecuted``, unless the first was undone. Whoever
+/// runs it, the delegate is told of the first run only: once, with the ``transaction``, after the work has ended. A run
+/// after an undo answers its caller alone.
+///
+/// It holds its delegate until that has been told. One that is released before anybody ran it ends as
+/// ``CancelReason/Kind/abandoned``; so a delegate should hold the token or the handle, not the command. One that does hold an
+/// unsubmitted command has to submit it, to ``abandon()`` it, or to be held weakly.
+public final class TransactionCommand<Output: Sendable>: UndoableCommand {
+    /// The proof is in the command.
+    public typealias Undo = Void
+
+    /// The run, to be waited for, observed and cancelled.
+    public let handle: CommandHandle<Output>
+    let body: TransactionBody<Output>
+    private let instance = Instance(.transactionCommands)
+
+    private init(_ body: TransactionBody<Output>, _ delegate: DelegateReference?) {
+        self.body = body
+        handle = CommandHandle()
+        handle.locked { $0.delegate = delegate }
+    }
+
+    deinit { abandon() }
+
+    // MARK: Making
+
+    /// Wraps a command.
+    public convenience init(
+        _ command: some Command<Output>, delegate: (any TransactionCommandDelegate)? = nil,
+        options: TransactionOptions = TransactionOptions()
+    ) {
+        self.init(PlainBody(command, options), delegate.map { DelegateReference($0, options) })
+    }
+
+    /// Wraps a command that can be undone.
+    public convenience init(
+        _ command: some UndoableCommand<Output>, delegate: (any TransactionCommandDelegate)? = nil,
+        options: TransactionOptions = TransactionOptions()
+    ) {
+        self.init(UndoableBody(command, options), delegate.map { DelegateReference($0, options) })
+    }
+
+    /// Wraps a command. The delegate is told on the main actor.
+    public convenience init(
+        _ command: some Command<Output>, delegate: any MainActorTransactionCommandDelegate,
+        options: TransactionOptions = TransactionOptions()
+    ) {
+        self.init(PlainBody(command, options), DelegateReference(delegate, options))
+    }
+
+    /// Wraps a command that can be undone. The delegate is told on the main actor.
+    public convenience init(
+        _ command: some UndoableCommand<Output>, delegate: any MainActorTransactionCommandDelegate,
+        options: TransactionOptions = TransactionOptions()
+    ) {
+        self.init(UndoableBody(command, options), DelegateReference(delegate, options))
+    }
+
+    /// Several commands, all or nothing: when one fails, those that were done are undone, in reverse order.
+    ///
+    /// A failing run throws ``TransactionFailure``.
+    ///
+    /// - Precondition: the limit of a parallel ``TransactionOptions/order`` is greater than 0.
+    /// - Complexity: a run takes O(commands) time.
+    public convenience init(
+        commands: [any UndoableCommand], delegate: (any TransactionCommandDelegate)? = nil,
+        options: TransactionOptions = TransactionOptions()
+    ) where Output == Void {
+        self.init(MembersBody(commands, options), delegate.map { DelegateReference($0, options) })
+    }
+
+    /// Several commands, all or nothing. The delegate is told on the main actor.
+    public convenience init(
+        commands: [any UndoableCommand], delegate: any MainActorTransactionCommandDelegate,
+        options: TransactionOptions = TransactionOptions()
+    ) where Output == Void {
+        self.init(MembersBody(commands, options), DelegateReference(delegate, options))
+    }
+
+    /// A command that fails with `error` when it is run: where there is nothing to do, somebody still waits for an end.
+    public static func failed(
+        _ error: any Error, delegate: (any TransactionCommandDelegate)? = nil,
+        options: TransactionOptions = TransactionOptions()
+    ) -> TransactionCommand {
+        TransactionCommand(FailedBody(error, options), delegate.map { DelegateReference($0, options) })
+    }
+
+    /// The same command, with a token of its own.
+    ///
+    /// - Throws: unless this one has failed: ``CommandUsageError/busy``, ``CommandUsageError/notExecuted``,
+    ///   ``CommandUsageError/alreadyExecuted`` or ``CommandUsageError/broken``.
+    public func again(delegate: (any TransactionCommandDelegate)? = nil) throws -> TransactionCommand {
+        switch state {
+        case .failed: break
+        case .accepted, .executing, .undoing: throw CommandUsageError.busy
+        case .ready: throw CommandUsageError.notExecuted
+        case .broken: throw CommandUsageError.broken
+        case .finished, .undone: throw CommandUsageError.alreadyExecuted
+        }
+        return TransactionCommand(body.renewed(), delegate.map { DelegateReference($0, body.options) })
+    }
+
+    // MARK: Reading
+
+    /// The token of the run.
+    public var transaction: CommandTransaction { handle.transaction }
+
+    /// Where it is on its way.
+    public var state: CommandState { handle.locked { $0.machine.state } }
+
+    /// What undoing it can achieve. A plain command cannot be undone.
+    public var undoability: Undoability {
+        switch body.undoability {
+        case nil: .irreversible("a command without an undo")
+        // Its state goes back.
+        case .noEffect?: .exact
+        case let undoability?: undoability
+        }
+    }
+
+    // MARK: Running
+
+    /// Runs it, now.
+    ///
+    /// - Throws: what the delegate is told, the same object: the command's error, through ``TransactionOptions/mapError``; a
+    ///   `CancellationError` when it was cancelled, else the ``CancelReason``;
+    ///   ``CommandUsageError/alreadyExecuted``, and nothing is changed; ``CommandUsageError/broken``.
+    public func execute(_ context: CommandContext) async throws -> Output {
+        let claim = try handle.claim()
+        return try await handle.perform(body, context, claim).getForCaller()
+    }
+
+    /// Runs it, as ``execute(_:)``.
+    public func perform(_ context: CommandContext) async throws -> Performed<Output, Void> {
+        Performed(try await execute(context))
+    }
+
+    /// Takes the run back. The work goes on whoever is cancelled. What is irreversible in it stays: ``undoability`` says so.
+    ///
+    /// - Throws: ``CommandUsageError``, and nothing is changed; else what the command's undo threw, or, of several, a
+    ///   ``TransactionFailure``, and the command is ``CommandState/broken``.
+    public func undo() async throws { try await undo((), CommandContext()) }
+
+    /// Takes the run back, as ``undo()``.
+    public func undo(_ undo: Void, _ context: CommandContext) async throws {
+        let isPlain = body.undoability == nil
+        // In a run of several that is taken back, it only acknowledges that it stays.
+        if isPlain, !context.isCompensating { throw CommandUsageError.notUndoable }
+        try handle.beginUndo(goesOn: context.goesOn)
+        var inner = context.compensating
+        inner.transaction = transaction
+        inner.goesOn = context.goesOn
+        let error: (any Error)? = await shielded { [body, inner] in
+            if isPlain { return nil }
+            // Broken by a run that failed, and not by an undo: what that left is not known.
+            if !body.isRolledBack { return CommandUsageError.broken }
+            do { try await body.undo(inner) } catch { return error }
+            return nil
+        }
+        handle.locked { $0.machine.endUndo(succeeded: error == nil) }
+        if let error { throw error }
+    }
+
+    /// Ends a command that nobody will run, as ``CancelReason/Kind/abandoned``. Does nothing once it is submitted or executed.
+    public func abandon() { handle.end(.cancelled(CancelReason(.abandoned)), from: .ready) }
+
+    /// Whether it needs no task.
+    public var isSynchronous: Bool { body.isSynchronous }
+
+    /// Runs it on the calling thread.
+    public func executeNow(_ context: CommandContext) throws -> Output {
+        let claim = try handle.claim()
+        return try handle.performSynchronously(body, context, claim).getForCaller()
+    }
+}
+
+extension TransactionCommand: Renewable {
+    func renewedCommand() -> TransactionCommand { (try? again()) ?? self }
+}

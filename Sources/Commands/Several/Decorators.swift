@@ -1,0 +1,153 @@
+// Decorators.swift - commands out of commands: retried, limited in time, repeated, continued, intercepted, enclosed.
+
+@_spi(Faces) internal import Runs
+internal import Scheduling
+
+extension Command {
+    /// Tries until the command returns, or the policy has no attempt left; then throws the last error.
+    ///
+    /// A cancellation ends it at once, as a `CancellationError`. ``CommandContext/attempt`` counts. A ``TransactionCommand``
+    /// that failed is tried again as ``TransactionCommand/again(delegate:)`` makes it: its delegate knows the first run only.
+    public func retry(_ policy: RetryPolicy) -> ClosureCommand<Output> {
+        ClosureCommand { context in
+            try await policy.run { attempt in
+                if attempt > 1 { try context.checkCancellation() }
+                var inner = context
+                inner.attempt = attempt
+                let parts = FailureParts(context.parts?.policy ?? .continueOnFailure)
+                if context.parts != nil { inner.parts = parts }
+                do {
+                    let output = try await renew(self).execute(inner)
+                    for part in parts.take() { context.onFailure(part) }  // what comes after it may fail
+                    return output
+                } catch {
+                    // Each attempt starts from where the first one did.
+                    if let failure = await takeBack(parts, after: error, context) {
+                        if failure.leavesIrreversible { context.onFailure { _ in throw LeftIrreversible() } }
+                        for each in failure.compensationFailures {
+                            context.onFailure { _ in throw FailedBefore(error: each.error) }
+                        }
+                    }
+                    throw error
+                }
+            }
+        }
+    }
+
+    /// Cancels the command when its time is over, and waits for its end: what it throws then becomes
+    /// ``CancelReason/Kind/timedOut``, a value stays a value.
+    public func timeout(_ duration: Duration, clock: any Clock<Duration> = ContinuousClock())
+        -> ClosureCommand<Output>
+    {
+        ClosureCommand { context in
+            var inner = context
+            if clock is ContinuousClock {
+                let deadline = ContinuousClock.now + duration
+                inner.deadline = min(context.deadline ?? deadline, deadline)
+            }
+            return try await self.execute(inner, for: duration, clock)
+        }
+    }
+
+    private func execute(
+        _ context: CommandContext, for duration: Duration, _ clock: any Clock<Duration>
+    ) async throws -> Output {
+        let lane = ReentrancyMark.innermost
+        return try await withThrowingTaskGroup(of: TimedEvent<Output>.self) { group in
+            group.addTask {
+                await ReentrancyMark.inTask(of: lane) {
+                    do { return .ended(.success(try await execute(context))) } catch {
+                        return .ended(.failure(error))
+                    }
+                }
+            }
+            group.addTask {
+                do { try await sleep(for: duration, by: clock) } catch { return .timerWasCancelled }
+                return .timeIsOver
+            }
+            var isOver = false
+            while let event = try await group.next() {
+                switch event {
+                case .timerWasCancelled: break
+                case .timeIsOver:
+                    isOver = true
+                    group.cancelAll()
+                case .ended(.success(let output)):
+                    group.cancelAll()
+                    return output
+                case .ended(.failure(let error)):
+                    group.cancelAll()
+                    throw isOver ? CancelReason(.timedOut) : error
+                }
+            }
+            fatalError("Command.timeout: the command did not end")
+        }
+    }
+
+    /// Executes the command so many times, one after another, and gives what they gave.
+    ///
+    /// - Precondition: `count` is not negative.
+    public func repeated(_ count: Int) -> ClosureCommand<[Output]> {
+        if count < 0 { fatalError("Command.repeated: \(count) times") }
+        return ClosureCommand { context in
+            var outputs: [Output] = []
+            outputs.reserveCapacity(count)
+            for _ in 0..<count {
+                try context.checkCancellation()
+                outputs.append(try await self.execute(context))
+            }
+            return outputs
+        }
+    }
+
+    /// Executes what `next` makes of the output. A failure is the end.
+    public func then<Next: Command>(_ next: @escaping @Sendable (Output) throws -> Next)
+        -> ClosureCommand<Next.Output>
+    {
+        ClosureCommand { context in
+            let output = try await self.execute(context)
+            try context.checkCancellation()
+            return try await next(output).execute(context)
+        }
+    }
+
+    /// Tells how the command ended, before anybody else is told; changes nothing.
+    public func intercept(
+        success: @escaping @Sendable (Output) async -> Void = { _ in },
+        failure: @escaping @Sendable (any Error) async -> Void = { _ in }
+    ) -> ClosureCommand<Output> {
+        ClosureCommand { context in
+            let output: Output
+            do { output = try await self.execute(context) } catch {
+                await failure(error)
+                throw error
+            }
+            await success(output)
+            return output
+        }
+    }
+
+    /// Calls `before`, executes the command, and calls `after`: once whenever `before` returned, however the command ended.
+    public func around(
+        before: @escaping @Sendable (CommandContext) async throws -> Void,
+        after: @escaping @Sendable (CommandContext) async -> Void
+    ) -> ClosureCommand<Output> {
+        ClosureCommand { context in
+            try await before(context)
+            do {
+                let output = try await self.execute(context)
+                await after(context)
+                return output
+            } catch {
+                await after(context)
+                throw error
+            }
+        }
+    }
+}
+
+private enum TimedEvent<Output: Sendable>: Sendable {
+    case ended(Result<Output, any Error>)
+    case timeIsOver
+    case timerWasCancelled
+}

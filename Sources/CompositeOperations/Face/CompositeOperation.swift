@@ -1,0 +1,388 @@
+// CompositeOperation.swift - operations whose work is their children: cascades and transactional operations.
+
+public import Runs
+internal import Scheduling
+
+/// An operation whose work is its children, which a registration block declares. It ends by itself: with its children.
+public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @unchecked Sendable {
+    // Unchecked: as in `AnyOperation`. `results` is written under the lock, `registration` as the block of I3.
+
+    /// The registration block; gives what the value is made of.
+    typealias Registration = @Sendable (AnyOperation, Int32) throws -> Results<Success>
+
+    @exclusivity(unchecked) final var registration: Registration?
+    @exclusivity(unchecked) private final var results: Results<Success>?
+
+    init(
+        _ order: ChildOrder, isCascade: Bool, registration: Registration?, on target: (any ExecutionTarget)?,
+        options: OperationOptions?, within composite: AnyOperation?
+    ) {
+        self.registration = registration
+        super.init(
+            on: target, options: options, composition: Composition(order, isCascade: isCascade),
+            within: composite)
+        if registration != nil { _ = setContext(.here(options)) }
+    }
+
+    override final var hasBlock: Bool { registration != nil }
+    override final func releaseBlock() {
+        results = nil
+        if !keepsBlock { registration = nil }
+    }
+
+    // MARK: Registration
+
+    override final func execute(_ number: Int32) {
+        guard let composition else { return }
+        let (epoch, isCurrent) = look { (composition.epoch, machine.attempt == number) }
+        guard isCurrent, let registration else {
+            return change { effects in left(&effects) }
+        }
+        let answer = Result { try registration(self, epoch) }
+        let former = change { effects -> Results<Success>? in
+            var former: Results<Success>?
+            if machine.attempt == number {
+                composition.isRegistering = false
+                switch answer {
+                case .success(let made):
+                    former = results
+                    results = made
+                    composition.registrationHasClosed(self, &effects)
+                case .failure(let error):
+                    composition.hasThrown = true
+                    composition.attemptEnded(Self.cause(of: error), of: self, &effects)
+                }
+            }
+            left(&effects)
+            return former
+        }
+        withExtendedLifetime(former) {}
+    }
+
+    private static func cause(of error: any Error) -> Cause {
+        let outcome: Outcome<Never> =
+            switch error {
+            case let reason as CancelReason: .cancelled(reason)
+            case is CancellationError: .cancelled(CancelReason(.threwCancellation, underlying: error))
+            default: .failed(error)
+            }
+        return Cause(index: nil, child: nil, outcome: outcome)
+    }
+
+    override final func assembleValue() -> Bool {
+        guard let value = results?.assemble(self) else { return false }
+        store(value)
+        return true
+    }
+
+    /// Sets the closures of a composite that is ready, where it is given some. Under the lock.
+    final func set(completion: (@Sendable () -> Void)?, decision: (@Sendable (AnyOperation) -> Void)?) {
+        if let completion { ensureExtras().completion = { _ in completion() } }
+        if let decision {
+            _ = ensureExtras()
+            composition?.decisionHandler = decision
+        }
+    }
+
+    /// Starts it with a block and closures, if it is ready.
+    final func start(
+        _ registration: @escaping Registration, completion: (@Sendable () -> Void)?,
+        decision: (@Sendable (AnyOperation) -> Void)?
+    ) -> Bool {
+        // What they replace, in a copy, is released when the lock has been let go.
+        var former: [Any] = []
+        let context = contextHere
+        let hasStarted = startIfReady(bringsBlock: true) {
+            former = [
+                self.registration as Any, extras?.completion as Any, composition?.decisionHandler as Any,
+                setContext(context) as Any,
+            ]
+            self.registration = registration
+            set(completion: completion, decision: decision)
+        }
+        withExtendedLifetime(former) {}
+        return hasStarted
+    }
+
+    final func replaceRegistration(_ new: Registration?) {
+        let context = contextHere
+        let former = change { effects -> [Any] in
+            guard machine.phase == .ready else {
+                _ = refuse("a change of the block of an operation that is not ready", &effects)
+                return []
+            }
+            defer { registration = new }
+            return [registration as Any, setContext(context) as Any]
+        }
+        withExtendedLifetime(former) {}
+    }
+
+    final func copyComposite(to copy: CompositeOperation<Success>) {
+        let (registration, handler) = look {
+            (
+                machine.isTerminal && extras?.options?.keepsBlock != true ? nil : self.registration,
+                composition?.decisionHandler
+            )
+        }
+        copy.registration = registration
+        copyExtras(to: copy)
+        if let handler {
+            _ = copy.ensureExtras()
+            copy.composition?.decisionHandler = handler
+        }
+    }
+
+    // MARK: Decisions
+
+    /// From the decision handler: a new attempt that keeps the children that have finished, and does every other one
+    /// again. On a composite that was not started, as `start()`.
+    ///
+    /// When the block could not register all children, because the attempt was over, as `rerun()`.
+    ///
+    /// - Returns: false, and nothing was done, unless a decision is open; also when the block threw, or a resolver has no
+    ///   attempt left.
+    @discardableResult
+    public final func awake() -> Bool {
+        if look({ machine.phase == .ready }) { return start() }
+        return change { effects in
+            guard !(composition?.isExhausted ?? false), redo(.awake, after: .zero, &effects) else {
+                return refuse("awake(), but no decision is open, or its block threw", &effects)
+            }
+            return true
+        }
+    }
+
+    /// From the decision handler: keeps the decision open after the handler has returned, until what is returned is
+    /// released. Then the composite ends, unless it has been decided otherwise.
+    ///
+    /// - Returns: nil unless a decision is open.
+    public final func deferDecision() -> DecisionHold? {
+        look {
+            guard machine.phase == .deciding, let composition else { return nil }
+            composition.holds += 1
+            return DecisionHold(self, machine.attempt)
+        }
+    }
+
+    /// What ended the last attempt: the first cause, and what came with it.
+    public final var causes: [Cause] { look { composition?.causes ?? [] } }
+
+    /// The children of the current epoch, in the order of their registration; none after the end.
+    public final var children: [AnyOperation] { look { Array(composition?.children ?? []) } }
+}
+
+/// Keeps a decision open. See ``CompositeOperation/deferDecision()``.
+public final class DecisionHold: Sendable {
+    private let operation: AnyOperation
+    private let number: Int32
+
+    init(_ operation: AnyOperation, _ number: Int32) {
+        self.operation = operation
+        self.number = number
+    }
+
+    deinit { operation.decisionIsOver(number) }
+}
+
+/// Children one after another, in the order of their registration.
+///
+/// ```swift
+/// cascadeOperation { cascade in
+///     cascade.operation(on: network) { step in load { step.finish() } }
+///     cascade.operation { index() }
+/// }
+/// ```
+///
+/// - SeeAlso: seed 004, COCascadeOperation.
+public final class COCascadeOperation<Success: Sendable>: CompositeOperation<Success>, @unchecked Sendable {
+    /// A registration block.
+    public typealias Block = @Sendable (CascadeScope) throws -> Results<Success>
+
+    init(
+        registration: Registration?, on target: (any ExecutionTarget)?, options: OperationOptions?,
+        within composite: AnyOperation? = nil
+    ) {
+        super.init(
+            .cascade, isCascade: true, registration: registration, on: target, options: options,
+            within: composite)
+    }
+
+    /// Prepares a cascade; `start()` starts it.
+    public convenience init(
+        on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard, _ block: Block? = nil
+    ) {
+        self.init(registration: block.map(Self.registration), on: target, options: options)
+    }
+
+    static func registration(_ block: @escaping Block) -> Registration {
+        { try block(CascadeScope(control: $0, epoch: $1)) }
+    }
+
+    override var kindName: String { "cascade" }
+
+    override func makeCopy() -> AnyOperation {
+        let copy = COCascadeOperation(registration: nil, on: nil, options: nil)
+        copyPlace(to: copy)
+        copyComposite(to: copy)
+        return copy
+    }
+
+    /// The registration block, wrapped; set it while the cascade is ready.
+    public var operation: Block? {
+        get {
+            guard let registration = look({ machine.isTerminal ? nil : registration }) else { return nil }
+            return { try registration($0.control, $0.epoch) }
+        }
+        set { replaceRegistration(newValue.map(Self.registration)) }
+    }
+
+    /// Starts it with a block.
+    ///
+    /// - Parameters:
+    ///   - completion: called once when every child has finished.
+    ///   - cancellation: called when a child did not finish, to decide what happens, or when it is cancelled.
+    /// - Returns: false, and nothing was done, when it is not ready.
+    @discardableResult
+    // A block that returns nothing fits both forms, until its body is looked at.
+    @_disfavoredOverload
+    public func run(
+        _ block: @escaping Block, completion: (@Sendable () -> Void)? = nil,
+        cancellation: (@Sendable (COCascadeOperation<Success>) -> Void)? = nil
+    ) -> Bool {
+        start(Self.registration(block), completion: completion, decision: Self.decision(cancellation))
+    }
+
+    static func decision(
+        _ handler: (@Sendable (COCascadeOperation<Success>) -> Void)?
+    ) -> (@Sendable (AnyOperation) -> Void)? {
+        guard let handler else { return nil }
+        return { handler(unsafeDowncast($0, to: COCascadeOperation<Success>.self)) }
+    }
+}
+
+/// Not an atomic change: nothing is rolled back. A group of children that run in any order, with one completion or
+/// one cancellation.
+///
+/// ```swift
+/// transactionalOperation { group in
+///     for image in images { group.operation { resize(image) } }
+/// } completion: {
+///     print("all resized")
+/// }
+/// ```
+///
+/// - SeeAlso: seed 004, COTransactionalOperation; `DispatchGroup`.
+public final class COTransactionalOperation<Success: Sendable>: CompositeOperation<Success>,
+    @unchecked Sendable
+{
+    /// A registration block.
+    public typealias Block = @Sendable (TransactionScope) throws -> Results<Success>
+
+    init(
+        registration: Registration?, on target: (any ExecutionTarget)?, options: OperationOptions?,
+        within composite: AnyOperation? = nil
+    ) {
+        super.init(
+            ChildOrder(width: options?.width), isCascade: false, registration: registration,
+            on: target,
+            options: options, within: composite)
+    }
+
+    /// Prepares a transactional operation; `start()` starts it.
+    public convenience init(
+        on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard, _ block: Block? = nil
+    ) {
+        self.init(registration: block.map(Self.registration), on: target, options: options)
+    }
+
+    static func registration(_ block: @escaping Block) -> Registration {
+        { try block(TransactionScope(control: $0, epoch: $1)) }
+    }
+
+    override var kindName: String { "transactional operation" }
+
+    override func makeCopy() -> AnyOperation {
+        let copy = COTransactionalOperation(
+            registration: nil, on: nil, options: look { extras?.options })
+        copyPlace(to: copy)
+        copyComposite(to: copy)
+        return copy
+    }
+
+    /// The registration block, wrapped; set it while the operation is ready.
+    public var operation: Block? {
+        get {
+            guard let registration = look({ machine.isTerminal ? nil : registration }) else { return nil }
+            return { try registration($0.control, $0.epoch) }
+        }
+        set { replaceRegistration(newValue.map(Self.registration)) }
+    }
+
+    /// Starts it with a block; as a cascade's `run`.
+    @discardableResult
+    // A block that returns nothing fits both forms, until its body is looked at.
+    @_disfavoredOverload
+    public func run(
+        _ block: @escaping Block, completion: (@Sendable () -> Void)? = nil,
+        cancellation: (@Sendable (COTransactionalOperation<Success>) -> Void)? = nil
+    ) -> Bool {
+        start(Self.registration(block), completion: completion, decision: Self.decision(cancellation))
+    }
+
+    static func decision(
+        _ handler: (@Sendable (COTransactionalOperation<Success>) -> Void)?
+    ) -> (@Sendable (AnyOperation) -> Void)? {
+        guard let handler else { return nil }
+        return { handler(unsafeDowncast($0, to: COTransactionalOperation<Success>.self)) }
+    }
+}
+
+/// Short for ``COCascadeOperation``.
+public typealias COCascade = COCascadeOperation
+/// Short for ``COTransactionalOperation``.
+public typealias COTransaction = COTransactionalOperation
+
+extension COCascadeOperation where Success == Void {
+    /// Prepares a cascade without a value.
+    public convenience init(
+        on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
+        _ block: @escaping @Sendable (CascadeScope) throws -> Void
+    ) {
+        let registering: Block = Results<Void>.after(block)
+        self.init(registration: Self.registration(registering), on: target, options: options)
+    }
+
+    /// Starts it with a block.
+    @discardableResult
+    public func run(
+        _ block: @escaping @Sendable (CascadeScope) throws -> Void, completion: (@Sendable () -> Void)? = nil,
+        cancellation: (@Sendable (COCascadeOperation<Void>) -> Void)? = nil
+    ) -> Bool {
+        let registering: Block = Results<Void>.after(block)
+        return start(
+            Self.registration(registering), completion: completion, decision: Self.decision(cancellation))
+    }
+}
+
+extension COTransactionalOperation where Success == Void {
+    /// Prepares a transactional operation without a value.
+    public convenience init(
+        on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
+        _ block: @escaping @Sendable (TransactionScope) throws -> Void
+    ) {
+        let registering: Block = Results<Void>.after(block)
+        self.init(registration: Self.registration(registering), on: target, options: options)
+    }
+
+    /// Starts it with a block.
+    @discardableResult
+    public func run(
+        _ block: @escaping @Sendable (TransactionScope) throws -> Void,
+        completion: (@Sendable () -> Void)? = nil,
+        cancellation: (@Sendable (COTransactionalOperation<Void>) -> Void)? = nil
+    ) -> Bool {
+        let registering: Block = Results<Void>.after(block)
+        return start(
+            Self.registration(registering), completion: completion, decision: Self.decision(cancellation))
+    }
+}

@@ -1,0 +1,358 @@
+// CompositeScope.swift - what a registration block is given: where children are registered.
+
+public import Runs
+
+/// Where the children of a composite are registered: what its block is given, bound to that run of the block.
+///
+/// It may be kept, and used while the composite executes: a child registered later counts like any other, and goes
+/// last in a cascade. A registration that comes too late is refused: the child that is returned has failed already,
+/// with a ``RegistrationError``, and the sink is told.
+public protocol CompositeScope: Sendable {
+    /// The composite.
+    var control: AnyOperation { get }
+    /// Which run of the block: it grows with each.
+    var epoch: Int32 { get }
+}
+
+/// Where the children of a transactional operation are registered. A child starts as soon as it is registered.
+public struct TransactionScope: CompositeScope {
+    /// The composite.
+    public let control: AnyOperation
+    /// Which run of the block: it grows with each.
+    public let epoch: Int32
+}
+
+/// Where the steps of a cascade are registered. The first one starts when the block has returned.
+public struct CascadeScope: CompositeScope {
+    /// The composite.
+    public let control: AnyOperation
+    /// Which run of the block: it grows with each.
+    public let epoch: Int32
+}
+
+extension CompositeScope {
+    /// Whether a child would be accepted now.
+    public var isOpen: Bool {
+        control.look { control.composition?.refusal(of: control, epoch: epoch) == nil }
+    }
+
+    /// Whether there is no use in going on: the composite has been cancelled, or has failed, asks for a decision, or has
+    /// started anew.
+    public var isCancelled: Bool {
+        control.look {
+            control.composition?.epoch != epoch || control.machine.phase == .deciding
+                || (control.machine.isDecided && control.machine.end != .finished)
+        }
+    }
+
+    /// Cancels the composite, unless it has started anew.
+    @discardableResult
+    public func cancel(_ reason: CancelReason? = nil) -> Bool {
+        control.cancel(reason, number: nil, epoch: epoch)
+    }
+
+    /// Closes the composite's gate, unless it has started anew.
+    @discardableResult
+    public func suspend() -> Bool { control.suspend(number: nil, epoch: epoch) }
+
+    /// Opens the composite's gate, unless it has started anew.
+    @discardableResult
+    public func resume(_ mode: ResumeMode = .continue) -> Bool {
+        control.resume(mode, number: nil, epoch: epoch)
+    }
+
+    /// A value for the children of this epoch to share.
+    public func shared<V>(_ initial: sending V) -> Shared<V> { Shared(initial) }
+
+    /// Registers an operation that has been made before: ready, not started, and no child of another one.
+    ///
+    /// - Throws: ``RegistrationError``; the operation is as it was then.
+    @discardableResult
+    public func add<V>(_ operation: OperationHandle<V>) throws(RegistrationError) -> OperationHandle<V> {
+        try control.adopt(operation, epoch: epoch)
+        return operation
+    }
+
+    /// Registers a block that ends by a call.
+    @discardableResult
+    @inlinable
+    public func operation(
+        on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
+        _ block: @escaping COOperation<Void>.Block
+    ) -> COOperation<Void> {
+        leaf(.token(block), target, options)
+    }
+
+    /// Registers a block that ends by a call, with a value.
+    @discardableResult
+    @inlinable
+    public func operation<V: Sendable>(
+        returning type: V.Type, on target: (any ExecutionTarget)? = nil,
+        options: OperationOptions = .standard,
+        _ block: @escaping COOperation<V>.Block
+    ) -> COOperation<V> {
+        leaf(.token(block), target, options)
+    }
+
+    /// Registers a block that ends by returning.
+    @discardableResult
+    @inlinable
+    public func operation<V: Sendable>(
+        on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
+        _ body: @escaping @Sendable () throws -> V
+    ) -> COOperation<V> {
+        leaf(.value(body), target, options)
+    }
+
+    /// Registers an asynchronous block, which ends by returning: one task, cancelled with the operation.
+    @discardableResult
+    @inlinable
+    public func operation<V: Sendable>(
+        on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
+        _ body: @escaping @Sendable () async throws -> V
+    ) -> COOperation<V> {
+        leaf(.async(body), target, options)
+    }
+
+    /// Registers a cascade. Its block is dispatched like any other when its turn has come.
+    @discardableResult
+    public func cascadeOperation(
+        on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
+        _ block: @escaping @Sendable (CascadeScope) throws -> Void, completion: (@Sendable () -> Void)? = nil,
+        cancellation: (@Sendable (COCascade<Void>) -> Void)? = nil
+    ) -> COCascade<Void> {
+        cascade(target, options, Results.after(block), completion, cancellation)
+    }
+
+    /// Registers a cascade with a value.
+    @discardableResult
+    public func cascadeOperation<V: Sendable>(
+        on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
+        _ block: @escaping COCascade<V>.Block, completion: (@Sendable () -> Void)? = nil,
+        cancellation: (@Sendable (COCascade<V>) -> Void)? = nil
+    ) -> COCascade<V> {
+        cascade(target, options, block, completion, cancellation)
+    }
+
+    /// Registers a transactional operation. Its block is dispatched like any other when its turn has come.
+    @discardableResult
+    public func transactionalOperation(
+        on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
+        _ block: @escaping @Sendable (TransactionScope) throws -> Void,
+        completion: (@Sendable () -> Void)? = nil,
+        cancellation: (@Sendable (COTransaction<Void>) -> Void)? = nil
+    ) -> COTransaction<Void> {
+        transaction(target, options, Results.after(block), completion, cancellation)
+    }
+
+    /// Registers a transactional operation with a value.
+    @discardableResult
+    public func transactionalOperation<V: Sendable>(
+        on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
+        _ block: @escaping COTransaction<V>.Block, completion: (@Sendable () -> Void)? = nil,
+        cancellation: (@Sendable (COTransaction<V>) -> Void)? = nil
+    ) -> COTransaction<V> {
+        transaction(target, options, block, completion, cancellation)
+    }
+
+    @inlinable
+    @inline(__always)
+    func leaf<V>(
+        _ body: COOperation<V>.Body, _ target: (any ExecutionTarget)?, _ options: OperationOptions
+    ) -> COOperation<V> {
+        let child = COOperation.child(body, of: control, on: target, options: options)
+        control.register(child, epoch: epoch, after: nil)
+        return child
+    }
+
+    private func cascade<V>(
+        _ target: (any ExecutionTarget)?, _ options: OperationOptions, _ block: @escaping COCascade<V>.Block,
+        _ completion: (@Sendable () -> Void)?, _ cancellation: (@Sendable (COCascade<V>) -> Void)?
+    ) -> COCascade<V> {
+        let child = COCascade<V>(
+            registration: COCascade<V>.registration(block), on: target, options: options, within: control)
+        child.set(completion: completion, decision: COCascade<V>.decision(cancellation))
+        control.register(child, epoch: epoch)
+        return child
+    }
+
+    private func transaction<V>(
+        _ target: (any ExecutionTarget)?, _ options: OperationOptions,
+        _ block: @escaping COTransaction<V>.Block,
+        _ completion: (@Sendable () -> Void)?, _ cancellation: (@Sendable (COTransaction<V>) -> Void)?
+    ) -> COTransaction<V> {
+        let child = COTransaction<V>(
+            registration: COTransaction<V>.registration(block), on: target, options: options, within: control)
+        child.set(completion: completion, decision: COTransaction<V>.decision(cancellation))
+        control.register(child, epoch: epoch)
+        return child
+    }
+}
+
+extension CascadeScope {
+    /// Registers a step that is given the value of an earlier step of this cascade, and ends by returning.
+    ///
+    /// With a step that is none, the child is refused: ``RegistrationError/notAnEarlierStep``.
+    @discardableResult
+    @inlinable
+    public func operation<Input, V: Sendable>(
+        using step: OperationHandle<Input>, on target: (any ExecutionTarget)? = nil,
+        options: OperationOptions = .standard, _ body: consuming @escaping @Sendable (Input) throws -> V
+    ) -> COOperation<V> {
+        let child =
+            target == nil && options.isStandard && !control.givesItsPlace
+            ? StepOperation(plainChildOf: control, using: step, body)
+            : StepOperation(within: control, using: step, on: target, options: options, body)
+        control.register(child, epoch: epoch, after: step)
+        return child
+    }
+
+    /// As above, asynchronously.
+    @discardableResult
+    @inlinable
+    public func operation<Input, V: Sendable>(
+        using step: OperationHandle<Input>, on target: (any ExecutionTarget)? = nil,
+        options: OperationOptions = .standard, _ body: @escaping @Sendable (Input) async throws -> V
+    ) -> COOperation<V> {
+        registerStep(using: step, .async({ try await body(step.valueForStep()) }), target, options)
+    }
+
+    /// Registers a step that is given its attempt and the value of an earlier step, and ends by a call.
+    @discardableResult
+    @inlinable
+    public func operation<Input, V: Sendable>(
+        using step: OperationHandle<Input>, returning type: V.Type, on target: (any ExecutionTarget)? = nil,
+        options: OperationOptions = .standard,
+        _ block: @escaping @Sendable (COOperation<V>.Attempt, Input) throws -> Void
+    ) -> COOperation<V> {
+        registerStep(using: step, .token({ try block($0, step.valueForStep()) }), target, options)
+    }
+
+    @inlinable
+    @inline(__always)
+    func registerStep<Input, V>(
+        using step: OperationHandle<Input>, _ body: COOperation<V>.Body, _ target: (any ExecutionTarget)?,
+        _ options: OperationOptions
+    ) -> COOperation<V> {
+        let child = COOperation.child(body, of: control, on: target, options: options)
+        control.register(child, epoch: epoch, after: step)
+        return child
+    }
+}
+
+extension OperationHandle {
+    /// The value of an earlier step. Without the lock: it was written before the step that asks was started.
+    @inlinable
+    @inline(__always)
+    final var finishedValue: Success {
+        if !hasValue { fatalError("a step was started before the one whose value it needs") }
+        return storedValue
+    }
+
+    /// As ``finishedValue``, also for a copy of a step, which anybody may start: it fails where the earlier step has not
+    /// finished.
+    @usableFromInline
+    final func valueForStep() throws -> Success {
+        let value = look { hasValue && isFinishedForGood ? storedValue : nil }
+        guard let value else { throw RegistrationError.notAnEarlierStep }
+        return value
+    }
+}
+
+extension AnyOperation {
+    /// Registers a child that was made for this; a refused one has failed.
+    ///
+    /// - Parameter step: has to be an earlier child.
+    @usableFromInline
+    final func register(_ child: AnyOperation, epoch: Int32, after step: AnyOperation? = nil) {
+        child.isChild = true
+        guard let compositionReference else { return }
+        var effects = Effects()
+        let bits = lock()
+        compositionReference._withUnsafeGuaranteedRef { composition in
+            if composition.refusal(of: self, epoch: epoch) == nil,
+                step.map({ composition.isChild($0, of: self) }) ?? true
+            {
+                composition.append(child, to: self, &effects)
+            } else {
+                refuse(child, epoch: epoch, &effects)
+            }
+        }
+        unlock(bits)
+        effects.perform()
+    }
+
+    /// A registration is refused: the child fails. Under the lock.
+    @inline(never)
+    private final func refuse(_ child: AnyOperation, epoch: Int32, _ effects: inout Effects) {
+        guard let composition else { return }
+        let refusal = composition.refusal(of: self, epoch: epoch) ?? .notAnEarlierStep
+        composition.refused(refusal)
+        _ = child.refuse("a registration: \(refusal)", &effects)
+        child.end(.failed, .failed(refusal), &effects)
+    }
+
+    /// Makes an operation a child that was made for itself.
+    final func adopt(_ child: AnyOperation, epoch: Int32) throws(RegistrationError) {
+        guard let refusal = refusalToAdopt(child, epoch: epoch) else { return }
+        change { effects in
+            if let composition, composition.epoch == epoch { composition.refused(refusal) }
+            _ = refuse("a registration: \(refusal)", &effects)
+        }
+        throw refusal
+    }
+
+    /// - Returns: nil: it is a child now.
+    private final func refusalToAdopt(_ child: AnyOperation, epoch: Int32) -> RegistrationError? {
+        let refusal = child.look { () -> RegistrationError? in
+            if child.isChild { return .hasParent }
+            if child.machine.phase != .ready { return .alreadyStarted }
+            if !child.hasBlock { return .hasNoBlock }
+            child.isChild = true
+            return nil
+        }
+        if let refusal { return refusal }
+        // While it is in no tree of ours, its own lock and ours are never held at once.
+        let isClosed = look { () -> RegistrationError? in
+            if let refusal = composition?.refusal(of: self, epoch: epoch) { return refusal }
+            // Its gate may be closed, and is one of the tree's as soon as it enters: counted before, for that case.
+            domain!._withUnsafeGuaranteedRef { $0.closedGates += 1 }
+            return nil
+        }
+        if let isClosed {
+            child.look { child.isChild = false }
+            return isClosed
+        }
+        let hadClosedGate = child.look {
+            // Read before: once it has entered, another lock is its own.
+            let isGateClosed = child.machine.isGateClosed
+            child.enter(domain!)
+            return isGateClosed
+        }
+        var effects = Effects()
+        var former: (any ExecutionTarget)?  // released under no lock
+        let tooLate = Self.joining(child, to: self) {
+            look {
+                guard let composition else { return .ended }
+                if let refusal = composition.refusal(of: self, epoch: epoch) { return refusal }
+                // Else it has ended meanwhile, by itself: that is final.
+                guard child.machine.phase == .ready else { return .alreadyStarted }
+                if let admission, child.admission == nil || !child.hasOwnTarget {
+                    former = child.target
+                    child.set(
+                        target: child.hasOwnTarget ? child.target : admission.target,
+                        isOwn: child.hasOwnTarget, admission: admission)
+                }
+                composition.append(child, to: self, &effects)
+                return nil
+            }
+        }
+        look {
+            if !hadClosedGate { domain!._withUnsafeGuaranteedRef { $0.closedGates -= 1 } }
+            if tooLate != nil { child.isChild = false }
+        }
+        effects.perform()
+        withExtendedLifetime(former) {}
+        return tooLate
+    }
+}

@@ -1,0 +1,274 @@
+// Extras.swift - what few operations have: options, handlers, those who wait, timers. Made when it is first needed,
+// so that an operation without is one object.
+
+@_spi(Faces) internal import CompositeOperationsBasics
+internal import Runs
+internal import Scheduling
+internal import Synchronization
+
+/// Everything about an operation that is rare. Under the tree's lock.
+final class Extras {
+    var options: OperationOptions?
+    /// The default queue in force where it was created.
+    var scope: COQueues.Scope?
+    /// That of the block, and of the closures for its end.
+    var context: OperationContext?
+    /// A sync operation: the slots that are held for whoever started it, and waits.
+    var callersSlots = HeldSlots()
+    /// See `AnyOperation.enter`.
+    var formerDomains: [Domain] = []
+
+    // Handlers, until the end.
+    var completion: (@Sendable (AnyOperation) -> Void)?
+    var cancellation: (@Sendable (AnyOperation) -> Void)?
+    var failure: (@Sendable (AnyOperation, any Error) -> Void)?
+    var outcomeHandlers: [Notice] = []
+    /// Somebody will look at the outcome: a failure is not reported.
+    var isObserved = false
+    var onCancel: [@Sendable (CancelReason) -> Void] = []
+
+    // Notices on their way.
+    var notices = Notices<Notice>()
+
+    /// Turns on their way beside the last one, where its priority was raised.
+    var turnsSentAgain = 0
+
+    // Those who wait.
+    /// For the end.
+    var waiters = WaitList()
+    /// For an open gate.
+    var gateWaiters = WaitList()
+    var observers: [TransitionBuffer.Weak] = []
+    var lastLabel: OperationState?
+
+    // Dependencies.
+    var unmetDependencies = 0
+    var dependents = Dependents()
+    /// Until all of them are met.
+    var dependencies: [Dependency] = []
+
+    // The attempt.
+    var task: (number: Int32, task: Task<Void, Never>)?
+    var isTaskCancelled = false
+    var timers: [OperationTimer] = []
+    /// A leaf: what a resolver was asked about, and whether the attempt itself wanted that.
+    var pendingCause: Cause?
+    var isOwnWish = true
+    /// The last attempt that others gave up, and why.
+    var givenUp: (number: Int32, why: CancelReason.Kind)?
+    /// The fallback of a resolver has been posted.
+    var hasFallenBack = false
+
+    /// Something that a handler is told, in its turn.
+    struct Notice {
+        /// nil: where handlers of the operation run.
+        let target: (any ExecutionTarget)?
+        let body: @Sendable (AnyOperation) -> Void
+    }
+
+    /// The outcome is decided.
+    func decided(_ operation: AnyOperation, _ effects: inout Effects) {
+        for timer in timers { effects.add(.disarm(timer)) }
+        timers = []
+        if let reason = operation.badEnd?.reason { tellOfCancel(operation, reason, &effects) }
+        endTokens(&effects)
+        operation.observe(&effects)
+    }
+
+    private func tellOfCancel(_ operation: AnyOperation, _ reason: CancelReason, _ effects: inout Effects) {
+        for handler in onCancel { operation.post(&effects, Notice(target: nil) { _ in handler(reason) }) }
+    }
+
+    /// The attempt is given up for another one.
+    ///
+    /// - Parameter reason: who is still at work on it is told; nil: it was its own doing.
+    func attemptEnded(_ operation: AnyOperation, _ reason: CancelReason?, _ effects: inout Effects) {
+        if let reason {
+            tellOfCancel(operation, reason, &effects)
+            givenUp = (operation.machine.attempt - 1, reason.kind)
+        }
+        for timer in timers where timer.kind.isOfAttempt { effects.add(.disarm(timer)) }
+        timers.removeAll { $0.kind.isOfAttempt }
+        endTokens(&effects)
+    }
+
+    private func endTokens(_ effects: inout Effects) {
+        if !onCancel.isEmpty {
+            effects.add(.forget(onCancel))
+            onCancel = []
+        }
+        if let task {
+            isTaskCancelled = true
+            effects.add(.cancel(task.task))
+        }
+        effects.wake(&gateWaiters)
+    }
+
+    func gateHasMoved(_ operation: AnyOperation, _ effects: inout Effects) {
+        // Asked only where somebody waits: it looks at all gates above, and this is called for everything below.
+        if !gateWaiters.isEmpty, operation.gateIsOpen { effects.wake(&gateWaiters) }
+    }
+
+    /// The outcome is there.
+    func settled(_ operation: AnyOperation, _ effects: inout Effects) {
+        operation.observe(&effects)
+        switch operation.badEnd?.outcome {
+        case nil: if let completion { operation.post(&effects, completion) }
+        case .cancelled?:
+            if let composition = operation.composition {
+                composition.postNotice(to: operation, &effects)
+            } else if let cancellation {
+                operation.post(&effects, cancellation)
+            }
+        case .failed(let error)?:
+            if let composition = operation.composition {
+                composition.postNotice(to: operation, &effects)
+                if composition.decisionHandler == nil { operation.tellOfUnobservedFailure(&effects) }
+            } else if let failure {
+                operation.post(&effects) { failure($0, error) }
+            } else if let cancellation {
+                operation.post(&effects, cancellation)
+            } else {
+                operation.tellOfUnobservedFailure(&effects)
+            }
+        }
+        for notice in outcomeHandlers { operation.post(&effects, notice) }
+        outcomeHandlers = []
+        effects.wake(&waiters)
+        for dependent in dependents.take() { effects.add(.dependencyEnded(dependent)) }
+        endDependencies()
+        giveUp(&effects)
+    }
+
+    /// Gives up what is of no use after the end, to be released under no lock. The handlers that are still to be
+    /// called are in `notices`.
+    private func giveUp(_ effects: inout Effects) {
+        task = nil
+        if let cause = pendingCause {
+            effects.add(.giveUp([cause], nil))
+            pendingCause = nil
+        }
+        if !callersSlots.isEmpty {
+            callersSlots.end()
+            effects.add(.giveUpSlots(callersSlots))
+            callersSlots = HeldSlots()
+        }
+        if options?.keepsBlock == true { return }  // copies are made of it
+        effects.add(.release(Leftovers(self)))
+        completion = nil
+        cancellation = nil
+        failure = nil
+        scope = nil
+        context = nil
+        options = options?.afterTheEnd
+    }
+
+    /// What has been given up.
+    private final class Leftovers {
+        let completion: (@Sendable (AnyOperation) -> Void)?
+        let cancellation: (@Sendable (AnyOperation) -> Void)?
+        let failure: (@Sendable (AnyOperation, any Error) -> Void)?
+        let options: OperationOptions?
+        let scope: COQueues.Scope?
+        let context: OperationContext?
+
+        init(_ extras: Extras) {
+            completion = extras.completion
+            cancellation = extras.cancellation
+            failure = extras.failure
+            options = extras.options
+            scope = extras.scope
+            context = extras.context
+        }
+    }
+
+    /// It waits for nobody any more.
+    private func endDependencies() {
+        for edge in dependencies { edge.end() }
+        dependencies = []
+    }
+
+    /// The operation goes. If it has not ended, it was never started: those that wait for it wait for it no longer.
+    func operationGoes() {
+        endDependencies()
+        for dependent in dependents.take() { dependent.dependencyHasGone() }
+    }
+}
+
+// MARK: Notices
+
+extension AnyOperation {
+    /// Has a handler that was given with the block called, after those that were posted before, on its target. Under the
+    /// lock.
+    final func post(_ effects: inout Effects, _ body: @escaping @Sendable (AnyOperation) -> Void) {
+        // Not by `??`, which would box the closure once more.
+        let context = extras?.context
+        let body = if let context { context.binding(body) } else { body }
+        post(&effects, Extras.Notice(target: nil, body: body))
+    }
+
+    final func post(_ effects: inout Effects, _ notice: Extras.Notice) {
+        let extras = ensureExtras()
+        extras.notices.append(notice)
+        if extras.notices.claim() { effects.add(.deliver(self)) }
+    }
+
+    /// Sends the first notice to its target. Those of one operation run one at a time. Under no lock.
+    final func deliverNotices() {
+        let (target, priority) = look { () -> ((any ExecutionTarget)?, Scheduler.Priority) in
+            let extras = ensureExtras()
+            let target = extras.notices.first.flatMap { $0.target ?? extras.options?.handlerTarget }
+            return (target, currentPriority)
+        }
+        ExecutionWork.run(on: target, priority: priority) { [self] in deliverNotice() }
+    }
+
+    private final func deliverNotice() {
+        let notice = look { extras?.notices.next() }
+        COQueues.apart { notice?.body(self) }
+        if look({ extras?.notices.isOver() == false }) { deliverNotices() }
+    }
+
+    /// Adds a handler of the outcome: called once, also when the outcome is there already.
+    final func addOutcomeHandler(
+        on target: (any ExecutionTarget)?, _ body: @escaping @Sendable (AnyOperation) -> Void
+    ) {
+        let context = contextHere
+        let body = if let context { context.binding(body) } else { body }
+        change { effects in
+            let extras = ensureExtras()
+            extras.isObserved = true
+            let notice = Extras.Notice(target: target, body: body)
+            if machine.isTerminal { post(&effects, notice) } else { extras.outcomeHandlers.append(notice) }
+        }
+    }
+
+    // MARK: Diagnostics
+
+    /// Tells the sink of a call that changes nothing. Under the lock.
+    ///
+    /// - Returns: false.
+    final func refuse(_ what: String, _ effects: inout Effects) -> Bool {
+        tell("refused: \(what)", &effects)
+        return false
+    }
+
+    /// Tells the sink something. Under the lock.
+    @inline(__always)
+    final func tell(_ message: @autoclosure () -> String, _ effects: inout Effects) {
+        guard Diagnostics.areHeard else { return }
+        effects.add(
+            .tell(
+                Diagnostic(
+                    operation: id, attempt: Int(machine.attempt), state: "\(label)", message())))
+    }
+
+    /// A failure that no handler hears of. Under the lock; it is terminal.
+    final func tellOfUnobservedFailure(_ effects: inout Effects) {
+        if badEnd == nil { return }
+        guard let error = badEnd?.error, Diagnostics.areHeard, !isChild,
+            extras.map({ !$0.isObserved && $0.waiters.isEmpty }) ?? true
+        else { return }
+        effects.add(.tellOfFailure(self, Int(machine.attempt), label, error))
+    }
+}

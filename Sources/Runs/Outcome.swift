@@ -1,0 +1,54 @@
+// Outcome.swift - how runs end: operations, runs of commands, executions of actions.
+
+/// How a run ended. Failure is not cancellation.
+public enum Outcome<Success: Sendable>: Sendable {
+    /// It finished, with its value.
+    case finished(Success)
+    /// It failed.
+    case failed(any Error)
+    /// It was cancelled, or never begun.
+    case cancelled(CancelReason)
+
+    /// The value; throws the error, or the ``CancelReason``.
+    @inlinable
+    public func get() throws -> Success {
+        switch self {
+        case .finished(let value): value
+        case .failed(let error): throw error
+        case .cancelled(let reason): throw reason
+        }
+    }
+
+    /// The value; nil unless it finished.
+    @inlinable public var value: Success? { if case .finished(let value) = self { value } else { nil } }
+    /// The error; nil unless it failed.
+    @inlinable public var error: (any Error)? { if case .failed(let error) = self { error } else { nil } }
+    /// Why it was cancelled; nil unless it was.
+    @inlinable public var reason: CancelReason? {
+        if case .cancelled(let reason) = self { reason } else { nil }
+    }
+
+    /// Whether it has a value.
+    @inlinable public var isFinished: Bool { if case .finished = self { true } else { false } }
+    /// Whether it failed.
+    @inlinable public var isFailed: Bool { if case .failed = self { true } else { false } }
+    /// Whether it was cancelled, or never begun.
+    @inlinable public var isCancelled: Bool { if case .cancelled = self { true } else { false } }
+
+    /// How it ended without a value; nil when it finished.
+    package var badEnd: Outcome<Never>? {
+        switch self {
+        case .finished: nil
+        case .failed(let error): .failed(error)
+        case .cancelled(let reason): .cancelled(reason)
+        }
+    }
+
+    /// An end without a value.
+    package init(_ badEnd: Outcome<Never>) {
+        switch badEnd {
+        case .failed(let error): self = .failed(error)
+        case .cancelled(let reason): self = .cancelled(reason)
+        }
+    }
+}

@@ -1,0 +1,119 @@
+import Foundation
+
+/// A compiler did not end: nothing can be said of what it was to compile.
+private struct CompilerTimeout: Error, CustomStringConvertible {
+    let file: String
+    let seconds: Int
+    var description: String { "the compiler did not end within \(seconds) s: \(file)" }
+}
+
+/// Builds the explorer with a mutated core, and runs scenarios in it.
+struct Laboratory {
+    /// The folder of the package, from which everything is named.
+    let root: URL
+    let scratch: URL
+
+    private static let flags = [
+        "-std=gnu17", "-w", "-D_GNU_SOURCE", "-DCSCHED_PORT=\"port_explorer.h\"",
+        "-IExplorer/include", "-IExplorerLitmus/include",
+        "-IExplorerScenarios/include",
+        "-IExplorerScenarios", "-include", "ExplorerScenarios/torn.h",
+    ]
+
+    /// Compiles what no mutant changes, and the core as it is.
+    func prepare() throws {
+        try FileManager.default.createDirectory(at: scratch, withIntermediateDirectories: true)
+        let folders = [
+            "Explorer", "ExplorerLitmus", "ExplorerScenarios", "ExplorerScenarios/core", "explore",
+        ]
+        for folder in folders {
+            for file in try files(in: root.appending(path: folder)) {
+                try compile(file, to: object(of: file, in: scratch))
+            }
+        }
+    }
+
+    private func files(in folder: URL) throws -> [URL] {
+        try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+            .filter { $0.pathExtension == "c" }.sorted { $0.path < $1.path }
+    }
+
+    private func object(of file: URL, in folder: URL) -> URL {
+        let parent = file.deletingLastPathComponent().lastPathComponent
+        return folder.appending(path: "\(parent)-\(file.deletingPathExtension().lastPathComponent).o")
+    }
+
+    /// `mutated`: a folder that is searched for the core's sources first.
+    private func compile(
+        _ file: URL, mutated: URL? = nil, to object: URL, optimized isOptimized: Bool = true
+    ) throws {
+        let search = [mutated?.path, "CScheduler/src", "CScheduler/include"].compactMap { $0 }.map {
+            "-I\($0)"
+        }
+        let seconds = 120
+        let result = try run(
+            "clang",
+            Self.flags + [isOptimized ? "-O2" : "-O0"] + search + ["-c", file.path, "-o", object.path],
+            seconds: seconds)
+        guard result.status != nil else { throw CompilerTimeout(file: file.path, seconds: seconds) }
+        guard result.status == 0 else { throw Failure(result.output) }
+    }
+
+    /// The explorer with the mutant, or nil when that does not compile. To optimise takes most of the time where a known
+    /// schedule is all that runs.
+    func build(_ mutant: Mutant, as number: Int, optimized isOptimized: Bool) throws -> URL? {
+        let folder = folder(of: number)
+        try? FileManager.default.removeItem(at: folder)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        try mutant.text.write(to: folder.appending(path: mutant.file), atomically: false, encoding: .utf8)
+        let wrapper = root.appending(path: "ExplorerScenarios/core/\(mutant.file)")
+        let object = object(of: wrapper, in: folder)
+        do {
+            try compile(wrapper, mutated: folder, to: object, optimized: isOptimized)
+        } catch is Failure {
+            discard(number)
+            return nil
+        }
+        let others = try baselineObjects().filter { $0.lastPathComponent != object.lastPathComponent }
+        return try link(others + [object], in: folder)
+    }
+
+    private func folder(of number: Int) -> URL { scratch.appending(path: "mutant-\(number)") }
+
+    private func baselineObjects() throws -> [URL] {
+        try FileManager.default.contentsOfDirectory(at: scratch, includingPropertiesForKeys: nil)
+            .filter { $0.pathExtension == "o" }
+    }
+
+    /// The explorer with the core as it is.
+    func buildBaseline() throws -> URL { try link(baselineObjects(), in: scratch) }
+
+    private func link(_ objects: [URL], in folder: URL) throws -> URL {
+        let program = folder.appending(path: "explore")
+        let result = try run("clang", ["-o", program.path] + objects.map(\.path).sorted(), seconds: 120)
+        guard result.status == 0 else { throw Failure(result.output) }
+        return program
+    }
+
+    func discard(_ number: Int) {
+        try? FileManager.default.removeItem(at: folder(of: number))
+    }
+
+    /// Runs a program. After `seconds` it is ended, and the status is nil.
+    func run(_ program: String, _ arguments: [String], seconds: Int) throws -> (
+        status: Int32?, output: String
+    ) {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = ["timeout", "-k", "5", "-s", "KILL", "\(seconds)", program] + arguments
+        process.currentDirectoryURL = root
+        let pipe = Pipe()
+        process.standardOutput = pipe
+        process.standardError = pipe
+        try process.run()
+        let output = pipe.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        let wasKilled = process.terminationReason == .uncaughtSignal || process.terminationStatus == 137
+        return (wasKilled ? nil : process.terminationStatus, String(decoding: output, as: UTF8.self))
+    }
+}

@@ -73,7 +73,7 @@ public struct CountedRow: Sendable {
             ["W14-0", "W14-1", "W14-50"], 0.35,
             "The thread that cancels and the worker end and free the children between them."
         ),
-        (["W22-readers"], 0.2, "The reader reads as often as it can."),
+        (["W22-readers"], 0.6, "The reader reads as often as it can: two or four times for each commit."),
         (["W24-asynclet"], 0.03, "A branch that has ended when it is awaited costs less."),
         (
             ["W24-group-main", "W24-discarding-main", "W24-asynclet-main", "W24-tasks-main"], 0.25,

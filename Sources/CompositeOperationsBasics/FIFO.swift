@@ -24,14 +24,16 @@
         guard head < elements.count else { return nil }
         let element = elements[head].take()
         head += 1
-        if head * 2 > elements.count, head > 16 { close() }
+        if head > 16 ? head * 2 > elements.count : head == elements.count && elements.capacity > 64 {
+            close()
+        }
         return element
     }
 
-    /// Gives back what is taken; all memory, when nothing is left of many.
+    /// Closes the gap; gives back the memory, when nothing is left of many.
     @usableFromInline
     mutating func close() {
-        if head == elements.count, head > 64 { elements = [] } else { elements.removeFirst(head) }
+        if head == elements.count, elements.capacity > 64 { elements = [] } else { elements.removeFirst(head) }
         head = 0
     }
 

@@ -29,6 +29,13 @@
         return true
     }
 
+    /// - Returns: whether the caller is the one that delivers, though nothing is there yet. What comes meanwhile waits for it.
+    @inlinable public mutating func claimEmpty() -> Bool {
+        guard !isDelivering, notices.count == 0 else { return false }
+        isDelivering = true
+        return true
+    }
+
     /// Takes the next one. For whoever delivers.
     ///
     /// - Returns: nil when nothing is left: then the caller delivers no more (I2).

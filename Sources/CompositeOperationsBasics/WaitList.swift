@@ -58,8 +58,8 @@ package final class Waiter: @unchecked Sendable {
 
     /// Suspends the calling task until it is woken.
     ///
-    /// - Parameter register: in one section, appends it to a list, unless there is nothing to wait for. Called before anything
-    ///   else can happen on the caller's actor: so waiters are in the order of their calls.
+    /// - Parameter register: in one section, appends it to a list, unless there is nothing to wait for. Called before the
+    ///   caller leaves its actor: so those who wait are in the order of their calls, as far as they were on it until now.
     package static func wait(
         isolation: isolated (any Actor)? = #isolation, register: (Waiter) -> Registration
     ) async {

@@ -28,7 +28,8 @@ public struct CancelReason: Error, Sendable, CustomStringConvertible {
         /// Of an operation: a resolver had no attempt left.
         case exhausted
 
-        /// Of a command: one before it in its batch failed.
+        /// Of a command: one before it in its batch failed. (An operation whose block throws on a reason of a command or of an
+        /// execution has failed.)
         case batchStopped
         /// Of a command: nobody was left to run it.
         case abandoned
@@ -41,10 +42,12 @@ public struct CancelReason: Error, Sendable, CustomStringConvertible {
 
     /// What cancelled it.
     public let kind: Kind
-    /// The operation in which the cancellation began; nil when it is the one that was cancelled.
+    /// Of an operation: the one in which the cancellation began; nil when it is the one that was cancelled.
     public package(set) var origin: RunID?
     /// An error behind it.
     public let underlying: (any Error)?
+    /// Whether an operation was cancelled, and not a command or an action's execution.
+    package let isOfOperation: Bool
 
     /// Creates a reason.
     public init(_ kind: Kind = .requested, underlying: (any Error)? = nil) {
@@ -55,6 +58,15 @@ public struct CancelReason: Error, Sendable, CustomStringConvertible {
         self.kind = kind
         self.origin = origin
         self.underlying = underlying
+        isOfOperation = true
+    }
+
+    /// Of a command, or an action's execution.
+    package init(ofRun kind: Kind, underlying: (any Error)? = nil) {
+        self.kind = kind
+        origin = nil
+        self.underlying = underlying
+        isOfOperation = false
     }
 
     /// The kind, and what is known beyond it.
@@ -65,11 +77,15 @@ public struct CancelReason: Error, Sendable, CustomStringConvertible {
         return text + ")"
     }
 
-    /// Whether somebody wanted it, or its task: what Swift says with a `CancellationError`.
-    package var isRequest: Bool {
+    /// Whether somebody wanted it, or its task, or its own code: what Swift says with a `CancellationError`.
+    public var isRequest: Bool {
         switch kind {
         case .requested, .taskCancelled, .threwCancellation: true
         default: false
         }
     }
+
+    /// What whoever waits for the value is thrown: the reason, and a `CancellationError` where a command or an execution was
+    /// cancelled on request.
+    @usableFromInline var thrown: any Error { isRequest && !isOfOperation ? CancellationError() : self }
 }

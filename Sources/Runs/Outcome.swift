@@ -9,13 +9,14 @@ public enum Outcome<Success: Sendable>: Sendable {
     /// It was cancelled, or never begun.
     case cancelled(CancelReason)
 
-    /// The value; throws the error, or the ``CancelReason``.
+    /// The value. Throws the error, or the ``CancelReason``; of a command, and of an action's execution, that was cancelled on
+    /// request, a `CancellationError`.
     @inlinable
     public func get() throws -> Success {
         switch self {
         case .finished(let value): value
         case .failed(let error): throw error
-        case .cancelled(let reason): throw reason
+        case .cancelled(let reason): throw reason.thrown
         }
     }
 
@@ -34,6 +35,15 @@ public enum Outcome<Success: Sendable>: Sendable {
     @inlinable public var isFailed: Bool { if case .failed = self { true } else { false } }
     /// Whether it was cancelled, or never begun.
     @inlinable public var isCancelled: Bool { if case .cancelled = self { true } else { false } }
+
+    /// What ``get()`` throws; nil when it finished.
+    package var thrown: (any Error)? {
+        switch self {
+        case .finished: nil
+        case .failed(let error): error
+        case .cancelled(let reason): reason.thrown
+        }
+    }
 
     /// How it ended without a value; nil when it finished.
     package var badEnd: Outcome<Never>? {

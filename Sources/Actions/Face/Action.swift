@@ -15,13 +15,24 @@ public import Scheduling
 public final class Action<Input: Sendable, Output: Sendable>: Sendable {
     private let inlet: Inlet<Input>
     private var core: ActionCore { inlet.core }
+    /// Of work that is called in its trigger: all of it at once, while nobody is told anything; nil: it was not done.
+    @usableFromInline let direct: (@Sendable (Input) -> Execution<Output>?)?
     private let instance = Instance(.actions)
 
-    private init<Value>(
+    @usableFromInline
+    init<Value>(
+        _ core: ActionCore, _ definition: Definition<Input, Value, Output>,
+        direct: (@Sendable (Input) -> Execution<Output>?)? = nil
+    ) {
+        inlet = Inlet(core, definition)
+        self.direct = direct
+    }
+
+    private convenience init<Value>(
         _ name: String, policy: ActionPolicy, limit: Int, group: ActionGroup?,
         describe: @escaping @Sendable (any Error) -> String, _ definition: Definition<Input, Value, Output>
     ) {
-        inlet = Inlet(
+        self.init(
             ActionCore(
                 name, when: definition.precondition, policy: policy, limit: limit, group: group,
                 describe: describe),
@@ -68,15 +79,36 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
     /// ``init(_:when:policy:limit:group:on:describe:work:)``.
     ///
     /// - Parameter work: triggered from within a notification of this action, it runs after that, in the same loop.
+    @inlinable
     public convenience init<Value>(
         _ name: String = "", when precondition: Precondition<Value>, policy: ActionPolicy = .reject,
         limit: Int = 1, group: ActionGroup? = nil,
         describe: @escaping @Sendable (any Error) -> String = plainDescription,
         inline work: @escaping @Sendable (Input, Value) throws -> Output
     ) {
-        self.init(
-            name, policy: policy, limit: limit, group: group, describe: describe,
-            Definition(when: precondition, .inline(work)))
+        let core = ActionCore(
+            name, when: precondition, policy: policy, limit: limit, group: group, describe: describe)
+        let read = precondition.read
+        self.init(core, Definition(when: precondition, .inline(work))) { input in
+            guard core.isDirect else { return nil }
+            guard let value = read() else {
+                return Execution(
+                    .ended(core, ActionCore.nextID(), .cancelled(ActionCore.reason(.precondition))))
+            }
+            switch core.enter() {
+            case .isNotDirect: return nil
+            case .refused(let why):
+                return Execution(.ended(core, ActionCore.nextID(), .cancelled(ActionCore.reason(why))))
+            case .isIn: break
+            }
+            let id = ActionCore.nextID()
+            let outcome: Outcome<Output>
+            do { outcome = .finished(try work(input, value)) } catch is CancellationError {
+                outcome = .cancelled(ActionCore.reason(.threwCancellation))
+            } catch { outcome = .failed(error) }
+            core.leave { (id, outcome.untyped) }
+            return Execution(.ended(core, id, outcome))
+        }
     }
 
     /// Names it.
@@ -102,9 +134,12 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
     /// - Returns: what becomes of it. What is refused has its outcome when the call returns; ``Execution/outcome`` comes behind
     ///   the event all the same, which another thread, or a notification that calls this, may have to tell first.
     /// - Complexity: O(1), and what its observers in place take.
-    @discardableResult public func trigger(_ input: Input) -> Execution<Output> {
-        Execution(trigger: inlet.fire(input))
+    @inlinable @discardableResult public func trigger(_ input: Input) -> Execution<Output> {
+        if let direct, let execution = direct(input) { return execution }
+        return Execution(.trigger(fire(input)))
     }
+
+    @usableFromInline func fire(_ input: Input) -> Trigger { inlet.fire(input) }
 
     /// Triggers with each element, until the sequence ends or the subscription does. Results and errors are observed as
     /// events.

@@ -7,18 +7,45 @@ import Synchronization
 ///
 /// To drop it changes nothing.
 public struct Execution<Output: Sendable>: Sendable {
-    let trigger: Trigger
+    @usableFromInline enum Form: Sendable {
+        case trigger(Trigger)
+        /// It had ended when the trigger returned: see ActionCore+Direct.
+        case ended(ActionCore, ExecutionID, Outcome<Output>)
+    }
+
+    @usableFromInline let form: Form
+
+    @inlinable init(_ form: Form) { self.form = form }
+
+    private var core: ActionCore {
+        switch form {
+        case .trigger(let trigger): trigger.core
+        case .ended(let core, _, _): core
+        }
+    }
 
     /// Names it.
-    public var id: ExecutionID { trigger.id }
+    public var id: ExecutionID {
+        switch form {
+        case .trigger(let trigger): trigger.id
+        case .ended(_, let id, _): id
+        }
+    }
 
     /// How it ended; nil before. Observers may be told of it later.
-    public var result: Outcome<Output>? { trigger.end?.typed() }
+    @inlinable public var result: Outcome<Output>? {
+        switch form {
+        case .trigger(let trigger): Self.end(of: trigger)
+        case .ended(_, _, let outcome): outcome
+        }
+    }
+
+    @usableFromInline static func end(of trigger: Trigger) -> Outcome<Output>? { trigger.end?.typed() }
 
     /// How it ends, when observers in place have been told. To cancel the task that waits changes nothing: see ``cancel()``.
     public var outcome: Outcome<Output> {
         get async {
-            await trigger.untilTold()
+            if case .trigger(let trigger) = form { await trigger.untilTold() }
             guard let outcome = result else { fatalError("Execution: woken before its end") }
             return outcome
         }
@@ -34,7 +61,7 @@ public struct Execution<Output: Sendable>: Sendable {
             case .failed(let error): throw .failed(error)
             case .cancelled(let reason):
                 guard let why = DisabledReason(reason.kind) else { throw .cancelled }
-                throw .disabled(why, action: trigger.core.id)
+                throw .disabled(why, action: core.id)
             }
         }
     }
@@ -44,7 +71,12 @@ public struct Execution<Output: Sendable>: Sendable {
     ///
     /// - Returns: false when it has ended already.
     @discardableResult
-    public func cancel() -> Bool { trigger.cancel() }
+    public func cancel() -> Bool {
+        switch form {
+        case .trigger(let trigger): trigger.cancel()
+        case .ended: false
+        }
+    }
 }
 
 /// What the work of an execution is given.
@@ -59,6 +91,17 @@ public struct ExecutionContext<Output: Sendable>: Sendable {
 
     /// Tells a value before the result. After the end it does nothing.
     public func yield(_ value: Output) { trigger.core.yield(value, of: trigger) }
+}
+
+extension Outcome {
+    /// The same, for those who do not know the type.
+    @usableFromInline var untyped: Outcome<any Sendable> {
+        switch self {
+        case .finished(let output): .finished(output)
+        case .failed(let error): .failed(error)
+        case .cancelled(let reason): .cancelled(reason)
+        }
+    }
 }
 
 extension Outcome<any Sendable> {

@@ -28,12 +28,12 @@ extension ActionCore {
                 return (nil, nil, trigger.unbind())
             case .replace:
                 let superseded = line.popFirst()
-                if let superseded { appendEnd(superseded, .cancelled(CancelReason(.displaced))) }
+                if let superseded { appendEnd(superseded, .cancelled(CancelReason(ofRun: .displaced))) }
                 line.append(trigger)
                 let cancelled = policy == .switchToLatest ? running.values.first : nil
                 return (superseded, cancelled, trigger.unbind())
             case .refuse(let reason):
-                appendEnd(trigger, .cancelled(CancelReason(reason.kind)))
+                appendEnd(trigger, .cancelled(CancelReason(ofRun: reason.kind)))
                 return (nil, nil, nil)
             }
         }
@@ -62,7 +62,7 @@ extension ActionCore {
     }
 
     /// Under the gate's lock: the first that waits has a slot now. It begins in the mailbox (I4).
-    private func appendNext() {
+    func appendNext() {
         guard let next = line.popFirst() else { return }
         running[next.id] = next
         inline.append(Turn(trigger: next))
@@ -74,7 +74,7 @@ extension ActionCore {
             gate.withLock { _ in appendStart(trigger) }
             deliver()
         } else {
-            end(trigger, .cancelled(CancelReason(.precondition)))
+            end(trigger, .cancelled(CancelReason(ofRun: .precondition)))
         }
     }
 
@@ -89,7 +89,7 @@ extension ActionCore {
             bits = word.bits
             return true
         } then: { hasLeft in
-            if hasLeft { appendEnd(trigger, .cancelled(CancelReason())) }
+            if hasLeft { appendEnd(trigger, .cancelled(CancelReason(ofRun: .requested))) }
             return hasLeft
         }
         deliver()
@@ -134,22 +134,28 @@ extension ActionCore {
     /// The last that is told of a trigger, and then its outcome. Under the gate's lock.
     private func appendEnd(_ trigger: Trigger, _ outcome: Outcome<any Sendable>) {
         trigger.latch(outcome)
+        appendEnd(trigger.id, outcome)
+        inline.append(Settlement(trigger: trigger))
+    }
+
+    /// What observers are told of an end. Under the gate's lock.
+    func appendEnd(_ id: ExecutionID, _ outcome: Outcome<any Sendable>) {
+        if isUnwatched { return }
         switch outcome {
         case .finished(let output):
-            append(.value(trigger.id, output))
-            append(.finished(trigger.id))
+            append(.value(id, output))
+            append(.finished(id))
         case .cancelled(let reason):
             if let why = DisabledReason(reason.kind) {
-                append(.rejected(trigger.id, why))
+                append(.rejected(id, why))
                 appendRejection(why)
             } else {
-                append(.cancelled(trigger.id))
+                append(.cancelled(id))
             }
         case .failed(let error):
-            append(.failed(trigger.id, error))
-            appendFailure(trigger.id, error)
+            append(.failed(id, error))
+            appendFailure(id, error)
         }
-        inline.append(Settlement(trigger: trigger))
     }
 }
 

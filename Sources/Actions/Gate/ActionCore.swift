@@ -2,10 +2,11 @@
 // the mailboxes, and who is told. Its triggers are in ActionCore+Triggers.swift.
 
 @_spi(Faces) import CompositeOperationsBasics
-internal import Runs
+@_spi(Faces) internal import Runs
+import Synchronization
 
-final class ActionCore: @unchecked Sendable {
-    // Unchecked: the variables are used under the gate's lock alone.
+@usableFromInline final class ActionCore: @unchecked Sendable {
+    // Unchecked, and so is their exclusivity: the variables are used under the gate's lock alone, which is not recursive.
 
     let id: ActionID
     let policy: ActionPolicy
@@ -17,14 +18,16 @@ final class ActionCore: @unchecked Sendable {
     /// In place: also starts the work, so that this comes after what was told before, and never inside a notification.
     let inline: Mailbox
     /// At other places; kept by their observers and while they deliver, so that a place is let go of with the last of them.
-    private var others: [WeakMailbox] = []
-    private var eventObservers: [Observer<ActionEvent<any Sendable>>] = []
-    private var snapshotObservers: [Observer<ActionSnapshot>] = []
-    private var failureObservers: [Observer<ActionFailure>] = []
-    private var rejectionObservers: [Observer<DisabledReason>] = []
+    @exclusivity(unchecked) private var others: [WeakMailbox] = []
+    @exclusivity(unchecked) private var eventObservers = Registrations<Observer<ActionEvent<any Sendable>>>()
+    @exclusivity(unchecked) private var snapshotObservers = Registrations<Observer<ActionSnapshot>>()
+    @exclusivity(unchecked) private var failureObservers = Registrations<Observer<ActionFailure>>()
+    @exclusivity(unchecked) private var rejectionObservers = Registrations<Observer<DisabledReason>>()
+    /// How many there are in the four lists. Changed under the gate's lock; what is read without it is a hint.
+    private let watchers = Atomic(0)
 
-    var line = FIFO<Trigger>()
-    var running: [ExecutionID: Trigger] = [:]
+    @exclusivity(unchecked) var line = FIFO<Trigger>()
+    @exclusivity(unchecked) var running: [ExecutionID: Trigger] = [:]
 
     /// Whether the precondition holds now.
     private let holds: @Sendable () -> Bool
@@ -34,6 +37,7 @@ final class ActionCore: @unchecked Sendable {
 
     private struct WeakMailbox { weak var mailbox: Mailbox? }
 
+    @usableFromInline
     init<Value>(
         _ name: String, when precondition: Precondition<Value>, policy: ActionPolicy, limit: Int,
         group: ActionGroup?, describe: @escaping @Sendable (any Error) -> String
@@ -80,8 +84,8 @@ final class ActionCore: @unchecked Sendable {
 
     deinit {
         // Nobody can tell anything any more. Each of the mailboxes has its own order: the end comes last.
-        for observer in snapshotObservers { observer.mailbox.append { observer.end() } }
-        for observer in eventObservers { observer.mailbox.append { observer.end() } }
+        snapshotObservers.forEach { observer in observer.mailbox.append { observer.end() } }
+        eventObservers.forEach { observer in observer.mailbox.append { observer.end() } }
         inline.deliver()
         for other in others { other.mailbox?.deliver() }
     }
@@ -99,8 +103,11 @@ final class ActionCore: @unchecked Sendable {
     func append(bits: UInt64) {
         guard !snapshotObservers.isEmpty else { return }
         let snapshot = snapshot(bits)
-        for observer in snapshotObservers { observer.mailbox.append { observer.tell(snapshot) } }
+        snapshotObservers.forEach { observer in observer.mailbox.append { observer.tell(snapshot) } }
     }
+
+    /// Whether nobody is told anything.
+    var isUnwatched: Bool { watchers.load(ordering: .relaxed) == 0 }
 
     /// Under no lock.
     func deliver() {
@@ -180,14 +187,15 @@ final class ActionCore: @unchecked Sendable {
     ///
     /// - Parameter first: what it is told at once. Under the gate's lock.
     private func observe<Value: Sendable>(
-        _ list: ReferenceWritableKeyPath<ActionCore, [Observer<Value>]>, on delivery: Delivery,
+        _ list: ReferenceWritableKeyPath<ActionCore, Registrations<Observer<Value>>>, on delivery: Delivery,
         onEnd: @escaping @Sendable () -> Void = {}, first: (UInt64) -> Value? = { _ in nil },
         _ body: @escaping @Sendable (Value) -> Void
     ) -> Subscription {
         let (observer, existing) = gate.withLock { bits in
             let existing = others.compactMap(\.mailbox)
             let observer = Observer(mailbox(for: delivery, existing), onEnd: onEnd, body)
-            self[keyPath: list].append(observer)
+            self[keyPath: list].append(observer, observer.registration)
+            watchers.add(1, ordering: .relaxed)
             if let value = first(bits) { observer.mailbox.append { observer.tell(value) } }
             return (observer, existing)
         }
@@ -198,7 +206,9 @@ final class ActionCore: @unchecked Sendable {
             observer.cancel()
             guard let self else { return }
             let removed = gate.withLock { _ in
-                self[keyPath: list].firstIndex { $0 === observer }.map { self[keyPath: list].remove(at: $0) }
+                let removed = self[keyPath: list].remove(observer.registration)
+                if removed != nil { watchers.subtract(1, ordering: .relaxed) }
+                return removed
             }
             withExtendedLifetime(removed) {}  // released under no lock
         }
@@ -231,14 +241,14 @@ final class ActionCore: @unchecked Sendable {
 
     /// Under the gate's lock.
     func append(_ event: ActionEvent<any Sendable>) {
-        for observer in eventObservers { observer.mailbox.append { observer.tell(event) } }
+        eventObservers.forEach { observer in observer.mailbox.append { observer.tell(event) } }
     }
 
     /// Under the gate's lock.
     func appendFailure(_ execution: ExecutionID, _ error: any Error) {
         guard !failureObservers.isEmpty else { return }
         let describe = describe
-        for observer in failureObservers {
+        failureObservers.forEach { observer in
             observer.mailbox.append {
                 observer.tell(ActionFailure(execution: execution, message: describe(error), error: error))
             }
@@ -247,6 +257,6 @@ final class ActionCore: @unchecked Sendable {
 
     /// Under the gate's lock.
     func appendRejection(_ reason: DisabledReason) {
-        for observer in rejectionObservers { observer.mailbox.append { observer.tell(reason) } }
+        rejectionObservers.forEach { observer in observer.mailbox.append { observer.tell(reason) } }
     }
 }

@@ -10,14 +10,14 @@ import CompositeOperationsBasics
 
 /// One trigger, whatever its types are. What decides about it is not generic: a generic type is looked up wherever it is used,
 /// which takes longer than the use.
-class Trigger: @unchecked Sendable {
-    // Unchecked: `state` is used under `lock` alone.
+@usableFromInline class Trigger: @unchecked Sendable {
+    // Unchecked, and so is its exclusivity: `state` is used under `lock` alone.
 
     let id = ExecutionID.next()
     let core: ActionCore
 
     private let lock = WordLock()
-    private var state = State()
+    @exclusivity(unchecked) private var state = State()
     private let instance = Instance(.executions)
 
     private struct State {
@@ -104,9 +104,9 @@ class Trigger: @unchecked Sendable {
 }
 
 /// What an action does, and when it may.
-final class Definition<Input: Sendable, Value: Sendable, Output: Sendable>: Sendable {
+@usableFromInline final class Definition<Input: Sendable, Value: Sendable, Output: Sendable>: Sendable {
     /// How the work is called.
-    enum Work: Sendable {
+    @usableFromInline enum Work: Sendable {
         /// By a task that begins on the executor.
         case task(
             @Sendable (Input, Value, ExecutionContext<Output>) async throws -> Output, on: any TaskExecutor)
@@ -117,7 +117,7 @@ final class Definition<Input: Sendable, Value: Sendable, Output: Sendable>: Send
     let precondition: Precondition<Value>
     let work: Work
 
-    init(when precondition: Precondition<Value>, _ work: Work) {
+    @usableFromInline init(when precondition: Precondition<Value>, _ work: Work) {
         self.precondition = precondition
         self.work = work
     }
@@ -128,8 +128,8 @@ final class TypedTrigger<Input: Sendable, Value: Sendable, Output: Sendable>: Tr
     // Unchecked: `input` and `value` belong to one thread at a time (I2).
 
     private let definition: Definition<Input, Value, Output>
-    private var input: Input?
-    private var value: Value?
+    @exclusivity(unchecked) private var input: Input?
+    @exclusivity(unchecked) private var value: Value?
 
     init(_ core: ActionCore, _ definition: Definition<Input, Value, Output>, _ input: Input) {
         self.definition = definition
@@ -174,7 +174,8 @@ final class TypedTrigger<Input: Sendable, Value: Sendable, Output: Sendable>: Tr
     private func finish(_ result: Result<Output, any Error>) {
         switch result {
         case .success(let output): core.end(self, .finished(output))
-        case .failure(is CancellationError): core.end(self, .cancelled(CancelReason(.threwCancellation)))
+        case .failure(is CancellationError):
+            core.end(self, .cancelled(CancelReason(ofRun: isCancelled ? .requested : .threwCancellation)))
         case .failure(let error): core.end(self, .failed(error))
         }
     }

@@ -41,6 +41,12 @@ final class Mailbox: Sendable {
         if delivery.isHere { drain(flipsBefore) } else { delivery.perform { self.drain(flipsBefore) } }
     }
 
+    /// Makes the calling thread the one that delivers, when nothing is there and nobody does. It has to call ``giveBack()``.
+    func claimEmpty() -> Bool { items.withLock { $0.claimEmpty() } }
+
+    /// Delivers what came meanwhile, and stops.
+    func giveBack() { if !items.withLock({ $0.isOver() }) { drain(flips?.count ?? 0) } }
+
     private func drain(_ flipsBefore: Int) {
         while let item = items.withLock({ $0.next() }) {
             item.deliver()

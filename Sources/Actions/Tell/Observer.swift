@@ -1,14 +1,15 @@
 // Observer.swift - somebody who is told, until that is cancelled.
 
 import CompositeOperationsBasics
-import Synchronization
+@_spi(Faces) import Runs
 
 /// Is told in its mailbox; not any more once it is cancelled.
 final class Observer<Value: Sendable>: Sendable {
     let mailbox: Mailbox
+    /// Where it is registered; open until it is cancelled, or told of the end.
+    let registration = Registration()
     private let body: @Sendable (Value) -> Void
     private let onEnd: @Sendable () -> Void
-    private let isOver = Atomic(false)
     private let instance = Instance(.observers)
 
     init(
@@ -20,10 +21,10 @@ final class Observer<Value: Sendable>: Sendable {
         self.body = body
     }
 
-    func tell(_ value: Value) { if !isOver.load(ordering: .acquiring) { body(value) } }
+    func tell(_ value: Value) { if registration.isOpen { body(value) } }
 
-    func cancel() { isOver.store(true, ordering: .releasing) }
+    func cancel() { registration.end() }
 
     /// Nothing comes any more: told once, unless it was cancelled.
-    func end() { if !isOver.exchange(true, ordering: .acquiringAndReleasing) { onEnd() } }
+    func end() { if registration.end() { onEnd() } }
 }

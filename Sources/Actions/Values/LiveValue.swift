@@ -139,86 +139,97 @@ private final class Derived<Base: Sendable, Value: Sendable>: Source {
     func add(_ dependent: any Dependent) { base.add(dependent) }
 }
 
-private final class Cell<Value: Sendable>: Source {
+private final class Cell<Value: Sendable>: Source, @unchecked Sendable {
+    // Unchecked, and so is their exclusivity: the variables are used under `lock` alone. Not one `Guarded` value, which would be
+    // of a generic type of its own, to be looked up at each use.
     private struct WeakDependent: Sendable { weak let dependent: (any Dependent)? }
 
-    private struct State {
-        var value: Value
-        var observers: [Observer<Value>] = []
-        var dependents: [WeakDependent] = []
-    }
-
-    private let state: Guarded<State>
+    private let lock = WordLock()
+    @exclusivity(unchecked) private var current: Value
+    @exclusivity(unchecked) private var observers = Registrations<Observer<Value>>()
+    @exclusivity(unchecked) private var dependents: [WeakDependent] = []
+    /// So many dependents, and those that are gone are taken out.
+    @exclusivity(unchecked) private var most = 8
     /// The thread that runs the closure of ``modify(_:)``; 0: none does.
     private let changing = Atomic<UInt>(0)
 
-    init(_ value: Value) { state = Guarded(State(value: value)) }
+    init(_ value: Value) { current = value }
 
     deinit {
         // By the thread that lets go of it; nothing can change any more.
-        for observer in state.withLock({ $0.observers }) {
+        for observer in observers.all {
             observer.mailbox.append { observer.end() }
             observer.mailbox.deliver()
         }
     }
 
+    @inline(__always)
+    private func locked<Answer>(_ body: () throws -> Answer) rethrows -> Answer {
+        let key = UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
+        lock.lock(key)
+        defer { lock.unlock(key) }
+        return try body()
+    }
+
     /// Stops a thread that would wait for itself.
     private func check() {
+        let thread = changing.load(ordering: .relaxed)
         demand(
-            changing.load(ordering: .relaxed) != ThreadValue.thread,
+            thread == 0 || thread != ThreadValue.thread,
             "LiveValue.modify: its closure uses the value that it changes")
     }
 
     var value: Value {
         check()
-        return state.withLock { $0.value }
+        return locked { current }
     }
 
     func modify<R>(_ change: (inout Value) throws -> R) rethrows -> R {
         check()
         var discarded: Value?
         defer { withExtendedLifetime(discarded) {} }  // under no lock
-        let (answer, before, observers, dependents) = try state.withLock { state in
-            let before = state.value  // released later: a value may be an object with a user's `deinit`
+        let (answer, before, observers, dependents) = try locked {
+            () throws -> (R, Value, Registrations<Observer<Value>>, [WeakDependent]) in
+            let before = current  // released later: a value may be an object with a user's `deinit`
             let answer: R
             changing.store(ThreadValue.thread, ordering: .relaxed)
             defer { changing.store(0, ordering: .relaxed) }
-            do { answer = try change(&state.value) } catch {
-                discarded = state.value
-                state.value = before
+            do { answer = try change(&current) } catch {
+                discarded = current
+                current = before
                 throw error
             }
-            let value = state.value
-            for observer in state.observers { observer.mailbox.append { observer.tell(value) } }
-            return (answer, before, state.observers, state.dependents)
+            let value = current
+            self.observers.forEach { observer in observer.mailbox.append { observer.tell(value) } }
+            return (answer, before, self.observers, self.dependents)
         }
         for dependent in dependents { dependent.dependent?.sourceHasChanged() }
-        for observer in observers { observer.mailbox.deliver() }
+        observers.forEach { $0.mailbox.deliver() }
         withExtendedLifetime(before) {}
         return answer
     }
 
     func observe(_ observer: Observer<Value>) -> @Sendable () -> Void {
         check()
-        state.withLock { state in
-            state.observers.append(observer)
-            let value = state.value
+        locked {
+            observers.append(observer, observer.registration)
+            let value = current
             observer.mailbox.append { observer.tell(value) }
         }
         return { [weak self] in
             guard let self else { return }
-            let removed = state.withLock { state in
-                state.observers.firstIndex { $0 === observer }.map { state.observers.remove(at: $0) }
-            }
+            let removed = locked { observers.remove(observer.registration) }
             withExtendedLifetime(removed) {}  // released under no lock
         }
     }
 
     func add(_ dependent: any Dependent) {
-        let others = state.withLock { state in
-            let others = state.dependents.map(\.dependent)
-            state.dependents = zip(state.dependents, others).filter { $1 != nil }.map { $0.0 }
-            state.dependents.append(WeakDependent(dependent: dependent))
+        let others = locked { () -> [(any Dependent)?] in
+            dependents.append(WeakDependent(dependent: dependent))
+            guard dependents.count > most else { return [] }
+            let others = dependents.map(\.dependent)
+            dependents = zip(dependents, others).filter { $1 != nil }.map { $0.0 }
+            most = 2 * dependents.count
             return others
         }
         withExtendedLifetime(others) {}  // each may be the last reference: released under no lock

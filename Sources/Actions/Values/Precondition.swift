@@ -3,7 +3,7 @@
 /// A live value and the test that it has to pass. The value that was tested is the one that the work gets.
 public struct Precondition<Value: Sendable>: Sendable {
     /// The value, when the test is passed now: nil, when it is not.
-    let read: @Sendable () -> Value?
+    @usableFromInline let read: @Sendable () -> Value?
     /// Has a dependent told of all changes that may matter.
     let follow: @Sendable (any Dependent) -> Void
 

@@ -6,9 +6,9 @@ public struct InvokerStatistics: Hashable, Sendable {
     public internal(set) var accepted = 0
     /// Returned a value.
     public internal(set) var finished = 0
-    /// Threw.
+    /// Threw, or took too long.
     public internal(set) var failed = 0
-    /// Were cancelled, or took too long.
+    /// Were cancelled.
     public internal(set) var cancelled = 0
     /// Were refused, at once or later.
     public internal(set) var rejected = 0
@@ -32,9 +32,9 @@ public struct CommandEnd: Hashable, Sendable {
     public enum Kind: Hashable, Sendable {
         /// It returned a value.
         case finished
-        /// It threw.
+        /// It threw, or took too long.
         case failed
-        /// It was cancelled, or took too long.
+        /// It was cancelled.
         case cancelled
         /// It was refused.
         case rejected
@@ -57,6 +57,7 @@ public struct CommandEnd: Hashable, Sendable {
                 switch reason.kind {
                 case .queueFull, .shutDown, .batchStopped: .rejected
                 case .abandoned: .abandoned
+                case .timedOut: .failed
                 default: .cancelled
                 }
             }

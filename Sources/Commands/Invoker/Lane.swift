@@ -30,8 +30,8 @@ protocol LaneMember: AnyObject, Sendable {
     func reject(_ why: CancelReason.Kind) -> Bool
     /// Cancels it.
     ///
-    /// - Returns: whose inline notices the caller has to deliver.
-    func latchCancelled() -> [Deliveries]
+    /// - Returns: whether it had not ended, and whose inline notices the caller has to deliver.
+    func latchCancelled() -> (isInTime: Bool, owed: [Deliveries])
 }
 
 /// The part of an invoker that its runs refer to.
@@ -154,7 +154,7 @@ final class Lane: Sendable {
         }
         perform(effects)
         if let rejection, member.reject(rejection) {
-            state.withLock { $0.note(member.transaction, .cancelled(CancelReason(rejection))) }
+            state.withLock { $0.note(member.transaction, .cancelled(CancelReason(ofRun: rejection))) }
         }
     }
 
@@ -274,7 +274,7 @@ final class Lane: Sendable {
 
     func cancelAll() {
         let members = state.withLock { state in state.live.values.map(\.member) }
-        members.flatMap { $0.latchCancelled() }.deliverInline()
+        members.flatMap { $0.latchCancelled().owed }.deliverInline()
     }
 
     func shutDown(_ pending: PendingAtShutdown) async {

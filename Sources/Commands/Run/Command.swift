@@ -16,18 +16,18 @@ public protocol Command<Output>: Sendable {
     func execute(_ context: CommandContext) async throws -> Output
 
     /// Whether it never awaits: then ``executeNow(_:)`` may be called. A ``SynchronousCommand`` says so by itself.
-    var isSynchronous: Bool { get }
+    var neverAwaits: Bool { get }
 
     /// Does the work on the calling thread, before the call returns.
     ///
-    /// - Precondition: ``isSynchronous``.
+    /// - Precondition: ``neverAwaits``.
     /// - Throws: as ``execute(_:)``.
     func executeNow(_ context: CommandContext) throws -> Output
 }
 
 extension Command {
     /// False: it needs a task.
-    public var isSynchronous: Bool { false }
+    public var neverAwaits: Bool { false }
 
     /// Stops the process: it needs a task.
     public func executeNow(_ context: CommandContext) throws -> Output {
@@ -48,7 +48,7 @@ public protocol SynchronousCommand<Output>: Command {
 
 extension SynchronousCommand {
     /// True.
-    public var isSynchronous: Bool { true }
+    public var neverAwaits: Bool { true }
 
     /// Does the work on the calling thread.
     public func executeNow(_ context: CommandContext) throws -> Output {

@@ -1,4 +1,4 @@
-// CommandErrors.swift - what a thrown error means for a run, and what its caller and its delegate are told.
+// CommandErrors.swift - what a thrown error means for a run.
 
 internal import Runs
 
@@ -6,30 +6,21 @@ extension Outcome<Never> {
     /// What it means for a run that its command threw this.
     init(thrown error: any Error, mappedBy map: (any Error) -> any Error) {
         switch error {
-        case is CancellationError: self = .cancelled(CancelReason(.threwCancellation))
-        // Also those of another run, which this one waited for; not its refusal: this one was not refused.
-        case let reason as CancelReason where reason.isRequest || reason.kind == .timedOut:
+        case is CancellationError:
+            self = .cancelled(CancelReason(ofRun: .threwCancellation, underlying: error))
+        case let reason as CancelReason where reason.kind == .timedOut && !reason.isOfOperation:
             self = .cancelled(reason)
+        // Also that another run, which this one waited for, was refused: this one was not.
         default: self = .failed(map(error))
         }
     }
 }
 
 extension Outcome {
-    /// What the caller of `execute` is thrown, and the delegate is told, the same object: the command's own error, once through
-    /// ``TransactionOptions/mapError``; a `CancellationError` when somebody cancelled the run; else the reason.
-    var toldError: (any Error)? {
-        switch self {
-        case .finished: nil
-        case .failed(let error): error
-        case .cancelled(let reason): reason.isRequest ? CancellationError() : reason
-        }
-    }
-
-    /// The value; throws ``toldError``.
-    func getForCaller() throws -> Success {
-        if case .finished(let value) = self { return value }
-        throw toldError ?? CancellationError()
+    /// What it is of a run that somebody has cancelled.
+    var requested: Outcome {
+        guard case .cancelled(let reason) = self, reason.kind == .threwCancellation else { return self }
+        return .cancelled(CancelReason(ofRun: .requested, underlying: reason.underlying))
     }
 }
 
@@ -38,7 +29,6 @@ func isCancellation(_ error: any Error) -> Bool {
     switch error {
     case is CancellationError: true
     case let failure as TransactionFailure: failure.isCancellation
-    case let reason as CancelReason: reason.isRequest
     default: false
     }
 }

@@ -102,6 +102,7 @@ extension CommandHandle {
     ///
     /// - Returns: nil when the outcome is another.
     func latch(_ outcome: Outcome<Output>, from origin: RunMachine.Origin?) -> [Deliveries]? {
+        let outcome = isCancelRequested ? outcome.requested : outcome
         let latched = locked { fields -> (RunFields<Output>, WaitList.Woken)? in
             guard fields.machine.end(finished: outcome.isFinished, from: origin) else { return nil }
             var after = RunFields<Output>()
@@ -135,12 +136,12 @@ extension CommandHandle {
         var isInline = false
         if let delivery = taken.delegate?.delivery, let notified {
             isInline = deliveries.add(
-                { [transaction] in notified.take()?.tell(transaction, outcome.toldError) }, to: delivery)
+                { [transaction] in notified.take()?.tell(transaction, outcome.thrown) }, to: delivery)
         }
         var next = taken.observers.all
         while true {
             for observer in next {
-                let notice: Deliveries.Notice = { if observer.ticket.isOpen { observer.body(outcome) } }
+                let notice: Deliveries.Notice = { if observer.registration.isOpen { observer.body(outcome) } }
                 if deliveries.add(notice, to: observer.delivery) { isInline = true }
             }
             next = locked { fields in
@@ -203,8 +204,8 @@ extension CommandHandle: LaneMember {
     }
 
     func latch(unstarted why: CancelReason.Kind) -> [Deliveries] {
-        latch(.cancelled(CancelReason(why)), from: .beforeStart) ?? []
+        latch(.cancelled(CancelReason(ofRun: why)), from: .beforeStart) ?? []
     }
 
-    func reject(_ why: CancelReason.Kind) -> Bool { end(.cancelled(CancelReason(why)), from: .ready) }
+    func reject(_ why: CancelReason.Kind) -> Bool { end(.cancelled(CancelReason(ofRun: why)), from: .ready) }
 }

@@ -9,7 +9,7 @@ internal import Synchronization
 ///
 /// All members may be used from any thread. A handle of a run that has ended keeps the outcome, and nothing of the command.
 public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
-    // Unchecked: `state` and what is in `fields` are used under `lock` alone; the invariants are in `RunFields`.
+    // Unchecked: `fields` are used under `lock` alone; the invariants are in `RunFields`.
 
     /// The name of the run.
     public let transaction: CommandTransaction
@@ -55,14 +55,14 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
     public var value: Output {
         get async throws {
             demandNoDeadlock()
-            if let outcome = result { return try outcome.getForCaller() }
+            if let outcome = result { return try outcome.get() }
             let wakening = await Waiter.wait { waiter in
                 register(waiter)
             } orCancelledBy: { [self] waiter in
                 locked { $0.waiters.remove(waiter) }
             }
             if wakening == .cancelled { throw CancellationError() }
-            return try latchedOutcome.getForCaller()
+            return try latchedOutcome.get()
         }
     }
 
@@ -94,11 +94,11 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
     public func onOutcome(
         _ delivery: Delivery = .inline, _ body: @escaping @Sendable (Outcome<Output>) -> Void
     ) -> Subscription {
-        let ticket = Ticket()
+        let registration = Registration()
         let end = locked { fields -> (Outcome<Output>, Deliveries)? in
             guard let outcome = fields.outcome, !fields.isTelling else {
                 fields.observers.append(
-                    RunObserver(ticket: ticket, delivery: delivery, body: body), ticket)
+                    RunObserver(registration: registration, delivery: delivery, body: body), registration)
                 return nil
             }
             let deliveries = fields.deliveries ?? Deliveries()
@@ -106,15 +106,15 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
             return (outcome, deliveries)
         }
         guard let (outcome, deliveries) = end else {
-            return Subscription { [weak self, ticket] in
-                ticket.end()
-                let observer = self?.locked { $0.observers.remove(ticket) }
+            return Subscription { [weak self, registration] in
+                registration.end()
+                let observer = self?.locked { $0.observers.remove(registration) }
                 withExtendedLifetime(observer) {}
             }
         }
-        let isInline = deliveries.add({ if ticket.isOpen { body(outcome) } }, to: delivery)
+        let isInline = deliveries.add({ if registration.isOpen { body(outcome) } }, to: delivery)
         if isInline { deliveries.deliverInline() }
-        return Subscription { ticket.end() }
+        return Subscription { registration.end() }
     }
 
     /// Cancels the run: one that has not started ends at once, and never will; one that runs is asked to end. That of a
@@ -123,18 +123,22 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
     /// - Returns: false when it has ended already.
     @discardableResult
     public func cancel() -> Bool {
-        if result != nil { return false }
-        latchCancelled().deliverInline()
-        return true
+        let (isInTime, owed) = latchCancelled()
+        owed.deliverInline()
+        return isInTime
     }
 
     /// As ``cancel()``, but inline notices are the caller's to deliver.
-    func latchCancelled() -> [Deliveries] {
+    func latchCancelled() -> (isInTime: Bool, owed: [Deliveries]) {
         cancelFlag.store(true, ordering: .releasing)
-        if let cancelMembers = locked({ $0.cancelMembers }) { return cancelMembers() }
-        if let owed = latch(.cancelled(CancelReason()), from: .beforeStart) { return owed }
-        locked { $0.task }?.cancel()
-        return []
+        let (cancelMembers, isInTime) = locked { ($0.cancelMembers, $0.outcome == nil) }
+        if let cancelMembers { return (isInTime, cancelMembers()) }
+        if let owed = latch(.cancelled(CancelReason(ofRun: .requested)), from: .beforeStart) {
+            return (true, owed)
+        }
+        let (task, isRunning) = locked { ($0.task, $0.outcome == nil) }
+        task?.cancel()
+        return (isRunning, [])
     }
 
     /// The delegate will not be told, and is let go; also when the run has ended, and its notice is on its way.

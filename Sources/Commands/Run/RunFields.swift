@@ -10,7 +10,6 @@
 
 internal import CompositeOperationsBasics
 @_spi(Faces) internal import Runs
-internal import Synchronization
 
 /// What a run knows.
 struct RunFields<Output: Sendable> {
@@ -38,53 +37,9 @@ struct RunFields<Output: Sendable> {
     typealias Execution = Task<Outcome<Output>, Never>
 }
 
-/// An observer's place; until the end.
-final class Ticket: @unchecked Sendable {
-    // Unchecked: `place` is used under the lock of the run alone.
-    private let isOver = Atomic(false)
-    /// Where it is registered; nil: nowhere.
-    fileprivate var place: Int?
-    var isOpen: Bool { !isOver.load(ordering: .acquiring) }
-    func end() { isOver.store(true, ordering: .releasing) }
-}
-
-/// Those who listen, in the order of their coming. To come and to leave is O(1), amortised.
-struct Registrations<Element> {
-    private var entries: [(ticket: Ticket?, element: Element)?] = []
-    private var count = 0
-
-    var isEmpty: Bool { count == 0 }
-    var all: [Element] { entries.compactMap { $0?.element } }
-
-    /// - Parameter ticket: for `remove`; nil: it stays until the end.
-    mutating func append(_ element: Element, _ ticket: Ticket? = nil) {
-        ticket?.place = entries.count
-        entries.append((ticket, element))
-        count += 1
-    }
-
-    /// - Returns: nil when it is not here.
-    mutating func remove(_ ticket: Ticket) -> Element? {
-        guard let place = ticket.place, place < entries.count, let entry = entries[place],
-            entry.ticket === ticket
-        else { return nil }
-        ticket.place = nil
-        entries[place] = nil
-        count -= 1
-        if entries.count > 2 * count + 8 { close() }
-        return entry.element
-    }
-
-    /// Closes the gaps.
-    private mutating func close() {
-        entries.removeAll { $0 == nil }
-        for (place, entry) in entries.enumerated() { entry?.ticket?.place = place }
-    }
-}
-
 /// Somebody who is told the outcome.
 struct RunObserver<Output: Sendable>: Sendable {
-    let ticket: Ticket
+    let registration: Registration
     let delivery: Delivery
     let body: @Sendable (Outcome<Output>) -> Void
 }

@@ -43,7 +43,7 @@ final class PlainBody<Output: Sendable>: TransactionBody<Output>, @unchecked Sen
         super.init(options)
     }
 
-    override var isSynchronous: Bool { command.isSynchronous }
+    override var isSynchronous: Bool { command.neverAwaits }
     override func runSynchronously(_ context: CommandContext) throws -> Output {
         try command.executeNow(context)
     }

@@ -139,7 +139,7 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
     ///   ``CommandUsageError/alreadyExecuted``, and nothing is changed; ``CommandUsageError/broken``.
     public func execute(_ context: CommandContext) async throws -> Output {
         let claim = try handle.claim()
-        return try await handle.perform(body, context, claim).getForCaller()
+        return try await handle.perform(body, context, claim).get()
     }
 
     /// Runs it, as ``execute(_:)``.
@@ -174,15 +174,15 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
     }
 
     /// Ends a command that nobody will run, as ``CancelReason/Kind/abandoned``. Does nothing once it is submitted or executed.
-    public func abandon() { handle.end(.cancelled(CancelReason(.abandoned)), from: .ready) }
+    public func abandon() { handle.end(.cancelled(CancelReason(ofRun: .abandoned)), from: .ready) }
 
     /// Whether it needs no task.
-    public var isSynchronous: Bool { body.isSynchronous }
+    public var neverAwaits: Bool { body.isSynchronous }
 
     /// Runs it on the calling thread.
     public func executeNow(_ context: CommandContext) throws -> Output {
         let claim = try handle.claim()
-        return try handle.performSynchronously(body, context, claim).getForCaller()
+        return try handle.performSynchronously(body, context, claim).get()
     }
 }
 

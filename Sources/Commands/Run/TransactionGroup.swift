@@ -35,7 +35,9 @@ public final class TransactionGroup: Sendable {
         }
 
         /// Who adds one looks whether this was asked for before.
-        private func cancel() -> [Deliveries] { state.withLock { $0.runs }.flatMap { $0.latchCancelled() } }
+        private func cancel() -> [Deliveries] {
+            state.withLock { $0.runs }.flatMap { $0.latchCancelled().owed }
+        }
 
         func seal() {
             let isFirst = state.withLock { state in
@@ -68,7 +70,9 @@ public final class TransactionGroup: Sendable {
         members.handle.locked { $0.delegate = delegate.map { DelegateReference($0, options) } }
     }
 
-    deinit { if !members.isSealed { members.handle.end(.cancelled(CancelReason(.abandoned)), from: .ready) } }
+    deinit {
+        if !members.isSealed { members.handle.end(.cancelled(CancelReason(ofRun: .abandoned)), from: .ready) }
+    }
 
     /// The token of the whole.
     public var transaction: CommandTransaction { members.handle.transaction }

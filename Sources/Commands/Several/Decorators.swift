@@ -77,7 +77,7 @@ extension Command {
                     return output
                 case .ended(.failure(let error)):
                     group.cancelAll()
-                    throw isOver ? CancelReason(.timedOut) : error
+                    throw isOver ? CancelReason(ofRun: .timedOut, underlying: error) : error
                 }
             }
             fatalError("Command.timeout: the command did not end")

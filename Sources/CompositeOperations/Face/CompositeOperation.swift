@@ -62,7 +62,7 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
     private static func cause(of error: any Error) -> Cause {
         let outcome: Outcome<Never> =
             switch error {
-            case let reason as CancelReason: .cancelled(reason)
+            case let reason as CancelReason where reason.isOfOperation: .cancelled(reason)
             case is CancellationError: .cancelled(CancelReason(.threwCancellation, underlying: error))
             default: .failed(error)
             }

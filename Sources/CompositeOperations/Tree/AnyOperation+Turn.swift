@@ -216,7 +216,7 @@ extension AnyOperation {
                 end(
                     .cancelled, .cancelled(CancelReason(kind, underlying: error)), number: number,
                     &effects)
-            } else if let reason = error as? CancelReason {
+            } else if let reason = error as? CancelReason, reason.isOfOperation {
                 end(.cancelled, .cancelled(reason), number: number, &effects)
             } else {
                 fail(error, number: number, &effects)

@@ -5,9 +5,9 @@
 /// Inlinable, because other modules look the types up at each call else, which takes longer than the section; so public, as
 /// ``WordLock`` is.
 @_spi(Faces) public final class Guarded<Value>: @unchecked Sendable {
-    // Unchecked: `value` is used under `lock` alone.
+    // Unchecked, and so is its exclusivity: `value` is used under `lock` alone, which is not recursive.
     @usableFromInline let lock = WordLock()
-    @usableFromInline var value: Value
+    @exclusivity(unchecked) @usableFromInline var value: Value
 
     /// Guards a value.
     @inlinable public init(_ value: Value) { self.value = value }

@@ -1,0 +1,70 @@
+// ActionCore+Direct.swift - work that is called in its trigger, while nobody is told anything: no trigger, no notices.
+//
+// Invariants:
+//   I1  whoever is in holds the mailbox in place, which was empty: so the work runs after all that was told before, and what is
+//       triggered meanwhile from anywhere begins after it (ActionCore+Triggers, I4).
+//   I2  that nobody watches is seen in the section that lets it in; whoever comes to watch later is told of the end, in the
+//       section that lets it out.
+
+internal import Runs
+
+/// What became of a trigger that was tried directly.
+@usableFromInline enum DirectEntry {
+    /// It is in: the caller calls the work, and then ``ActionCore/leave(_:)``.
+    case isIn
+    case refused(CancelReason.Kind)
+    /// It has to go the long way.
+    case isNotDirect
+}
+
+extension ActionCore {
+    /// Whether a trigger may be tried directly. A hint.
+    @usableFromInline var isDirect: Bool { index == nil && isUnwatched }
+
+    /// Why an execution without a trigger did not finish.
+    @usableFromInline static func reason(_ kind: CancelReason.Kind) -> CancelReason {
+        CancelReason(ofRun: kind)
+    }
+
+    /// A name for an execution without a trigger.
+    @usableFromInline static func nextID() -> RunID { .next() }
+
+    /// Lets one in whose precondition held.
+    @usableFromInline func enter() -> DirectEntry {
+        guard inline.claimEmpty() else { return .isNotDirect }
+        let entry = gate.transition(of: self) { bits -> DirectEntry in
+            guard isUnwatched else { return .isNotDirect }  // I2
+            let before = bits
+            switch admit(&bits) {
+            case .start: return .isIn
+            case .refuse(let why): return .refused(why.kind)
+            case .wait, .replace:
+                bits = before
+                return .isNotDirect
+            }
+        } then: {
+            $0
+        }
+        if case .isIn = entry { flips.reset() } else { inline.giveBack() }
+        return entry
+    }
+
+    /// Lets it out.
+    ///
+    /// - Parameter end: which execution has ended, and how; called when somebody has come to watch.
+    @usableFromInline func leave(_ end: () -> (RunID, Outcome<any Sendable>)) {
+        let isWatched = gate.transition(of: self) {
+            self.end(&$0)
+        } then: { handsOver in
+            let isWatched = !isUnwatched
+            if isWatched {
+                let (id, outcome) = end()
+                appendEnd(id, outcome)  // I2
+            }
+            if handsOver { appendNext() }
+            return isWatched
+        }
+        inline.giveBack()
+        if isWatched { deliver() }
+    }
+}

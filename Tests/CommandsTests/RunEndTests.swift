@@ -1,0 +1,98 @@
+// RunEndTests - how ends look from other runs: what a command tells an operation, an operation a command, and who cancelled.
+
+import Commands
+import CompositeOperations
+import CompositeOperationsTestSupport
+import PropertyTesting
+import PropertyTestingSupport
+import Testing
+
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct RunEndTests {
+    /// Runs that give no value, though nothing in them failed.
+    private func refused() async -> [CommandHandle<Void>] {
+        let full = SerialInvoker(capacity: 1)
+        let held = Held()
+        full.submit(held)
+        await held.begun.next()
+        let tooMany = full.submit(ClosureCommand {})
+        held.release()
+        try? await full.flush()
+        let closed = SerialInvoker()
+        await closed.shutdown(.run)
+        let clock = StepClock()
+        let late = TransactionCommand(
+            ClosureCommand { (context: CommandContext) in
+                while !context.isCancelled { await Task.yield() }
+                throw TestError()
+            }.timeout(.seconds(1), clock: clock))
+        async let end: Void? = try? late.execute()
+        _ = await clock.slept.next()
+        clock.wakeAll()
+        _ = await end
+        return [
+            tooMany, closed.submit(ClosureCommand {}), late.handle,
+            { TransactionCommand(ClosureCommand {}).handle }(),
+        ]
+    }
+
+    @Test func `an operation that throws on why a command gave no value has failed`() async throws {
+        for handle in await refused() {
+            let kind = try #require(await handle.outcome.reason?.kind)
+            let operation = COOperation<Void>(running: { try await handle.value })
+            operation.start()
+            #expect((await operation.outcome.error as? CancelReason)?.kind == kind)
+            // And a composite whose block does so, too.
+            let cascade = cascadeOperation { (_: CascadeScope) -> Void in _ = try handle.result?.get() }
+            cascade.start()
+            #expect((await cascade.outcome.error as? CancelReason)?.kind == kind)
+        }
+    }
+
+    @Test func `a command that throws on why an operation gave no value has failed`() async {
+        for kind in [CancelReason.Kind.requested, .timedOut, .removed] {
+            let operation = COOperation<Void>(running: {})
+            operation.cancel(CancelReason(kind))
+            let mapped = TestError(number: 7)
+            let command = TransactionCommand(
+                ClosureCommand { try await operation.value },
+                options: TransactionOptions(mapError: { _ in mapped }))
+            await #expect(throws: mapped) { try await command.execute() }
+            #expect(command.handle.result?.error as? TestError == mapped)
+        }
+    }
+
+    @Test func `to cancel says whether it came in time`() async throws {
+        let invoker = SerialInvoker()
+        let (running, waiting) = (Held(), ClosureCommand {})
+        let first = invoker.submit(running)
+        await running.begun.next()
+        let second = invoker.submit(waiting)
+        #expect(second.cancel() && !second.cancel())
+        #expect(first.cancel() && first.cancel())  // it is asked to end
+        running.release()
+        #expect(await first.outcome.isFinished)
+        #expect(!first.cancel())
+    }
+
+    @Test func `why a run was cancelled is told, whenever that comes`() async throws {
+        let invoker = SerialInvoker()
+        let begun = Mail<Void>()
+        let running = invoker.submit(
+            ClosureCommand { (context: CommandContext) in
+                begun.send(())
+                while true { try context.checkCancellation() }
+            })
+        await begun.next()
+        let waiting = invoker.submit(ClosureCommand {})
+        waiting.cancel()
+        running.cancel()
+        let alone = invoker.submit(ClosureCommand { throw CancellationError() })
+        #expect(await waiting.outcome.reason?.kind == .requested)
+        #expect(await running.outcome.reason?.kind == .requested)
+        #expect(await alone.outcome.reason?.kind == .threwCancellation)
+        for handle in [running, waiting, alone] {
+            await #expect(throws: CancellationError.self) { try await handle.value }
+            #expect(throws: CancellationError.self) { try handle.result?.get() }
+        }
+    }
+}

@@ -33,7 +33,8 @@
     /// Closes the gap; gives back the memory, when nothing is left of many.
     @usableFromInline
     mutating func close() {
-        if head == elements.count, elements.capacity > 64 { elements = [] } else { elements.removeFirst(head) }
+        let isEmpty = head == elements.count
+        if isEmpty, elements.capacity > 64 { elements = [] } else { elements.removeFirst(head) }
         head = 0
     }
 

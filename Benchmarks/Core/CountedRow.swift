@@ -74,6 +74,10 @@ public struct CountedRow: Sendable {
             "The thread that cancels and the worker end and free the children between them."
         ),
         (["W22-readers"], 0.6, "The reader reads as often as it can: two or four times for each commit."),
+        (
+            ["W23-open", "W23-closed", "W23-contended"], 0.03,
+            "It takes so little that what the allocator does now and then is seen."
+        ),
         (["W24-asynclet"], 0.03, "A branch that has ended when it is awaited costs less."),
         (
             ["W24-group-main", "W24-discarding-main", "W24-asynclet-main", "W24-tasks-main"], 0.25,

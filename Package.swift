@@ -105,7 +105,7 @@ let package = Package(
         ),
         // For the tests of those who use actions.
         .target(
-            name: "ActionTesting", dependencies: ["Actions", "CompositeOperationsBasics", "Runs"],
+            name: "ActionTesting", dependencies: ["Actions"],
             swiftSettings: settings),
 
         .target(
@@ -135,7 +135,7 @@ let package = Package(
         .testTarget(
             name: "CompositeOperationsTests",
             dependencies: [
-                "ActionTesting", "CompositeOperations", "PropertyTesting", "PropertyTestingSupport",
+                "CompositeOperations", "PropertyTesting", "PropertyTestingSupport",
                 "Scheduling", "CompositeOperationsTestSupport",
             ],
             swiftSettings: settings
@@ -151,7 +151,7 @@ let package = Package(
         .testTarget(
             name: "CommandsTests",
             dependencies: [
-                "ActionTesting", "CompositeOperationsBasics", "Commands", "CompositeOperations",
+                "CompositeOperationsBasics", "Commands", "CompositeOperations",
                 "PropertyTesting",
                 "PropertyTestingSupport", "Scheduling", "CompositeOperationsTestSupport",
             ],

@@ -2,7 +2,6 @@
 // triggers, cancellations, conditions and limits come in between. A pure model says what is told, in which order, and which
 // jobs and sleepers there are after each step. So an interleaving is replayed from one line.
 
-import ActionTesting
 import Actions
 import Commands
 import CompositeOperationsTestSupport

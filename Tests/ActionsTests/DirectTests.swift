@@ -7,6 +7,19 @@ import PropertyTestingSupport
 import Synchronization
 import Testing
 
+/// Keeps what it is given until a test runs it.
+private final class Elsewhere: ExecutionTarget {
+    private let work = Locked<[ExecutionWork]>([])
+    var count: Int { work.withLock { $0.count } }
+
+    var isCurrent: Bool { false }
+    func submit(_ piece: ExecutionWork) { work.withLock { $0.append(piece) } }
+
+    func runAll() {
+        while let piece = work.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) { piece.run() }
+    }
+}
+
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct DirectTests {
     /// Something that the work does, which is given after the action is there.
     private final class Meanwhile: Sendable {
@@ -140,6 +153,98 @@ import Testing
         _ = action.trigger(1)
         #expect(log.take() == ["work 1", "triggered true", "work 2"])
         withExtendedLifetime(subscription) {}
+    }
+
+    /// I2: the watcher was there before the precondition failed.
+    @Test func `whoever comes to watch while the precondition is read is told of the refusal`() {
+        let log = Log()
+        let subscription = Locked<Subscription?>(nil)
+        let weakAction = Locked<(@Sendable () -> Action<Int, Int>?)?>(nil)
+        let source = LiveValue(0)
+        let action = Action<Int, Int>(
+            "direct",
+            when: Precondition(source) { _ -> Int? in
+                guard let action = weakAction.withLock({ $0 })?(), subscription.withLock({ $0 == nil }) else {
+                    return nil
+                }
+                let events = action.observeEvents { log.add($0.text) }
+                subscription.withLock { $0 = events }
+                return nil
+            }, inline: { input, _ in input })
+        weakAction.withLock { $0 = { [weak action] in action } }
+        #expect(action.trigger(1).result?.reason?.kind == .precondition)
+        #expect(log.take() == ["rejected precondition"])
+        subscription.withLock { $0 = nil }
+    }
+
+    @Test func `a precondition is read once for each trigger, and again when one that waits has its turn`() {
+        let reads = Count()
+        let meanwhile = Meanwhile()
+        let source = LiveValue(0)
+        let action = Action<Int, Int>(
+            "direct",
+            when: Precondition(source) { value -> Int? in
+                reads.add()
+                return value
+            }, policy: .queue(2),
+            inline: { input, _ in
+                meanwhile(input)
+                return input
+            })
+        let before = reads.value
+        meanwhile.body.withLock {
+            $0 = { [weak action] input in
+                guard input == 1, let action else { return }
+                _ = action.trigger(2)
+                #expect(reads.value - before == 2)
+            }
+        }
+        #expect(action.trigger(1).result?.value == 1)
+        #expect(reads.value - before == 3)
+        meanwhile.body.withLock { $0 = nil }
+    }
+
+    @Test func `to cancel all says so to work that is called directly`() {
+        let meanwhile = Meanwhile()
+        let action = Action<Int, Int>(
+            "direct", when: .always,
+            inline: { input, _ in
+                meanwhile(input)
+                throw CancellationError()
+            })
+        meanwhile.body.withLock { $0 = { [weak action] input in if input == 1 { action?.cancelAll() } } }
+        #expect(action.trigger(1).result?.reason?.kind == .requested)
+        #expect(action.trigger(2).result?.reason?.kind == .threwCancellation)
+        action.cancelAll()
+        #expect(action.trigger(3).result?.reason?.kind == .threwCancellation)
+        meanwhile.body.withLock { $0 = nil }
+    }
+
+    @Test func `who watches elsewhere hears of an end before the next one begins in place`() {
+        let elsewhere = Elsewhere()
+        let (log, meanwhile) = (Log(), Meanwhile())
+        let action = Action<Int, Int>(
+            "direct", when: .always, limit: 2,
+            inline: { input, _ in
+                if input == 2 { log.add("\(elsewhere.count) sent") }
+                meanwhile(input)
+                return input
+            })
+        let subscription = Locked<Subscription?>(nil)
+        meanwhile.body.withLock {
+            $0 = { [weak action] input in
+                guard input == 1, let action else { return }
+                let events = action.observeEvents(on: .target(elsewhere)) { log.add($0.text) }
+                subscription.withLock { $0 = events }
+                _ = action.trigger(2)
+            }
+        }
+        _ = action.trigger(1)
+        #expect(log.take() == ["1 sent"])
+        elsewhere.runAll()
+        #expect(log.take() == ["started", "value 1", "finished", "value 2", "finished"])
+        subscription.withLock { $0 = nil }
+        meanwhile.body.withLock { $0 = nil }
     }
 
     @Test(arguments: [ActionPolicy.reject, .queue(3), .coalesce])

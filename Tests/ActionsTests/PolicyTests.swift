@@ -1,6 +1,5 @@
 // PolicyTests.swift - what becomes of triggers that find no room, of cancelled ones, and where the limit changes (R9, A24).
 
-import ActionTesting
 import Actions
 import Commands
 import CompositeOperationsTestSupport

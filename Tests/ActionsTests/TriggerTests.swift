@@ -1,6 +1,5 @@
 // TriggerTests.swift - one execution from its trigger to its end: the gate, the value, the events and the errors.
 
-import ActionTesting
 import Actions
 import Commands
 import CompositeOperationsTestSupport

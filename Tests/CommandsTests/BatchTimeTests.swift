@@ -1,7 +1,6 @@
 // BatchTimeTests.swift - random programs for an invoker in batches, on a clock that the program moves: which commands have run
 // after each step, and in which order, is what a pure model says.
 
-import ActionTesting
 import Commands
 import CompositeOperationsTestSupport
 import PropertyTesting

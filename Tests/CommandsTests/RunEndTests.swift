@@ -61,6 +61,28 @@ import Testing
         }
     }
 
+    @Test func `a command that was asked to end, and passed that on to an operation, was cancelled`() async {
+        let operation = COOperation<Void>(running: { try await Task.sleep(for: .seconds(1000)) })
+        let begun = Mail<Void>()
+        let command = TransactionCommand(
+            ClosureCommand {
+                operation.start()
+                begun.send(())
+                try await withTaskCancellationHandler {
+                    try await operation.value
+                } onCancel: {
+                    operation.cancel()
+                }
+            }, options: TransactionOptions(mapError: { _ in TestError() }))
+        let invoker = SerialInvoker()
+        let handle = invoker.submit(command)
+        await begun.next()
+        handle.cancel()
+        #expect(await handle.outcome.reason?.kind == .requested)
+        await #expect(throws: CancellationError.self) { try await handle.value }
+        #expect(invoker.statistics.cancelled == 1)
+    }
+
     @Test func `to cancel says whether it came in time`() async throws {
         let invoker = SerialInvoker()
         let (running, waiting) = (Held(), ClosureCommand {})

@@ -1,6 +1,5 @@
 // Cancel: of anything, at any time, from any thread: G9, G11, G12, G14.
 
-import ActionTesting
 import CompositeOperations
 import CompositeOperationsTestSupport
 import Dispatch

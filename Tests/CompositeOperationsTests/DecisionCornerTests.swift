@@ -1,7 +1,6 @@
 // DecisionCornerTests - corners that no other test looked into: what decides about an attempt, and what comes
 // too late for it. Each was found by a defect that the others let pass (Verification/Mutants/swift-by-hand.txt).
 
-import ActionTesting
 import CompositeOperations
 import CompositeOperationsTestSupport
 import Dispatch

@@ -1,6 +1,5 @@
 // When, where and in whose stack handlers run: G5, G6, G7.
 
-import ActionTesting
 import CompositeOperations
 import CompositeOperationsTestSupport
 import Dispatch

@@ -1,6 +1,5 @@
 // Every public member that no other suite is about, as a user would call it.
 
-import ActionTesting
 import CompositeOperations
 import CompositeOperationsTestSupport
 import Dispatch

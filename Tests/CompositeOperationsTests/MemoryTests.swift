@@ -1,6 +1,5 @@
 // MemoryTests - what is kept, by whom, and for how long (G37, G38).
 
-import ActionTesting
 import CompositeOperations
 import CompositeOperationsTestSupport
 import Dispatch

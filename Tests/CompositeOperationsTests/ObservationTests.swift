@@ -1,7 +1,6 @@
 // ObservationTests - what observers see: labels follow the table, attempts never fall, nothing comes after the end
 // (G39); and the tree as text.
 
-import ActionTesting
 import CompositeOperations
 import CompositeOperationsBasics
 import CompositeOperationsTestSupport

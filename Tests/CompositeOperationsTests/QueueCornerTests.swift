@@ -1,7 +1,6 @@
 // QueueCornerTests - corners that no other test looked into: slots, and the places that queues give. Each was
 // found by a defect that the others let pass (Verification/Mutants/swift-by-hand.txt).
 
-import ActionTesting
 import CompositeOperations
 import CompositeOperationsTestSupport
 import Dispatch

@@ -1,6 +1,5 @@
 // R48, R53, R59: queues that are suspended, what passes through them, and what becomes ready later.
 
-import ActionTesting
 import CompositeOperations
 import CompositeOperationsTestSupport
 import Dispatch

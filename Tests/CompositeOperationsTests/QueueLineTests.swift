@@ -1,7 +1,6 @@
 // QueueLineTests - who goes first in a queue, who comes back to which place, and who is taken out: step by step, on a
 // target that is driven by hand.
 
-import ActionTesting
 import CompositeOperations
 import CompositeOperationsBasics
 import CompositeOperationsTestSupport

@@ -1,6 +1,5 @@
 // QueueTests - the admission queue: orders (G32), slots (G33), nesting (G34), and how it is emptied (G35).
 
-import ActionTesting
 import CompositeOperations
 import CompositeOperationsTestSupport
 import Dispatch

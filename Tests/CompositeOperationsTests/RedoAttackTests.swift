@@ -1,7 +1,6 @@
 // Attempts after the first, where something else happens at the same time: decisions, resolvers, pauses, limits of
 // time, and what is released.
 
-import ActionTesting
 import CompositeOperations
 import CompositeOperationsTestSupport
 import Dispatch

@@ -1,7 +1,6 @@
 // RedoTests - attempts after the first: what awake and rerun do again, and when (G28); limits (G29); pauses (G30,
 // G31).
 
-import ActionTesting
 import CompositeOperations
 import CompositeOperationsTestSupport
 import PropertyTesting

@@ -1,7 +1,6 @@
 // RegistrationTests - children that come late, or never should have come (G23), and registration blocks that throw
 // (G24).
 
-import ActionTesting
 import CompositeOperations
 import CompositeOperationsTestSupport
 import Glibc

@@ -1,7 +1,6 @@
 // ReleaseCornerTests - corners that no other test looked into: what is given up, when, and that it goes under no
 // lock. Each was found by a defect that the others let pass (Verification/Mutants/swift-by-hand.txt).
 
-import ActionTesting
 import CompositeOperations
 import CompositeOperationsTestSupport
 import Dispatch

@@ -1,6 +1,5 @@
 // R20 ... R25 of the specification: attempts after the first.
 
-import ActionTesting
 import CompositeOperations
 import CompositeOperationsTestSupport
 import PropertyTesting

@@ -1,6 +1,5 @@
 // The README of seed 004, section by section: each flow, run, and what is said of it.
 
-import ActionTesting
 import CompositeOperations
 import CompositeOperationsTestSupport
 import Dispatch

@@ -1,7 +1,6 @@
 // SuspendTests - gates: what starts and completes behind them (G26, G27), and what a suspended operation does to its
 // queue (G36).
 
-import ActionTesting
 import CompositeOperations
 import CompositeOperationsTestSupport
 import Dispatch

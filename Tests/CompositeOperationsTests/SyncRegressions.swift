@@ -1,6 +1,5 @@
 // R39 to R42: sync operations, and what once kept their callers waiting for ever.
 
-import ActionTesting
 import CompositeOperations
 import CompositeOperationsTestSupport
 import Dispatch

@@ -1,7 +1,6 @@
 // TimeCornerTests - corners that no other test looked into: timers, and the attempts that they belong to. Each
 // was found by a defect that the others let pass (Verification/Mutants/swift-by-hand.txt).
 
-import ActionTesting
 import CompositeOperations
 import CompositeOperationsTestSupport
 import Dispatch

@@ -4,7 +4,6 @@
 // Turns, handlers, the jobs of asynchronous blocks and what comes "from elsewhere" all are such pieces. Only timers
 // are tasks of the runtime, on a thread of its own: the driver waits for them where it lets time pass.
 
-import ActionTesting
 import CompositeOperations
 import CompositeOperationsTestSupport
 import PropertyTesting

@@ -89,14 +89,16 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
         let core = ActionCore(
             name, when: precondition, policy: policy, limit: limit, group: group, describe: describe)
         let read = precondition.read
-        self.init(core, Definition(when: precondition, .inline(work))) { input in
+        let definition = Definition(when: precondition, .inline(work))
+        self.init(core, definition) { input in
             guard core.isDirect else { return nil }
             guard let value = read() else {
+                guard core.isDirect else { return nil }  // whoever has come to watch is told of it
                 return Execution(
                     .ended(core, ActionCore.nextID(), .cancelled(ActionCore.reason(.precondition))))
             }
             switch core.enter() {
-            case .isNotDirect: return nil
+            case .isNotDirect: return Self.fire(core, definition, input, bound: value)
             case .refused(let why):
                 return Execution(.ended(core, ActionCore.nextID(), .cancelled(ActionCore.reason(why))))
             case .isIn: break
@@ -106,7 +108,10 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
             do { outcome = .finished(try work(input, value)) } catch is CancellationError {
                 outcome = .cancelled(ActionCore.reason(.threwCancellation))
             } catch { outcome = .failed(error) }
-            core.leave { (id, outcome.untyped) }
+            let isAsked = core.leave { (id, outcome.untyped) }
+            if isAsked, case .cancelled = outcome {
+                return Execution(.ended(core, id, .cancelled(ActionCore.reason(.requested))))
+            }
             return Execution(.ended(core, id, outcome))
         }
     }
@@ -140,6 +145,15 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
     }
 
     @usableFromInline func fire(_ input: Input) -> Trigger { inlet.fire(input) }
+
+    /// Has a trigger go the long way whose precondition held, and was read.
+    @usableFromInline static func fire<Value>(
+        _ core: ActionCore, _ definition: Definition<Input, Value, Output>, _ input: Input, bound value: Value
+    ) -> Execution<Output> {
+        let trigger = TypedTrigger(core, definition, input, bound: value)
+        core.fire(trigger)
+        return Execution(.trigger(trigger))
+    }
 
     /// Triggers with each element, until the sequence ends or the subscription does. Results and errors are observed as
     /// events.

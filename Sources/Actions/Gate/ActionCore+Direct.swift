@@ -3,8 +3,8 @@
 // Invariants:
 //   I1  whoever is in holds the mailbox in place, which was empty: so the work runs after all that was told before, and what is
 //       triggered meanwhile from anywhere begins after it (ActionCore+Triggers, I4).
-//   I2  that nobody watches is seen in the section that lets it in; whoever comes to watch later is told of the end, in the
-//       section that lets it out.
+//   I2  that nobody watches is seen in the section that lets it in, or, of one that is refused by its precondition, after that was
+//       read; whoever comes to watch later is told of the end, in the section that lets it out.
 
 internal import Runs
 
@@ -36,7 +36,9 @@ extension ActionCore {
             guard isUnwatched else { return .isNotDirect }  // I2
             let before = bits
             switch admit(&bits) {
-            case .start: return .isIn
+            case .start:
+                (isInDirectly, isAskedToEnd) = (true, false)
+                return .isIn
             case .refuse(let why): return .refused(why.kind)
             case .wait, .replace:
                 bits = before
@@ -52,19 +54,22 @@ extension ActionCore {
     /// Lets it out.
     ///
     /// - Parameter end: which execution has ended, and how; called when somebody has come to watch.
-    @usableFromInline func leave(_ end: () -> (RunID, Outcome<any Sendable>)) {
-        let isWatched = gate.transition(of: self) {
+    /// - Returns: whether it was asked to end.
+    @usableFromInline func leave(_ end: () -> (RunID, Outcome<any Sendable>)) -> Bool {
+        let (isWatched, isAsked) = gate.transition(of: self) {
             self.end(&$0)
         } then: { handsOver in
+            isInDirectly = false
             let isWatched = !isUnwatched
             if isWatched {
                 let (id, outcome) = end()
                 appendEnd(id, outcome)  // I2
             }
             if handsOver { appendNext() }
-            return isWatched
+            return (isWatched, isAskedToEnd)
         }
+        if isWatched { deliver() }  // at other places; in place it is this thread that delivers
         inline.giveBack()
-        if isWatched { deliver() }
+        return isAsked
     }
 }

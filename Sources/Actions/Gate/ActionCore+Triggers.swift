@@ -2,7 +2,7 @@
 //
 // Invariants:
 //   I1  each trigger is one of: refused, waiting, running; it is settled once, as the last thing that is told of it.
-//   I2  `line` has as many as the word says wait, and `running` as many as it says run. What has a slot and waits for its
+//   I2  `line` has as many as the word says wait, and `running` as many as it says run, but for one that is in directly. What has a slot and waits for its
 //       precondition to be read again is in `running`.
 //   I3  the work of a trigger is called at most once, after its `started` was told in place.
 //   I4  what is given a slot that it has waited for begins as an item of the mailbox in place, appended with the slot: so
@@ -31,6 +31,7 @@ extension ActionCore {
                 if let superseded { appendEnd(superseded, .cancelled(CancelReason(ofRun: .displaced))) }
                 line.append(trigger)
                 let cancelled = policy == .switchToLatest ? running.values.first : nil
+                if policy == .switchToLatest, isInDirectly { isAskedToEnd = true }
                 return (superseded, cancelled, trigger.unbind())
             case .refuse(let reason):
                 appendEnd(trigger, .cancelled(CancelReason(ofRun: reason.kind)))
@@ -97,7 +98,10 @@ extension ActionCore {
     }
 
     func cancelAll() {
-        let all = gate.withLock { _ in line.all + Array(running.values) }
+        let all = gate.withLock { _ in
+            isAskedToEnd = isInDirectly
+            return line.all + Array(running.values)
+        }
         for trigger in all { trigger.cancel() }
     }
 

@@ -28,6 +28,10 @@ import Synchronization
 
     @exclusivity(unchecked) var line = FIFO<Trigger>()
     @exclusivity(unchecked) var running: [ExecutionID: Trigger] = [:]
+    /// Whether one runs without a trigger, beside those; see ActionCore+Direct.
+    @exclusivity(unchecked) var isInDirectly = false
+    /// Whether somebody asked that one to end.
+    @exclusivity(unchecked) var isAskedToEnd = false
 
     /// Whether the precondition holds now.
     private let holds: @Sendable () -> Bool

@@ -131,14 +131,19 @@ final class TypedTrigger<Input: Sendable, Value: Sendable, Output: Sendable>: Tr
     @exclusivity(unchecked) private var input: Input?
     @exclusivity(unchecked) private var value: Value?
 
-    init(_ core: ActionCore, _ definition: Definition<Input, Value, Output>, _ input: Input) {
+    /// - Parameter value: what was read already, and passed the test.
+    init(
+        _ core: ActionCore, _ definition: Definition<Input, Value, Output>, _ input: Input,
+        bound value: Value? = nil
+    ) {
         self.definition = definition
         self.input = input
+        self.value = value
         super.init(core)
     }
 
     override func bind() -> Bool {
-        value = definition.precondition.read()
+        if value == nil { value = definition.precondition.read() }
         return value != nil
     }
 

@@ -218,12 +218,14 @@ private final class Cell<Value: Sendable>: Source, @unchecked Sendable {
         }
         return { [weak self] in
             guard let self else { return }
+            check()
             let removed = locked { observers.remove(observer.registration) }
             withExtendedLifetime(removed) {}  // released under no lock
         }
     }
 
     func add(_ dependent: any Dependent) {
+        check()
         let others = locked { () -> [(any Dependent)?] in
             dependents.append(WeakDependent(dependent: dependent))
             guard dependents.count > most else { return [] }

@@ -4,8 +4,13 @@ internal import Runs
 
 extension Outcome<Never> {
     /// What it means for a run that its command threw this.
-    init(thrown error: any Error, mappedBy map: (any Error) -> any Error) {
+    ///
+    /// - Parameter isAsked: whether somebody asked the run to end.
+    init(thrown error: any Error, isAsked: Bool, mappedBy map: (any Error) -> any Error) {
         switch error {
+        // It may have passed that on to an operation.
+        case let reason as CancelReason where isAsked && reason.isRequest:
+            self = .cancelled(CancelReason(ofRun: .requested, underlying: reason))
         case is CancellationError:
             self = .cancelled(CancelReason(ofRun: .threwCancellation, underlying: error))
         case let reason as CancelReason where reason.kind == .timedOut && !reason.isOfOperation:

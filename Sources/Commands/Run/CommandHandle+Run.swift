@@ -71,7 +71,7 @@ extension CommandHandle {
         of body: TransactionBody<Output>, _ context: CommandContext
     ) -> Outcome<Output> {
         do { return .finished(try body.runSynchronously(context)) } catch {
-            return Outcome(body.end(of: error))
+            return Outcome(body.end(of: error, context))
         }
     }
 
@@ -80,7 +80,7 @@ extension CommandHandle {
         of body: TransactionBody<Output>, _ context: CommandContext, in outer: CommandContext
     ) async -> Outcome<Output> {
         do { return .finished(try await body.run(context)) } catch {
-            let end = body.end(of: error)
+            let end = body.end(of: error, context)
             if !(end.error is TransactionFailure) { outer.noteLeftovers(of: error) }
             return Outcome(end)
         }

@@ -29,8 +29,8 @@ class TransactionBody<Output: Sendable>: @unchecked Sendable {
     func renewed() -> TransactionBody { fatalError("TransactionBody: abstract") }
 
     /// What it means for the run that its command threw this.
-    final func end(of error: any Error) -> Outcome<Never> {
-        Outcome(thrown: error, mappedBy: options.mapError)
+    final func end(of error: any Error, _ context: CommandContext) -> Outcome<Never> {
+        Outcome(thrown: error, isAsked: context.isCancelled, mappedBy: options.mapError)
     }
 }
 

@@ -1,7 +1,6 @@
 // ManualClock.swift - a clock that stands still until a test moves it.
 
 internal import CompositeOperationsBasics
-@_spi(Faces) internal import Runs
 
 /// A clock for work that waits: time passes when a test says so.
 public final class ManualClock: Clock, Sendable {
@@ -33,7 +32,7 @@ public final class ManualClock: Clock, Sendable {
         }
     }
 
-    private let state = Guarded(State())
+    private let state = Locked(State())
 
     /// Creates a clock that shows zero.
     public init() {}

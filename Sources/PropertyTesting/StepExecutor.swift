@@ -1,8 +1,6 @@
 // StepExecutor.swift - runs the jobs of tasks one at a time, when a test says so, in an order that a seed decides.
 
-@_spi(Faces) internal import Runs
-
-/// An executor for the work of actions, which does nothing by itself: so a test sees each state in between, and each order in
+/// An executor for tasks, which does nothing by itself: so a test sees each state in between, and each order in
 /// which work may go on can be had again.
 public final class StepExecutor: TaskExecutor {
     private struct State {
@@ -10,12 +8,12 @@ public final class StepExecutor: TaskExecutor {
         var random: UInt64
     }
 
-    private let state: Guarded<State>
+    private let state: Locked<State>
 
     /// Creates one without jobs.
     ///
     /// - Parameter seed: decides which of the waiting jobs is next; 0: the one that waits longest.
-    public init(seed: UInt64 = 0) { state = Guarded(State(random: seed)) }
+    public init(seed: UInt64 = 0) { state = Locked(State(random: seed)) }
 
     /// For the runtime.
     public func enqueue(_ job: consuming ExecutorJob) {

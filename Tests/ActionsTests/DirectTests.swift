@@ -234,15 +234,15 @@ private final class Elsewhere: ExecutionTarget {
         meanwhile.body.withLock {
             $0 = { [weak action] input in
                 guard input == 1, let action else { return }
+                _ = action.trigger(2)
                 let events = action.observeEvents(on: .target(elsewhere)) { log.add($0.text) }
                 subscription.withLock { $0 = events }
-                _ = action.trigger(2)
             }
         }
         _ = action.trigger(1)
         #expect(log.take() == ["1 sent"])
         elsewhere.runAll()
-        #expect(log.take() == ["started", "value 1", "finished", "value 2", "finished"])
+        #expect(log.take() == ["value 1", "finished", "value 2", "finished"])
         subscription.withLock { $0 = nil }
         meanwhile.body.withLock { $0 = nil }
     }

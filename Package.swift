@@ -135,7 +135,7 @@ let package = Package(
         .testTarget(
             name: "CompositeOperationsTests",
             dependencies: [
-                "CompositeOperations", "PropertyTesting", "PropertyTestingSupport",
+                "CompositeOperations", "PropertyTesting", "PropertyTestingSupport", "Runs",
                 "Scheduling", "CompositeOperationsTestSupport",
             ],
             swiftSettings: settings

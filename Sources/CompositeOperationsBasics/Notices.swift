@@ -1,4 +1,4 @@
-// Notices.swift - what is to be told, in order, by one at a time.
+// Notices.swift - notices that are delivered in order, by one thread at a time.
 //
 // A value under a lock of whoever owns what is told about.
 //
@@ -29,7 +29,7 @@
         return true
     }
 
-    /// - Returns: whether the caller is the one that delivers, though nothing is there yet. What comes meanwhile waits for it.
+    /// - Returns: whether the caller is the one that delivers, though nothing is there yet. Notices that come meanwhile wait for it.
     @inlinable public mutating func claimEmpty() -> Bool {
         guard !isDelivering, notices.count == 0 else { return false }
         isDelivering = true

@@ -29,6 +29,16 @@ public enum Outcome<Success: Sendable>: Sendable {
         if case .cancelled(let reason) = self { reason } else { nil }
     }
 
+    /// The same end with another value.
+    @inlinable
+    public func map<New: Sendable>(_ transform: (Success) throws -> New) rethrows -> Outcome<New> {
+        switch self {
+        case .finished(let value): .finished(try transform(value))
+        case .failed(let error): .failed(error)
+        case .cancelled(let reason): .cancelled(reason)
+        }
+    }
+
     /// Whether it has a value.
     @inlinable public var isFinished: Bool { if case .finished = self { true } else { false } }
     /// Whether it failed.

@@ -4,6 +4,7 @@
 import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
+@testable @_spi(Faces) import Runs
 import Testing
 
 private enum Step: Hashable, Sendable {
@@ -58,6 +59,37 @@ private let steps = Generator<Step>.frequency([
                 // At most as many taken ones as there are others, but for a few; and nothing large when it is empty.
                 #expect(queue.elements.count <= 2 * queue.count + 16)
                 if case .pop = step, model.isEmpty { #expect(queue.elements.capacity <= 64) }
+            }
+        }
+    }
+
+    @Test func `listeners are in the order of their coming, and whoever leaves is gone, and leaves no gap`()
+        async
+    {
+        await forAll(
+            .array(of: .frequency([(3, .int(in: -3 ... -1)), (2, .int(in: 0...30))]), count: 1...200),
+            cases: scaled(200)
+        ) { program in
+            var registrations = Registrations<Int>()
+            var model: [(number: Int, registration: Registration)] = []
+            var last = 0
+            for step in program {
+                if step < 0 {
+                    last += 1
+                    model.append((last, Registration()))
+                    registrations.append(last, model.last!.registration)
+                } else if step < model.count {
+                    let (number, registration) = model.remove(at: step)
+                    let (removed, again) = (
+                        registrations.remove(registration), registrations.remove(registration)
+                    )
+                    #expect(removed == number && again == nil)
+                }
+                var each: [Int] = []
+                registrations.forEach { each.append($0) }
+                #expect(each == model.map(\.number) && registrations.all == each)
+                #expect(registrations.count == each.count && registrations.isEmpty == each.isEmpty)
+                #expect(registrations.entries.count <= 2 * each.count + 8)
             }
         }
     }

@@ -94,24 +94,13 @@ public struct ExecutionContext<Output: Sendable>: Sendable {
 }
 
 extension Outcome {
-    /// The same, for those who do not know the type.
-    @usableFromInline var untyped: Outcome<any Sendable> {
-        switch self {
-        case .finished(let output): .finished(output)
-        case .failed(let error): .failed(error)
-        case .cancelled(let reason): .cancelled(reason)
-        }
-    }
+    /// The same, for code that does not know the type.
+    @usableFromInline var untyped: Outcome<any Sendable> { map { $0 } }
 }
 
 extension Outcome<any Sendable> {
-    func typed<Value>(as type: Value.Type = Value.self) -> Outcome<Value> {
-        switch self {
-        case .finished(let output): .finished(output as! Value)
-        case .failed(let error): .failed(error)
-        case .cancelled(let reason): .cancelled(reason)
-        }
-    }
+    /// The same, for code that knows the type: that of the trigger.
+    func typed<Value>(as type: Value.Type = Value.self) -> Outcome<Value> { map { $0 as! Value } }
 }
 
 extension ActionEvent<any Sendable> {

@@ -2,8 +2,8 @@
 //
 // Invariants:
 //   I1  each trigger is one of: refused, waiting, running; it is settled once, as the last thing that is told of it.
-//   I2  `line` has as many as the word says wait, and `running` as many as it says run, but for one that is in directly. What has a slot and waits for its
-//       precondition to be read again is in `running`.
+//   I2  `line` has as many as the word says wait, and `running` as many as it says run, but for one that is in directly.
+//       A trigger that has a slot and waits for its precondition to be read again is in `running`.
 //   I3  the work of a trigger is called at most once, after its `started` was told in place.
 //   I4  what is given a slot that it has waited for begins as an item of the mailbox in place, appended with the slot: so
 //       those that wait begin in their order, and what observers have to say afterwards does not hold them up.

@@ -39,7 +39,7 @@ final class Deliveries: Sendable {
 
     private func send(_ place: Delivery.Place, to destination: any ExecutionTarget) {
         ExecutionWork.run(on: destination) {
-            // What comes meanwhile waits for another job: so the target's other work gets its turn.
+            // Notices that come meanwhile wait for another job: so the target's other work gets its turn.
             for notice in self.take(place) { notice() }
             if !self.isOver(place) { self.send(place, to: destination) }
         }

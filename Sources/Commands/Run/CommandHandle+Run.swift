@@ -102,7 +102,6 @@ extension CommandHandle {
     ///
     /// - Returns: nil when the outcome is another.
     func latch(_ outcome: Outcome<Output>, from origin: RunMachine.Origin?) -> [Deliveries]? {
-        let outcome = isCancelRequested ? outcome.requested : outcome
         let latched = locked { fields -> (RunFields<Output>, WaitList.Woken)? in
             guard fields.machine.end(finished: outcome.isFinished, from: origin) else { return nil }
             var after = RunFields<Output>()

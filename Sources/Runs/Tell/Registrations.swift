@@ -1,10 +1,10 @@
-// Registrations.swift - those who listen, in the order of their coming. To come and to leave is O(1), amortised.
+// Registrations.swift - listeners, in the order in which they came. To come and to leave is O(1), amortised.
 //
-// A value under a lock of whoever owns what is listened to.
+// A value under a lock of its owner.
 
 internal import Synchronization
 
-/// The place of one who listens, until he leaves.
+/// A listener's place in the list.
 @_spi(Faces) public final class Registration: @unchecked Sendable {
     // Unchecked: `place` is used under the owner's lock alone.
     private let isOver = Atomic(false)
@@ -24,7 +24,7 @@ internal import Synchronization
     public func end() -> Bool { !isOver.exchange(true, ordering: .acquiringAndReleasing) }
 }
 
-/// Those who listen.
+/// Listeners, in the order in which they came.
 @_spi(Faces) public struct Registrations<Element> {
     @usableFromInline var entries: [(registration: Registration, element: Element)?] = []
     /// How many there are.

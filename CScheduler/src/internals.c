@@ -56,6 +56,8 @@ uint64_t csched_test_deque_unreclaimed(const csched_test_deque *test)
     return csched_reclaim_retired(test->domain) - csched_reclaim_freed(test->domain);
 }
 
+void csched_test_reclaim_flush(void) { csched_reclaim_flush(); }
+
 csched_test_inbox *csched_test_inbox_create(void)
 {
     csched_test_inbox *test = csched_allocate(sizeof *test, CSCHED_LINE);

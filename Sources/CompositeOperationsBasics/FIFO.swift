@@ -24,10 +24,13 @@
         guard head < elements.count else { return nil }
         let element = elements[head].take()
         head += 1
-        if head > 16 ? head * 2 > elements.count : head == elements.count && elements.capacity > 64 {
-            close()
-        }
+        if hasGap { close() }
         return element
+    }
+
+    /// Whether the taken front is to go: it is more than half, and worth it; or nothing is left, and it was much.
+    @inlinable var hasGap: Bool {
+        head > 16 ? head * 2 > elements.count : head == elements.count && elements.capacity > 64
     }
 
     /// Closes the gap; gives back the memory, when nothing is left of many.
@@ -50,7 +53,9 @@
     /// - Complexity: O(n)
     @inlinable public mutating func remove(where isGone: (Element) -> Bool) -> Element? {
         guard let place = elements[head...].firstIndex(where: { $0.map(isGone) == true }) else { return nil }
-        return elements.remove(at: place)
+        let element = elements.remove(at: place)
+        if hasGap { close() }
+        return element
     }
 
     /// Removes all for which `isGone` holds.

@@ -113,6 +113,9 @@ final class TestDeque: @unchecked Sendable {
 
     /// How many buffers were replaced and are not freed yet.
     var unreclaimed: Int { Int(csched_test_deque_unreclaimed(deque)) }
+
+    /// Waits until all is freed that deques and inboxes have retired.
+    static func reclaim() { csched_test_reclaim_flush() }
 }
 
 /// An inbox alone.

@@ -16,7 +16,7 @@ extension COOperation where Success == Void {
     ///     operation made like this.
     ///   - queue: to which it is added at the start; nil: to one of its own.
     public convenience init(foundation operation: Foundation.Operation, in queue: OperationQueue? = nil) {
-        self.init(running: {
+        self.init({
             await withTaskCancellationHandler {
                 await operation.runToItsEnd(in: queue)
             } onCancel: {

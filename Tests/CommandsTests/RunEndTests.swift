@@ -38,7 +38,7 @@ import Testing
     @Test func `an operation that throws on why a command gave no value has failed`() async throws {
         for handle in await refused() {
             let kind = try #require(await handle.outcome.reason?.kind)
-            let operation = COOperation<Void>(running: { try await handle.value })
+            let operation = COOperation<Void>({ try await handle.value })
             operation.start()
             #expect((await operation.outcome.error as? CancelReason)?.kind == kind)
             // And a composite whose block does so, too.
@@ -50,7 +50,7 @@ import Testing
 
     @Test func `a command that throws on why an operation gave no value has failed`() async {
         for kind in [CancelReason.Kind.requested, .timedOut, .removed] {
-            let operation = COOperation<Void>(running: {})
+            let operation = COOperation<Void>({})
             operation.cancel(CancelReason(kind))
             let mapped = TestError(number: 7)
             let command = TransactionCommand(
@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test func `a command that was asked to end, and passed that on to an operation, was cancelled`() async {
-        let operation = COOperation<Void>(running: { try await Task.sleep(for: .seconds(1000)) })
+        let operation = COOperation<Void>({ try await Task.sleep(for: .seconds(1000)) })
         let begun = Mail<Void>()
         let command = TransactionCommand(
             ClosureCommand {

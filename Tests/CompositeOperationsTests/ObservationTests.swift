@@ -75,7 +75,7 @@ private func check(_ seen: [Transition], of operation: AnyOperation) {
         one.suspend()
         #expect(await eventually { clock.sleepers == 1 })
         clock.advance(by: .seconds(1))
-        #expect(await eventually { one.isReady })
+        #expect(await eventually { one.isQueued })
         one.resume()
         await tokens.next().finish()
         let transitions = await seen.value
@@ -287,15 +287,15 @@ private func check(_ seen: [Transition], of operation: AnyOperation) {
         }
         expect(.ready, ready: true)
         one.suspend()
-        expect(.suspended, ready: true, suspended: true)
+        expect(.suspended, suspended: true)
         let tokens = Mail<COOperation<Void>.Attempt>()
         one.run { tokens.send($0) }
-        expect(.suspended, ready: true, suspended: true)
+        expect(.suspended, suspended: true)
         one.resume()
         let token = await tokens.next()
         expect(.executing, executing: true)
         one.suspend()
-        expect(.suspended, executing: true, suspended: true)
+        expect(.suspended, suspended: true)
         one.cancel()
         #expect(one.isCancelled && !one.isFinished && !one.isSuspended && !one.isReady && !one.isExecuting)
         _ = await one.outcome

@@ -257,6 +257,7 @@ import Testing
             group.operation { attempt in if runs[0].add() == 1 { attempt.cancel() } else { attempt.finish() }
             }
             isDeciding.wait()
+            if group.isCancelled { return }
             group.operation { _ = runs[1].add() }
         } cancellation: { outer in
             hold.withLock { $0 = outer.deferDecision() }

@@ -218,7 +218,7 @@ import Testing
         #expect(one.state == .suspended)
         #expect(await eventually { clock.sleepers == 1 })
         clock.advance(by: .seconds(5))
-        #expect(await eventually { one.isReady })
+        #expect(await eventually { one.isQueued })
         #expect(one.state == .suspended && one.numberOfRuns == 1)
         #expect(one.resume())
         let second = await tokens.next()

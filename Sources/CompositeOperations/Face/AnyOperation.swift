@@ -202,6 +202,10 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
 
     /// Where its blocks run; nil: the built-in scheduler.
     final var target: (any ExecutionTarget)? { place?.target }
+    /// As ``target``, for a turn, which may be sent when it has ended meanwhile: then there is none any more. Under no lock.
+    @inline(__always)
+    final var targetOfTurn: (any ExecutionTarget)? { placeBits == 0 ? nil : look { target } }
+
     /// Who decides when they may.
     final var admission: COOperationQueue? { place?.admission }
     /// It was given a target, so that a queue which it is added to does not give it another one.
@@ -212,6 +216,30 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     final var isAdmitted: Bool {
         guard let placeReference else { return false }
         return placeReference._withUnsafeGuaranteedRef { $0.admission != nil }
+    }
+
+    /// It may have a queue or a target to give up.
+    @inline(__always)
+    final var hasPlace: Bool {
+        isComposite
+            ? placeReference?._withUnsafeGuaranteedRef { $0.target != nil } ?? false
+            : placeBits != 0
+    }
+
+    /// A handle is no reason for its target and queue to stay, but for the queue of a composite, which is read for each child
+    /// under no lock. Under no lock; it is settled.
+    func giveUpPlace() {
+        let former = look { () -> [Any] in
+            guard let place else { return [] }
+            var former = [place.target as Any]
+            place.target = nil
+            if !isComposite {
+                former += [place.admission as Any, place.ticket as Any]
+                (place.admission, place.ticket) = (nil, nil)
+            }
+            return former
+        }
+        withExtendedLifetime(former) {}
     }
 
     /// The children of a composite.
@@ -372,8 +400,12 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
 
     /// Lets a copy, which nobody else knows yet, be admitted and run where this one is.
     final func copyPlace(to copy: AnyOperation) {
-        let (target, isOwn, admission) = look { (self.target, hasOwnTarget, self.admission) }
-        copy.set(target: target, isOwn: isOwn, admission: admission)
+        let place = look {
+            () -> (target: (any ExecutionTarget)?, isOwn: Bool, admission: COOperationQueue?)? in
+            if machine.isTerminal, extras?.options?.keepsBlock != true { return nil }  // it is giving it up
+            return (target, hasOwnTarget, admission)
+        }
+        if let place { copy.set(target: place.target, isOwn: place.isOwn, admission: place.admission) }
     }
 
     // MARK: What the kinds of operations know
@@ -429,17 +461,24 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     /// How many blocks have begun.
     public final var numberOfRuns: Int { look { Int(machine.runs) } }
 
-    /// Whether it waits: for its start, or for its turn.
-    public final var isReady: Bool { look { machine.phase == .ready || machine.phase == .queued } }
+    /// Whether it waits: for its start, or for its turn. Its state is ``OperationState/ready`` or ``OperationState/queued``.
+    public final var isReady: Bool { state.isReady }
 
-    /// Whether an attempt is under way: it executes, or a decision is asked for. Also while suspended.
-    public final var isExecuting: Bool { look { machine.phase == .executing || machine.phase == .deciding } }
+    /// Whether an attempt is under way. Its state is ``OperationState/executing`` or ``OperationState/deciding``.
+    public final var isExecuting: Bool { state.isExecuting }
 
     /// Whether its start is somebody else's: the composite's that it belongs to, or has been made already.
     package final var willBeStarted: Bool { look { isChild || machine.phase != .ready } }
 
-    /// Whether its own gate, or one above it, is closed.
-    public final var isSuspended: Bool { look { !machine.isDecided && !gateIsOpen } }
+    /// Whether a closed gate, its own or one above it, or a suspended queue holds it: its state is
+    /// ``OperationState/suspended``.
+    public final var isSuspended: Bool { state == .suspended }
+
+    /// Whether it waits for its turn, also behind a gate.
+    package final var isQueued: Bool { look { machine.phase == .queued } }
+
+    /// Whether a gate is closed, its own or one above it, also where a decision is asked for.
+    package final var isGated: Bool { look { !machine.isDecided && !gateIsOpen } }
 
     /// Whether it finished; true as soon as the call that finished it has returned.
     public final var isFinished: Bool { look { machine.isDecided && machine.end == .finished } }
@@ -465,9 +504,11 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
 
 extension AnyOperation {
     /// Under the lock.
-    final var label: OperationState {
-        machine.state(
-            gateIsOpen: machine.isDecided || (gateIsOpen && (machine.phase != .queued || queueIsOpen)))
+    final var label: OperationState { label(gateIsOpen: machine.isDecided || gateIsOpen) }
+
+    /// - Parameter gateIsOpen: as ``gateIsOpen``; of one that is decided it does not matter.
+    final func label(gateIsOpen: Bool) -> OperationState {
+        machine.state(gateIsOpen: gateIsOpen && (machine.phase != .queued || queueIsOpen))
     }
 
     /// A leaf without options, handlers, waiters, dependencies, timers or a queue: most are. Under the lock.

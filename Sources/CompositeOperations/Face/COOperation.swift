@@ -99,9 +99,20 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         self.init(body: block.map { .token($0) } ?? .none, on: target, options: options)
     }
 
-    /// Prepares an operation whose block is one task, for adaptors.
-    package convenience init(running body: @escaping @Sendable () async throws -> Success) {
-        self.init(body: .async(body), on: nil, options: nil)
+    /// Prepares an operation whose block ends by returning.
+    public convenience init(
+        on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
+        _ body: @escaping @Sendable () throws -> Success
+    ) {
+        self.init(body: .value(body), on: target, options: options)
+    }
+
+    /// Prepares an operation whose block is asynchronous, and ends by returning: one task, cancelled with the operation.
+    public convenience init(
+        on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
+        _ body: @escaping @Sendable () async throws -> Success
+    ) {
+        self.init(body: .async(body), on: target, options: options)
     }
 
     @usableFromInline
@@ -282,15 +293,26 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
             former = takeBlock()
             if let context = setContext(context) { former.append(context) }
             body = .token(block)
-            guard completion != nil || cancellation != nil || failure != nil else { return }
-            let extras = ensureExtras()
-            former += [extras.completion as Any, extras.cancellation as Any, extras.failure as Any]
-            if let completion { extras.completion = { _ in completion() } }
-            if let cancellation { extras.cancellation = { _ in cancellation() } }
-            if let failure { extras.failure = { _, error in failure(error) } }
+            former += set(completion: completion, cancellation: cancellation, failure: failure)
         }
         withExtendedLifetime(former) {}
         return hasStarted
+    }
+
+    /// Sets the closures for its end, where it is given some. Under the lock, or before anybody else knows it; it is ready.
+    ///
+    /// - Returns: what they replace.
+    final func set(
+        completion: (@Sendable () -> Void)?, cancellation: (@Sendable () -> Void)?,
+        failure: (@Sendable (any Error) -> Void)?
+    ) -> [Any] {
+        guard completion != nil || cancellation != nil || failure != nil else { return [] }
+        let extras = ensureExtras()
+        let former = [extras.completion as Any, extras.cancellation as Any, extras.failure as Any]
+        if let completion { extras.completion = { _ in completion() } }
+        if let cancellation { extras.cancellation = { _ in cancellation() } }
+        if let failure { extras.failure = { _, error in failure(error) } }
+        return former
     }
 
     /// Starts it with the block that `prepare` sets.
@@ -350,7 +372,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         }
 
         /// Whether a gate is closed: its own, or one above it.
-        public var isSuspended: Bool { operation.isSuspended }
+        public var isSuspended: Bool { operation.isGated }
 
         /// Finishes the operation.
         @discardableResult

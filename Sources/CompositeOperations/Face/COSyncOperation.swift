@@ -37,6 +37,9 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
     /// The queue that it was aimed at, or added to, when it runs within a slot that its caller holds there already.
     @exclusivity(unchecked) private var spared: COOperationQueue?
 
+    /// The thread that waits has the target anyhow, and what began here may go on there.
+    override func giveUpPlace() {}
+
     override func makeBlank(_ body: Body) -> COOperation<Success> {
         let copy = COSyncOperation(on: waiter.destination)
         copy.ensurePlace().admission = look { admission ?? spared }

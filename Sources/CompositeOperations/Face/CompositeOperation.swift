@@ -41,7 +41,8 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
         let answer = Result { try registration(self, epoch) }
         let former = change { effects -> Results<Success>? in
             var former: Results<Success>?
-            if machine.attempt == number {
+            // It may be at another attempt, which goes on with the children of this block.
+            if composition.epoch == epoch {
                 composition.isRegistering = false
                 switch answer {
                 case .success(let made):
@@ -52,6 +53,11 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
                     composition.hasThrown = true
                     composition.attemptEnded(Self.cause(of: error), of: self, &effects)
                 }
+            }
+            if case .failure(let error) = answer, machine.phase != .executing, machine.phase != .deciding,
+                !(machine.isDecided && machine.end == .cancelled)
+            {
+                tell("its block threw, but its attempt had ended", error, &effects)
             }
             left(&effects)
             return former
@@ -137,7 +143,8 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
     /// From the decision handler: a new attempt that keeps the children that have finished, and does every other one
     /// again. On a composite that was not started, as `start()`.
     ///
-    /// When the block could not register all children, because the attempt was over, as `rerun()`.
+    /// While the block still registers, the new attempt waits for its return; where it throws, or a child of it was
+    /// refused because the attempt was over, that is a `rerun()`.
     ///
     /// - Returns: false, and nothing was done, unless a decision is open; also when the block threw, or a resolver has no
     ///   attempt left.
@@ -350,6 +357,16 @@ extension COCascadeOperation where Success == Void {
     ) {
         let registering: Block = Results<Void>.after(block)
         self.init(registration: Self.registration(registering), on: target, options: options)
+    }
+
+    /// As ``operation``, with a block without a value.
+    @_disfavoredOverload
+    public var operation: (@Sendable (CascadeScope) throws -> Void)? {
+        get {
+            guard let block: Block = operation else { return nil }
+            return { scope in _ = try block(scope) }
+        }
+        set { replaceRegistration(newValue.map { Self.registration(Results<Void>.after($0)) }) }
     }
 
     /// Starts it with a block.

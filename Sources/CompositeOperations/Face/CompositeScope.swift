@@ -38,10 +38,16 @@ extension CompositeScope {
 
     /// Whether there is no use in going on: the composite has been cancelled, or has failed, asks for a decision, or has
     /// started anew.
+    ///
+    /// Where that was read while the registration block was out, it may have left children out: another attempt calls it again.
     public var isCancelled: Bool {
         control.look {
-            control.composition?.epoch != epoch || control.machine.phase == .deciding
+            guard let composition = control.composition, composition.epoch == epoch else { return true }
+            let isOver =
+                control.machine.phase == .deciding
                 || (control.machine.isDecided && control.machine.end != .finished)
+            if isOver, composition.isRegistering { composition.isPartial = true }
+            return isOver
         }
     }
 

@@ -4,39 +4,55 @@ public import Runs
 public import Scheduling
 
 /// Starts a block that ends by a call.
+///
+/// - Parameters:
+///   - completion: called once it has finished.
+///   - cancellation: called once it has been cancelled; without `failure`, also once it has failed.
+///   - failure: called once it has failed.
 @discardableResult
 public func operation(
     on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
-    _ block: @escaping COOperation<Void>.Block
+    _ block: @escaping COOperation<Void>.Block, completion: (@Sendable () -> Void)? = nil,
+    cancellation: (@Sendable () -> Void)? = nil, failure: (@Sendable (any Error) -> Void)? = nil
 ) -> COOperation<Void> {
-    started(COOperation(body: .token(block), on: target, options: options))
+    let made = COOperation<Void>(body: .token(block), on: target, options: options)
+    return started(made, completion, cancellation, failure)
 }
 
-/// Starts a block that ends by a call, with a value.
+/// Starts a block that ends by a call, with a value; its closures are those of
+/// ``operation(on:options:_:completion:cancellation:failure:)-(_,_,COOperation<Void>.Block,_,_,_)``.
 @discardableResult
 public func operation<V: Sendable>(
     returning type: V.Type, on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
-    _ block: @escaping COOperation<V>.Block
+    _ block: @escaping COOperation<V>.Block, completion: (@Sendable () -> Void)? = nil,
+    cancellation: (@Sendable () -> Void)? = nil, failure: (@Sendable (any Error) -> Void)? = nil
 ) -> COOperation<V> {
-    started(COOperation(body: .token(block), on: target, options: options))
+    let made = COOperation(body: .token(block), on: target, options: options)
+    return started(made, completion, cancellation, failure)
 }
 
-/// Starts a block that ends by returning.
+/// Starts a block that ends by returning; its closures are those of
+/// ``operation(on:options:_:completion:cancellation:failure:)-(_,_,COOperation<Void>.Block,_,_,_)``.
 @discardableResult
 public func operation<V: Sendable>(
     on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
-    _ body: @escaping @Sendable () throws -> V
+    _ body: @escaping @Sendable () throws -> V, completion: (@Sendable () -> Void)? = nil,
+    cancellation: (@Sendable () -> Void)? = nil, failure: (@Sendable (any Error) -> Void)? = nil
 ) -> COOperation<V> {
-    started(COOperation(body: .value(body), on: target, options: options))
+    let made = COOperation(body: .value(body), on: target, options: options)
+    return started(made, completion, cancellation, failure)
 }
 
-/// Starts an asynchronous block, which ends by returning: one task, cancelled with the operation.
+/// Starts an asynchronous block, which ends by returning: one task, cancelled with the operation. Its closures are those of
+/// ``operation(on:options:_:completion:cancellation:failure:)-(_,_,COOperation<Void>.Block,_,_,_)``.
 @discardableResult
 public func operation<V: Sendable>(
     on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
-    _ body: @escaping @Sendable () async throws -> V
+    _ body: @escaping @Sendable () async throws -> V, completion: (@Sendable () -> Void)? = nil,
+    cancellation: (@Sendable () -> Void)? = nil, failure: (@Sendable (any Error) -> Void)? = nil
 ) -> COOperation<V> {
-    started(COOperation(body: .async(body), on: target, options: options))
+    let made = COOperation(body: .async(body), on: target, options: options)
+    return started(made, completion, cancellation, failure)
 }
 
 /// Runs a block on the calling thread, and waits there until it is ended by a call.
@@ -136,7 +152,11 @@ public func transactionalOperation<V: Sendable>(
     return transaction
 }
 
-private func started<V>(_ operation: COOperation<V>) -> COOperation<V> {
+private func started<V>(
+    _ operation: COOperation<V>, _ completion: (@Sendable () -> Void)?,
+    _ cancellation: (@Sendable () -> Void)?, _ failure: (@Sendable (any Error) -> Void)?
+) -> COOperation<V> {
+    _ = operation.set(completion: completion, cancellation: cancellation, failure: failure)
     operation.start()
     return operation
 }
@@ -148,7 +168,7 @@ public func concurrentQueue() -> Scheduler { .shared }
 
 /// A new serial lane on the built-in scheduler: one block at a time, in the order of submission.
 public func serialQueue(_ label: String = "") -> SerialLane {
-    do { return try SerialLane() } catch { fatalError("serialQueue: \(error)") }
+    do { return try SerialLane(label: label) } catch { fatalError("serialQueue: \(error)") }
 }
 
 /// Sets the default queue; see ``COQueues/setDefaultQueue(_:)``.

@@ -125,8 +125,8 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
     /// A new operation with the same block, options and closures for its end: ready, attempt 0. Who asked the first one with
     /// ``onOutcome(on:_:)`` asks for that one alone.
     ///
-    /// An operation that has ended has given up its block, its closures and its options, but for the name and the target of
-    /// handlers, unless ``OperationOptions/keepsBlock`` is set: its copy has none of them. That of a step which takes the value of an earlier one takes the same value, and fails with
+    /// An operation that has ended has given up its block, its closures, its target, its queue and its options, but for the name
+    /// and the target of handlers, unless ``OperationOptions/keepsBlock`` is set: its copy has none of them. That of a step which takes the value of an earlier one takes the same value, and fails with
     /// ``RegistrationError/notAnEarlierStep`` where that step has not finished.
     ///
     /// - Complexity: O(1).

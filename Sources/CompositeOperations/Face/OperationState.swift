@@ -52,6 +52,11 @@ public enum OperationState: Hashable, Sendable {
 
     /// Whether nothing can follow.
     public var isTerminal: Bool { self == .finished || self == .failed || self == .cancelled }
+
+    /// As ``AnyOperation/isReady``.
+    var isReady: Bool { self == .ready || self == .queued }
+    /// As ``AnyOperation/isExecuting``.
+    var isExecuting: Bool { self == .executing || self == .deciding }
 }
 
 /// Why a composite did not accept a child, or an operation could not be started.

@@ -63,7 +63,8 @@ extension Results where Success == Void {
         }
     }
 
-    private static let nothing = Results<Void> { _ in () }
+    /// No value: the last line of a block that registers for a composite without one.
+    public static let nothing = Results<Void> { _ in () }
 }
 
 extension OperationHandle {

@@ -13,6 +13,7 @@
 //   I3  a ticket is in a line, or asleep, exactly while its operation waits for its turn.
 //   I4  who is taken out while it waits is ended in the same step, under both locks: so nothing that happens to it
 //       brings it back, and what a limit lets in has room at once.
+//   I5  in the list of all that are not outside, nobody before `firstPending` is pending.
 
 internal import CompositeOperationsBasics
 @_spi(Faces) public import Runs
@@ -129,6 +130,8 @@ public final class COOperationQueue: ExecutionTarget {
         init(isChild: Bool) { self.isChild = isChild }
 
         var waits: Bool { place == .inLine || place == .asleep }
+        /// It waits, and is counted.
+        var isPending: Bool { waits && !isChild }
     }
 
     private struct State {
@@ -140,6 +143,8 @@ public final class COOperationQueue: ExecutionTarget {
         var count = 0
         var first: Ticket?
         unowned(unsafe) var last: Ticket?
+        /// The first one that may be pending; nil: none is.
+        unowned(unsafe) var firstPending: Ticket?
         var lines: Lines
         var idlers = WaitList()
 
@@ -154,6 +159,7 @@ public final class COOperationQueue: ExecutionTarget {
 
         mutating func unlink(_ ticket: Ticket) {
             count -= 1
+            if firstPending === ticket { firstPending = ticket.next }
             if let previous = ticket.previous { previous.next = ticket.next } else { first = ticket.next }
             if let next = ticket.next { next.previous = ticket.previous } else { last = ticket.previous }
             ticket.next = nil
@@ -164,12 +170,30 @@ public final class COOperationQueue: ExecutionTarget {
         /// Puts a ticket elsewhere, and keeps the counts.
         mutating func move(_ ticket: Ticket, to place: Ticket.Place) {
             if ticket.place == .running { running -= 1 }
-            if ticket.waits, !ticket.isChild { pending -= 1 }
+            if ticket.isPending { pending -= 1 }
             if ticket.place == .outside, place != .outside { link(ticket) }
             if ticket.place != .outside, place == .outside { unlink(ticket) }
             ticket.place = place
             if place == .running { running += 1 }
-            if ticket.waits, !ticket.isChild { pending += 1 }
+            if ticket.isPending {
+                pending += 1
+                isPending(ticket)
+            }
+        }
+
+        /// Keeps I5, where a ticket is pending, or pending elsewhere.
+        private mutating func isPending(_ ticket: Ticket) {
+            // The places of pending ones, which are no children, are those of their numbers.
+            guard let firstPending = oldestPending() else { return self.firstPending = ticket }
+            if ticket.number < firstPending.number { self.firstPending = ticket }
+        }
+
+        /// The pending one that has the place at the front.
+        ///
+        /// - Complexity: O(1) amortised: those that are passed over are looked at again only when one before them waits anew.
+        mutating func oldestPending() -> Ticket? {
+            while let ticket = firstPending, !ticket.isPending { firstPending = ticket.next }
+            return firstPending
         }
 
         /// The last one of all, from now on.
@@ -183,6 +207,7 @@ public final class COOperationQueue: ExecutionTarget {
             unlink(ticket)
             link(ticket)
             ticket.operation = operation
+            if ticket.isPending, firstPending == nil { firstPending = ticket }
         }
 
         mutating func enqueue(_ ticket: Ticket) {
@@ -256,6 +281,19 @@ public final class COOperationQueue: ExecutionTarget {
     /// Whether a slot is held that was given to a ticket's operation after so many blocks of it.
     func isHeld(_ ticket: Ticket, since runs: Int32) -> Bool {
         state.withLock { _ in ticket.place == .running && ticket.runs == runs }
+    }
+
+    /// Whether an operation waits for a slot, all of which are among these. Under no lock.
+    func isClosed(to operation: AnyOperation, by slots: HeldSlots) -> Bool {
+        let held = (slots.onStack + slots.ofBlock).filter { $0.queue === self }
+        if held.isEmpty { return false }
+        return state.withLock { state in
+            guard let limit = state.runningLimit,
+                operation.look({ operation.place?.ticket?.place }) == .inLine
+            else { return false }
+            let own = held.filter { $0.ticket.place == .running && $0.ticket.runs == $0.runs }
+            return Set(own.map { ObjectIdentifier($0.ticket) }).count >= limit
+        }
     }
 
     /// Whether every slot is held by an operation whose turn is on its way to a lane that the calling thread is in: so none
@@ -342,7 +380,7 @@ public final class COOperationQueue: ExecutionTarget {
     private func displace(_ state: inout State, _ verdict: inout Verdict) {
         guard let limit = state.pendingLimit ?? state.runningLimit else { return }
         pump(&state, &verdict)
-        while state.pending > limit, let oldest = oldestPending(state) {
+        while state.pending > limit, let oldest = state.oldestPending() {
             _ = takeOut(oldest, .displaced, &state, &verdict)
         }
     }
@@ -364,12 +402,6 @@ public final class COOperationQueue: ExecutionTarget {
         let operation = ticket.operation
         state.move(ticket, to: .outside)
         return operation?.endUnbegun(CancelReason(reason), &verdict.effects) ?? false
-    }
-
-    private func oldestPending(_ state: State) -> Ticket? {
-        var ticket = state.first
-        while let one = ticket, !one.waits || one.isChild { ticket = one.next }
-        return ticket
     }
 
     /// Fills the free slots (I2).
@@ -422,7 +454,7 @@ public final class COOperationQueue: ExecutionTarget {
     ///
     /// - Returns: false, and nothing was done, when it is not ready, has no block, is a child, was aimed at another
     ///   queue (a default queue does not count), or when the queue is full, in an order that displaces nothing.
-    /// - Complexity: O(1); where one is displaced (``Order/aggressiveLIFO``), O(those that were added before it, and run).
+    /// - Complexity: O(1) amortised.
     @discardableResult
     public func add(_ operation: AnyOperation) -> Bool { operation.start(addedTo: self) }
 
@@ -457,11 +489,15 @@ public final class COOperationQueue: ExecutionTarget {
         state.withLock { $0.operations { $0.place == .aside && $0.operation?.composition != nil } }
     }
 
-    /// Cancels all that are in it, one after another: one that waits may begin meanwhile, and is cancelled as it runs.
+    /// Cancels all that are in it, in one step: what waits for its turn does not begin any more.
     ///
     /// - Complexity: O(operations in it, and what is registered below them).
     public func cancelAll(_ reason: CancelReason? = nil) {
-        for operation in state.withLock({ $0.operations { _ in true } }) { operation.cancel(reason) }
+        change { state, verdict in
+            for operation in state.operations(where: { _ in true }) {
+                operation.look { _ = operation.cancelIfNotDecided(reason, &verdict.effects) }
+            }
+        }
     }
 
     /// Cancels all that wait for their turn, children not counted: ``CancelReason/Kind/removed``.

@@ -168,9 +168,10 @@ extension AnyOperation {
         effects.settled(self)
     }
 
-    /// Gives up what it held (I2, I3). On the thread that settled it, under no lock.
+    /// Gives up what it held (I2, I3). On the thread that settled it, under no lock, and after its queue has looked at it.
     final func releaseHoldings() {
         releaseBlock()
+        if !keepsBlock, hasPlace { giveUpPlace() }
         if isHeld {
             isHeld = false
             Unmanaged.passUnretained(self).release()
@@ -195,17 +196,27 @@ extension AnyOperation {
 
     final func cancel(_ reason: CancelReason?, number: Int32?, epoch: Int32? = nil) -> Bool {
         change { effects in
-            guard canEnd(number), isCurrent(number, epoch) else {
+            guard isCurrent(number, epoch), cancelIfNotDecided(reason, number: number, &effects) else {
                 return refuse("cancel(), but it has ended, or the attempt is an old one", &effects)
-            }
-            // Before the end: a composite around it may begin another attempt at once.
-            composition?.postNotice(to: self, &effects)
-            if reason == nil, machine.phase == .deciding {
-                decideByCause(&effects)
-            } else {
-                end(.cancelled, .cancelled(reason ?? CancelReason()), &effects)
             }
             return true
         }
+    }
+
+    /// Under the lock.
+    ///
+    /// - Returns: false: its outcome is decided.
+    final func cancelIfNotDecided(
+        _ reason: CancelReason?, number: Int32? = nil, _ effects: inout Effects
+    ) -> Bool {
+        guard canEnd(number) else { return false }
+        // Before the end: a composite around it may begin another attempt at once.
+        composition?.postNotice(to: self, &effects)
+        if reason == nil, machine.phase == .deciding {
+            decideByCause(&effects)
+        } else {
+            end(.cancelled, .cancelled(reason ?? CancelReason()), &effects)
+        }
+        return true
     }
 }

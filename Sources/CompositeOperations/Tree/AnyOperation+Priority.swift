@@ -169,7 +169,9 @@ extension AnyOperation {
     }
 
     /// Sends one turn more (I2). Under no lock.
-    final func sendTurnAgain(at priority: Scheduler.Priority) { sendTurnAgain(to: target, at: priority) }
+    final func sendTurnAgain(at priority: Scheduler.Priority) {
+        sendTurnAgain(to: targetOfTurn, at: priority)
+    }
 
     private final func sendTurnAgain(to target: (any ExecutionTarget)?, at priority: Scheduler.Priority) {
         switch target {

@@ -57,9 +57,10 @@ extension AnyOperation {
     ) -> Bool {
         var how = how
         if how == .awake {
-            // There is nothing to go on with unless the block had registered everything.
+            // There is nothing to go on with unless the block registers everything: if it is out, that turns out when it
+            // returns (`proceed`).
             guard let composition, machine.phase == .deciding, !composition.hasThrown else { return false }
-            if !composition.isWhole { how = .rerun }
+            if !composition.mayBeWhole { how = .rerun }
         }
         guard let freed = machine.redo(how, paused: pause > .zero, number: number) else { return false }
         extras?.attemptEnded(self, reason, &effects)
@@ -91,9 +92,11 @@ extension AnyOperation {
     /// - Returns: whether it executes, so that its parent counts it.
     @discardableResult
     final func proceed(isCounted: Bool, _ effects: inout Effects) -> Bool {
-        switch machine.proceed(gateIsOpen: gateIsOpen) {
+        let wasToGoOn = machine.isAwakening
+        switch machine.proceed(gateIsOpen: gateIsOpen, isWhole: composition?.isWhole ?? true) {
         case .waits: return false
         case .queued:
+            if wasToGoOn { composition?.dropChildren(of: self, &effects) }
             becameDue(&effects)
             return false
         case .executing:

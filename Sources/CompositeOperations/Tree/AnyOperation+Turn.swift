@@ -118,7 +118,7 @@ extension AnyOperation {
     /// - Parameter operation: with a reference, which goes on.
     @inline(__always)
     static func sendTurn(_ operation: Unmanaged<AnyOperation>, at priority: Scheduler.Priority) {
-        let target = operation._withUnsafeGuaranteedRef { $0.target }
+        let target = operation._withUnsafeGuaranteedRef { $0.targetOfTurn }
         if let target {
             operation.takeRetainedValue().sendTurn(to: target, at: priority)
         } else {
@@ -218,8 +218,11 @@ extension AnyOperation {
                     &effects)
             } else if let reason = error as? CancelReason, reason.isOfOperation {
                 end(.cancelled, .cancelled(reason), number: number, &effects)
-            } else {
-                fail(error, number: number, &effects)
+            } else if !fail(error, number: number, &effects), machine.isDecided,
+                machine.attempt == number, machine.end != .cancelled
+            {
+                // One that was cancelled, or given up for another attempt, may well throw.
+                tell("threw, but it had ended", error, &effects)
             }
             left(&effects)
         }

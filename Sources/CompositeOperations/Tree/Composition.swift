@@ -21,8 +21,8 @@ final class Composition: Domain, @unchecked Sendable {
     @exclusivity(unchecked) var isRegistering = false
     /// The registration block threw.
     @exclusivity(unchecked) var hasThrown = false
-    /// A child of the registration block was refused, because the attempt was over.
-    @exclusivity(unchecked) var hasRefused = false
+    /// The registration block lacks a child: it was refused, because the attempt was over, or the block was told so.
+    @exclusivity(unchecked) var isPartial = false
     /// The registration block has returned, and every child of it was accepted.
     @exclusivity(unchecked) var isWhole = false
     /// What ended the attempt, the first one first.
@@ -56,6 +56,8 @@ final class Composition: Domain, @unchecked Sendable {
         if epoch != self.epoch { return .stale }
         switch composite.machine.phase {
         case .executing: return nil
+        // Whoever goes on with this epoch has the child then.
+        case .deciding where isRegistering, .delayed where isRegistering: return nil
         case .deciding, .delayed, .queued: return .deciding
         case .ready, .ending, .finished, .failed, .cancelled: return .ended
         }
@@ -63,7 +65,7 @@ final class Composition: Domain, @unchecked Sendable {
 
     /// A registration was refused: if it was the block's, whoever goes on with this epoch would lose the child.
     func refused(_ error: RegistrationError) {
-        if isRegistering, error == .ended || error == .deciding { hasRefused = true }
+        if isRegistering, error == .ended || error == .deciding { isPartial = true }
     }
 
     /// Takes a child in, which is not refused, and starts it if it is its turn.
@@ -75,7 +77,7 @@ final class Composition: Domain, @unchecked Sendable {
         unfinished += 1
         if child.extras != nil { child.armDeadline(&effects) }
         if composite.priorityMark != 0 || !child.isPlain { child.inheritPriority(of: composite) }
-        if !(isRegistering && isCascade) { startChildren(&effects) }
+        if !(isRegistering && isCascade), composite.machine.phase == .executing { startChildren(&effects) }
     }
 
     /// Whether it is a child of this epoch.
@@ -103,12 +105,17 @@ final class Composition: Domain, @unchecked Sendable {
         }
     }
 
-    /// The registration block has returned, and the attempt that called it is the current one.
+    /// The registration block has returned, and its epoch is the current one.
     func registrationHasClosed(_ composite: AnyOperation, _ effects: inout Effects) {
-        isWhole = !hasRefused
+        isWhole = !isPartial
+        // Else a decision is open, or the attempt that goes on with these children waits for the block.
+        guard composite.machine.phase == .executing else { return }
         if isCascade { startChildren(&effects) }
         completeIfDone(composite, &effects)
     }
+
+    /// Whether an attempt could go on with the children that are there, or will be when the block has returned.
+    var mayBeWhole: Bool { isWhole || (isRegistering && !isPartial && !hasThrown) }
 
     // MARK: Ends
 
@@ -222,7 +229,7 @@ final class Composition: Domain, @unchecked Sendable {
         giveUpCauses(&effects)
         hasLateCauses = false
         hasThrown = false
-        hasRefused = false
+        isPartial = false
         isWhole = false
         isRegistering = false
         order.restart()
@@ -250,7 +257,8 @@ final class Composition: Domain, @unchecked Sendable {
             composition.giveUpCauses(&effects)
             composition.hasLateCauses = false
             composition.order.restart()
-            for child in composition.children where !child.isFinishedForGood {
+            // What was registered during the round has no end to be taken back.
+            for child in composition.children where child.machine.isDecided && !child.isFinishedForGood {
                 if let badEnd = child.badEnd {
                     effects.add(.giveUp([], badEnd))
                     child.badEnd = nil
@@ -258,7 +266,7 @@ final class Composition: Domain, @unchecked Sendable {
                 child.isFinal = false
                 let below = child.composition
                 child.machine.reawaken(
-                    below?.isWhole == true ? .awake : .rerun,
+                    below?.mayBeWhole == true ? .awake : .rerun,
                     wasTold: below?.handledAttempt == child.machine.attempt)
                 if child.extras != nil {
                     child.armDeadline(&effects)
@@ -266,7 +274,7 @@ final class Composition: Domain, @unchecked Sendable {
                 }
                 guard let below else { continue }
                 below.isExhausted = false
-                if below.isWhole { walk.append(below) } else { below.dropChildren(of: child, &effects) }
+                if below.mayBeWhole { walk.append(below) } else { below.dropChildren(of: child, &effects) }
             }
         }
     }

@@ -123,8 +123,8 @@ enum Effect {
     /// A dependency of the operation has ended.
     case dependencyEnded(AnyOperation)
     case tell(Diagnostic)
-    /// A failure that nobody looked at. The text of the error is the user's code.
-    case tellOfFailure(AnyOperation, Int, OperationState, any Error)
+    /// An error that goes no further, and what became of it. Its text is the user's code.
+    case tellOfError(AnyOperation, Int, OperationState, String, any Error)
     case release(AnyObject)
     /// References to queues, and so to targets of the user's.
     case giveUpSlots(HeldSlots)
@@ -147,11 +147,10 @@ enum Effect {
         case .disarm(let timer): timer.disarm()
         case .dependencyEnded(let operation): operation.dependencyEnded()
         case .tell(let diagnostic): Diagnostics.report(diagnostic)
-        case .tellOfFailure(let operation, let attempt, let state, let error):
+        case .tellOfError(let operation, let attempt, let state, let what, let error):
             Diagnostics.report(
                 Diagnostic(
-                    operation: operation.id, attempt: attempt, state: "\(state)",
-                    "failed, and nobody looked: \(error)"))
+                    operation: operation.id, attempt: attempt, state: "\(state)", "\(what): \(error)"))
         case .release, .giveUpSlots, .giveUp, .forget: break
         }
     }

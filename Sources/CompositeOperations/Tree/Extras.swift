@@ -263,12 +263,18 @@ extension AnyOperation {
                     operation: id, attempt: Int(machine.attempt), state: "\(label)", message())))
     }
 
+    /// Tells the sink of an error that goes no further. Under the lock.
+    final func tell(_ what: String, _ error: any Error, _ effects: inout Effects) {
+        guard Diagnostics.areHeard else { return }
+        effects.add(.tellOfError(self, Int(machine.attempt), label, what, error))
+    }
+
     /// A failure that no handler hears of. Under the lock; it is terminal.
     final func tellOfUnobservedFailure(_ effects: inout Effects) {
         if badEnd == nil { return }
         guard let error = badEnd?.error, Diagnostics.areHeard, !isChild,
             extras.map({ !$0.isObserved && $0.waiters.isEmpty }) ?? true
         else { return }
-        effects.add(.tellOfFailure(self, Int(machine.attempt), label, error))
+        tell("failed, and nobody looked", error, &effects)
     }
 }

@@ -301,10 +301,13 @@ package struct OperationMachine: Sendable {
     }
 
     /// What follows a delay that is over, when the old blocks have left.
-    package mutating func proceed(gateIsOpen: Bool) -> Next {
+    ///
+    /// - Parameter isWhole: there are children to go on with; else its block is called after all.
+    package mutating func proceed(gateIsOpen: Bool, isWhole: Bool = true) -> Next {
         guard phase == .delayed, !isPaused, !isHeldBack, pending == 0 else { return .waits }
-        guard isAwakening else {
+        guard isAwakening, isWhole else {
             phase = .queued
+            isAwakening = false
             return .queued
         }
         guard gateIsOpen else { return .waits }

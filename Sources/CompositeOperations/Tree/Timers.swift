@@ -31,7 +31,8 @@ final class OperationTimer: @unchecked Sendable {
     init(_ kind: Kind, of operation: AnyOperation, after duration: Duration, clock: any Clock<Duration>) {
         self.kind = kind
         self.operation = operation
-        self.duration = max(duration, .zero)
+        // Clocks stop the process for what they cannot count.
+        self.duration = min(max(duration, .zero), .longest)
         self.clock = clock
     }
 
@@ -63,8 +64,13 @@ final class OperationTimer: @unchecked Sendable {
         }
         return .task(
             Task.detached { [clock, duration] in
-                do { try await clock.sleep(for: duration) } catch { return }
-                self.fire()
+                do {
+                    try await clock.sleep(for: duration)
+                    self.fire()
+                } catch {
+                    // Else somebody has disarmed it.
+                    if !Task.isCancelled { self.operation?.clockHasFailed(error, self) }
+                }
             })
     }
 
@@ -149,6 +155,20 @@ extension AnyOperation {
                 } else {
                     end(.cancelled, .cancelled(reason), &effects)
                 }
+            }
+        }
+    }
+
+    /// Its clock does not measure a time that matters: so it fails; where that was the time of an attempt, a resolver may begin
+    /// another one.
+    final func clockHasFailed(_ error: any Error, _ timer: OperationTimer) {
+        change { effects in
+            guard extras?.timers.contains(where: { $0 === timer }) == true, canEnd(nil) else { return }
+            if timer.kind.isOfAttempt, !isComposite {
+                fail(error, &effects)
+            } else {
+                composition?.postNotice(to: self, &effects)
+                end(.failed, .failed(error), &effects)
             }
         }
     }

@@ -2,28 +2,38 @@
 
 extension AnyOperation {
     /// It and everything below it, a line each, indented: what it is, its state, its attempt. A block that has
-    /// returned without an end is marked: a forgotten `finish` is found here.
+    /// returned without an end is marked: a forgotten `finish` is found here. Below the 32nd level a line names its level
+    /// instead of being indented further.
     ///
     /// - Complexity: O(registered descendants).
     public final var tree: String {
         let lines: [(depth: Int, operation: AnyOperation, text: String)] = look {
             var lines: [(Int, AnyOperation, String)] = []
-            var walk = [(0, self)]
-            while let (depth, operation) = walk.popLast() {
-                var text = "\(operation.label), attempt \(operation.machine.attempt)"
+            let gateAboveIsOpen = isDropped ? true : parent?.gateIsOpen ?? true
+            var walk = [(0, self, gateAboveIsOpen)]
+            while let (depth, operation, gateAboveIsOpen) = walk.popLast() {
+                let gateIsOpen = gateAboveIsOpen && !operation.machine.isGateClosed
+                let state = operation.label(gateIsOpen: gateIsOpen)
+                var text = "\(state), attempt \(operation.machine.attempt)"
                 let machine = operation.machine
                 if machine.phase == .executing, machine.isLive, !machine.isOut, !operation.isComposite {
                     text += ", its block has returned without an end"
                 }
                 lines.append((depth, operation, text))
                 for child in (operation.composition?.children ?? []).reversed() {
-                    walk.append((depth + 1, child))
+                    walk.append((depth + 1, child, gateIsOpen))
                 }
             }
             return lines
         }
         return lines.map { line in
-            String(repeating: "  ", count: line.depth) + "\(line.operation): \(line.text)"
+            Self.indent(line.depth) + "\(line.operation): \(line.text)"
         }.joined(separator: "\n")
+    }
+
+    private static func indent(_ depth: Int) -> String {
+        let deepest = 32
+        let indent = String(repeating: "  ", count: min(depth, deepest))
+        return depth > deepest ? indent + "(level \(depth)) " : indent
     }
 }

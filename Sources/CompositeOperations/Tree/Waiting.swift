@@ -176,6 +176,7 @@ extension AnyOperation {
         let (registration, isToRaise) = look { (register(waiter), mayBeBelow(priority)) }
         guard case .waits = registration else { return true }
         if isToRaise { raise(to: priority) }
+        tellOfOwnSlot()
         if timeout == nil { BlocksOnStack.check(waitFor: self) }
         guard !thread.serve(until: deadline, for: self) else { return true }
         return !look { extras?.waiters.remove(waiter) ?? false } || isEnded
@@ -195,8 +196,23 @@ extension AnyOperation {
         let priority = Scheduler.callersPriority
         await Waiter.wait { waiter in
             let (registration, isToRaise) = look { (register(waiter), mayBeBelow(priority)) }
-            if case .waits = registration, isToRaise { raise(to: priority) }
+            if case .waits = registration {
+                if isToRaise { raise(to: priority) }
+                tellOfOwnSlot()
+            }
             return registration
+        }
+    }
+
+    /// Tells the sink of a wait that could not end: of a block that holds the last slot of a queue for an operation that
+    /// waits for one there. Under no lock.
+    private final func tellOfOwnSlot() {
+        guard Diagnostics.areHeard, let queue = look({ admission }), queue.isClosed(to: self, by: .here)
+        else { return }
+        change { effects in
+            tell(
+                "a wait for it holds the slots of its queue: it does not begin before the wait has ended",
+                &effects)
         }
     }
 }

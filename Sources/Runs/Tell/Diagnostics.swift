@@ -31,13 +31,16 @@ public struct Diagnostic: Sendable, CustomStringConvertible {
 public enum Diagnostics {
     private static let listener = Guarded<(@Sendable (Diagnostic) -> Void)?>(nil)
     private static let isSet = Atomic(false)
+    /// Not nil on a thread that calls the listener.
+    private static let isTelling = ThreadValue()
 
     /// Whether somebody listens: what only a diagnostic needs can be left out otherwise.
     package static var areHeard: Bool { isSet.load(ordering: .relaxed) }
 
     /// Sets who hears of diagnostics.
     ///
-    /// - Parameter listener: called on the thread concerned, under no lock; nil: nobody. It should be short.
+    /// - Parameter listener: called on the thread concerned, under no lock; nil: nobody. It should be short. Of what it gives
+    ///   cause to itself, on its thread, it is not told.
     public static func onReport(_ listener: (@Sendable (Diagnostic) -> Void)?) {
         let former = self.listener.withLock { current in
             defer {
@@ -50,5 +53,10 @@ public enum Diagnostics {
     }
 
     /// Under no lock.
-    package static func report(_ diagnostic: Diagnostic) { listener.withLock { $0 }?(diagnostic) }
+    package static func report(_ diagnostic: Diagnostic) {
+        guard isTelling.here == nil, let listener = listener.withLock({ $0 }) else { return }
+        isTelling.set(UnsafeRawPointer(bitPattern: 1))
+        listener(diagnostic)
+        isTelling.set(nil)
+    }
 }

@@ -14,15 +14,22 @@ public final class SerialLane: Sendable {
     /// The scheduler whose workers run the operations.
     public let scheduler: Scheduler
 
+    /// What it is called, for descriptions; empty without a name.
+    public let label: String
+
     /// Creates an empty lane.
     ///
+    /// - Parameters:
+    ///   - scheduler: whose workers run the operations.
+    ///   - label: what it is called, for descriptions.
     /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/outOfMemory``.
-    public init(on scheduler: Scheduler = .shared) throws(SchedulerError) {
+    public init(on scheduler: Scheduler = .shared, label: String = "") throws(SchedulerError) {
         guard let handle = unsafe csched_lane_create(scheduler.handle) else {
             throw SchedulerError(.outOfMemory)
         }
         unsafe self.handle = handle
         self.scheduler = scheduler
+        self.label = label
     }
 
     deinit { unsafe csched_lane_release(handle) }
@@ -75,4 +82,9 @@ public final class SerialLane: Sendable {
         try submit(in: counter) {}
         counter.wait()
     }
+}
+
+extension SerialLane: CustomStringConvertible {
+    /// As in `serial lane "log"`.
+    public var description: String { label.isEmpty ? "serial lane" : "serial lane \"\(label)\"" }
 }

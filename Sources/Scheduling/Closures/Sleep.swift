@@ -22,7 +22,9 @@ extension Scheduler {
         case .over: break
         case .cancelled: throw CancellationError()
         case .refused:
-            do { try await Task.sleep(for: max(.zero, duration)) } catch { throw CancellationError() }
+            do { try await Task.sleep(for: min(max(.zero, duration), .longest)) } catch {
+                throw CancellationError()
+            }
         }
     }
 
@@ -46,7 +48,7 @@ package func sleep(for duration: Duration, by clock: any Clock<Duration>) async 
     if clock is ContinuousClock {
         try await Scheduler.shared.sleep(for: duration)
     } else {
-        try await clock.sleep(for: duration)
+        try await clock.sleep(for: min(duration, .longest))
     }
 }
 

@@ -28,6 +28,9 @@ extension csched_status {
 }
 
 extension Duration {
+    /// A century. The clocks of the standard library stop the process for what is much longer, and nobody waits for it.
+    package static var longest: Duration { .seconds(100 * 365 * 86_400) }
+
     /// Whole nanoseconds: zero for what is negative, the longest representable time for what is longer (584
     /// years).
     var wholeNanoseconds: UInt64 {

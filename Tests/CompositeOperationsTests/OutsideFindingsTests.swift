@@ -1,0 +1,518 @@
+// OutsideFindingsTests.swift - what programs from outside have found, each as small as it can be said.
+
+import CompositeOperations
+import CompositeOperationsTestSupport
+import Foundation
+import Glibc
+import PropertyTesting
+import PropertyTestingSupport
+import Scheduling
+import Testing
+
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct OutsideFindingsTests {
+    // MARK: Queues
+
+    /// [The first one that was cancelled freed its slot, and the next one began before its own cancel.]
+    @Test(arguments: [false, true])
+    func `cancelAll lets nothing begin that waits, nor what depends on it`(blockHasReturned: Bool) async {
+        let queue = COOperationQueue(runningLimit: 1, on: elsewhere)
+        let ran = Count()
+        let begun = Mail<COOperation<Void>.Attempt>()
+        let gate = Gate()
+        let first = operation(on: queue) { attempt in
+            begun.send(attempt)
+            if !blockHasReturned { gate.wait() }
+        }
+        let attempt = await begun.next()
+        let waiting = (0..<200).map { _ in operation(on: queue) { ran.add() } }
+        let dependents = waiting.prefix(100).map { one in
+            let dependent = COOperation<Int>(on: queue) { ran.add() }
+            dependent.addDependency(one)
+            dependent.start()
+            return dependent
+        }
+        let cascade = cascadeOperation(on: queue) { cascade in cascade.operation { ran.add() } }
+        queue.cancelAll()
+        #expect(attempt.isCancelled)
+        gate.open()
+        for one in waiting + dependents { #expect(await one.outcome.reason?.kind == .requested) }
+        #expect(await cascade.outcome.isCancelled)
+        #expect(await first.outcome.isCancelled)
+        await queue.idle()
+        #expect(ran.value == 0)
+        // It admits again.
+        #expect(await operation(on: queue) { 1 }.outcome.value == 1)
+    }
+
+    /// [Newcomers were held back, or displaced by the count of those that were about to go.]
+    @Test func `what is added while a queue is emptied runs`() async throws {
+        for order in [COOperationQueue.Order.fifo, .lifo] {
+            let queue = COOperationQueue(order, runningLimit: 1, on: elsewhere)
+            let added = Log<COOperation<Int>>()
+            let (begun, gate) = (Mail<Void>(), Gate())
+            operation(on: queue) { attempt in
+                begun.send(())
+                gate.wait()
+            }
+            await begun.next()
+            let waiting = (0..<20).map { number in
+                operation(on: queue) { -1 }.onOutcome { _ in added.add(operation(on: queue) { number }) }
+            }
+            queue.cancelAll()
+            gate.open()
+            for one in waiting { #expect(await one.outcome.isCancelled) }
+            #expect(await eventually { added.entries.count == 20 })
+            for one in added.entries { #expect(try await one.value >= 0) }
+            await queue.idle()
+            added.removeAll()
+        }
+    }
+
+    @Test func `an aggressive queue displaces the oldest that waits, whoever came to wait again`()
+        async throws
+    {
+        let queue = COOperationQueue(.aggressiveLIFO, runningLimit: 2, pendingLimit: 3, on: elsewhere)
+        let attempts = Mail<COOperation<Int>.Attempt>()
+        let first = operation(returning: Int.self, on: queue) { attempts.send($0) }
+        let token = await attempts.next()
+        let second = operation(returning: Int.self, on: queue) { attempts.send($0) }
+        let other = await attempts.next()
+        let waiting = (0..<3).map { number in operation(on: queue) { number } }
+        // Another attempt goes last: it is the newest.
+        #expect(token.rerun())
+        let again = await attempts.next()
+        #expect(again.number == 2)
+        let more = (3..<5).map { number in operation(on: queue) { number } }
+        for one in waiting.prefix(2) { #expect(await one.outcome.reason?.kind == .displaced) }
+        again.finish(10)
+        other.finish(11)
+        #expect(try await first.value == 10)
+        #expect(try await second.value == 11)
+        for (number, one) in (waiting + more).enumerated().dropFirst(2) {
+            #expect(try await one.value == number)
+        }
+        await queue.idle()
+    }
+
+    /// [It stayed as long as the handle.]
+    @Test func `a handle of what has ended keeps neither its queue nor its target`() async {
+        final class Target: ExecutionTarget {
+            func submit(_ work: ExecutionWork) { elsewhere.submit(work) }
+            var isCurrent: Bool { false }
+        }
+        func run() async -> (AnyOperation, AnyOperation, Weak<COOperationQueue>, Weak<Target>) {
+            let target = Target()
+            let queue = COOperationQueue(runningLimit: 1, on: target)
+            let (leaf, cascade) = (
+                operation(on: queue) { 1 }, cascadeOperation(on: target) { $0.operation {} }
+            )
+            _ = await (leaf.outcome, cascade.outcome)
+            await queue.idle()
+            return (leaf, cascade, Weak(queue), Weak(target))
+        }
+        let (leaf, cascade, queue, target) = await run()
+        #expect(await eventually { queue.object == nil && target.object == nil })
+        #expect(leaf.isFinished && cascade.isFinished)
+    }
+
+    /// [The one that was on its way read the target that the other one gave up.]
+    @Test func `a turn that is on its way, and the end of its operation, race for the target`() async {
+        for number in 0..<scaled(2_000) {
+            let one = COOperation<Void>(
+                on: number % 2 == 0 ? serialQueue() : COOperationQueue(runningLimit: 1)
+            ) {
+                $0.finish()
+            }
+            _ = await race(2) { index in index == 0 ? one.start() : one.cancel() }
+            #expect(await !one.outcome.isFailed)
+        }
+    }
+
+    @Test func `a copy of what has ended has neither its target nor its queue`() async throws {
+        let own = CountingTarget(to: elsewhere)
+        let behind = CountingTarget(to: elsewhere)
+        for _ in 0..<20 {
+            let before = (own.submitted.value, behind.submitted.value)
+            let one = operation(on: own) { _ = $0.finish() }
+            _ = await one.outcome
+            let copy = one.copy()
+            copy.operation = { $0.finish() }
+            #expect(COOperationQueue(on: behind).add(copy))
+            try await copy.value
+            #expect(own.submitted.value == before.0 + 1 && behind.submitted.value == before.1 + 1)
+        }
+    }
+
+    private final class Weak<Object: AnyObject & Sendable>: Sendable {
+        weak let object: Object?
+        init(_ object: Object) { self.object = object }
+    }
+
+    /// [It hung, and nobody was told.]
+    @Test func `a wait within the only slot of a queue for what waits there is told of`() async {
+        await #expect(processExitsWith: .success) {
+            let told = Log<String>()
+            Diagnostics.onReport { told.add($0.message) }
+            let queue = COOperationQueue(runningLimit: 1)
+            let outer = operation(on: queue) { () async throws -> Int in
+                let inner = operation(on: queue) { 1 }
+                let waits = Task { await inner.outcome }
+                _ = await eventually { !told.entries.isEmpty }
+                queue.runningLimit = 2
+                return try await waits.value.get()
+            }
+            let value = try await outer.value
+            try #require(value == 1)
+            try #require(told.entries.count == 1 && told.entries[0].contains("the slots of its queue"))
+        }
+    }
+
+    // MARK: Decisions
+
+    private enum Late: CaseIterable {
+        /// The block registers the rest when the decision is open.
+        case registers
+        /// The block looks whether there is any use in that.
+        case looks
+        /// The block throws.
+        case `throws`
+    }
+
+    /// [It was a rerun where the block had not returned: finished children ran again.]
+    @Test(arguments: Late.allCases)
+    private func `awake keeps what has finished, though the block still registers`(late: Late) async throws {
+        for isNested in [false, true] {
+            let runs = (0..<3).map { _ in Count() }
+            let (fails, asked) = (Count(), Gate())
+            let options = OperationOptions(handlerTarget: elsewhere)
+            @Sendable func register(_ group: TransactionScope) throws {
+                let first = group.operation { runs[0].add() }
+                while !first.isEnded { sched_yield() }
+                group.operation { () throws -> Int in
+                    guard fails.add() > 1 else { throw TestError() }
+                    return runs[1].add()
+                }
+                let control = group.control
+                if control.attempt > 1 { return _ = group.operation { runs[2].add() } }
+                while control.state != .deciding { sched_yield() }
+                let isCancelled = late == .looks && group.isCancelled
+                asked.open()
+                if late == .throws {
+                    while control.state != .delayed { sched_yield() }  // after that, or awake is refused
+                    throw TestError()
+                }
+                if !isCancelled { group.operation { runs[2].add() } }
+            }
+            let decided = Count()
+            @Sendable func decide(_ group: COTransaction<Void>) {
+                asked.wait()
+                if decided.add() == 1 { group.awake() }
+            }
+            let group: AnyOperation
+            let outcome: Outcome<Void>
+            if isNested {
+                let root = cascadeOperation(on: elsewhere) { cascade in
+                    cascade.transactionalOperation(on: elsewhere, options: options) { group in
+                        try register(group)
+                    } cancellation: { group in
+                        decide(group)
+                    }
+                }
+                outcome = await root.outcome
+                group = root
+            } else {
+                let root = transactionalOperation(on: elsewhere, options: options) { group in
+                    try register(group)
+                } cancellation: { group in
+                    decide(group)
+                }
+                outcome = await root.outcome
+                group = root
+            }
+            #expect(outcome.isFinished && group.isFinished)
+            #expect(runs.map(\.value) == (late == .registers ? [1, 1, 1] : [2, 1, 1]))
+        }
+    }
+
+    // MARK: Time
+
+    /// [Beyond what a clock counts they stopped the process.]
+    @Test func `a time limit or pause may be of any length`() async throws {
+        let ages = Duration.seconds(Int64.max)
+        for clock in [ContinuousClock(), SuspendingClock()] as [any Clock<Duration>] {
+            let limits = OperationOptions(
+                timeout: ages, attemptTimeout: ages, deadline: .now + ages, clock: clock)
+            #expect(try await operation(options: limits) { 1 }.value == 1)
+            #expect(try await operation(options: limits) { () async in 2 }.value == 2)
+            let tokens = Mail<COOperation<Void>.Attempt>()
+            let paused = operation(options: OperationOptions(clock: clock)) { tokens.send($0) }
+            #expect(await tokens.next().rerun(after: ages))
+            #expect(await eventually { paused.state == .delayed })
+            paused.cancel()
+            #expect(await paused.outcome.isCancelled)
+            let resolver = COOperationResolver(maxAttempts: 2, backoff: .constant(ages), clock: clock)
+            let failing = operation(options: OperationOptions(resolver: resolver)) { throw TestError() }
+            #expect(await eventually { failing.state == .delayed })
+            failing.cancel()
+            #expect(await failing.outcome.isCancelled)
+        }
+    }
+
+    /// A clock that is out of order.
+    private struct Broken: Clock {
+        let continuous = ContinuousClock()
+        var now: ContinuousClock.Instant { continuous.now }
+        var minimumResolution: Duration { continuous.minimumResolution }
+        func sleep(until deadline: ContinuousClock.Instant, tolerance: Duration?) async throws {
+            throw TestError()
+        }
+    }
+
+    /// [The operation was delayed for ever.]
+    @Test func `an operation fails with the error of its clock, where that measures a time for it`() async {
+        let options = OperationOptions(clock: Broken())
+        let tokens = Mail<COOperation<Void>.Attempt>()
+        let paused = operation(options: options) { tokens.send($0) }
+        #expect(await tokens.next().rerun(after: .seconds(1)))
+        #expect(await paused.outcome.error is TestError)
+        let limited = operation(options: OperationOptions(timeout: .seconds(1000), clock: Broken())) { _ in }
+        #expect(await limited.outcome.error is TestError)
+        // A limit of the whole is one of all attempts.
+        let resolver = COOperationResolver(maxAttempts: 3)
+        let tried = operation(
+            options: OperationOptions(resolver: resolver, timeout: .seconds(1000), clock: Broken())
+        ) { _ in }
+        #expect(await tried.outcome.error is TestError)
+        #expect(tried.attempt == 1)
+        let group = transactionalOperation(options: options) { group in
+            group.operation { (_) throws -> Void in throw CancellationError() }
+        } cancellation: { group in
+            group.rerun(after: .seconds(1))
+        }
+        #expect(await group.outcome.error is TestError)
+    }
+
+    // MARK: Errors
+
+    /// [It was lost in silence.]
+    @Test func `an error that is thrown after the end is told of`() async {
+        await #expect(processExitsWith: .success) {
+            let told = Log<String>()
+            Diagnostics.onReport { told.add($0.message) }
+            let finished = operation { attempt in
+                attempt.finish()
+                throw TestError()
+            }
+            _ = await finished.outcome
+            try #require(await eventually { told.entries.count == 1 })
+            try #require(told.entries[0].contains("threw, but it had ended: TestError"))
+            // To throw is the usual answer to a cancellation, and to another attempt.
+            let tokens = Mail<COOperation<Void>.Attempt>()
+            for isCancelled in [false, true] {
+                let one = operation { attempt in
+                    if attempt.number > 1 { return _ = attempt.finish() }
+                    if isCancelled { attempt.cancel() } else { attempt.rerun() }
+                    tokens.send(attempt)
+                    throw TestError()
+                }
+                _ = await (tokens.next(), one.outcome)
+            }
+            // What a resolver is asked about has not ended.
+            let resolver = COOperationResolver(maxAttempts: 2, retryIf: { _ in true })
+            let asked = operation(options: OperationOptions(resolver: resolver)) { attempt in
+                if attempt.number > 1 { return _ = attempt.finish() }
+                attempt.fail(TestError())
+                throw TestError()
+            }
+            _ = await asked.outcome
+            try #require(told.entries.count == 1)
+            // A registration block, likewise.
+            let group = transactionalOperation(on: elsewhere) { group in
+                let child = group.operation { (_) throws -> Void in throw TestError() }
+                while group.control.state != .ending { sched_yield() }
+                withExtendedLifetime(child) {}
+                throw TestError()
+            }
+            _ = await group.outcome
+            try #require(told.entries.contains { $0.contains("its block threw") })
+        }
+    }
+
+    /// [It called itself until the stack was at its end.]
+    @Test func `a listener that gives cause to a diagnostic is not told of that one`() async {
+        await #expect(processExitsWith: .success) {
+            let told = Count()
+            Diagnostics.onReport { _ in
+                told.add()
+                COOperation<Void>().start()
+            }
+            for count in 1...3 {
+                COOperation<Void>().start()
+                try #require(told.value == count)
+            }
+        }
+    }
+
+    // MARK: Interface
+
+    @Test func `an operation whose block returns, or is asynchronous, can be prepared`() async throws {
+        let one = COOperation { 3 }
+        let two = COOperation<Int> { await Task { 4 }.value }
+        let void = COOperation<Void> { _ in }
+        #expect(one.state == .ready && two.state == .ready && void.state == .ready)
+        #expect(try await one.run() == 3)
+        #expect(try await two.run() == 4)
+        void.cancel()
+        let queue = COOperationQueue(runningLimit: 1)
+        let three = COOperation(on: queue) { 5 }
+        #expect(three.addDependency(one) && three.start())
+        #expect(try await three.value == 5)
+    }
+
+    @Test func `the DSL's operation takes the closures of the seed`() async throws {
+        let log = Log<String>()
+        operation { attempt in
+            attempt.finish()
+        } completion: {
+            log.add("completed")
+        }
+        #expect(await eventually { log.entries == ["completed"] })
+        operation(returning: Int.self) { attempt in
+            attempt.cancel()
+        } completion: {
+            log.add("never")
+        } cancellation: {
+            log.add("cancelled")
+        }
+        #expect(await eventually { log.entries == ["completed", "cancelled"] })
+        operation {
+            throw TestError()
+        } cancellation: {
+            log.add("never")
+        } failure: {
+            log.add("\($0)")
+        }
+        #expect(await eventually { log.entries.count == 3 })
+        operation {
+            await Task.yield()
+        } completion: {
+            log.add("asynchronously")
+        }
+        #expect(await eventually { log.entries.last == "asynchronously" })
+        #expect(!log.entries.contains("never") && log.entries.count == 4)
+    }
+
+    @Test func `a block without a value can be a composite's`() async throws {
+        let runs = Count()
+        let (cascade, group) = (COCascade<Void>(), COTransaction<Void>())
+        cascade.operation = { cascade in cascade.operation { runs.add() } }
+        group.operation = { group in
+            group.operation { runs.add() }
+            return .nothing
+        }
+        #expect(cascade.start() && group.start())
+        try await cascade.value
+        try await group.value
+        #expect(runs.value == 2)
+    }
+
+    @Test func `a serial queue keeps its label`() {
+        #expect("\(serialQueue("log"))" == "serial lane \"log\"" && serialQueue("log").label == "log")
+        #expect("\(serialQueue())" == "serial lane")
+    }
+
+    /// [A queue that was suspended showed in the state alone.]
+    @Test func `predicates tell what the state does, in a suspended queue, too`() async throws {
+        let queue = COOperationQueue()
+        queue.suspend()
+        let one = operation(on: queue) { 1 }
+        #expect(one.state == .suspended && one.isSuspended && !one.isReady && !one.isExecuting)
+        queue.resume()
+        #expect(try await one.value == 1)
+    }
+
+    @Test func `the table of states and predicates in the documentation is what operations say`() async throws
+    {
+        var rows: [String] = []
+        func row(_ one: AnyOperation, _ state: OperationState) {
+            #expect(one.state == state)
+            let ends = [
+                one.isFinished ? "isFinished" : nil, one.isFailed ? "isFailed" : nil,
+                one.isCancelled ? "isCancelled" : nil,
+            ].compactMap(\.self)
+            let cells = [
+                "\(state)", one.isReady ? "yes" : "", one.isExecuting ? "yes" : "",
+                one.isSuspended ? "yes" : "",
+                state == .ending ? (ends.count == 1 ? "one of them" : "?") : ends.joined(separator: ", "),
+                one.isEnded ? "yes" : "",
+            ]
+            rows.append("| \(cells.joined(separator: " | ")) |".replacing("  ", with: " "))
+        }
+        let held = HeldTarget()
+        let tokens = Mail<COOperation<Void>.Attempt>()
+        let one = COOperation<Void>(on: held, options: OperationOptions(clock: ManualClock())) {
+            tokens.send($0)
+        }
+        row(one, .ready)
+        one.start()
+        row(one, .queued)
+        held.runAll()
+        row(one, .executing)
+        one.suspend()
+        row(one, .suspended)
+        one.resume()
+        let (asked, decided) = (Mail<Void>(), Gate())
+        let group = transactionalOperation(options: OperationOptions(handlerTarget: elsewhere)) { group in
+            group.operation { (attempt: COOperation<Void>.Attempt) in attempt.cancel() }
+        } cancellation: { _ in
+            asked.send(())
+            decided.wait()
+        }
+        await asked.next()
+        row(group, .deciding)
+        decided.open()
+        await tokens.next().rerun(after: .seconds(1))
+        row(one, .delayed)
+        let gate = Gate()
+        let leaving = operation(on: elsewhere) { attempt in
+            tokens.send(attempt)
+            gate.wait()
+        }
+        await tokens.next().fail(TestError())
+        row(leaving, .ending)
+        gate.open()
+        let finished = operation {}
+        _ = await (finished.outcome, leaving.outcome)
+        row(finished, .finished)
+        row(leaving, .failed)
+        one.cancel()
+        _ = await one.outcome
+        row(one, .cancelled)
+        _ = await group.outcome
+        let article = URL(filePath: #filePath).deletingLastPathComponent().appending(
+            path: "../../Sources/CompositeOperations/CompositeOperations.docc/Operations.md")
+        let text = try String(contentsOf: article, encoding: .utf8)
+        #expect(text.contains(rows.joined(separator: "\n")), "\(rows.joined(separator: "\n"))")
+    }
+
+    /// [Each line was indented by its depth: 10 GB for a depth of 100,000.]
+    @Test func `the tree of what is deep takes a line of bounded length for each`() async {
+        let depth = scaled(2_000)
+        let held = Mail<COOperation<Void>.Attempt>()
+        @Sendable func nest(_ scope: some CompositeScope, _ level: Int) {
+            if level == depth { return _ = scope.operation { held.send($0) } }
+            scope.cascadeOperation { nest($0, level + 1) }
+        }
+        let root = cascadeOperation { nest($0, 1) }
+        let token = await held.next()
+        root.suspend()
+        let lines = root.tree.split(separator: "\n")
+        #expect(lines.count == depth + 1)
+        #expect(lines.allSatisfy { $0.count < 200 })
+        #expect(lines.last?.contains("(level \(depth))") == true)
+        #expect(lines.allSatisfy { $0.contains("suspended") })
+        root.resume()
+        token.finish()
+        #expect(await root.outcome.isFinished)
+    }
+}

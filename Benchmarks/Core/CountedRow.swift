@@ -8,10 +8,15 @@ public struct CountedRow: Sendable {
     /// Creates a row; nil: the workload is compared by something else than the time of its operations, or nearly all
     /// that it executes is work that is not ours.
     public init?(_ workload: Workload, peer: String) {
-        guard workload.metric == .throughput, !Self.uncounted.contains(workload.id) else { return nil }
+        guard workload.metric == .throughput || Self.alsoCounted.contains(workload.id),
+            !Self.uncounted.contains(workload.id)
+        else { return nil }
         self.workload = workload
         self.peer = peer
     }
+
+    /// An operation that waits in a queue and runs, while its memory is looked at once for all.
+    private static let alsoCounted: Set = ["W20-queued"]
 
     /// Nothing; operations that spin, search, sort, draw or read; the start and the end of threads, which are the kernel's.
     private static let uncounted: Set = ["W0", "W17", "W18-pareto", "W18-tree", "W25", "R1", "R2", "R3"]

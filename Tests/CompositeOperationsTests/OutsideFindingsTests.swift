@@ -2,6 +2,7 @@
 
 import CompositeOperations
 import CompositeOperationsTestSupport
+import Dispatch
 import Foundation
 import Glibc
 import PropertyTesting
@@ -146,6 +147,24 @@ import Testing
     private final class Weak<Object: AnyObject & Sendable>: Sendable {
         weak let object: Object?
         init(_ object: Object) { self.object = object }
+    }
+
+    @Test func `a block knows of its slot within another default queue, too, and so do its tasks`()
+        async throws
+    {
+        let queue = COOperationQueue(runningLimit: 1, on: elsewhere)
+        @Sendable func isWithin() -> Bool {
+            syncOperation(on: queue, timeout: .seconds(30)) { $0.finish() }.isFinished
+        }
+        let one = operation(returning: Bool.self, on: queue) { attempt in
+            COQueues.withDefaultQueue(elsewhere) {
+                _ = Task {
+                    let answer = isWithin() && COQueues.defaultQueue is DispatchQueue
+                    attempt.finish(answer)
+                }
+            }
+        }
+        #expect(try await one.value)
     }
 
     /// [It hung, and nobody was told.]

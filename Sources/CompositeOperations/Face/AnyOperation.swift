@@ -204,7 +204,10 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     final var target: (any ExecutionTarget)? { place?.target }
     /// As ``target``, for a turn, which may be sent when it has ended meanwhile: then there is none any more. Under no lock.
     @inline(__always)
-    final var targetOfTurn: (any ExecutionTarget)? { placeBits == 0 ? nil : look { target } }
+    final var targetOfTurn: (any ExecutionTarget)? { placeBits == 0 ? nil : targetUnderLock }
+
+    @inline(never)
+    private final var targetUnderLock: (any ExecutionTarget)? { look { target } }
 
     /// Who decides when they may.
     final var admission: COOperationQueue? { place?.admission }
@@ -229,15 +232,15 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     /// A handle is no reason for its target and queue to stay, but for the queue of a composite, which is read for each child
     /// under no lock. Under no lock; it is settled.
     func giveUpPlace() {
-        let former = look { () -> [Any] in
-            guard let place else { return [] }
-            var former = [place.target as Any]
-            place.target = nil
-            if !isComposite {
-                former += [place.admission as Any, place.ticket as Any]
-                (place.admission, place.ticket) = (nil, nil)
+        let former = look {
+            () -> (target: (any ExecutionTarget)?, COOperationQueue?, COOperationQueue.Ticket?) in
+            guard let place else { return (nil, nil, nil) }
+            if isComposite {
+                defer { place.target = nil }
+                return (place.target, nil, nil)
             }
-            return former
+            defer { (place.target, place.admission, place.ticket) = (nil, nil, nil) }
+            return (place.target, place.admission, place.ticket)
         }
         withExtendedLifetime(former) {}
     }

@@ -309,9 +309,9 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         guard completion != nil || cancellation != nil || failure != nil else { return [] }
         let extras = ensureExtras()
         let former = [extras.completion as Any, extras.cancellation as Any, extras.failure as Any]
-        if let completion { extras.completion = { _ in completion() } }
-        if let cancellation { extras.cancellation = { _ in cancellation() } }
-        if let failure { extras.failure = { _, error in failure(error) } }
+        if let completion { extras.completion = completion }
+        if let cancellation { extras.cancellation = cancellation }
+        if let failure { extras.failure = failure }
         return former
     }
 
@@ -440,10 +440,10 @@ extension AnyOperation {
         change { effects in
             guard machine.attempt == number else {
                 guard let (givenUp, why) = extras?.givenUp, givenUp == number else { return }
-                return post(&effects, Extras.Notice(target: nil) { _ in handler(CancelReason(why)) })
+                return post(&effects, bound: .ofEnd { handler(CancelReason(why)) })
             }
             if let reason = badEnd?.reason, machine.isDecided {
-                post(&effects, Extras.Notice(target: nil) { _ in handler(reason) })
+                post(&effects, bound: .ofEnd { handler(reason) })
             } else if !machine.isDecided {
                 ensureExtras().onCancel.append(handler)
             }

@@ -7,15 +7,12 @@ internal import Scheduling
 public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @unchecked Sendable {
     // Unchecked: as in `AnyOperation`. `results` is written under the lock, `registration` as the block of I3.
 
-    /// The registration block; gives what the value is made of.
-    typealias Registration = @Sendable (AnyOperation, Int32) throws -> Results<Success>
-
-    @exclusivity(unchecked) final var registration: Registration?
+    @exclusivity(unchecked) final var registration: Registration<Success>?
     @exclusivity(unchecked) private final var results: Results<Success>?
 
     init(
-        _ order: ChildOrder, isCascade: Bool, registration: Registration?, on target: (any ExecutionTarget)?,
-        options: OperationOptions?, within composite: AnyOperation?
+        _ order: ChildOrder, isCascade: Bool, registration: Registration<Success>?,
+        on target: (any ExecutionTarget)?, options: OperationOptions?, within composite: AnyOperation?
     ) {
         self.registration = registration
         super.init(
@@ -38,7 +35,7 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
         guard isCurrent, let registration else {
             return change { effects in left(&effects) }
         }
-        let answer = Result { try registration(self, epoch) }
+        let answer = Result { try registration.call(for: self, epoch) }
         let former = change { effects -> Results<Success>? in
             var former: Results<Success>?
             // It may be at another attempt, which goes on with the children of this block.
@@ -83,7 +80,7 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
 
     /// Sets the closures of a composite that is ready, where it is given some. Under the lock.
     final func set(completion: (@Sendable () -> Void)?, decision: (@Sendable (AnyOperation) -> Void)?) {
-        if let completion { ensureExtras().completion = { _ in completion() } }
+        if let completion { ensureExtras().completion = completion }
         if let decision {
             _ = ensureExtras()
             composition?.decisionHandler = decision
@@ -92,7 +89,7 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
 
     /// Starts it with a block and closures, if it is ready.
     final func start(
-        _ registration: @escaping Registration, completion: (@Sendable () -> Void)?,
+        _ registration: Registration<Success>, completion: (@Sendable () -> Void)?,
         decision: (@Sendable (AnyOperation) -> Void)?
     ) -> Bool {
         // What they replace, in a copy, is released when the lock has been let go.
@@ -110,7 +107,7 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
         return hasStarted
     }
 
-    final func replaceRegistration(_ new: Registration?) {
+    final func replaceRegistration(_ new: Registration<Success>?) {
         let context = contextHere
         let former = change { effects -> [Any] in
             guard machine.phase == .ready else {
@@ -206,7 +203,7 @@ public final class COCascadeOperation<Success: Sendable>: CompositeOperation<Suc
     public typealias Block = @Sendable (CascadeScope) throws -> Results<Success>
 
     init(
-        registration: Registration?, on target: (any ExecutionTarget)?, options: OperationOptions?,
+        registration: Registration<Success>?, on target: (any ExecutionTarget)?, options: OperationOptions?,
         within composite: AnyOperation? = nil
     ) {
         super.init(
@@ -218,11 +215,7 @@ public final class COCascadeOperation<Success: Sendable>: CompositeOperation<Suc
     public convenience init(
         on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard, _ block: Block? = nil
     ) {
-        self.init(registration: block.map(Self.registration), on: target, options: options)
-    }
-
-    static func registration(_ block: @escaping Block) -> Registration {
-        { try block(CascadeScope(control: $0, epoch: $1)) }
+        self.init(registration: block.map { .cascade($0) }, on: target, options: options)
     }
 
     override var kindName: String { "cascade" }
@@ -238,9 +231,9 @@ public final class COCascadeOperation<Success: Sendable>: CompositeOperation<Suc
     public var operation: Block? {
         get {
             guard let registration = look({ machine.isTerminal ? nil : registration }) else { return nil }
-            return { try registration($0.control, $0.epoch) }
+            return { try registration.call(for: $0.control, $0.epoch) }
         }
-        set { replaceRegistration(newValue.map(Self.registration)) }
+        set { replaceRegistration(newValue.map { .cascade($0) }) }
     }
 
     /// Starts it with a block.
@@ -256,7 +249,7 @@ public final class COCascadeOperation<Success: Sendable>: CompositeOperation<Suc
         _ block: @escaping Block, completion: (@Sendable () -> Void)? = nil,
         cancellation: (@Sendable (COCascadeOperation<Success>) -> Void)? = nil
     ) -> Bool {
-        start(Self.registration(block), completion: completion, decision: Self.decision(cancellation))
+        start(.cascade(block), completion: completion, decision: Self.decision(cancellation))
     }
 
     static func decision(
@@ -286,7 +279,7 @@ public final class COTransactionalOperation<Success: Sendable>: CompositeOperati
     public typealias Block = @Sendable (TransactionScope) throws -> Results<Success>
 
     init(
-        registration: Registration?, on target: (any ExecutionTarget)?, options: OperationOptions?,
+        registration: Registration<Success>?, on target: (any ExecutionTarget)?, options: OperationOptions?,
         within composite: AnyOperation? = nil
     ) {
         super.init(
@@ -299,11 +292,7 @@ public final class COTransactionalOperation<Success: Sendable>: CompositeOperati
     public convenience init(
         on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard, _ block: Block? = nil
     ) {
-        self.init(registration: block.map(Self.registration), on: target, options: options)
-    }
-
-    static func registration(_ block: @escaping Block) -> Registration {
-        { try block(TransactionScope(control: $0, epoch: $1)) }
+        self.init(registration: block.map { .transaction($0) }, on: target, options: options)
     }
 
     override var kindName: String { "transactional operation" }
@@ -320,9 +309,9 @@ public final class COTransactionalOperation<Success: Sendable>: CompositeOperati
     public var operation: Block? {
         get {
             guard let registration = look({ machine.isTerminal ? nil : registration }) else { return nil }
-            return { try registration($0.control, $0.epoch) }
+            return { try registration.call(for: $0.control, $0.epoch) }
         }
-        set { replaceRegistration(newValue.map(Self.registration)) }
+        set { replaceRegistration(newValue.map { .transaction($0) }) }
     }
 
     /// Starts it with a block; as a cascade's `run`.
@@ -333,7 +322,7 @@ public final class COTransactionalOperation<Success: Sendable>: CompositeOperati
         _ block: @escaping Block, completion: (@Sendable () -> Void)? = nil,
         cancellation: (@Sendable (COTransactionalOperation<Success>) -> Void)? = nil
     ) -> Bool {
-        start(Self.registration(block), completion: completion, decision: Self.decision(cancellation))
+        start(.transaction(block), completion: completion, decision: Self.decision(cancellation))
     }
 
     static func decision(
@@ -355,8 +344,7 @@ extension COCascadeOperation where Success == Void {
         on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
         _ block: @escaping @Sendable (CascadeScope) throws -> Void
     ) {
-        let registering: Block = Results<Void>.after(block)
-        self.init(registration: Self.registration(registering), on: target, options: options)
+        self.init(registration: .cascadeWithoutValue(block), on: target, options: options)
     }
 
     /// As ``operation``, with a block without a value.
@@ -366,7 +354,7 @@ extension COCascadeOperation where Success == Void {
             guard let block: Block = operation else { return nil }
             return { scope in _ = try block(scope) }
         }
-        set { replaceRegistration(newValue.map { Self.registration(Results<Void>.after($0)) }) }
+        set { replaceRegistration(newValue.map { .cascadeWithoutValue($0) }) }
     }
 
     /// Starts it with a block.
@@ -375,9 +363,7 @@ extension COCascadeOperation where Success == Void {
         _ block: @escaping @Sendable (CascadeScope) throws -> Void, completion: (@Sendable () -> Void)? = nil,
         cancellation: (@Sendable (COCascadeOperation<Void>) -> Void)? = nil
     ) -> Bool {
-        let registering: Block = Results<Void>.after(block)
-        return start(
-            Self.registration(registering), completion: completion, decision: Self.decision(cancellation))
+        start(.cascadeWithoutValue(block), completion: completion, decision: Self.decision(cancellation))
     }
 }
 
@@ -387,8 +373,17 @@ extension COTransactionalOperation where Success == Void {
         on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
         _ block: @escaping @Sendable (TransactionScope) throws -> Void
     ) {
-        let registering: Block = Results<Void>.after(block)
-        self.init(registration: Self.registration(registering), on: target, options: options)
+        self.init(registration: .transactionWithoutValue(block), on: target, options: options)
+    }
+
+    /// As ``operation``, with a block without a value.
+    @_disfavoredOverload
+    public var operation: (@Sendable (TransactionScope) throws -> Void)? {
+        get {
+            guard let block: Block = operation else { return nil }
+            return { scope in _ = try block(scope) }
+        }
+        set { replaceRegistration(newValue.map { .transactionWithoutValue($0) }) }
     }
 
     /// Starts it with a block.
@@ -398,8 +393,6 @@ extension COTransactionalOperation where Success == Void {
         completion: (@Sendable () -> Void)? = nil,
         cancellation: (@Sendable (COTransactionalOperation<Void>) -> Void)? = nil
     ) -> Bool {
-        let registering: Block = Results<Void>.after(block)
-        return start(
-            Self.registration(registering), completion: completion, decision: Self.decision(cancellation))
+        start(.transactionWithoutValue(block), completion: completion, decision: Self.decision(cancellation))
     }
 }

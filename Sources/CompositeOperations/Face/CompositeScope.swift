@@ -127,7 +127,7 @@ extension CompositeScope {
         _ block: @escaping @Sendable (CascadeScope) throws -> Void, completion: (@Sendable () -> Void)? = nil,
         cancellation: (@Sendable (COCascade<Void>) -> Void)? = nil
     ) -> COCascade<Void> {
-        cascade(target, options, Results.after(block), completion, cancellation)
+        cascade(target, options, .cascadeWithoutValue(block), completion, cancellation)
     }
 
     /// Registers a cascade with a value.
@@ -137,7 +137,7 @@ extension CompositeScope {
         _ block: @escaping COCascade<V>.Block, completion: (@Sendable () -> Void)? = nil,
         cancellation: (@Sendable (COCascade<V>) -> Void)? = nil
     ) -> COCascade<V> {
-        cascade(target, options, block, completion, cancellation)
+        cascade(target, options, .cascade(block), completion, cancellation)
     }
 
     /// Registers a transactional operation. Its block is dispatched like any other when its turn has come.
@@ -148,7 +148,7 @@ extension CompositeScope {
         completion: (@Sendable () -> Void)? = nil,
         cancellation: (@Sendable (COTransaction<Void>) -> Void)? = nil
     ) -> COTransaction<Void> {
-        transaction(target, options, Results.after(block), completion, cancellation)
+        transaction(target, options, .transactionWithoutValue(block), completion, cancellation)
     }
 
     /// Registers a transactional operation with a value.
@@ -158,7 +158,7 @@ extension CompositeScope {
         _ block: @escaping COTransaction<V>.Block, completion: (@Sendable () -> Void)? = nil,
         cancellation: (@Sendable (COTransaction<V>) -> Void)? = nil
     ) -> COTransaction<V> {
-        transaction(target, options, block, completion, cancellation)
+        transaction(target, options, .transaction(block), completion, cancellation)
     }
 
     @inlinable
@@ -172,23 +172,22 @@ extension CompositeScope {
     }
 
     private func cascade<V>(
-        _ target: (any ExecutionTarget)?, _ options: OperationOptions, _ block: @escaping COCascade<V>.Block,
+        _ target: (any ExecutionTarget)?, _ options: OperationOptions, _ registration: Registration<V>,
         _ completion: (@Sendable () -> Void)?, _ cancellation: (@Sendable (COCascade<V>) -> Void)?
     ) -> COCascade<V> {
         let child = COCascade<V>(
-            registration: COCascade<V>.registration(block), on: target, options: options, within: control)
+            registration: registration, on: target, options: options, within: control)
         child.set(completion: completion, decision: COCascade<V>.decision(cancellation))
         control.register(child, epoch: epoch)
         return child
     }
 
     private func transaction<V>(
-        _ target: (any ExecutionTarget)?, _ options: OperationOptions,
-        _ block: @escaping COTransaction<V>.Block,
+        _ target: (any ExecutionTarget)?, _ options: OperationOptions, _ registration: Registration<V>,
         _ completion: (@Sendable () -> Void)?, _ cancellation: (@Sendable (COTransaction<V>) -> Void)?
     ) -> COTransaction<V> {
         let child = COTransaction<V>(
-            registration: COTransaction<V>.registration(block), on: target, options: options, within: control)
+            registration: registration, on: target, options: options, within: control)
         child.set(completion: completion, decision: COTransaction<V>.decision(cancellation))
         control.register(child, epoch: epoch)
         return child

@@ -53,16 +53,6 @@ private struct Steps<each V: Sendable>: @unchecked Sendable {
 }
 
 extension Results where Success == Void {
-    /// No value.
-    static func after<Scope>(
-        _ block: @escaping @Sendable (Scope) throws -> Void
-    ) -> @Sendable (Scope) throws -> Results<Void> {
-        { scope in
-            try block(scope)
-            return nothing
-        }
-    }
-
     /// No value: the last line of a block that registers for a composite without one.
     public static let nothing = Results<Void> { _ in () }
 }

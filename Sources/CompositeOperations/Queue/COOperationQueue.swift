@@ -248,13 +248,20 @@ public final class COOperationQueue: ExecutionTarget {
 
     /// What is to be done when the lock has been let go.
     private struct Verdict: ~Copyable {
-        var turns: [(operation: AnyOperation, priority: Scheduler.Priority)] = []
+        // Most have one at most.
+        private var turn: (operation: AnyOperation, priority: Scheduler.Priority)?
+        private var moreTurns: [(operation: AnyOperation, priority: Scheduler.Priority)] = []
         /// Of the ends of those that were taken out.
         var effects = Effects()
         var idlers: WaitList.Woken?
 
+        mutating func send(_ operation: AnyOperation, _ priority: Scheduler.Priority) {
+            if turn == nil { turn = (operation, priority) } else { moreTurns.append((operation, priority)) }
+        }
+
         consuming func carryOut() {
-            for turn in turns { turn.operation.sendTurn(at: turn.priority) }
+            if let turn { turn.operation.sendTurn(at: turn.priority) }
+            for turn in moreTurns { turn.operation.sendTurn(at: turn.priority) }
             effects.perform()
             idlers?.wake()
         }
@@ -411,7 +418,7 @@ public final class COOperationQueue: ExecutionTarget {
             if let priority = operation.claimTurn() {
                 state.move(next, to: .running)
                 state.lines.hasAdmitted()
-                verdict.turns.append((operation, priority))
+                verdict.send(operation, priority)
             } else {
                 state.move(next, to: .asleep)
             }

@@ -13,12 +13,22 @@ public enum COQueues {
     private static let isSet = Atomic(false)
 
     /// A default queue for a part of the program.
-    final class Scope: Sendable {
+    final class Scope: Surroundings, @unchecked Sendable {
+        // Unchecked: as its superclass.
         let target: any ExecutionTarget
         init(_ target: any ExecutionTarget) {
             self.target = target
+            super.init(nil, [], nil)
             haveBeenUsed.store(true, ordering: .relaxed)
             hasSurroundings.store(true, ordering: .relaxed)
+        }
+
+        override var scope: Scope? { self }
+
+        /// With the slots that are held here.
+        static func here(_ target: any ExecutionTarget) -> Surroundings {
+            let scope = Scope(target)
+            return surroundings?.within(scope) ?? scope
         }
     }
 
@@ -65,7 +75,7 @@ public enum COQueues {
     public static func withDefaultQueue<R, E: Error>(
         _ target: any ExecutionTarget, _ body: () throws(E) -> R
     ) throws(E) -> R {
-        let result: Result<R, E> = $scoped.withValue(Scope(target)) {
+        let result: Result<R, E> = $surroundings.withValue(Scope.here(target)) {
             do throws(E) { return .success(try body()) } catch { return .failure(error) }
         }
         return try result.get()
@@ -76,8 +86,8 @@ public enum COQueues {
         _ target: any ExecutionTarget, isolation: isolated (any Actor)? = #isolation,
         _ body: () async throws(E) -> R
     ) async throws(E) -> R {
-        let result = await $scoped.withValue(
-            Scope(target),
+        let result = await $surroundings.withValue(
+            Scope.here(target),
             operation: { () async -> Result<R, E> in
                 do throws(E) { return .success(try await body()) } catch { return .failure(error) }
             }, isolation: isolation)

@@ -110,8 +110,7 @@ extension COQueues {
         private let keys = UnsafeMutablePointer<UInt>.allocate(capacity: 32)
 
         init() {
-            _ = add(BoundValues.address(of: $scoped))
-            _ = add(BoundValues.address(of: $slots))
+            _ = add(BoundValues.address(of: $surroundings))
         }
 
         func contains(_ key: UInt) -> Bool {

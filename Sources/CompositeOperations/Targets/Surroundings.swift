@@ -1,9 +1,9 @@
 // Surroundings.swift - what a block of an operation knows of where it runs: the default queue in force, and the slots
 // that are held for it.
 //
-// The default queue, and the slots of the block and of those who wait for it, are task-local values, so that a task which
+// The default queue, and the slots of the block and of those who wait for it, are a task-local value, so that a task which
 // the block makes has them, too. A thread that waits may run others' blocks meanwhile, nested on its stack: these are none
-// of their business. So both are bound for each block, also where there are none.
+// of their business. So the value is bound for each block, also where there is none.
 //
 // The slots that are held on a thread's stack are that thread's (`HeldSlot.onThisThread`): by blocks that have not
 // returned, and by the callers of a sync operation, wherever they wait. None of these can go on before what runs above
@@ -33,13 +33,15 @@ struct HeldSlot: @unchecked Sendable {
         wait?.isOver.load(ordering: .acquiring) != true && queue.isHeld(ticket, since: runs)
     }
 
-    private func isSame(as other: HeldSlot) -> Bool { ticket === other.ticket && runs == other.runs }
+    fileprivate func isSame(as other: HeldSlot) -> Bool { ticket === other.ticket && runs == other.runs }
 
     // MARK: Of a thread
 
     /// Of those that have not returned, the innermost last.
     private final class Stack {
         var slots: [HeldSlot] = []
+
+        func push(_ slot: HeldSlot) { if !slots.contains(where: slot.isSame) { slots.append(slot) } }
     }
 
     private static let value = ThreadValue { stack in
@@ -54,13 +56,19 @@ struct HeldSlot: @unchecked Sendable {
     static var onThisThread: [HeldSlot] { stack?.slots ?? [] }
 
     /// Calls `body` with these held on the stack, beside those that are held below it: each is there once.
-    static func holding(_ slots: [HeldSlot], _ body: () -> Void) {
-        if slots.isEmpty { return body() }
+    ///
+    /// - Parameters:
+    ///   - callers: those of a sync operation's caller.
+    ///   - own: the block's.
+    static func holding(_ callers: HeldSlots, _ own: HeldSlot?, _ body: () -> Void) {
+        if own == nil, callers.isEmpty { return body() }
         let stack = self.stack ?? makeStack()
-        let new = slots.filter { slot in !stack.slots.contains(where: slot.isSame) }
-        stack.slots += new
+        let count = stack.slots.count
+        for slot in callers.onStack { stack.push(slot) }
+        for slot in callers.ofBlock { stack.push(slot) }
+        if let own { stack.push(own) }
         body()
-        stack.slots.removeLast(new.count)
+        stack.slots.removeLast(stack.slots.count - count)
     }
 
     private static func makeStack() -> Stack {
@@ -97,11 +105,41 @@ struct HeldSlots {
     var isEmpty: Bool { onStack.isEmpty && ofBlock.isEmpty }
 }
 
+/// What a block knows of where it runs: one object, which is bound while it is called.
+class Surroundings: @unchecked Sendable {
+    // Unchecked: it does not change.
+
+    /// The default queue of that part of the program.
+    var scope: COQueues.Scope? { around }
+    private let around: COQueues.Scope?
+    /// The slots of those who wait for the block.
+    let callers: [HeldSlot]
+    /// The block's own.
+    let own: HeldSlot?
+
+    init(_ scope: COQueues.Scope?, _ callers: [HeldSlot], _ own: HeldSlot?) {
+        around = scope
+        self.callers = callers
+        self.own = own
+    }
+
+    /// These, with another default queue.
+    func within(_ scope: COQueues.Scope) -> Surroundings {
+        hasSlots ? Surroundings(scope, callers, own) : scope
+    }
+
+    var hasSlots: Bool { own != nil || !callers.isEmpty }
+    var slots: [HeldSlot] { if let own { callers + [own] } else { callers } }
+}
+
 extension COQueues {
+    /// Those of the block that runs here, or has made the task that does.
+    @TaskLocal static var surroundings: Surroundings?
+
     /// The default queue of a part of the program.
-    @TaskLocal static var scoped: Scope?
+    static var scoped: Scope? { surroundings?.scope }
     /// The slots of the block that runs here, or has made the task that does, and of those who wait for it.
-    @TaskLocal static var slots: [HeldSlot] = []
+    static var slots: [HeldSlot] { surroundings?.slots ?? [] }
 
     /// Calls a block of an operation.
     ///
@@ -112,22 +150,21 @@ extension COQueues {
         in scope: Scope?, slot: HeldSlot?, callers: HeldSlots, _ context: OperationContext?,
         _ body: () -> Void
     ) {
-        let slots = callers.ofBlock + [slot].compactMap(\.self)
-        HeldSlot.holding(callers.onStack + slots) {
-            guard let context else { return within(scope, slots, body) }
-            context.run { within(scope, slots, body) }
+        HeldSlot.holding(callers, slot) {
+            guard let context else { return within(scope, callers.ofBlock, slot, body) }
+            context.run { within(scope, callers.ofBlock, slot, body) }
         }
     }
 
     /// Calls `body`, which is no part of what runs here, but for the stack.
-    static func apart<Answer>(_ body: () -> Answer) -> Answer { within(nil, [], body) }
+    static func apart<Answer>(_ body: () -> Answer) -> Answer { within(nil, [], nil, body) }
 
     private static func within<Answer>(
-        _ scope: Scope?, _ slots: [HeldSlot], _ body: () -> Answer
+        _ scope: Scope?, _ callers: [HeldSlot], _ own: HeldSlot?, _ body: () -> Answer
     ) -> Answer {
-        if slots.isEmpty && self.slots.isEmpty {
-            return scoped === scope ? body() : $scoped.withValue(scope, operation: body)
+        if own == nil, callers.isEmpty {
+            return surroundings === scope ? body() : $surroundings.withValue(scope, operation: body)
         }
-        return $slots.withValue(slots) { $scoped.withValue(scope, operation: body) }
+        return $surroundings.withValue(Surroundings(scope, callers, own), operation: body)
     }
 }

@@ -18,6 +18,11 @@ let turnOfOperation: JobFunction = { object, isCancelled in
     if isCancelled { operation.turnIsRefused() } else { operation.turn() }
 }
 
+/// The first notice of an operation, likewise.
+private let noticeOfOperation: JobFunction = { object, _ in
+    Unmanaged<AnyOperation>.fromOpaque(object).takeRetainedValue().deliverNotice()
+}
+
 extension CompletionCounter {
     /// Blocks, and runs meanwhile turns of `operation`, and of what is below it, that wait on the calling worker: the
     /// wait could not end without them.
@@ -35,6 +40,14 @@ extension AnyOperation {
     static func sendTurnToShared(_ operation: Unmanaged<AnyOperation>, at priority: Scheduler.Priority) {
         if !Scheduler.submitToShared(job: operation.toOpaque(), priority: priority, turnOfOperation) {
             operation.takeRetainedValue().turnIsRefused()
+        }
+    }
+
+    /// The first notice, to the built-in scheduler. Under no lock.
+    final func sendNoticeToShared(at priority: Scheduler.Priority) {
+        let object = Unmanaged.passRetained(self).toOpaque()
+        if !Scheduler.submitToShared(job: object, priority: priority, noticeOfOperation) {
+            fatalError("CompositeOperations: the built-in scheduler did not accept a handler")
         }
     }
 

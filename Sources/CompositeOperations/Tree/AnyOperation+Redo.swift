@@ -133,7 +133,7 @@ extension AnyOperation {
         let number = machine.attempt
         let cause = cause ?? Cause(index: nil, child: nil, outcome: .cancelled(CancelReason()))
         composition?.holds += 1  // beside the handler's, which returns before
-        post(&effects) { operation in operation.ask(resolver, cause, number) }
+        post(&effects, .ofOperation { operation in operation.ask(resolver, cause, number) })
         return true
     }
 
@@ -178,10 +178,12 @@ extension AnyOperation {
         observe(&effects)
         let number = machine.attempt
         composition?.holds += 1
-        post(&effects) { operation in
-            fallback(operation)
-            operation.decisionIsOver(number)
-        }
+        post(
+            &effects,
+            .ofOperation { operation in
+                fallback(operation)
+                operation.decisionIsOver(number)
+            })
         return true
     }
 

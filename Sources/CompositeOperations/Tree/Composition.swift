@@ -73,6 +73,7 @@ final class Composition: Domain, @unchecked Sendable {
     func append(_ child: AnyOperation, to composite: AnyOperation, _ effects: inout Effects) {
         if !child.machine.isTerminal { child.parent = composite }
         child.index = UInt32(children.count)
+        if children.isEmpty { children.reserveCapacity(8) }
         children.append(child)
         unfinished += 1
         if child.extras != nil { child.armDeadline(&effects) }
@@ -187,10 +188,12 @@ final class Composition: Domain, @unchecked Sendable {
             let number = composite.machine.attempt
             handledAttempt = number
             holds = 1
-            composite.post(&effects) { operation in
-                handler(operation)
-                operation.decisionIsOver(number)
-            }
+            composite.post(
+                &effects,
+                .ofOperation { operation in
+                    handler(operation)
+                    operation.decisionIsOver(number)
+                })
             return false
         }
         if let resolver = composite.extras?.options?.resolver,
@@ -213,7 +216,7 @@ final class Composition: Domain, @unchecked Sendable {
             return
         }
         handledAttempt = composite.machine.attempt
-        composite.post(&effects, handler)
+        composite.post(&effects, .ofOperation(handler))
     }
 
     // MARK: Redo
@@ -240,7 +243,7 @@ final class Composition: Domain, @unchecked Sendable {
             child.hold()  // its composite does not any more
             child.settleSubtree(&effects)
         }
-        if !dropped.isEmpty { effects.add(.release(Leftovers(dropped))) }
+        if !dropped.isEmpty { effects.add(.giveUpChildren(dropped, nil)) }
     }
 
     /// The errors in them are the user's, to be released under no lock.
@@ -301,20 +304,9 @@ final class Composition: Domain, @unchecked Sendable {
     func giveUp(keepingHandler: Bool, _ effects: inout Effects) {
         let handler = keepingHandler ? nil : decisionHandler
         if children.isEmpty && handler == nil { return }
-        effects.add(.release(Leftovers(children, handler)))
+        effects.add(.giveUpChildren(children, handler))
         children = []
         if !keepingHandler { decisionHandler = nil }
-    }
-}
-
-/// What has been given up.
-private final class Leftovers {
-    let children: ContiguousArray<AnyOperation>
-    let handler: (@Sendable (AnyOperation) -> Void)?
-
-    init(_ children: ContiguousArray<AnyOperation>, _ handler: (@Sendable (AnyOperation) -> Void)? = nil) {
-        self.children = children
-        self.handler = handler
     }
 }
 

@@ -15,15 +15,23 @@ struct Effects: ~Copyable {
     private var start: Unmanaged<AnyOperation>?
     private var priority = Scheduler.Priority.default
     private var settled: AnyOperation?
+    /// The operation that a queue is to look at, and that queue: several reasons to look are one.
+    private var reconciled: (operation: AnyOperation, queue: COOperationQueue)?
     private var rest: Rest?
 
     private final class Rest {
         var starts: [(operation: AnyOperation, priority: Scheduler.Priority)] = []
-        var settled: [AnyOperation] = []
+        /// The second one that is settled: a composite, after its last child.
+        var settled: AnyOperation?
+        var moreSettled: [AnyOperation] = []
         var others: [Effect] = []
         /// Composites that go on when the one before them has.
         var awakened: [AnyOperation] = []
         var isGoingOn = false
+
+        func settled(_ operation: AnyOperation) {
+            if settled == nil { settled = operation } else { moreSettled.append(operation) }
+        }
 
         func perform() {
             for start in starts { start.operation.sendTurn(at: start.priority) }
@@ -53,18 +61,24 @@ struct Effects: ~Copyable {
     /// The operation is terminal: what it held is to be released.
     @inline(__always)
     mutating func settled(_ operation: AnyOperation) {
-        if settled == nil { settled = operation } else { ensureRest().settled.append(operation) }
+        if settled == nil { settled = operation } else { ensureRest().settled(operation) }
     }
 
     /// A queue may have to look at the operation.
     @inline(never)
     mutating func reconcile(_ operation: AnyOperation) {
-        if let queue = operation.admission { add(.reconcile(operation, queue)) }
+        if reconciled?.operation === operation { return }
+        guard let queue = operation.admission else { return }
+        if reconciled == nil { reconciled = (operation, queue) } else { add(.reconcile(operation, queue)) }
     }
 
     // Where an effect is made, room for it is made at run time: so not in what is called for each operation.
     @inline(never)
-    mutating func add(_ effect: Effect) { ensureRest().others.append(effect) }
+    mutating func add(_ effect: Effect) {
+        let rest = ensureRest()
+        if rest.others.isEmpty { rest.others.reserveCapacity(4) }
+        rest.others.append(effect)
+    }
 
     /// Those who wait go on.
     mutating func wake(_ waiters: inout WaitList) {
@@ -91,15 +105,21 @@ struct Effects: ~Copyable {
 
     @inline(__always)
     private consuming func performRest() {
-        if rest == nil && settled == nil { return }
-        Self.perform(rest, settled)
+        if rest == nil && settled == nil && reconciled == nil { return }
+        Self.perform(rest, settled, reconciled)
     }
 
     @inline(never)
-    private static func perform(_ rest: consuming Rest?, _ settled: consuming AnyOperation?) {
+    private static func perform(
+        _ rest: consuming Rest?, _ settled: consuming AnyOperation?,
+        _ reconciled: consuming (operation: AnyOperation, queue: COOperationQueue)?
+    ) {
+        if let reconciled { reconciled.queue.reconcile(reconciled.operation) }
         rest?.perform()
         settled?.releaseHoldings()
-        if let rest { for operation in rest.settled { operation.releaseHoldings() } }
+        guard let rest else { return }
+        rest.settled?.releaseHoldings()
+        for operation in rest.moreSettled { operation.releaseHoldings() }
     }
 }
 
@@ -126,6 +146,8 @@ enum Effect {
     /// An error that goes no further, and what became of it. Its text is the user's code.
     case tellOfError(AnyOperation, Int, OperationState, String, any Error)
     case release(AnyObject)
+    /// Children, and a handler of the user's.
+    case giveUpChildren(ContiguousArray<AnyOperation>, (@Sendable (AnyOperation) -> Void)?)
     /// References to queues, and so to targets of the user's.
     case giveUpSlots(HeldSlots)
     /// Errors of the user's.
@@ -151,7 +173,7 @@ enum Effect {
             Diagnostics.report(
                 Diagnostic(
                     operation: operation.id, attempt: attempt, state: "\(state)", "\(what): \(error)"))
-        case .release, .giveUpSlots, .giveUp, .forget: break
+        case .release, .giveUpChildren, .giveUpSlots, .giveUp, .forget: break
         }
     }
 }

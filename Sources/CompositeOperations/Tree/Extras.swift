@@ -8,62 +8,81 @@ internal import Synchronization
 
 /// Everything about an operation that is rare. Under the tree's lock.
 final class Extras {
-    var options: OperationOptions?
+    @exclusivity(unchecked) var options: OperationOptions?
     /// The default queue in force where it was created.
-    var scope: COQueues.Scope?
+    @exclusivity(unchecked) var scope: COQueues.Scope?
     /// That of the block, and of the closures for its end.
-    var context: OperationContext?
+    @exclusivity(unchecked) var context: OperationContext?
     /// A sync operation: the slots that are held for whoever started it, and waits.
-    var callersSlots = HeldSlots()
+    @exclusivity(unchecked) var callersSlots = HeldSlots()
     /// See `AnyOperation.enter`.
-    var formerDomains: [Domain] = []
+    @exclusivity(unchecked) var formerDomains: [Domain] = []
 
     // Handlers, until the end.
-    var completion: (@Sendable (AnyOperation) -> Void)?
-    var cancellation: (@Sendable (AnyOperation) -> Void)?
-    var failure: (@Sendable (AnyOperation, any Error) -> Void)?
-    var outcomeHandlers: [Notice] = []
+    @exclusivity(unchecked) var completion: (@Sendable () -> Void)?
+    @exclusivity(unchecked) var cancellation: (@Sendable () -> Void)?
+    @exclusivity(unchecked) var failure: (@Sendable (any Error) -> Void)?
+    @exclusivity(unchecked) var outcomeHandlers: [Notice] = []
     /// Somebody will look at the outcome: a failure is not reported.
-    var isObserved = false
-    var onCancel: [@Sendable (CancelReason) -> Void] = []
+    @exclusivity(unchecked) var isObserved = false
+    @exclusivity(unchecked) var onCancel: [@Sendable (CancelReason) -> Void] = []
 
     // Notices on their way.
-    var notices = Notices<Notice>()
+    @exclusivity(unchecked) var notices = Notices<Notice>()
 
     /// Turns on their way beside the last one, where its priority was raised.
-    var turnsSentAgain = 0
+    @exclusivity(unchecked) var turnsSentAgain = 0
 
     // Those who wait.
     /// For the end.
-    var waiters = WaitList()
+    @exclusivity(unchecked) var waiters = WaitList()
     /// For an open gate.
-    var gateWaiters = WaitList()
-    var observers: [TransitionBuffer.Weak] = []
-    var lastLabel: OperationState?
+    @exclusivity(unchecked) var gateWaiters = WaitList()
+    @exclusivity(unchecked) var observers: [TransitionBuffer.Weak] = []
+    @exclusivity(unchecked) var lastLabel: OperationState?
 
     // Dependencies.
-    var unmetDependencies = 0
-    var dependents = Dependents()
+    @exclusivity(unchecked) var unmetDependencies = 0
+    @exclusivity(unchecked) var dependents = Dependents()
     /// Until all of them are met.
-    var dependencies: [Dependency] = []
+    @exclusivity(unchecked) var dependencies: [Dependency] = []
 
     // The attempt.
-    var task: (number: Int32, task: Task<Void, Never>)?
-    var isTaskCancelled = false
-    var timers: [OperationTimer] = []
+    @exclusivity(unchecked) var task: (number: Int32, task: Task<Void, Never>)?
+    @exclusivity(unchecked) var isTaskCancelled = false
+    @exclusivity(unchecked) var timers: [OperationTimer] = []
     /// A leaf: what a resolver was asked about, and whether the attempt itself wanted that.
-    var pendingCause: Cause?
-    var isOwnWish = true
+    @exclusivity(unchecked) var pendingCause: Cause?
+    @exclusivity(unchecked) var isOwnWish = true
     /// The last attempt that others gave up, and why.
-    var givenUp: (number: Int32, why: CancelReason.Kind)?
+    @exclusivity(unchecked) var givenUp: (number: Int32, why: CancelReason.Kind)?
     /// The fallback of a resolver has been posted.
-    var hasFallenBack = false
+    @exclusivity(unchecked) var hasFallenBack = false
 
     /// Something that a handler is told, in its turn.
     struct Notice {
         /// nil: where handlers of the operation run.
         let target: (any ExecutionTarget)?
-        let body: @Sendable (AnyOperation) -> Void
+        let handler: Handler
+    }
+
+    /// What is called, as it was given.
+    enum Handler {
+        case ofEnd(@Sendable () -> Void)
+        case ofOperation(@Sendable (AnyOperation) -> Void)
+
+        func call(_ operation: AnyOperation) {
+            switch self {
+            case .ofEnd(let body): body()
+            case .ofOperation(let body): body(operation)
+            }
+        }
+
+        /// In a context.
+        func bound(to context: OperationContext?) -> Handler {
+            guard let context else { return self }
+            return .ofOperation(context.binding { call($0) })
+        }
     }
 
     /// The outcome is decided.
@@ -76,7 +95,7 @@ final class Extras {
     }
 
     private func tellOfCancel(_ operation: AnyOperation, _ reason: CancelReason, _ effects: inout Effects) {
-        for handler in onCancel { operation.post(&effects, Notice(target: nil) { _ in handler(reason) }) }
+        for handler in onCancel { operation.post(&effects, bound: .ofEnd { handler(reason) }) }
     }
 
     /// The attempt is given up for another one.
@@ -113,21 +132,25 @@ final class Extras {
     func settled(_ operation: AnyOperation, _ effects: inout Effects) {
         operation.observe(&effects)
         switch operation.badEnd?.outcome {
-        case nil: if let completion { operation.post(&effects, completion) }
+        case nil:
+            if let completion {
+                operation.post(&effects, .ofEnd(completion))
+                if options?.keepsBlock != true { self.completion = nil }  // the notice has it
+            }
         case .cancelled?:
             if let composition = operation.composition {
                 composition.postNotice(to: operation, &effects)
             } else if let cancellation {
-                operation.post(&effects, cancellation)
+                operation.post(&effects, .ofEnd(cancellation))
             }
         case .failed(let error)?:
             if let composition = operation.composition {
                 composition.postNotice(to: operation, &effects)
                 if composition.decisionHandler == nil { operation.tellOfUnobservedFailure(&effects) }
             } else if let failure {
-                operation.post(&effects) { failure($0, error) }
+                operation.post(&effects, .ofEnd { failure(error) })
             } else if let cancellation {
-                operation.post(&effects, cancellation)
+                operation.post(&effects, .ofEnd(cancellation))
             } else {
                 operation.tellOfUnobservedFailure(&effects)
             }
@@ -154,6 +177,11 @@ final class Extras {
             callersSlots = HeldSlots()
         }
         if options?.keepsBlock == true { return }  // copies are made of it
+        if completion == nil, cancellation == nil, failure == nil, options == nil, scope == nil,
+            context == nil
+        {
+            return
+        }
         effects.add(.release(Leftovers(self)))
         completion = nil
         cancellation = nil
@@ -165,9 +193,9 @@ final class Extras {
 
     /// What has been given up.
     private final class Leftovers {
-        let completion: (@Sendable (AnyOperation) -> Void)?
-        let cancellation: (@Sendable (AnyOperation) -> Void)?
-        let failure: (@Sendable (AnyOperation, any Error) -> Void)?
+        let completion: (@Sendable () -> Void)?
+        let cancellation: (@Sendable () -> Void)?
+        let failure: (@Sendable (any Error) -> Void)?
         let options: OperationOptions?
         let scope: COQueues.Scope?
         let context: OperationContext?
@@ -200,11 +228,13 @@ final class Extras {
 extension AnyOperation {
     /// Has a handler that was given with the block called, after those that were posted before, on its target. Under the
     /// lock.
-    final func post(_ effects: inout Effects, _ body: @escaping @Sendable (AnyOperation) -> Void) {
-        // Not by `??`, which would box the closure once more.
-        let context = extras?.context
-        let body = if let context { context.binding(body) } else { body }
-        post(&effects, Extras.Notice(target: nil, body: body))
+    final func post(_ effects: inout Effects, _ handler: Extras.Handler) {
+        post(&effects, bound: handler.bound(to: extras?.context))
+    }
+
+    /// As above, for a handler that has its context already.
+    final func post(_ effects: inout Effects, bound handler: Extras.Handler) {
+        post(&effects, Extras.Notice(target: nil, handler: handler))
     }
 
     final func post(_ effects: inout Effects, _ notice: Extras.Notice) {
@@ -220,12 +250,16 @@ extension AnyOperation {
             let target = extras.notices.first.flatMap { $0.target ?? extras.options?.handlerTarget }
             return (target, currentPriority)
         }
-        ExecutionWork.run(on: target, priority: priority) { [self] in deliverNotice() }
+        if target == nil {
+            sendNoticeToShared(at: priority)
+        } else {
+            ExecutionWork.run(on: target, priority: priority) { [self] in deliverNotice() }
+        }
     }
 
-    private final func deliverNotice() {
+    final func deliverNotice() {
         let notice = look { extras?.notices.next() }
-        COQueues.apart { notice?.body(self) }
+        COQueues.apart { notice?.handler.call(self) }
         if look({ extras?.notices.isOver() == false }) { deliverNotices() }
     }
 
@@ -233,12 +267,11 @@ extension AnyOperation {
     final func addOutcomeHandler(
         on target: (any ExecutionTarget)?, _ body: @escaping @Sendable (AnyOperation) -> Void
     ) {
-        let context = contextHere
-        let body = if let context { context.binding(body) } else { body }
+        let handler = Extras.Handler.ofOperation(body).bound(to: contextHere)
         change { effects in
             let extras = ensureExtras()
             extras.isObserved = true
-            let notice = Extras.Notice(target: target, body: body)
+            let notice = Extras.Notice(target: target, handler: handler)
             if machine.isTerminal { post(&effects, notice) } else { extras.outcomeHandlers.append(notice) }
         }
     }

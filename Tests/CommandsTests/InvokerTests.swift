@@ -217,6 +217,26 @@ struct InvokerTests {
         #expect(invoker.statistics.cancelled == 2)
     }
 
+    /// [What ran ended, and the next one began before its own cancellation.]
+    @Test func `T16: cancelAll lets nothing begin that waits`() async throws {
+        for _ in 0..<20 {
+            let invoker = SerialInvoker()
+            let (begun, ran) = (Mail<Void>(), Count())
+            let running = invoker.submit(
+                ClosureCommand {
+                    begun.send(())
+                    try await Task.sleep(for: .seconds(1000))
+                })
+            await begun.next()
+            let waiting = (0..<50).map { _ in invoker.submit(ClosureCommand { _ = ran.add() }) }
+            invoker.cancelAll()
+            for handle in waiting { #expect(await handle.outcome.reason?.kind == .requested) }
+            #expect(await running.outcome.isCancelled)
+            try await invoker.flush()
+            #expect(ran.value == 0 && invoker.statistics.cancelled == 51)
+        }
+    }
+
     @Test func `T16: a shutdown runs what waits, or refuses it, and nothing comes after`() async {
         for pending in [PendingAtShutdown.run, .reject] {
             let invoker = SerialInvoker()

@@ -274,7 +274,9 @@ final class Lane: Sendable {
 
     func cancelAll() {
         let members = state.withLock { state in state.live.values.map(\.member) }
-        members.flatMap { $0.latchCancelled().owed }.deliverInline()
+        // First those that wait: what runs makes room for the next one when it ends.
+        let owed = end(members, .requested)
+        (owed + members.flatMap { $0.latchCancelled().owed }).deliverInline()
     }
 
     func shutDown(_ pending: PendingAtShutdown) async {

@@ -191,6 +191,8 @@ import Testing
     private enum Late: CaseIterable {
         /// The block registers the rest when the decision is open.
         case registers
+        /// The same, when it is decided.
+        case registersLater
         /// The block looks whether there is any use in that.
         case looks
         /// The block throws.
@@ -202,30 +204,42 @@ import Testing
     private func `awake keeps what has finished, though the block still registers`(late: Late) async throws {
         for isNested in [false, true] {
             let runs = (0..<3).map { _ in Count() }
-            let (fails, asked) = (Count(), Gate())
+            let fails = Count()
+            let (isAsked, answer, isDecided) = (Gate(), Gate(), Gate())
             let options = OperationOptions(handlerTarget: elsewhere)
             @Sendable func register(_ group: TransactionScope) throws {
                 let first = group.operation { runs[0].add() }
-                while !first.isEnded { sched_yield() }
+                first.wait()
                 group.operation { () throws -> Int in
                     guard fails.add() > 1 else { throw TestError() }
                     return runs[1].add()
                 }
                 let control = group.control
                 if control.attempt > 1 { return _ = group.operation { runs[2].add() } }
-                while control.state != .deciding { sched_yield() }
-                let isCancelled = late == .looks && group.isCancelled
-                asked.open()
-                if late == .throws {
-                    while control.state != .delayed { sched_yield() }  // after that, or awake is refused
-                    throw TestError()
+                isAsked.wait()
+                #expect(control.state == .deciding)
+                func registerTheRest() {
+                    let rest = group.operation { runs[2].add() }
+                    #expect(rest.state == .ready, "it waits for the next attempt")
                 }
-                if !isCancelled { group.operation { runs[2].add() } }
+                switch late {
+                case .registers: registerTheRest()
+                case .looks: #expect(group.isCancelled)
+                case .registersLater, .throws: break
+                }
+                answer.open()
+                if late == .looks { return }
+                isDecided.wait()
+                #expect(control.state == .delayed)
+                if late == .throws { throw TestError() }  // before that, awake is refused
+                if late == .registersLater { registerTheRest() }
             }
             let decided = Count()
             @Sendable func decide(_ group: COTransaction<Void>) {
-                asked.wait()
+                isAsked.open()
+                answer.wait()
                 if decided.add() == 1 { group.awake() }
+                isDecided.open()
             }
             let group: AnyOperation
             let outcome: Outcome<Void>
@@ -249,7 +263,8 @@ import Testing
                 group = root
             }
             #expect(outcome.isFinished && group.isFinished)
-            #expect(runs.map(\.value) == (late == .registers ? [1, 1, 1] : [2, 1, 1]))
+            #expect(
+                runs.map(\.value) == (late == .registers || late == .registersLater ? [1, 1, 1] : [2, 1, 1]))
         }
     }
 
@@ -279,10 +294,13 @@ import Testing
 
     /// A clock that is out of order.
     private struct Broken: Clock {
+        /// When it fails; nil: at once.
+        var told: Mail<Void>?
         let continuous = ContinuousClock()
         var now: ContinuousClock.Instant { continuous.now }
         var minimumResolution: Duration { continuous.minimumResolution }
         func sleep(until deadline: ContinuousClock.Instant, tolerance: Duration?) async throws {
+            await told?.next()
             throw TestError()
         }
     }
@@ -298,9 +316,13 @@ import Testing
         #expect(await limited.outcome.error is TestError)
         // A limit of the whole is one of all attempts.
         let resolver = COOperationResolver(maxAttempts: 3)
+        let told = Mail<Void>()
         let tried = operation(
-            options: OperationOptions(resolver: resolver, timeout: .seconds(1000), clock: Broken())
-        ) { _ in }
+            options: OperationOptions(
+                resolver: resolver, timeout: .seconds(1000), clock: Broken(told: told))
+        ) { tokens.send($0) }
+        _ = await tokens.next()
+        told.send(())
         #expect(await tried.outcome.error is TestError)
         #expect(tried.attempt == 1)
         let group = transactionalOperation(options: options) { group in

@@ -71,7 +71,9 @@ import Testing
             #expect(!(result.output + result.errors).contains("rror:"))
             let run = try program.document()
             #expect(run.peers.map(\.name) == ["ours", "serial"])
-            #expect(!run.results.contains { $0.peer == "absent" } && run.controls.warnings.isEmpty)
+            #expect(!run.results.contains { $0.peer == "absent" })
+            // Others, of a machine that is busy, are none of its business.
+            #expect(!run.controls.warnings.contains { $0.contains("absent") })
         }
     }
 

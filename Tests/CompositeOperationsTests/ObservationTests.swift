@@ -1,7 +1,7 @@
 // ObservationTests - what observers see: labels follow the table, attempts never fall, nothing comes after the end
 // (G39); and the tree as text.
 
-import CompositeOperations
+@testable import CompositeOperations
 import CompositeOperationsBasics
 import CompositeOperationsTestSupport
 import PropertyTesting
@@ -75,7 +75,7 @@ private func check(_ seen: [Transition], of operation: AnyOperation) {
         one.suspend()
         #expect(await eventually { clock.sleepers == 1 })
         clock.advance(by: .seconds(1))
-        #expect(await eventually { one.isQueued })
+        #expect(await eventually { one.look { one.machine.phase == .queued } })
         one.resume()
         await tokens.next().finish()
         let transitions = await seen.value

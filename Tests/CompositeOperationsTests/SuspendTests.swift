@@ -1,7 +1,7 @@
 // SuspendTests - gates: what starts and completes behind them (G26, G27), and what a suspended operation does to its
 // queue (G36).
 
-import CompositeOperations
+@testable import CompositeOperations
 import CompositeOperationsTestSupport
 import Dispatch
 import PropertyTesting
@@ -218,7 +218,7 @@ import Testing
         #expect(one.state == .suspended)
         #expect(await eventually { clock.sleepers == 1 })
         clock.advance(by: .seconds(5))
-        #expect(await eventually { one.isQueued })
+        #expect(await eventually { one.look { one.machine.phase == .queued } })
         #expect(one.state == .suspended && one.numberOfRuns == 1)
         #expect(one.resume())
         let second = await tokens.next()

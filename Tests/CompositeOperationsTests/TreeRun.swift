@@ -809,7 +809,7 @@ final class TreeRun: Sendable {
             queue.resume()
             isAny = true
         }
-        for handle in handles where handle.isSuspended && handle.resume() { isAny = true }
+        for handle in handles where handle.isGated && handle.resume() { isAny = true }
         return isAny
     }
 

@@ -465,10 +465,20 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     public final var numberOfRuns: Int { look { Int(machine.runs) } }
 
     /// Whether it waits: for its start, or for its turn. Its state is ``OperationState/ready`` or ``OperationState/queued``.
-    public final var isReady: Bool { state.isReady }
+    public final var isReady: Bool {
+        switch state {
+        case .ready, .queued: true
+        default: false
+        }
+    }
 
     /// Whether an attempt is under way. Its state is ``OperationState/executing`` or ``OperationState/deciding``.
-    public final var isExecuting: Bool { state.isExecuting }
+    public final var isExecuting: Bool {
+        switch state {
+        case .executing, .deciding: true
+        default: false
+        }
+    }
 
     /// Whether its start is somebody else's: the composite's that it belongs to, or has been made already.
     package final var willBeStarted: Bool { look { isChild || machine.phase != .ready } }
@@ -476,9 +486,6 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     /// Whether a closed gate, its own or one above it, or a suspended queue holds it: its state is
     /// ``OperationState/suspended``.
     public final var isSuspended: Bool { state == .suspended }
-
-    /// Whether it waits for its turn, also behind a gate.
-    package final var isQueued: Bool { look { machine.phase == .queued } }
 
     /// Whether a gate is closed, its own or one above it, also where a decision is asked for.
     package final var isGated: Bool { look { !machine.isDecided && !gateIsOpen } }

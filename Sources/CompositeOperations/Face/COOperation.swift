@@ -99,7 +99,8 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         self.init(body: block.map { .token($0) } ?? .none, on: target, options: options)
     }
 
-    /// Prepares an operation whose block ends by returning.
+    /// Prepares an operation whose block ends by returning its value; to throw is ``fail(_:)``, or ``AnyOperation/cancel(_:)``, as
+    /// in a ``Block``.
     public convenience init(
         on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
         _ body: @escaping @Sendable () throws -> Success
@@ -107,7 +108,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         self.init(body: .value(body), on: target, options: options)
     }
 
-    /// Prepares an operation whose block is asynchronous, and ends by returning: one task, cancelled with the operation.
+    /// As above, asynchronously: one task, cancelled with the operation.
     public convenience init(
         on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
         _ body: @escaping @Sendable () async throws -> Success

@@ -140,8 +140,8 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
     /// From the decision handler: a new attempt that keeps the children that have finished, and does every other one
     /// again. On a composite that was not started, as `start()`.
     ///
-    /// While the block still registers, the new attempt waits for its return; where it throws, or a child of it was
-    /// refused because the attempt was over, that is a `rerun()`.
+    /// While the block still registers, the new attempt waits for its return. Where the block throws, or may have left children
+    /// out, that is a `rerun()`: one was refused because the attempt was over, or ``CompositeScope/isCancelled`` told the block.
     ///
     /// - Returns: false, and nothing was done, unless a decision is open; also when the block threw, or a resolver has no
     ///   attempt left.

@@ -14,7 +14,8 @@ public protocol CompositeScope: Sendable {
     var epoch: Int32 { get }
 }
 
-/// Where the children of a transactional operation are registered. A child starts as soon as it is registered.
+/// Where the children of a transactional operation are registered. A child starts as soon as it is registered; while a
+/// decision is open, with the attempt that goes on with it.
 public struct TransactionScope: CompositeScope {
     /// The composite.
     public let control: AnyOperation

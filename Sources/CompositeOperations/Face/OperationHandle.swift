@@ -126,7 +126,8 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
     /// ``onOutcome(on:_:)`` asks for that one alone.
     ///
     /// An operation that has ended has given up its block, its closures, its target, its queue and its options, but for the name
-    /// and the target of handlers, unless ``OperationOptions/keepsBlock`` is set: its copy has none of them. That of a step which takes the value of an earlier one takes the same value, and fails with
+    /// and the target of handlers, unless ``OperationOptions/keepsBlock`` is set: its copy has none of them. (A sync operation
+    /// keeps target and queue.) That of a step which takes the value of an earlier one takes the same value, and fails with
     /// ``RegistrationError/notAnEarlierStep`` where that step has not finished.
     ///
     /// - Complexity: O(1).

@@ -52,18 +52,13 @@ public enum OperationState: Hashable, Sendable {
 
     /// Whether nothing can follow.
     public var isTerminal: Bool { self == .finished || self == .failed || self == .cancelled }
-
-    /// As ``AnyOperation/isReady``.
-    var isReady: Bool { self == .ready || self == .queued }
-    /// As ``AnyOperation/isExecuting``.
-    var isExecuting: Bool { self == .executing || self == .deciding }
 }
 
 /// Why a composite did not accept a child, or an operation could not be started.
 public enum RegistrationError: Error, Hashable, Sendable {
     /// The composite's outcome is decided.
     case ended
-    /// A decision is asked for, or the composite waits for its next attempt.
+    /// The registration block has returned, and a decision is asked for, or the composite waits for its next attempt.
     case deciding
     /// The scope belongs to an earlier run of the registration block.
     case stale

@@ -177,12 +177,12 @@ public final class COOperationQueue: ExecutionTarget {
             if place == .running { running += 1 }
             if ticket.isPending {
                 pending += 1
-                isPending(ticket)
+                keepFirst(ticket)
             }
         }
 
-        /// Keeps I5, where a ticket is pending, or pending elsewhere.
-        private mutating func isPending(_ ticket: Ticket) {
+        /// Keeps I5: a ticket has become pending.
+        private mutating func keepFirst(_ ticket: Ticket) {
             // The places of pending ones, which are no children, are those of their numbers.
             guard let firstPending = oldestPending() else { return self.firstPending = ticket }
             if ticket.number < firstPending.number { self.firstPending = ticket }

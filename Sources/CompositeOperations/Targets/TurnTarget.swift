@@ -18,7 +18,7 @@ let turnOfOperation: JobFunction = { object, isCancelled in
     if isCancelled { operation.turnIsRefused() } else { operation.turn() }
 }
 
-/// The first notice of an operation, likewise.
+/// The first notice of an operation, likewise; on the built-in scheduler, which is never shut down.
 private let noticeOfOperation: JobFunction = { object, _ in
     Unmanaged<AnyOperation>.fromOpaque(object).takeRetainedValue().deliverNotice()
 }

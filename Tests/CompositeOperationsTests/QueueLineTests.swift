@@ -123,6 +123,58 @@ private struct Bench {
         await bench.queue.idle()
     }
 
+    private enum Step: CaseIterable {
+        case add, addComposite, letGo, finish, rerun, suspend, resume, cancel
+    }
+
+    @Test
+    func `in an aggressive queue nobody is displaced while an older one waits, whatever happened before`()
+        async
+    {
+        let step = Generator<Step>.element(of: Step.allCases + [.add, .add, .letGo])
+        let program = Generator.array(of: Generator.zip(step, Generator.int(in: 0...1_000)), count: 1...150)
+        await forAll(program, cases: scaled(150)) { program in
+            let bench = Bench(.aggressiveLIFO, runningLimit: 2, pendingLimit: 3)
+            let attempts = Log<COOperation<Void>.Attempt>()
+            var all: [OperationHandle<Void>] = []
+            for (step, number) in program {
+                let before = bench.queue.pendingOperations
+                let one = all.isEmpty ? nil : all[number % all.count]
+                let open = attempts.entries.filter { $0.isCurrent }
+                let attempt = open.isEmpty ? nil : open[number % open.count]
+                switch step {
+                case .add: all.append(operation(on: bench.queue) { attempts.add($0) })
+                case .addComposite:
+                    all.append(
+                        transactionalOperation(on: bench.queue) { group in
+                            for _ in 0..<2 { group.operation { attempts.add($0) } }
+                        })
+                case .letGo: bench.target.letGo()
+                case .finish: attempt?.finish()
+                case .rerun: attempt?.rerun()
+                case .suspend: one?.suspend()
+                case .resume: one?.resume()
+                case .cancel: one?.cancel()
+                }
+                let gone = all.filter { $0.result?.reason?.kind == .displaced }
+                let last = before.lastIndex { one in gone.contains { $0 === one } } ?? 0
+                let waiting = bench.queue.pendingOperations
+                let older = before[..<last].filter { one in
+                    all.contains { $0 === one } && waiting.contains { $0 === one }
+                }
+                #expect(older.isEmpty)
+                all.removeAll { $0.isEnded }
+            }
+            for one in all { one.resume() }
+            bench.queue.cancelAll()
+            bench.runAll()
+            for attempt in attempts.entries { attempt.finish() }
+            for one in all { _ = await one.outcome }
+            await bench.queue.idle()
+            attempts.removeAll()
+        }
+    }
+
     @Test func `a line that grows and shrinks keeps all that wait, in order`() async {
         await forAll(.array(of: .int(in: 1...90), count: 1...6), cases: scaled(40)) { sizes in
             let bench = Bench()

@@ -99,17 +99,15 @@ struct ChildServer {
         }
     }
 
-    /// The bytes that a run leaves. The storage of a scheduler's queues follows the load, so that a run may leave more of
-    /// it, or less, than it found. Where anything is left it runs eight times more, and the middle one counts: what
-    /// is lost is lost in each run.
-    private func leftovers(_ counts: allocation_counts, _ request: Request) throws -> Double {
-        var left = [Double(counts.left)]
-        while left != [0], left.count < 9 {
+    private func leftovers(_ first: allocation_counts, _ request: Request) throws -> Double {
+        var leftovers = Leftovers()
+        leftovers.add(Int(first.left))
+        while leftovers.isOpen {
             allocation_counter_start()
             _ = try peer.run(request.workload, n: request.n)
             settle()
-            left.append(Double(allocation_counter_stop().left))
+            leftovers.add(Int(allocation_counter_stop().left))
         }
-        return left.sorted()[left.count / 2]
+        return Double(leftovers.ofEachRun)
     }
 }

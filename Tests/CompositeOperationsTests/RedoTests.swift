@@ -97,17 +97,18 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         `awake waits for the block of a nested composite that is still out, and goes on with what that registers`()
         async throws
     {
-        let (begun, left, hasReturned) = (Mail<Void>(), Gate(), Gate())
+        let (begun, left, hasReturned) = (Mail<COOperation<Void>>(), Gate(), Gate())
         let epochs = Count()
         let done = Log<Int>()
         let group = transactionalOperation(on: Relay { hasReturned.open() }) { group in
             group.transactionalOperation(on: elsewhere) { inner in
                 let epoch = epochs.add()
-                inner.operation { done.add(epoch) }
+                let kept = inner.operation { done.add(epoch) }
                 if epoch == 1 {
-                    begun.send(())
+                    begun.send(kept)
                     left.wait()
                 }
+                inner.operation { done.add(10 * epoch) }
             }
             group.operation { (attempt: COOperation<Void>.Attempt) in
                 if attempt.number > 1 { attempt.finish() }
@@ -115,7 +116,8 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         } cancellation: {
             $0.awake()
         }
-        await begun.next()
+        let kept = await begun.next()
+        #expect(await eventually { kept.isFinished })  // or it is cancelled while it runs, and is done again
         await hasReturned.opened()  // or the outer one is rerun, too
         let leaf = group.children[1]
         #expect(await eventually { leaf.numberOfRuns == 1 })  // or it begins with attempt 1 again
@@ -125,7 +127,7 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         left.open()
         try await group.value
         #expect(epochs.value == 1)
-        #expect(done.entries == [1])
+        #expect(done.entries == [1, 10])
     }
 
     @Test func `a step that was never begun is ready again, and begins with attempt 1`() async throws {

@@ -132,7 +132,8 @@ import Testing
             #expect(await eventually { outer.isSuspended })
             #expect(outer.resume())
             await scopes.next()
-            #expect(await eventually { !boxes.entries.isEmpty })  // it may begin before its registration has returned
+            // It may begin before its registration has returned.
+            #expect(await eventually { !boxes.entries.isEmpty })
             let nested = boxes.entries[0]
             let all: [AnyOperation] = [outer, nested, inner]
             // It may have run before the first toggle: then everything is refused from there on.

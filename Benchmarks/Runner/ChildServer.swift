@@ -99,6 +99,7 @@ struct ChildServer {
         }
     }
 
+    /// What each run of a request leaves, in bytes: as many runs more as it takes to know.
     private func leftovers(_ first: allocation_counts, _ request: Request) throws -> Double {
         var leftovers = Leftovers()
         leftovers.add(Int(first.left))

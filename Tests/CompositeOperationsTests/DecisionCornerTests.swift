@@ -154,6 +154,31 @@ private final class TellingTarget: ExecutionTarget {
         #expect(epochs.value == 2, "the second redo was of the children, not of the block")
     }
 
+    @Test
+    func `where the block was told that there is no use in going on, awake begins anew at once`() async {
+        let (asked, told, decided) = (Gate(), Gate(), Gate())
+        let epochs = Count()
+        let late = Mail<COOperation<Void>>()
+        let options = OperationOptions(handlerTarget: elsewhere)
+        let group = transactionalOperation(on: elsewhere, options: options) { group in
+            if epochs.add() > 1 { return }
+            group.operation(on: elsewhere) { $0.cancel() }
+            asked.wait()
+            #expect(group.isCancelled, "a decision is open")
+            told.open()
+            decided.wait()
+            late.send(group.operation {})
+        } cancellation: { group in
+            asked.open()
+            told.wait()
+            #expect(group.awake())
+            decided.open()
+        }
+        #expect(await late.next().outcome.error as? RegistrationError == .stale)
+        #expect(await group.outcome.isFinished)
+        #expect(epochs.value == 2)
+    }
+
     @Test func `a child's late end does not count in the attempt that a composite around its own asks for`()
         async throws
     {

@@ -1,6 +1,6 @@
 // MainQueueTests - waits on the main thread: what is served meanwhile, who wakes them, and what a pump does.
 
-import CompositeOperations
+@testable import CompositeOperations
 import CompositeOperationsTestSupport
 import Dispatch
 import Glibc
@@ -11,7 +11,7 @@ import Testing
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct MainQueueTests {
     static let scenes = [
         chain, nestedRunLoop, rounds, sleeps, inItem, onAnotherThread, times, longTimes, pump, eaten,
-        uselessPump,
+        uselessPump, strangers,
     ]
 
     // MARK: Serving
@@ -52,6 +52,31 @@ import Testing
 
     @Test func `what comes while an item runs a run loop is served`() async {
         #expect(await Self.nestedRunLoop.status() == 0)
+    }
+
+    private static let strangers = Scene("strangers") {
+        let queue = COOperationQueue(runningLimit: 1, on: DispatchQueue.main)
+        let other = COOperationQueue()
+        let outer = COSyncOperation<Void>(on: queue) { attempt in
+            for isScoped in [false, true] {
+                let one = COOperation<Void>()
+                expectInScene(COQueues.slots.count == 1, "the block has a slot")
+                DispatchQueue.main.async {
+                    expectInScene(COQueues.slots.isEmpty, "an item has no slot of the block that waits")
+                    expectInScene(COQueues.scoped == nil, "nor its default queue")
+                    one.finish()
+                }
+                if isScoped { COQueues.withDefaultQueue(other) { _ = one.wait() } } else { one.wait() }
+                expectInScene(one.isFinished, "it finished")
+            }
+            attempt.finish()
+        }
+        outer.start()
+        expectInScene(outer.isFinished, "it finished")
+    }
+
+    @Test func `an item that is served knows neither default queue nor slots of the one that waits`() async {
+        #expect(await Self.strangers.status() == 0)
     }
 
     private static let rounds = Scene("rounds") {

@@ -116,7 +116,7 @@ final class Composition: Domain, @unchecked Sendable {
     }
 
     /// Whether an attempt could go on with the children that are there, or will be when the block has returned.
-    var mayBeWhole: Bool { isWhole || (isRegistering && !isPartial && !hasThrown) }
+    var mayBeWhole: Bool { isWhole || (isRegistering && !isPartial) }
 
     // MARK: Ends
 

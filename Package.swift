@@ -55,6 +55,8 @@ let package = Package(
         ),
         // What the Swift runtime knows of task-local values.
         .target(name: "CBoundValues", cSettings: warnings + [.define("_GNU_SOURCE")]),
+        // How a Swift closure is called whose types are not known.
+        .target(name: "CBlockCalls", cSettings: warnings),
         // What every module of ours may use, and nobody else sees.
         .target(name: "CompositeOperationsBasics", swiftSettings: settings),
         .target(
@@ -75,7 +77,7 @@ let package = Package(
         ),
         .target(
             name: "CompositeOperations",
-            dependencies: ["CompositeOperationsBasics", "Runs", "Scheduling"],
+            dependencies: ["CBlockCalls", "CompositeOperationsBasics", "Runs", "Scheduling"],
             exclude: ["DESIGN.md"],
             swiftSettings: settings
         ),

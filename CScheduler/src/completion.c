@@ -26,6 +26,8 @@
 
 #include "completion.h"
 
+#include "cscheduler/internals/children.h"
+
 #include "bodies.h"
 #include "port.h"
 #include "tuning.h"
@@ -299,6 +301,7 @@ typedef struct {
     uint32_t generation;
     csched_function run;
     csched_wanted_function wanted;
+    csched_wanted_children_function wanted_children;
     const void *wanted_by;
 } awaited;
 
@@ -318,7 +321,11 @@ static bool counts_here(const void *context, const csched_operation *operation)
 static bool is_wanted(const void *context, const csched_operation *operation)
 {
     const awaited *wait = context;
-    return operation->run == wait->run && wait->wanted(wait->wanted_by, operation->context, operation->extra);
+    if (operation->run == wait->run) {
+        return wait->wanted(wait->wanted_by, operation->context, operation->extra);
+    }
+    const csched_children *children = csched_children_of(operation);
+    return children != NULL && wait->wanted_children(wait->wanted_by, children);
 }
 
 // Sleeps until the generation is complete.
@@ -388,9 +395,15 @@ csched_wait_result csched_completion_wait_helping(csched_completion *counter, ui
 }
 
 csched_wait_result csched_completion_wait_running(csched_completion *counter, csched_function run,
-                                                  csched_wanted_function wanted, const void *wanted_by)
+                                                  csched_wanted_function wanted,
+                                                  csched_wanted_children_function wanted_children,
+                                                  const void *wanted_by)
 {
-    awaited here = {.counter = counter, .run = run, .wanted = wanted, .wanted_by = wanted_by};
+    awaited here = {.counter = counter,
+                    .run = run,
+                    .wanted = wanted,
+                    .wanted_children = wanted_children,
+                    .wanted_by = wanted_by};
     csched_wait nested = {.belongs = is_wanted, .only_own = true};
     return wait(counter, CSCHED_FOREVER, &here, &nested);
 }

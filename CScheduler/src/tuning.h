@@ -136,6 +136,11 @@
 #define CSCHED_TURN 64
 #endif
 
+/// The nodes of a region of children, but the first: a page with its header.
+#ifndef CSCHED_CHILDREN_MORE
+#define CSCHED_CHILDREN_MORE 63
+#endif
+
 /// A tick of the timers is 2^this nanoseconds, 33 us: by so much they may be late, and no more often they
 /// wake their thread.
 #ifndef CSCHED_TICK_SHIFT

@@ -35,6 +35,10 @@
 //       branches of the branch that was taken. What it waits for could not end without these, so whatever
 //       lock the body holds, they need it in every order. When nothing of it is in reach the thread sleeps,
 //       and says so (Z2).
+//   X8  A body that consists of several, such as the steps of a cascade, goes on with the next one in its place
+//       as long as a worker would take it next: until the next fair turn (X4), under no suspension (X3), with
+//       its seat, nothing of high priority waiting, and nobody on its stack who waits. What it has in hand
+//       while others' code runs is put where it can be stolen, as soon as that code waits.
 //
 // Orderings:
 //   P19  show_running: running, a fence, then control <-> suspend: control, then running (statistics), both
@@ -135,6 +139,7 @@ csched_worker *csched_worker_create(csched_scheduler *scheduler, uint32_t index,
     worker->blocking = 0;
     worker->enclosing = NULL;
     worker->innermost = NULL;
+    worker->in_hand.run = NULL;
     worker->stack_limit = NULL;
     return worker;
 }
@@ -1034,6 +1039,33 @@ static bool hand_over(csched_worker *worker)
     return done;
 }
 
+bool csched_worker_goes_on(csched_worker *worker)
+{
+    uint32_t control = csched_load(&worker->scheduler->control, acquire);
+    if (worker->until_fair <= 1 || worker->nesting != 0 || csched_is_suspended(control) ||
+        (control & CSCHED_CANCELLING) != 0 ||
+        (csched_load(&worker->seat, relaxed) & CSCHED_SEAT_FLAGS) != 0 ||
+        may_wait(worker, CSCHED_PRIORITY_HIGH)) {
+        return false;
+    }
+    worker->until_fair--;
+    worker->burst = 0;
+    count(&worker->submitted, 1);
+    count(&worker->executed, 1);
+    return true;
+}
+
+// X8. The running code waits.
+static void lay_down(csched_worker *worker)
+{
+    if (csched_unlikely(worker->in_hand.run != NULL)) {
+        csched_operation operation = worker->in_hand;
+        worker->in_hand.run = NULL;
+        csched_check(submit(worker, &operation, 1, CSCHED_PRIORITY_DEFAULT),
+                     "out of memory for operations already accepted");
+    }
+}
+
 static void find_stack_limit(csched_worker *worker)
 {
     pthread_attr_t attributes;
@@ -1281,6 +1313,7 @@ static bool run_nested(csched_worker *worker, const csched_wait *wait)
 
 bool csched_worker_run_nested(csched_worker *worker, const csched_wait *wait)
 {
+    lay_down(worker);
     // What runs nested does not block, as long as it has not said so itself.
     uint32_t blocking = worker->blocking;
     if (blocking != 0) {
@@ -1313,6 +1346,7 @@ void csched_worker_block(csched_worker *worker)
     if (worker->blocking++ != 0) {
         return;
     }
+    lay_down(worker);
     uint32_t seat = csched_load(&worker->seat, relaxed);
     do {
         if (!csched_is_seated(seat) || (seat & CSCHED_SEAT_LOOKING) != 0) {

@@ -55,6 +55,7 @@ typedef struct csched_worker {
     uint32_t blocking;               // announcements that the running body blocks
     const void *enclosing;           // the fork whose branch runs here, taken from another worker
     const struct csched_body *innermost; // of the bodies on the stack, in debug builds
+    csched_operation in_hand;            // X8: what it runs next, or no function
     uint64_t places;                     // of the capacity, to be given back
     char *stack_limit;                   // a wait may nest until the stack gets here
     pthread_t thread;
@@ -131,6 +132,9 @@ typedef struct {
 /// Runs what belongs to a wait, nested on the worker's stack, until it is over or nothing is in reach. False:
 /// nothing was run.
 bool csched_worker_run_nested(csched_worker *worker, const csched_wait *wait);
+/// Whether a body that consists of several goes on with the next one in its place: that counts as an operation
+/// (X8). False: it has to be submitted.
+bool csched_worker_goes_on(csched_worker *worker);
 /// Before a wait: leaves the counters of what it has run (X2).
 void csched_worker_settle(csched_worker *worker);
 /// The running body is about to block, and goes on (Z2). Nests.

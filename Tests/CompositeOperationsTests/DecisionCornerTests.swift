@@ -224,7 +224,7 @@ private final class TellingTarget: ExecutionTarget {
             }
             leaf.onOutcome { outcomes.add($0.isFinished) }
             composite.onOutcome { outcomes.add($0.isFinished) }
-            children.withLock { $0 = [leaf, composite] }
+            children.withLock { $0 = [leaf.operation, composite] }
         } cancellation: {
             if $0.attempt < 3 { $0.awake() }
         }
@@ -241,7 +241,7 @@ private final class TellingTarget: ExecutionTarget {
                 if cascade.control.attempt == 1 { throw TestError() }
                 return 7
             }
-            leaf.withLock { $0 = one }
+            leaf.withLock { $0 = one.operation }
             cascade.operation {}
         } cancellation: {
             if $0.attempt == 1 { $0.awake() }

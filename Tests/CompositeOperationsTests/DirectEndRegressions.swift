@@ -82,7 +82,7 @@ import Testing
                 attempt.finish()
             }
             let step = cascade.operation { calls.add("second") }
-            second.withLock { $0 = step }
+            second.withLock { $0 = step.operation }
             cascade.operation { calls.add("third") }
             isThere.open()
         } completion: {

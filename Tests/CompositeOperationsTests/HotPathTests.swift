@@ -163,7 +163,7 @@ private struct Nothing: Sendable, Equatable {}
                     ran.add()
                     return value + 1
                 }
-                letter.send(second)
+                letter.send(second.operation)
                 return .value(of: second)
             }
             let second = await letter.next()
@@ -220,7 +220,7 @@ private struct Nothing: Sendable, Equatable {}
                     withExtendedLifetime(token) { value + 1 }
                 }
             }
-            last.withLock { $0 = step }
+            last.withLock { $0 = step.operation }
             cascade.cancel()
         }
         #expect(await cascade.outcome.isCancelled)
@@ -231,7 +231,7 @@ private struct Nothing: Sendable, Equatable {}
     @Test func `a step of another composite is none of this one, wherever it stands there`() async {
         let strangers = Locked<[COOperation<Int>]>([])
         let other = cascadeOperation { cascade in
-            let steps = (0..<10).map { number in cascade.operation { number } }
+            let steps = (0..<10).map { number in cascade.operation { number }.operation }
             strangers.withLock { $0 = steps }
         }
         _ = await other.outcome

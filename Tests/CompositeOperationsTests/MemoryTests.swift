@@ -167,7 +167,7 @@ private struct Gone {
         let released = Count()
         let last = Locked<AnyOperation?>(nil)
         let cascade = cascadeOperation { cascade in
-            var step = cascade.operation { 0 }
+            var step: COOperation = cascade.operation { 0 }
             let kept = OperationOptions(keepsBlock: true)
             for index in 0..<steps {
                 let token = Token(released)
@@ -351,7 +351,7 @@ private struct Gone {
         let gone = Gone()
         let group = COTransaction<Int>(options: OperationOptions(keepsBlock: true)) { group in
             let child = group.operation { 1 }
-            gone.watch(child)
+            gone.watch(child.operation)
             return .value(of: child)
         }
         #expect(try await group.run() == 1)

@@ -639,7 +639,7 @@ private func threadTime() -> Int {
         one.start()
         #expect(all.allSatisfy { $0.priority == .high })
         let group = await scope.next()
-        let later = [group.operation {}, group.operation(options: low) {}]
+        let later: [AnyOperation] = [group.operation {}.operation, group.operation(options: low) {}]
         #expect(later.allSatisfy { $0.priority == .high })
         for attempt in open { attempt.finish() }
         try await one.value
@@ -667,8 +667,8 @@ private func threadTime() -> Int {
         let (mail, attempts) = (Mail<[AnyOperation]>(), Mail<COOperation<Void>.Attempt>())
         let outer = cascadeOperation { cascade in
             let ended = cascade.operation {}
-            var steps: [AnyOperation] = [ended, cascade.operation { attempts.send($0) }]
-            steps += [cascade.operation {}, cascade.operation {}, cascade.operation {}]
+            var steps: [AnyOperation] = [ended.operation, cascade.operation { attempts.send($0) }]
+            for _ in 0..<3 { steps.append(cascade.operation {}.operation) }
             mail.send(steps)
         }
         let steps = await mail.next()

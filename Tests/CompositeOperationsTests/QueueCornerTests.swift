@@ -72,7 +72,7 @@ import Testing
         let group = transactionalOperation(on: queue) { group in
             group.operation { tokens.send($0) }
             let other = group.operation {}
-            waiting.withLock { $0 = other }
+            waiting.withLock { $0 = other.operation }
         } cancellation: {
             holds.send($0.deferDecision())
         }

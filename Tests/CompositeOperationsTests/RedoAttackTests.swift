@@ -505,7 +505,7 @@ import Testing
             group.operation { _ = runs[0].add() }
             if isFirst { #expect(group.control.rerun()) }
             let second = group.operation { _ = runs[1].add() }
-            if isFirst { refused.withLock { $0 = second } }
+            if isFirst { refused.withLock { $0 = second.operation } }
             #expect(group.isOpen == !isFirst)
         }
         #expect(await group.outcome.isFinished)

@@ -105,7 +105,7 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
                 let epoch = epochs.add()
                 let kept = inner.operation { done.add(epoch) }
                 if epoch == 1 {
-                    begun.send(kept)
+                    begun.send(kept.operation)
                     left.wait()
                 }
                 inner.operation { done.add(10 * epoch) }

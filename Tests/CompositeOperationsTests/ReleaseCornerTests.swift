@@ -62,7 +62,7 @@ private struct WeakChild {
         let children = Locked<[WeakChild]>([])
         let cascade = cascadeOperation { cascade -> Results<Int> in
             let child = cascade.operation { 1 }
-            children.withLock { $0 = [WeakChild(child)] }
+            children.withLock { $0 = [WeakChild(child.operation)] }
             return .value(of: child)
         }
         #expect(try await cascade.value == 1)

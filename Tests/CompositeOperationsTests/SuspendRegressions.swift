@@ -15,7 +15,7 @@ import Testing
             cascade.operation { ran.add(1) }
             let step = cascade.operation { ran.add(2) }
             #expect(step.suspend())
-            second.withLock { $0 = step }
+            second.withLock { $0 = step.operation }
             cascade.operation { ran.add(3) }
             first.open()
         }

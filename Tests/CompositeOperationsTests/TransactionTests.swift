@@ -28,13 +28,13 @@ import Testing
             ) { group in
                 for _ in 0..<5 {
                     let child = group.operation {}
-                    ended.withLock { $0.append(child) }
+                    ended.withLock { $0.append(child.operation) }
                 }
                 // All have ended, and the block has not returned.
                 for child in ended.withLock({ $0 }) { _ = child.wait() }
                 gate.wait()
                 let last = group.operation {}
-                ended.withLock { $0.append(last) }
+                ended.withLock { $0.append(last.operation) }
             } completion: {
                 completions.add()
             }

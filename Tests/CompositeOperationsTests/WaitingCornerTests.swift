@@ -54,7 +54,7 @@ import Testing
             cascade.operation { tokens.send($0) }
             cascade.cascadeOperation { _ in }
             let child = cascade.operation {}
-            last.withLock { $0 = child }
+            last.withLock { $0 = child.operation }
         }
         let token = await tokens.next()
         #expect(last.withLock { $0! }.addDependency(cascade) == false)
@@ -74,14 +74,14 @@ import Testing
             cascade.operation { tokens.send($0) }
             let second = cascade.operation {}
             let third = cascade.operation {}
-            #expect(!second.addDependency(third))
-            #expect(third.addDependency(second), "which it waits for anyhow")
+            #expect(!second.addDependency(third.operation))
+            #expect(third.addDependency(second.operation), "which it waits for anyhow")
             // Ready-made ones, which others wait for already.
-            #expect(second.addDependency(ready) && ready.addDependency(late) && inner.addDependency(third))
+            #expect(second.addDependency(ready) && ready.addDependency(late) && inner.addDependency(third.operation))
             do throws(RegistrationError) { try cascade.add(late) } catch { errors.add(error) }
             do throws(RegistrationError) { try cascade.add(ready) } catch { errors.add(error) }
             try cascade.add(inner)
-            steps.send(second)
+            steps.send(second.operation)
         }
         let second = await steps.next()
         #expect(errors.entries == [.wouldWaitForItself, .wouldWaitForItself])
@@ -101,7 +101,7 @@ import Testing
             let third = cascade.operation {}
             let fourth = cascade.operation {}
             third.finish()
-            answers.send(second.addDependency(fourth))
+            answers.send(second.addDependency(fourth.operation))
         }
         #expect(await answers.next() == false)
         await tokens.next().finish()
@@ -118,7 +118,7 @@ import Testing
             }
             let (second, third) = (cascade.operation {}, cascade.operation {})
             #expect(second.addDependency(other))
-            steps.withLock { $0 = [third] }
+            steps.withLock { $0 = [third.operation] }
         } cancellation: { cascade in
             answers.add(other.addDependency(steps.withLock { $0[0] }))
             cascade.awake()

@@ -69,11 +69,15 @@ csched_wait_result csched_completion_wait_helping(csched_completion *counter, ui
 typedef bool (*csched_wanted_function)(const void *CSCHED_NULLABLE wanted_by, void *CSCHED_NULLABLE context,
                                        void *CSCHED_NULLABLE extra);
 
+/// Likewise, children of these (internals/children.h), or a cascade of them.
+typedef bool (*csched_wanted_children_function)(const void *CSCHED_NULLABLE wanted_by, const void *children);
+
 /// As csched_completion_wait without a timeout, but runs operations of the function `run` for which `wanted`
-/// says so, in place of those of the counter: from among the newest of the waiting worker's own, so that it
-/// may look at what they point to.
+/// says so, and children for which `wanted_children` does, in place of those of the counter: from among the
+/// newest of the waiting worker's own, so that it may look at what they point to.
 csched_wait_result csched_completion_wait_running(csched_completion *counter, csched_function run,
                                                   csched_wanted_function wanted,
+                                                  csched_wanted_children_function wanted_children,
                                                   const void *CSCHED_NULLABLE wanted_by) CSCHED_MUST_USE;
 
 /// How many operations are outstanding, at some moment of the call. Above 0 it may be too many: a worker that

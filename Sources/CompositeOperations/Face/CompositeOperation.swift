@@ -18,6 +18,7 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
         super.init(
             on: target, options: options, composition: Composition(order, isCascade: isCascade),
             within: composite)
+        composition?.owner = .passUnretained(self)
         if registration != nil { _ = setContext(.here(options)) }
     }
 
@@ -35,9 +36,12 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
         guard isCurrent, let registration else {
             return change { effects in left(&effects) }
         }
+        composition.registrationBegins()
         let answer = Result { try registration.call(for: self, epoch) }
-        let former = change { effects -> Results<Success>? in
+        composition.registrationEnds()
+        let (former, steps, taken) = change { effects -> (Results<Success>?, PlainChildren?, [PlainChildren]) in
             var former: Results<Success>?
+            var steps: PlainChildren?
             // It may be at another attempt, which goes on with the children of this block.
             if composition.epoch == epoch {
                 composition.isRegistering = false
@@ -45,7 +49,7 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
                 case .success(let made):
                     former = results
                     results = made
-                    composition.registrationHasClosed(self, &effects)
+                    steps = composition.registrationHasClosed(self, &effects)
                 case .failure(let error):
                     composition.hasThrown = true
                     composition.attemptEnded(Self.cause(of: error), of: self, &effects)
@@ -57,9 +61,10 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
                 tell("its block threw, but its attempt had ended", error, &effects)
             }
             left(&effects)
-            return former
+            return (former, steps, composition.takeUpTaken())
         }
-        withExtendedLifetime(former) {}
+        steps?.begin()
+        withExtendedLifetime((former, taken)) {}
     }
 
     private static func cause(of error: any Error) -> Cause {

@@ -101,9 +101,21 @@ extension CompositeScope {
         leaf(.token(block), target, options)
     }
 
+    /// Registers a block that ends by returning: without target and options, a ``Child``, which needs no object.
+    @discardableResult
+    @inlinable
+    @inline(__always)
+    public func operation<V: Sendable>(_ body: consuming @escaping @Sendable () throws -> V) -> Child<V> {
+        guard let place = control.plainPlace(epoch: epoch) else { return Child(leaf(.value(body), nil, .standard)) }
+        place.node.fill(
+            BlockCalls.Value(call: body), type: PlainBlock<V>.self, flags: PlainBlock<V>.flags)
+        return control.sendPlain(place) ? Child(place) : Child(withdrawn(place, V.self))
+    }
+
     /// Registers a block that ends by returning.
     @discardableResult
     @inlinable
+    @_disfavoredOverload
     public func operation<V: Sendable>(
         on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
         _ body: @escaping @Sendable () throws -> V
@@ -162,6 +174,13 @@ extension CompositeScope {
         transaction(target, options, .transaction(block), completion, cancellation)
     }
 
+    /// A plain child that was not taken with all others becomes an operation by itself.
+    @usableFromInline
+    func withdrawn<V>(_ place: PlainPlace, _ type: V.Type) -> COOperation<V> {
+        let block = place.node.takeBlock(BlockCalls.Value<V>.self)
+        return leaf(.value(block.call), nil, .standard)
+    }
+
     @inlinable
     @inline(__always)
     func leaf<V>(
@@ -196,6 +215,40 @@ extension CompositeScope {
 }
 
 extension CascadeScope {
+    /// Registers a step that is given the value of an earlier step of this cascade, and ends by returning: a ``Child``, which
+    /// needs no object.
+    ///
+    /// With a step that is none, the child is refused: ``RegistrationError/notAnEarlierStep``.
+    @discardableResult
+    @inlinable
+    @inline(__always)
+    public func operation<Input, V: Sendable>(
+        using step: borrowing Child<Input>, _ body: consuming @escaping @Sendable (Input) throws -> V
+    ) -> Child<V> {
+        guard let place = control.plainPlace(epoch: epoch, after: step.node, of: step.holder) else {
+            return Child(registerPlainStep(using: step.operation, body))
+        }
+        place.node.fill(
+            BlockCalls.Step(call: body), type: PlainStep<Input, V>.self,
+            flags: PlainBlock<V>.flags.union(.isStep), input: step.node.unsafelyUnwrapped.address)
+        return control.sendPlain(place) ? Child(place) : Child(withdrawnStep(place, step.operation, V.self))
+    }
+
+    /// A step whose earlier one has become an operation.
+    @usableFromInline
+    func registerPlainStep<Input, V>(
+        using step: OperationHandle<Input>, _ body: consuming @escaping @Sendable (Input) throws -> V
+    ) -> COOperation<V> {
+        operation(using: step, on: nil, options: .standard, body)
+    }
+
+    @usableFromInline
+    func withdrawnStep<Input, V>(
+        _ place: PlainPlace, _ step: OperationHandle<Input>, _ type: V.Type
+    ) -> COOperation<V> {
+        registerPlainStep(using: step, place.node.takeBlock(BlockCalls.Step<Input, V>.self).call)
+    }
+
     /// Registers a step that is given the value of an earlier step of this cascade, and ends by returning.
     ///
     /// With a step that is none, the child is refused: ``RegistrationError/notAnEarlierStep``.
@@ -213,6 +266,27 @@ extension CascadeScope {
         return child
     }
 
+    /// As above, with a step that is a ``Child``, and a target or options.
+    @discardableResult
+    @inlinable
+    @_disfavoredOverload
+    public func operation<Input, V: Sendable>(
+        using step: Child<Input>, on target: (any ExecutionTarget)? = nil,
+        options: OperationOptions = .standard, _ body: consuming @escaping @Sendable (Input) throws -> V
+    ) -> COOperation<V> {
+        operation(using: step.operation, on: target, options: options, body)
+    }
+
+    /// As above, asynchronously.
+    @discardableResult
+    @inlinable
+    public func operation<Input, V: Sendable>(
+        using step: Child<Input>, on target: (any ExecutionTarget)? = nil,
+        options: OperationOptions = .standard, _ body: @escaping @Sendable (Input) async throws -> V
+    ) -> COOperation<V> {
+        operation(using: step.operation, on: target, options: options, body)
+    }
+
     /// As above, asynchronously.
     @discardableResult
     @inlinable
@@ -221,6 +295,17 @@ extension CascadeScope {
         options: OperationOptions = .standard, _ body: @escaping @Sendable (Input) async throws -> V
     ) -> COOperation<V> {
         registerStep(using: step, .async({ try await body(step.valueForStep()) }), target, options)
+    }
+
+    /// Registers a step that is given its attempt and the value of an earlier step, and ends by a call.
+    @discardableResult
+    @inlinable
+    public func operation<Input, V: Sendable>(
+        using step: Child<Input>, returning type: V.Type, on target: (any ExecutionTarget)? = nil,
+        options: OperationOptions = .standard,
+        _ block: @escaping @Sendable (COOperation<V>.Attempt, Input) throws -> Void
+    ) -> COOperation<V> {
+        operation(using: step.operation, returning: type, on: target, options: options, block)
     }
 
     /// Registers a step that is given its attempt and the value of an earlier step, and ends by a call.
@@ -243,6 +328,35 @@ extension CascadeScope {
         let child = COOperation.child(body, of: control, on: target, options: options)
         control.register(child, epoch: epoch, after: step)
         return child
+    }
+}
+
+extension TransactionScope {
+    /// Registers a child for each index of a range, with one block: they need no memory but a node each.
+    ///
+    /// - Complexity: O(count); in a transactional operation with a target, options or a limit to how many of its children
+    ///   run, an operation for each index.
+    public func operations(_ range: Range<Int>, _ body: @escaping @Sendable (Int) throws -> Void) {
+        if range.isEmpty { return }
+        guard let place = control.plainPlace(epoch: epoch, count: range.count) else {
+            return registerEach(range, body)
+        }
+        let (first, type, flags) = (place.node, PlainIndexed.self, PlainNode.Flags.isIndexed)
+        let words = BlockCalls.words(of: BlockCalls.Indexed(call: body))
+        for index in 0..<range.count {
+            let node = PlainNode(address: first.address + index * PlainNode.Offset.size)
+            node.fill(words, type: type, flags: flags, input: range.lowerBound + index)
+        }
+        // The first one keeps what they share.
+        first.fill(
+            BlockCalls.Indexed(call: body), type: type, flags: flags.union(.ownsBlock), input: range.lowerBound)
+        if !control.sendPlain(place, count: range.count) {
+            registerEach(range, body)
+        }
+    }
+
+    private func registerEach(_ range: Range<Int>, _ body: @escaping @Sendable (Int) throws -> Void) {
+        for index in range { _ = leaf(.value({ try body(index) }), nil, .standard) as COOperation<Void> }
     }
 }
 

@@ -19,12 +19,12 @@ public struct Results<Success: Sendable>: Sendable {
     let assemble: @Sendable (AnyOperation) -> Success?
 
     /// The value of one child.
-    public static func value(of step: OperationHandle<Success>) -> Self { Self { step.value(within: $0) } }
+    public static func value(of step: some ValueOfChild<Success>) -> Self { Self { step.value(within: $0) } }
 
     /// The values of some children.
     ///
     /// - Complexity: O(count), when the composite completes.
-    public static func values<V>(of steps: [OperationHandle<V>]) -> Self where Success == [V] {
+    public static func values<V>(of steps: [some ValueOfChild<V>]) -> Self where Success == [V] {
         Self { composite in
             var values: [V] = []
             values.reserveCapacity(steps.count)
@@ -37,19 +37,19 @@ public struct Results<Success: Sendable>: Sendable {
     }
 
     /// The values of some children, as a tuple.
-    public static func values<each V: Sendable>(of step: repeat OperationHandle<each V>) -> Self
-    where Success == (repeat each V) {
+    public static func values<each Step: ValueOfChild>(of step: repeat each Step) -> Self
+    where Success == (repeat (each Step).Success) {
         // Swift 6.3 does not let a pack be captured by a closure that is Sendable; the tuple is.
         let steps = Steps((repeat each step))
         return Self { composite in try? (repeat (each steps.all).required(within: composite)) }
     }
 }
 
-/// Some operations of different types.
-private struct Steps<each V: Sendable>: @unchecked Sendable {
+/// Some children of different types.
+private struct Steps<each Step: ValueOfChild>: @unchecked Sendable {
     // Unchecked: a tuple of handles, which all are Sendable.
-    let all: (repeat OperationHandle<each V>)
-    init(_ all: (repeat OperationHandle<each V>)) { self.all = all }
+    let all: (repeat each Step)
+    init(_ all: (repeat each Step)) { self.all = all }
 }
 
 extension Results where Success == Void {
@@ -57,13 +57,8 @@ extension Results where Success == Void {
     public static let nothing = Results<Void> { _ in () }
 }
 
-extension OperationHandle {
-    /// Its value, for a composite of the same tree. Under the lock.
-    final func value(within composite: AnyOperation) -> Success? {
-        isOfTheSameTree(as: composite) && isFinishedForGood ? storedValue : nil
-    }
-
-    fileprivate final func required(within composite: AnyOperation) throws(RegistrationError) -> Success {
+extension ValueOfChild {
+    fileprivate func required(within composite: AnyOperation) throws(RegistrationError) -> Success {
         guard let value = value(within: composite) else { throw .notAnEarlierStep }
         return value
     }

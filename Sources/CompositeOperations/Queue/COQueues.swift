@@ -37,6 +37,10 @@ public enum COQueues {
         scoped?.target ?? unscoped
     }
 
+    /// Whether that is the built-in scheduler. Under no lock.
+    @inline(__always)
+    static var noneIsInForce: Bool { !areInUse || inForce == nil }
+
     /// Somebody has set a default queue, or has made one for a part of the program. Stays: a word to look at, where a
     /// task-local value would have to be looked for.
     static var areInUse: Bool { haveBeenUsed.load(ordering: .relaxed) }

@@ -9,7 +9,9 @@ internal import Runs
 enum BlocksOnStack {
     #if DEBUG
         private struct Frame {
+            /// Of a plain child, its composite.
             unowned(unsafe) let operation: AnyOperation
+            let child: PlainNode?
             let below: UnsafeMutablePointer<Frame>?
         }
 
@@ -21,12 +23,25 @@ enum BlocksOnStack {
 
         /// Calls a block of an operation, which somebody holds meanwhile.
         static func with(_ operation: AnyOperation, _ block: () -> Void) {
+            push(Unmanaged.passUnretained(operation), nil, block)
+        }
+
+        /// Calls that of a plain child of a composite.
+        static func with<Answer>(
+            _ composite: Unmanaged<AnyOperation>, _ child: PlainNode, _ block: () -> Answer
+        ) -> Answer {
+            push(composite, child, block)
+        }
+
+        private static func push<Answer>(
+            _ operation: Unmanaged<AnyOperation>, _ child: PlainNode?, _ block: () -> Answer
+        ) -> Answer {
             let below = innermost
-            var frame = Frame(operation: operation, below: below)
-            withUnsafeMutablePointer(to: &frame) { frame in
+            var frame = Frame(operation: operation.takeUnretainedValue(), child: child, below: below)
+            return withUnsafeMutablePointer(to: &frame) { frame in
                 value.set(frame)
-                block()
-                value.set(below)
+                defer { value.set(below) }
+                return block()
             }
         }
 
@@ -39,8 +54,9 @@ enum BlocksOnStack {
             var blocks: [AnyOperation] = []
             var next = innermost
             while let frame = next?.pointee, blocks.count < most {
-                blocks.append(frame.operation)
-                if frame.operation.isPart(of: operation) {
+                let block = frame.child.flatMap { child in frame.operation.look { child.object } }
+                blocks.append(block ?? frame.operation)
+                if block === operation || frame.operation.isPart(of: operation) {
                     let names = blocks.map { "\($0)" }.joined(separator: ", above ")
                     fatalError(
                         "CompositeOperations: a wait for \(operation), which has a block on the stack of the wait, could "
@@ -52,6 +68,13 @@ enum BlocksOnStack {
     #else
         @inline(__always)
         static func with(_ operation: AnyOperation, _ block: () -> Void) { block() }
+
+        @inline(__always)
+        static func with<Answer>(
+            _ composite: Unmanaged<AnyOperation>, _ child: PlainNode, _ block: () -> Answer
+        ) -> Answer {
+            block()
+        }
 
         @inline(__always)
         static func check(waitFor operation: AnyOperation) {}

@@ -30,6 +30,8 @@ extension CompletionCounter {
     func wait(runningTurnsOf operation: AnyOperation) {
         wait(running: turnOfOperation) { object in
             Unmanaged<AnyOperation>.fromOpaque(object)._withUnsafeGuaranteedRef { $0.isPart(of: operation) }
+        } orChildrenWhere: { children in
+            PlainChildren.composite(of: children)._withUnsafeGuaranteedRef { $0.isPart(of: operation) }
         }
     }
 }

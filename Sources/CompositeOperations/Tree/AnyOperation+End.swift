@@ -172,6 +172,7 @@ extension AnyOperation {
     final func releaseHoldings() {
         releaseBlock()
         if !keepsBlock, hasPlace { giveUpPlace() }
+        compositionReference?._withUnsafeGuaranteedRef { $0.releasePlain() }
         if isHeld {
             isHeld = false
             Unmanaged.passUnretained(self).release()

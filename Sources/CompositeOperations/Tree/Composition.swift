@@ -8,13 +8,22 @@
 //       out of `executing`, which rounds begin in.
 //   I3  an epoch is one run of the registration block; children of an old one are dropped, and count no more.
 
+@_spi(Faces) internal import Runs
 internal import Scheduling
+internal import Synchronization
 
 /// The part of an operation that composites have. Exclusivity: I6 of AnyOperation.swift.
 final class Composition: Domain, @unchecked Sendable {
     let isCascade: Bool
     @exclusivity(unchecked) var order: ChildOrder
-    @exclusivity(unchecked) var children: ContiguousArray<AnyOperation> = []
+    /// Whose it is, as long as that is.
+    @exclusivity(unchecked) var owner: Unmanaged<AnyOperation>!
+    /// The children that are operations. With plain ones: none.
+    @exclusivity(unchecked) var operations: ContiguousArray<AnyOperation> = []
+    /// Children without objects (Composition+Plain.swift).
+    @exclusivity(unchecked) var plain = PlainPart()
+    /// The thread on which the registration block is out.
+    let registrar = Atomic<UInt>(0)
     @exclusivity(unchecked) var unfinished = 0
     @exclusivity(unchecked) var epoch: Int32 = 0
     /// The registration block is out.
@@ -42,6 +51,18 @@ final class Composition: Domain, @unchecked Sendable {
     /// The children before these places have been raised so far, if one behind them was waited for.
     @exclusivity(unchecked) var raisedToHigh = 0
     @exclusivity(unchecked) var raisedToDefault = 0
+
+    /// All children. Plain ones become operations.
+    var children: ContiguousArray<AnyOperation> {
+        @inline(__always) _read {
+            if plain.store != nil { takePlain() }
+            yield operations
+        }
+        @inline(__always) _modify {
+            if plain.store != nil { takePlain() }
+            yield &operations
+        }
+    }
 
     init(_ order: ChildOrder, isCascade: Bool) {
         self.order = order
@@ -107,12 +128,16 @@ final class Composition: Domain, @unchecked Sendable {
     }
 
     /// The registration block has returned, and its epoch is the current one.
-    func registrationHasClosed(_ composite: AnyOperation, _ effects: inout Effects) {
+    ///
+    /// - Returns: plain children that are to be begun, under no lock.
+    func registrationHasClosed(_ composite: AnyOperation, _ effects: inout Effects) -> PlainChildren? {
         isWhole = !isPartial
         // Else a decision is open, or the attempt that goes on with these children waits for the block.
-        guard composite.machine.phase == .executing else { return }
-        if isCascade { startChildren(&effects) }
+        guard composite.machine.phase == .executing else { return nil }
+        let plain = closePlain()
+        if isCascade, !operations.isEmpty { startChildren(&effects) }
         completeIfDone(composite, &effects)
+        return plain
     }
 
     /// Whether an attempt could go on with the children that are there, or will be when the block has returned.
@@ -302,6 +327,7 @@ final class Composition: Domain, @unchecked Sendable {
 
     /// The composite is settled: gives up children and handler, to be released under no lock.
     func giveUp(keepingHandler: Bool, _ effects: inout Effects) {
+        giveUpPlain()
         let handler = keepingHandler ? nil : decisionHandler
         if children.isEmpty && handler == nil { return }
         effects.add(.giveUpChildren(children, handler))

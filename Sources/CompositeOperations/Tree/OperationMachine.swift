@@ -136,6 +136,19 @@ package struct OperationMachine: Sendable {
         return .begins
     }
 
+    /// It was a plain child, which has begun as such: its turn is on its way, or its block is out.
+    package mutating func join(isRunning: Bool) {
+        _ = start()
+        post()
+        if isRunning { _ = turn(gateIsOpen: true) }
+    }
+
+    /// It was a plain child, which has finished.
+    package mutating func finishAtOnce() {
+        join(isRunning: true)
+        _ = leaveFinished(number: attempt)
+    }
+
     /// The turn cannot come: the target refused it.
     package mutating func turnIsRefused() -> Bool {
         guard phase == .queued, isPosted else { return false }

@@ -22,6 +22,15 @@ final class StepOperation<Input: Sendable, Success: Sendable>: COOperation<Succe
         super.init(.step, AnyClosure(StepBlock(call: block)), plainChildOf: composite)
     }
 
+    /// As above.
+    init(
+        plainChildOf composite: __shared AnyOperation, using step: __shared OperationHandle<Input>,
+        block: consuming AnyClosure
+    ) {
+        self.step = .passRetained(step)
+        super.init(.step, block, plainChildOf: composite)
+    }
+
     @usableFromInline
     init(
         within composite: AnyOperation, using step: OperationHandle<Input>, on target: (any ExecutionTarget)?,

@@ -27,6 +27,9 @@ extension Scheduler {
     // The handle, without the object around it, whose references would be counted.
     nonisolated(unsafe) private static let sharedHandle = unsafe shared.handle
 
+    /// Of ``shared``, which is never destroyed.
+    package static var handleOfShared: OpaquePointer { unsafe sharedHandle }
+
     /// Submits an object to ``shared``.
     ///
     /// - Parameter object: with a reference, for `function` to take over.
@@ -74,18 +77,31 @@ extension CompletionCounter {
     /// Blocks as ``wait(helping:)``, and runs meanwhile jobs with this function for which `isWanted` says so, of those
     /// that wait on the calling worker.
     ///
-    /// - Parameter isWanted: is given the job's object, which it may look at and must not keep.
+    /// - Parameters:
+    ///   - isWanted: is given the job's object, which it may look at and must not keep.
+    ///   - areWanted: likewise, the address of children without objects.
     @available(*, noasync)
-    package func wait(running function: JobFunction, where isWanted: (UnsafeMutableRawPointer) -> Bool) {
+    package func wait(
+        running function: JobFunction, where isWanted: (UnsafeMutableRawPointer) -> Bool,
+        orChildrenWhere areWanted: (UnsafeMutableRawPointer) -> Bool
+    ) {
         unsafe withoutActuallyEscaping(isWanted) { isWanted in
-            let wanted = unsafe WantedJobs(function: function, isWanted: isWanted)
-            withExtendedLifetime(wanted) {
-                _ = unsafe csched_completion_wait_running(
-                    handle, runJob,
-                    { wanted, object, function in
-                        let jobs = unsafe Unmanaged<WantedJobs>.fromOpaque(wanted!)
-                        return unsafe jobs._withUnsafeGuaranteedRef { unsafe $0.contain(object!, function!) }
-                    }, Unmanaged.passUnretained(wanted).toOpaque())
+            unsafe withoutActuallyEscaping(areWanted) { areWanted in
+                let wanted = unsafe WantedJobs(function: function, isWanted: isWanted, areWanted: areWanted)
+                withExtendedLifetime(wanted) {
+                    _ = unsafe csched_completion_wait_running(
+                        handle, runJob,
+                        { wanted, object, function in
+                            let jobs = unsafe Unmanaged<WantedJobs>.fromOpaque(wanted!)
+                            return unsafe jobs._withUnsafeGuaranteedRef { unsafe $0.contain(object!, function!) }
+                        },
+                        { wanted, children in
+                            let jobs = unsafe Unmanaged<WantedJobs>.fromOpaque(wanted!)
+                            return unsafe jobs._withUnsafeGuaranteedRef {
+                                unsafe $0.areWanted(UnsafeMutableRawPointer(mutating: children))
+                            }
+                        }, Unmanaged.passUnretained(wanted).toOpaque())
+                }
             }
         }
     }
@@ -96,10 +112,15 @@ extension CompletionCounter {
 private final class WantedJobs {
     private let function: UnsafeMutableRawPointer
     private let isWanted: (UnsafeMutableRawPointer) -> Bool
+    let areWanted: (UnsafeMutableRawPointer) -> Bool
 
-    init(function: JobFunction, isWanted: @escaping (UnsafeMutableRawPointer) -> Bool) {
+    init(
+        function: JobFunction, isWanted: @escaping (UnsafeMutableRawPointer) -> Bool,
+        areWanted: @escaping (UnsafeMutableRawPointer) -> Bool
+    ) {
         unsafe self.function = unsafeBitCast(function, to: UnsafeMutableRawPointer.self)
         unsafe self.isWanted = isWanted
+        unsafe self.areWanted = areWanted
     }
 
     func contain(_ object: UnsafeMutableRawPointer, _ function: UnsafeMutableRawPointer) -> Bool {

@@ -1,0 +1,493 @@
+// children.c - children of a composite without an object each: appended, run, finished, taken.
+//
+//   H1  A child is a node. Its block is called by whoever moves its state from QUEUED to RUNNING, in a cascade
+//       by whoever has the cascade's word: one worker at a time, with BUSY set.
+//   H2  `word`: the index of the current step, and flags. BUSY: a worker is inside of a cascade, or its turn
+//       is in a queue. RUNS: the current step has begun. TAKEN: the children are their embedder's, and nothing
+//       that is done here decides about them any more. A step ends, and the next one begins, with one exchange,
+//       which a TAKEN refuses.
+//   H3  `pending`, of a group: OPEN while the registration is out, and one less for each child that has left;
+//       the close makes that the number of those that have not. Whoever makes it 0 is the one that finishes
+//       the group. A taking adds LEAVING, and makes it count those that have not left: whoever makes it
+//       LEAVING is the last one inside, and lets the memory go.
+//   H4  Children are taken under the embedder's lock, once. From the exchange of TAKEN on the registering
+//       thread appends none. One that it has published just then is taken, or withdrawn by its own exchange:
+//       the state says which (P50). A child that was taken before its turn is turned by what is in the queue,
+//       one that was taken while it ran returns to the embedder. So each of them leaves exactly once.
+//   H5  Whoever finishes the group or the cascade is inside until it has the embedder's answer. The embedder
+//       answers under its lock that they were taken: then it held the memory for that one, who lets it go.
+//   H6  The context of a block is released under no lock, when its child has finished and has left: only a
+//       cascade that goes on has the next step in hand then. If the release blocks, the worker gives that step
+//       away first (csched_worker.in_hand).
+//
+// Orderings:
+//   P50  send: count, a fence, then word <-> take: word, then count, both seq_cst. So a child is seen by the
+//        one who takes, or its sender sees TAKEN.
+//   P51  finished (release) -> taken (acquire): the value of a child that has finished.
+//   P52  leave (release) -> the last leave (acquire): what all children wrote is visible to whoever goes on.
+//        In a cascade: the exchange of each step.
+
+#include "cscheduler/internals/children.h"
+
+#include "port.h"
+#include "scheduler_internal.h"
+#include "tuning.h"
+#include "worker.h"
+
+#define TAKEN (UINT64_C(1) << 32)
+#define BUSY (UINT64_C(1) << 33)
+#define RUNS (UINT64_C(1) << 34)
+#define OPEN (INT64_C(1) << 40)
+#define LEAVING (INT64_C(1) << 50)
+
+// The header is Swift's, too, which has no atomic fields.
+#define WORD(children) ((csched_atomic(uint64_t) *)&(children)->word)
+#define PENDING(children) ((csched_atomic(int64_t) *)&(children)->pending)
+#define COUNT(children) ((csched_atomic(uint64_t) *)&(children)->count)
+// Whoever takes may look at it while the registering thread gives up what is left there.
+#define CAPACITY(region) ((csched_atomic(size_t) *)&(region)->capacity)
+#define STATE(child) ((csched_atomic(uint32_t) *)&(child)->state)
+
+static uint64_t index_of(uint64_t word) { return word & UINT32_MAX; }
+
+const void *csched_thread_mark(void)
+{
+    csched_thread_local char mark;
+    return &mark;
+}
+
+void csched_children_init(csched_children *children, const csched_children_face *face, void *owner,
+                          csched_scheduler *scheduler, bool is_cascade, csched_child *nodes, size_t capacity)
+{
+    children->face = face;
+    children->owner = owner;
+    children->scheduler = scheduler;
+    csched_init(WORD(children), 0);
+    csched_init(PENDING(children), OPEN);
+    csched_init(COUNT(children), 0);
+    children->number = 0;
+    children->first = (csched_region){.next = NULL, .nodes = nodes, .capacity = capacity};
+    children->last = &children->first;
+    children->next = nodes;
+    children->limit = nodes + capacity;
+    children->cursor = NULL;
+    children->cursor_region = NULL;
+    children->is_cascade = is_cascade;
+    children->is_closed = false;
+    children->is_over = false;
+    children->epoch = 0;
+}
+
+void csched_children_destroy(csched_children *children)
+{
+    uint64_t left = children->number;
+    csched_region *next;
+    for (csched_region *region = &children->first; region != NULL; region = next) {
+        for (size_t index = 0; left > 0 && index < region->capacity; index++, left--) {
+            csched_child *child = &region->nodes[index];
+            if ((child->flags & CSCHED_CHILD_GOES) != 0 || child->object != NULL) {
+                children->face->goes(child);
+            }
+        }
+        next = region->next;
+        if (region != &children->first) {
+            csched_free(region);
+        }
+    }
+}
+
+// MARK: Registration
+
+static bool grow(csched_children *children, size_t capacity)
+{
+    csched_region *region = csched_allocate(sizeof *region + capacity * sizeof(csched_child), 0);
+    if (region == NULL) {
+        return false;
+    }
+    *region = (csched_region){.next = NULL, .nodes = (csched_child *)(region + 1), .capacity = capacity};
+    if (children->next != children->limit) { // what is left of the last region stays empty
+        csched_store(CAPACITY(children->last), (size_t)(children->next - children->last->nodes), relaxed);
+    }
+    children->last->next = region;
+    children->last = region;
+    children->next = region->nodes;
+    children->limit = region->nodes + capacity;
+    return true;
+}
+
+static bool were_taken(csched_children *children)
+{
+    return (csched_load(WORD(children), relaxed) & TAKEN) != 0;
+}
+
+csched_child *csched_children_append(csched_children *children)
+{
+    if (csched_unlikely(were_taken(children)) ||
+        (csched_unlikely(children->next == children->limit) && !grow(children, CSCHED_CHILDREN_MORE))) {
+        return NULL;
+    }
+    csched_child *child = children->next;
+    csched_init(STATE(child), CSCHED_CHILD_QUEUED);
+    child->flags = 0;
+    child->object = NULL;
+    return child;
+}
+
+csched_child *csched_children_append_range(csched_children *children, size_t count)
+{
+    if (were_taken(children) || count >= UINT32_MAX ||
+        ((size_t)(children->limit - children->next) < count && !grow(children, count))) {
+        return NULL;
+    }
+    for (size_t index = 0; index < count; index++) {
+        csched_init(STATE(&children->next[index]), CSCHED_CHILD_QUEUED);
+        children->next[index].object = NULL;
+    }
+    return children->next;
+}
+
+// P50. Whether those who take see these, or there are none.
+static bool publish(csched_children *children, csched_child *first, size_t count)
+{
+    children->next = first + count;
+    children->number += count;
+    csched_store(COUNT(children), children->number, release);
+    csched_fence(seq_cst);
+    return csched_likely(!were_taken(children));
+}
+
+// H4. False: who takes has it.
+static bool withdraw(csched_child *child)
+{
+    uint32_t queued = CSCHED_CHILD_QUEUED;
+    return csched_cas(STATE(child), &queued, CSCHED_CHILD_WITHDRAWN, relaxed, relaxed);
+}
+
+static void run_child(void *context, void *extra, csched_disposition disposition);
+static void run_cascade(void *context, void *extra, csched_disposition disposition);
+static void run_in_hand(void *context, void *extra, csched_disposition disposition);
+static void leave(csched_children *children);
+
+static csched_status submit(csched_children *children, csched_function run, csched_child *child)
+{
+    csched_operation turn = {.run = run, .context = children, .extra = child};
+    return csched_submit_exempt_at(children->scheduler, &turn, CSCHED_PRIORITY_DEFAULT);
+}
+
+static void send_turn(csched_children *children, csched_child *child)
+{
+    if (csched_unlikely(submit(children, run_child, child) != CSCHED_OK)) {
+        children->face->refused(children, child);
+        leave(children);
+    }
+}
+
+bool csched_children_send(csched_children *children, csched_child *child)
+{
+    if (!publish(children, child, 1) && withdraw(child)) {
+        return false;
+    }
+    if (!children->is_cascade) {
+        send_turn(children, child);
+    }
+    return true;
+}
+
+// A range's part in the queues: what its context is.
+typedef struct {
+    csched_children *children;
+    csched_child *first;
+} range;
+
+static void run_in_range(void *context, uint64_t index)
+{
+    const range *part = context;
+    run_child(part->children, &part->first[index], CSCHED_RUN);
+}
+
+static void end_range(void *context, bool complete)
+{
+    (void)complete; // the built-in scheduler leaves none out
+    csched_free(context);
+}
+
+bool csched_children_send_range(csched_children *children, csched_child *first, size_t count)
+{
+    if (!publish(children, first, count)) {
+        // One by one: who takes has none of them, or all, as it reads the count once.
+        size_t withdrawn = 0;
+        while (withdrawn < count && withdraw(&first[withdrawn])) {
+            withdrawn++;
+        }
+        if (withdrawn == count) {
+            return false;
+        }
+    }
+    range *part = csched_allocate(sizeof *part, 0);
+    if (part != NULL) {
+        *part = (range){.children = children, .first = first};
+    }
+    if (part == NULL || csched_submit_range(children->scheduler, count, 0, run_in_range, end_range, part,
+                                            NULL) != CSCHED_OK) {
+        csched_free(part);
+        for (size_t index = 0; index < count; index++) {
+            send_turn(children, &first[index]);
+        }
+    }
+    return true;
+}
+
+bool csched_children_close(csched_children *children)
+{
+    children->is_closed = true;
+    if (!children->is_cascade) {
+        int64_t change = (int64_t)children->number - OPEN;
+        return csched_fetch_add(PENDING(children), change, acq_rel) + change == 0; // P52
+    }
+    if (children->number == 0) {
+        return true;
+    }
+    children->cursor = children->first.nodes;
+    children->cursor_region = &children->first;
+    csched_store(WORD(children), BUSY, release);
+    return false;
+}
+
+void csched_children_begin(csched_children *children)
+{
+    if (csched_unlikely(submit(children, run_cascade, NULL) != CSCHED_OK)) {
+        children->face->refused(children, children->cursor);
+        children->face->let_go(children);
+    }
+}
+
+// MARK: Groups
+
+// H3, H5. The last use of the children by one of them.
+static void leave(csched_children *children)
+{
+    const csched_children_face *face = children->face;
+    int64_t left = csched_fetch_sub(PENDING(children), 1, acq_rel) - 1; // P52
+    if (csched_unlikely(left == 0) ? face->finished(children) : csched_unlikely(left == LEAVING)) {
+        face->let_go(children);
+    }
+}
+
+static void release_block(const csched_children_face *face, void *context, uint32_t flags)
+{
+    if ((flags & CSCHED_CHILD_SHARES) == 0 && context != NULL) {
+        face->release(context);
+    }
+}
+
+static void run_child(void *context, void *extra, csched_disposition disposition)
+{
+    csched_children *children = context;
+    csched_child *child = extra;
+    const csched_children_face *face = children->face;
+    uint32_t state = CSCHED_CHILD_QUEUED;
+    if (csched_unlikely(disposition != CSCHED_RUN)) {
+        face->refused(children, child);
+        leave(children);
+        return;
+    }
+    // H1. acquire, for the object of one that was taken.
+    if (csched_unlikely(!csched_cas(STATE(child), &state, CSCHED_CHILD_RUNNING, relaxed, acquire))) {
+        face->turn(children, child);
+        leave(children);
+        return;
+    }
+    void *error = face->call(children, child);
+    if (csched_unlikely(error != NULL)) {
+        face->threw(children, child, error);
+        leave(children);
+        return;
+    }
+    state = CSCHED_CHILD_RUNNING;
+    if (csched_unlikely(
+            !csched_cas(STATE(child), &state, CSCHED_CHILD_FINISHED, release, acquire))) { // P51
+        face->returned(children, child);
+        leave(children);
+        return;
+    }
+    void *block = child->context;
+    uint32_t flags = child->flags;
+    leave(children);
+    release_block(face, block, flags); // H6
+}
+
+// MARK: Cascades
+
+static csched_child *following(csched_children *children, const csched_child *child)
+{
+    csched_region *region = children->cursor_region;
+    const csched_child *next = child + 1;
+    if (next == region->nodes + region->capacity) {
+        region = children->cursor_region = region->next;
+        next = region->nodes;
+    }
+    return (csched_child *)(uintptr_t)next;
+}
+
+// The word of the cascade is this worker's, and the step has begun.
+static void run_steps(csched_children *children, csched_child *child)
+{
+    const csched_children_face *face = children->face;
+    csched_worker *worker = csched_worker_self();
+    const uint64_t count = csched_load(COUNT(children), relaxed);
+    uint64_t word = csched_load(WORD(children), relaxed) & ~TAKEN;
+    for (;;) {
+        void *error = face->call(children, child);
+        if (csched_unlikely(error != NULL)) {
+            face->threw(children, child, error);
+            face->let_go(children);
+            return;
+        }
+        uint64_t next = word + 1;
+        bool is_last = index_of(next) == count;
+        bool goes_on = !is_last && csched_worker_goes_on(worker);
+        if (!goes_on) {
+            next &= ~RUNS;
+        }
+        if (csched_unlikely(!csched_cas(WORD(children), &word, next, acq_rel, relaxed))) { // H2, P52
+            face->returned(children, child);
+            face->let_go(children);
+            return;
+        }
+        word = next;
+        void *block = child->context;
+        uint32_t flags = child->flags;
+        csched_store(STATE(child), CSCHED_CHILD_FINISHED, release); // P51, for whoever asks under no lock
+        if (is_last) {
+            if (csched_unlikely(face->finished(children))) { // H5
+                face->let_go(children);
+            }
+            release_block(face, block, flags);
+            return;
+        }
+        child = following(children, child);
+        if (!goes_on) { // others have their turn
+            children->cursor = child;
+            csched_children_begin(children);
+            release_block(face, block, flags);
+            return;
+        }
+        worker->in_hand =
+            (csched_operation){.run = run_in_hand, .context = children, .extra = child}; // H6
+        release_block(face, block, flags);
+        if (csched_unlikely(worker->in_hand.run == NULL)) {
+            return;
+        }
+        worker->in_hand.run = NULL;
+    }
+}
+
+// The turn of a cascade: its current step is to begin.
+static void run_cascade(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    csched_children *children = context;
+    if (csched_unlikely(disposition != CSCHED_RUN)) {
+        children->face->refused(children, children->cursor);
+        children->face->let_go(children);
+        return;
+    }
+    csched_child *child = children->cursor;
+    uint64_t word = csched_load(WORD(children), relaxed) & ~TAKEN;
+    if (csched_unlikely(!csched_cas(WORD(children), &word, word | RUNS, relaxed, acquire))) { // H2
+        children->face->turn(children, child);
+        children->face->let_go(children);
+        return;
+    }
+    run_steps(children, child);
+}
+
+// H6. Its step has begun, for all that others can see.
+static void run_in_hand(void *context, void *extra, csched_disposition disposition)
+{
+    csched_children *children = context;
+    if (csched_unlikely(disposition != CSCHED_RUN)) {
+        children->face->refused(children, extra);
+        children->face->let_go(children);
+        return;
+    }
+    run_steps(children, extra);
+}
+
+// MARK: Taking
+
+csched_taking csched_children_take(csched_children *children)
+{
+    uint64_t word = csched_fetch_or(WORD(children), TAKEN, seq_cst);   // P50
+    csched_taking taking = {.region = &children->first,
+                            .left = csched_load(COUNT(children), seq_cst), // P50
+                            .current = index_of(word),
+                            .is_begun = (word & BUSY) != 0,
+                            .is_running = (word & RUNS) != 0,
+                            .is_in_use = (word & BUSY) != 0};
+    return taking;
+}
+
+// H4. QUEUED, RUNNING or FINISHED; WITHDRAWN: it is none.
+static csched_child_state take_child(csched_child *child)
+{
+    uint32_t state = csched_load(STATE(child), acquire); // P51
+    while (state != CSCHED_CHILD_FINISHED && state != CSCHED_CHILD_WITHDRAWN &&
+           !csched_cas_weak(STATE(child), &state, CSCHED_CHILD_TAKEN, acq_rel, acquire)) {
+    }
+    return state;
+}
+
+static csched_child_state take_step(csched_child *child, const csched_taking *taking)
+{
+    uint64_t index = taking->taken;
+    if (index < taking->current) {
+        return CSCHED_CHILD_FINISHED;
+    }
+    csched_store(STATE(child), CSCHED_CHILD_TAKEN, relaxed);
+    return index == taking->current && taking->is_running ? CSCHED_CHILD_RUNNING : CSCHED_CHILD_QUEUED;
+}
+
+csched_child *csched_children_take_next(csched_children *children, csched_taking *taking,
+                                        csched_child_state *state)
+{
+    (void)children;
+    if (taking->left == 0) {
+        return NULL;
+    }
+    while (taking->index == csched_load(CAPACITY(taking->region), relaxed)) {
+        taking->region = taking->region->next;
+        taking->index = 0;
+    }
+    csched_child *child = &taking->region->nodes[taking->index++];
+    taking->left--;
+    *state = taking->is_begun ? take_step(child, taking) : take_child(child);
+    if (*state == CSCHED_CHILD_WITHDRAWN) {
+        taking->left = 0; // nothing follows
+        return NULL;
+    }
+    taking->taken++;
+    return child;
+}
+
+bool csched_children_taken(csched_children *children, csched_taking *taking)
+{
+    if (children->is_cascade) {
+        return taking->is_in_use;
+    }
+    int64_t change = LEAVING + (children->is_closed ? 0 : (int64_t)taking->taken - OPEN);
+    int64_t before = csched_fetch_add(PENDING(children), change, acq_rel); // H3
+    // H5. 0, after the close: somebody finishes the group just now, or has.
+    return children->is_closed && before == 0 ? true : before + change != LEAVING;
+}
+
+csched_child_state csched_child_state_of(const csched_child *child)
+{
+    return (csched_child_state)csched_load(STATE(child), acquire); // P51
+}
+
+const csched_children *csched_children_of(const csched_operation *operation)
+{
+    bool is_one = operation->run == run_child || operation->run == run_cascade || operation->run == run_in_hand;
+    return is_one ? operation->context : NULL;
+}

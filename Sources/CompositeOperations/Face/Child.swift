@@ -1,0 +1,165 @@
+// Child.swift - a handle of a child that may have no object.
+
+public import Runs
+
+/// A child of a composite, registered with a block that returns its value, and without a target or options.
+///
+/// Most children are never looked at again. So a child has no object of its own until somebody asks for what only an operation
+/// has: that is ``operation``, and every member here but ``isFinished`` and, of one that has finished, ``value``. Then all
+/// children of the composite become operations.
+///
+/// ```swift
+/// let sum = try await cascadeOperation { cascade in
+///     let numbers = cascade.operation { [1, 2, 3] }
+///     return .value(of: cascade.operation(using: numbers) { $0.reduce(0, +) })
+/// }.value
+/// ```
+///
+/// Members of ``COOperation`` that are not here are members of ``operation``. Where a ``COOperation`` is wanted, as in
+/// `let child: COOperation<Int> = scope.operation { 1 }`, it is registered as one.
+@dynamicMemberLookup
+public struct Child<Success: Sendable>: @unchecked Sendable {
+    // Unchecked: both may be used on any thread.
+
+    /// The children of the composite; or, without a node, the operation.
+    @usableFromInline let holder: AnyObject
+    @usableFromInline let node: PlainNode?
+
+    @usableFromInline
+    init(_ operation: COOperation<Success>) {
+        holder = operation
+        node = nil
+    }
+
+    @inlinable
+    @inline(__always)
+    init(_ place: PlainPlace) {
+        holder = place.children.takeUnretainedValue()
+        node = place.node
+    }
+
+    /// The operation that it is.
+    ///
+    /// - Complexity: O(children of the composite) for the first one that has not finished; else O(1).
+    public var operation: COOperation<Success> {
+        guard let node else { return unsafeDowncast(holder, to: COOperation<Success>.self) }
+        let children = unsafeDowncast(holder, to: PlainChildren.self)
+        return unsafeDowncast(children.operation(of: node), to: COOperation<Success>.self)
+    }
+
+    /// A member of the operation.
+    public subscript<Member>(dynamicMember path: KeyPath<COOperation<Success>, Member>) -> Member {
+        operation[keyPath: path]
+    }
+
+    /// The value of one that has finished as a plain child; nil: it has not, or is an operation. Under no lock.
+    fileprivate var plainValue: Success? {
+        guard let node, node.isFinished else { return nil }
+        return node.addressOfValue.assumingMemoryBound(to: Success.self).pointee
+    }
+
+    /// Whether it finished.
+    public var isFinished: Bool {
+        if let node, node.isFinished { return true }
+        return operation.isFinished
+    }
+
+    /// Its value; waits for the end. Throws the error that it failed with, or a ``CancelReason``.
+    public var value: Success {
+        get async throws { if let plainValue { plainValue } else { try await operation.value } }
+    }
+
+    /// How it ended; waits for that.
+    public var outcome: Outcome<Success> {
+        get async { if let plainValue { .finished(plainValue) } else { await operation.outcome } }
+    }
+
+    /// See ``OperationHandle/wait(timeout:)``.
+    @available(*, noasync, message: "Blocks the thread; use `outcome` or `value`.")
+    @discardableResult
+    public func wait(timeout: Duration? = nil) -> Outcome<Success>? {
+        if let plainValue { .finished(plainValue) } else { operation.wait(timeout: timeout) }
+    }
+
+    /// See ``OperationHandle/onOutcome(on:_:)``.
+    @discardableResult
+    public func onOutcome(
+        on target: (any ExecutionTarget)? = nil, _ handler: @escaping @Sendable (Outcome<Success>) -> Void
+    ) -> Self {
+        operation.onOutcome(on: target, handler)
+        return self
+    }
+
+    /// See ``AnyOperation/cancel(_:)``.
+    @discardableResult
+    public func cancel(_ reason: CancelReason? = nil) -> Bool { operation.cancel(reason) }
+
+    /// See ``COOperation/finish(_:)``.
+    @discardableResult
+    public func finish(_ value: Success) -> Bool { operation.finish(value) }
+
+    /// See ``COOperation/fail(_:)``.
+    @discardableResult
+    public func fail(_ error: any Error) -> Bool { operation.fail(error) }
+
+    /// See ``AnyOperation/suspend()``.
+    @discardableResult
+    public func suspend() -> Bool { operation.suspend() }
+
+    /// See ``AnyOperation/resume(_:)``.
+    @discardableResult
+    public func resume(_ mode: ResumeMode = .continue) -> Bool { operation.resume(mode) }
+
+    /// See ``AnyOperation/rerun(after:)``.
+    @discardableResult
+    public func rerun(after pause: Duration = .zero) -> Bool { operation.rerun(after: pause) }
+
+    /// See ``AnyOperation/addDependency(_:)``.
+    @discardableResult
+    public func addDependency(_ other: AnyOperation) -> Bool { operation.addDependency(other) }
+
+    /// See ``OperationHandle/copy()``.
+    public func copy() -> COOperation<Success> { operation.copy() }
+}
+
+extension Child where Success == Void {
+    /// See ``COOperation/finish()``.
+    @discardableResult
+    public func finish() -> Bool { operation.finish() }
+}
+
+extension Child: CustomStringConvertible {
+    /// That of the operation.
+    public var description: String { operation.description }
+}
+
+/// What gives a value to the composite that it is a child of: an operation, or a ``Child``.
+public protocol ValueOfChild<Success>: Sendable {
+    /// The type of the value.
+    associatedtype Success: Sendable
+    /// Its value, for a composite of the same tree; nil: it has none. Under the lock.
+    @_spi(Faces) func value(within composite: AnyOperation) -> Success?
+}
+
+extension ValueOfChild {
+    @_spi(Faces) public func value(within composite: AnyOperation) -> Success? { nil }
+}
+
+extension OperationHandle: ValueOfChild {
+    /// Its value, for a composite of the same tree; nil: it has none. Under the lock.
+    @_spi(Faces) public final func value(within composite: AnyOperation) -> Success? {
+        isOfTheSameTree(as: composite) && isFinishedForGood ? storedValue : nil
+    }
+}
+
+extension Child: ValueOfChild {
+    /// Its value, for a composite of the same tree; nil: it has none. Under the lock.
+    @_spi(Faces) public func value(within composite: AnyOperation) -> Success? {
+        guard let node else { return operation.value(within: composite) }
+        let children = unsafeDowncast(holder, to: PlainChildren.self)
+        guard children.composite.isOfTheSameTree(as: composite) else { return nil }
+        if let plainValue { return plainValue }
+        guard let operation = node.object else { return nil }
+        return unsafeDowncast(operation, to: COOperation<Success>.self).value(within: composite)
+    }
+}

@@ -1,0 +1,140 @@
+// BlockCalls.swift - how the block of a plain child is called: by its address and its context, with the value written into
+// the node (CBlockCalls.h).
+//
+// That a closure whose result is of a generic type is called so, is how the compiler does it, and no promise. So it is tried
+// once, with values and errors of some kinds. Where it fails, every child has an object.
+
+internal import CBlockCalls
+
+/// Calls of closures of which only the address is known.
+@usableFromInline
+enum BlockCalls {
+    /// A closure as a node has it: the code, and what it holds.
+    @usableFromInline
+    struct Value<V> {
+        @usableFromInline let call: @Sendable () throws -> V
+
+        @inlinable
+        @inline(__always)
+        init(call: consuming @escaping @Sendable () throws -> V) { self.call = call }
+    }
+
+    /// Likewise, of a step.
+    @usableFromInline
+    struct Step<Input, V> {
+        @usableFromInline let call: @Sendable (Input) throws -> V
+
+        @inlinable
+        @inline(__always)
+        init(call: consuming @escaping @Sendable (Input) throws -> V) { self.call = call }
+    }
+
+    /// Likewise, of one of a range.
+    struct Indexed { let call: @Sendable (Int) throws -> Void }
+
+    /// The words of a closure, without a reference.
+    struct Words { let code, context: UnsafeRawPointer? }
+
+    static func words<Block>(of block: Block) -> Words { unsafeBitCast(block, to: Words.self) }
+
+    /// Whether plain children may be.
+    static let areRight = PlainNode.isAsExpected && Trial.succeeds()
+
+    /// Calls the block of a child.
+    ///
+    /// - Returns: nil: its value lies in the node; else the error, with a reference.
+    @inline(__always)
+    static func call(_ node: PlainNode) -> UnsafeMutableRawPointer? {
+        let flags = node.flags
+        if flags.contains(.isLarge) { return callForLarge(node) }
+        let block = node.word(0, Words.self).pointee
+        let value = node.address + PlainNode.Offset.value
+        if flags.contains(.isStep) {
+            return block_calls_step(block.code, block.context, value, node.step.addressOfValue)
+        }
+        if flags.contains(.isIndexed) {
+            return block_calls_index(
+                block.code, block.context, node.word(PlainNode.Offset.input, Int.self).pointee)
+        }
+        return block_calls_value(block.code, block.context, value)
+    }
+
+    @inline(never)
+    private static func callForLarge(_ node: PlainNode) -> UnsafeMutableRawPointer? {
+        do {
+            try node.type.callForLarge(node)
+            return nil
+        } catch { return unsafeBitCast(error, to: UnsafeMutableRawPointer.self) }
+    }
+
+    /// Gives up what a block holds.
+    static var release: @convention(c) (UnsafeMutableRawPointer?) -> Void { block_calls_release() }
+
+    // MARK: The trial
+
+    private enum Trial {
+        private final class Thing: Sendable {
+            let number: Int
+            init(_ number: Int) { self.number = number }
+        }
+        private struct Failure: Error { let number: Int }
+
+        static func succeeds() -> Bool {
+            let thing = Thing(5)
+            return gives(7) && gives("a string that does not fit into its words") && gives(thing)
+                && gives([1, 2, 3]) && gives(2.5) && gives(nil as Thing?) && gives((1, 2)) && fails() && takes()
+                && counts()
+        }
+
+        /// Under no optimisation, as the compiler could otherwise see through it.
+        @inline(never)
+        @_optimize(none)
+        private static func gives<V>(_ value: V) -> Bool {
+            let constant = Constant(value)
+            let block = Value<V> { constant.value }
+            return withUnsafeTemporaryAllocation(of: V.self, capacity: 1) { room in
+                let words = unsafeBitCast(block, to: Words.self)
+                guard block_calls_value(words.code, words.context, room.baseAddress!) == nil else { return false }
+                defer { room.baseAddress!.deinitialize(count: 1) }
+                return "\(room[0])" == "\(value)"
+            }
+        }
+
+        private struct Constant<V>: @unchecked Sendable {
+            let value: V
+            init(_ value: V) { self.value = value }
+        }
+
+        @inline(never)
+        private static func fails() -> Bool {
+            let thing = Thing(3)
+            let block = Value<Int> { throw Failure(number: thing.number) }
+            var value = 0
+            let words = unsafeBitCast(block, to: Words.self)
+            guard let error = block_calls_value(words.code, words.context, &value) else { return false }
+            return (unsafeBitCast(error, to: (any Error).self) as? Failure)?.number == 3
+        }
+
+        @inline(never)
+        private static func takes() -> Bool {
+            let block = Step<String, Int> { $0.utf8.count }
+            let words = unsafeBitCast(block, to: Words.self)
+            var value = 0
+            var input = "nine and more characters"
+            let error = withUnsafePointer(to: &input) {
+                block_calls_step(words.code, words.context, &value, $0)
+            }
+            return error == nil && value == 24
+        }
+
+        @inline(never)
+        private static func counts() -> Bool {
+            let thing = Thing(3)
+            let block = Indexed { if $0 != thing.number { throw Failure(number: $0) } }
+            let words = unsafeBitCast(block, to: Words.self)
+            guard block_calls_index(words.code, words.context, 3) == nil else { return false }
+            guard let error = block_calls_index(words.code, words.context, 4) else { return false }
+            return (unsafeBitCast(error, to: (any Error).self) as? Failure)?.number == 4
+        }
+    }
+}

@@ -1,0 +1,298 @@
+// Composition+Plain.swift - children without objects: when a composite has them, and how they become operations.
+//
+// Most children are a block and nothing else. They need none of what an operation has: their states are CScheduler's
+// (children.c), under no lock. As soon as anything else is wanted of one of them, the composite takes them all, in one step
+// under the tree's lock, and from then on they are operations like any other.
+//
+// Invariants:
+//   I1  a composite has plain children only while nothing but they could decide about them: it executes, in the tree no
+//       gate above it is closed, its priority is the default, it has neither queue nor a limit to how many may run, and its
+//       other children are none. Whoever changes one of these, or looks at `children`, takes them first, under the same
+//       lock.
+//   I2  so no composite ends, is suspended, or begins anew with children that are plain, but by finishing with them.
+//   I3  as long as they are plain, `unfinished` counts all of them as one. With the answer to `finished`, or at the close, it
+//       is counted off.
+//   I4  the store holds the composite, and the composite the store: until it settles, or has taken them and its block has
+//       returned. The registering thread uses the store without a reference as long as its block is out.
+//   I5  a node has an object when it was taken, or had finished and was asked for. The node holds it, so that all handles
+//       of a child know one operation.
+
+internal import Runs
+internal import Synchronization
+
+/// What a composition knows of its plain children.
+struct PlainPart {
+    /// They are plain. Under the lock.
+    var store: PlainChildren?
+    /// Those that were taken: to be released under no lock.
+    var taken: [PlainChildren] = []
+    /// Those with which the composite has finished: likewise, by who settled it.
+    var last: PlainChildren?
+
+    // Of the thread on which the registration block is out.
+    var registering: Unmanaged<PlainChildren>?
+    /// There can be none in this epoch.
+    var isRefused = false
+}
+
+extension Composition {
+    /// The registration block is about to be called, on this thread.
+    func registrationBegins() {
+        plain.isRefused = !BlockCalls.areRight || !(isCascade || order.width == .max)
+        registrar.store(PlainChildren.threadMark, ordering: .relaxed)
+    }
+
+    /// The registration block has returned.
+    func registrationEnds() {
+        registrar.store(0, ordering: .relaxed)
+        plain.registering = nil
+    }
+
+    /// Room for a plain child; nil: it has to be an operation.
+    @inline(__always)
+    func appendPlain(_ count: Int?, epoch: Int32) -> PlainPlace? {
+        // Whether a block is out on this thread: nobody else writes that here.
+        guard registrar.load(ordering: .relaxed) == PlainChildren.threadMark, !plain.isRefused,
+            COQueues.noneIsInForce, !COQueues.giveContextHere
+        else { return nil }
+        guard let children = plain.registering ?? openPlain(epoch: epoch) else { return nil }
+        return children._withUnsafeGuaranteedRef { store in
+            guard store.epoch == epoch, let node = count.map(store.append(count:)) ?? store.append() else {
+                return nil
+            }
+            return PlainPlace(
+                children: .fromOpaque(children.toOpaque()), node: PlainNode(address: node))
+        }
+    }
+
+    /// The first one.
+    @inline(never)
+    private func openPlain(epoch: Int32) -> Unmanaged<PlainChildren>? {
+        let composite = owner.takeUnretainedValue()
+        let store = composite.look { () -> PlainChildren? in
+            guard self.epoch == epoch, composite.machine.phase == .executing, isRegistering,
+                composite.gateIsOpen, composite.priorityMark == 0, !composite.isAdmitted, operations.isEmpty
+            else { return nil }
+            let made = PlainChildren.make(of: composite, plainFace, isCascade: isCascade, epoch: epoch)
+            plain.store = made
+            unfinished += 1
+            return made
+        }
+        plain.isRefused = store == nil
+        plain.registering = store.map { .passUnretained($0) }  // the composition holds it (I4)
+        return plain.registering
+    }
+
+    /// No plain child is left, which the composite knows now. Under the lock.
+    fileprivate func plainAreOver(_ store: PlainChildren) {
+        store.isOver = true
+        unfinished -= 1
+    }
+
+    /// The registration is over. Under the lock.
+    ///
+    /// - Returns: steps that are to be begun.
+    func closePlain() -> PlainChildren? {
+        guard let store = plain.store else { return nil }
+        if store.close() {
+            plainAreOver(store)
+            return nil
+        }
+        return isCascade ? store : nil
+    }
+
+    // MARK: Taking
+
+    /// Plain children become operations. Under the lock.
+    @inline(never)
+    func takePlain() {
+        guard let store = plain.store else { return }
+        plain.store = nil
+        plain.taken.append(store)
+        let composite = owner.takeUnretainedValue()
+        if !store.isOver { unfinished -= 1 }
+        var (current, isBegun) = (0, true)
+        store.take {
+            if isCascade { (current, isBegun) = ($0.current + 1, $0.isBegun) }
+        } _: { address, state in
+            let node = PlainNode(address: address)
+            let index = operations.count
+            let operation: AnyOperation
+            if state == .finished {
+                operation = node.object ?? node.type.finished(node, of: composite)
+            } else {
+                operation = node.type.unfinished(node, isRunning: state == .running, of: composite)
+                operation.parent = composite
+                unfinished += 1
+                // A step that is not the current one waits for its turn among its siblings.
+                if isBegun, !isCascade || index < current { operation.machine.join(isRunning: state == .running) }
+            }
+            operation.index = UInt32(index)
+            operations.append(operation)
+            if node.object == nil { node.set(object: operation) }
+            if state == .running { operation.holdParent() }
+        }
+        let looked = isCascade ? (isBegun ? min(current, operations.count) : 0) : operations.count
+        order.join(current: looked, inFlight: isCascade ? (isBegun ? min(unfinished, 1) : 0) : unfinished)
+    }
+
+    /// The operation that a plain child is, from now on. Under the lock.
+    func operation(of node: PlainNode, in store: PlainChildren) -> AnyOperation {
+        if let object = node.object { return object }
+        if node.isFinished {
+            let made = node.type.finished(node, of: owner.takeUnretainedValue())
+            node.set(object: made)
+            return made
+        }
+        // Else it would have finished, or been taken.
+        precondition(plain.store === store)
+        takePlain()
+        return node.object!
+    }
+
+    /// The composite is settled. Under the lock.
+    func giveUpPlain() {
+        plain.last = plain.store
+        plain.store = nil
+    }
+
+    /// Stores that are of no use any more. Under the lock, to be released under none.
+    func takeUpTaken() -> [PlainChildren] {
+        defer { plain.taken = [] }
+        return plain.taken
+    }
+
+    /// On the thread that settled the composite, under no lock.
+    func releasePlain() {
+        if plain.last != nil { plain.last = nil }
+        if !plain.taken.isEmpty { plain.taken = [] }
+    }
+}
+
+/// Room for a plain child, which the registering thread is to fill. Valid while its block is out.
+@usableFromInline
+struct PlainPlace {
+    /// `PlainChildren`, of which the code of whoever registers knows nothing.
+    @usableFromInline let children: Unmanaged<AnyObject>
+    @usableFromInline let node: PlainNode
+}
+
+extension AnyOperation {
+    /// Room for a plain child of this composite; nil: it has to be an operation.
+    @usableFromInline
+    final func plainPlace(epoch: Int32) -> PlainPlace? {
+        compositionReference?._withUnsafeGuaranteedRef { $0.appendPlain(nil, epoch: epoch) }
+    }
+
+    /// Likewise, for some of them next to each other.
+    final func plainPlace(epoch: Int32, count: Int) -> PlainPlace? {
+        compositionReference?._withUnsafeGuaranteedRef { $0.appendPlain(count, epoch: epoch) }
+    }
+
+    /// Likewise, for one that is given the value of another child, if that is a plain one of this registration.
+    @usableFromInline
+    final func plainPlace(epoch: Int32, after step: PlainNode?, of holder: AnyObject) -> PlainPlace? {
+        guard step != nil, let place = plainPlace(epoch: epoch),
+            place.children.toOpaque() == Unmanaged.passUnretained(holder).toOpaque()
+        else { return nil }
+        return place
+    }
+
+    /// Publishes a plain child.
+    ///
+    /// - Returns: false: it has to be an operation after all.
+    @usableFromInline
+    final func sendPlain(_ place: PlainPlace) -> Bool {
+        PlainChildren.of(place)._withUnsafeGuaranteedRef { $0.send(place.node.address) }
+    }
+
+    /// Publishes plain children next to each other; likewise, for all of them.
+    final func sendPlain(_ place: PlainPlace, count: Int) -> Bool {
+        PlainChildren.of(place)._withUnsafeGuaranteedRef { $0.send(place.node.address, count: count) }
+    }
+
+    /// The last of its plain children has finished.
+    ///
+    /// - Returns: whether they were taken meanwhile.
+    fileprivate final func plainHaveFinished(_ store: PlainChildren) -> Bool {
+        change { effects in
+            guard let composition, composition.plain.store === store else {
+                // Whoever took them may have had nobody to complete it for.
+                if let composition, composition.epoch == store.epoch { composition.completeIfDone(self, &effects) }
+                return true
+            }
+            composition.plainAreOver(store)
+            composition.completeIfDone(self, &effects)
+            return false
+        }
+    }
+
+    /// The operation that a plain child of this composite is.
+    fileprivate final func operation(of node: PlainNode, _ store: PlainChildren) -> AnyOperation {
+        look { composition!.operation(of: node, in: store) }
+    }
+}
+
+extension PlainChildren {
+    /// Those that a place belongs to.
+    @inline(__always)
+    static func of(_ place: PlainPlace) -> Unmanaged<PlainChildren> { .fromOpaque(place.children.toOpaque()) }
+
+    /// Whose children they are.
+    static func composite(of children: UnsafeMutableRawPointer) -> Unmanaged<AnyOperation> {
+        .fromOpaque(at(children)._withUnsafeGuaranteedRef { $0.owner.toOpaque() })
+    }
+
+    /// The composite.
+    var composite: AnyOperation { unsafeDowncast(owner.takeUnretainedValue(), to: AnyOperation.self) }
+
+    /// The operation that a child is, from now on.
+    func operation(of node: PlainNode) -> AnyOperation { composite.operation(of: node, self) }
+
+    /// Calls `body` with a child as an operation, and with its composite.
+    fileprivate static func with(
+        _ children: UnsafeMutableRawPointer, _ child: UnsafeMutableRawPointer,
+        _ body: (PlainNode, AnyOperation) -> Void
+    ) {
+        let node = PlainNode(address: child)
+        body(node, at(children).takeUnretainedValue().operation(of: node))
+    }
+}
+
+/// What CScheduler asks of composites.
+private let plainFace = PlainChildren.Face(
+    release: BlockCalls.release,
+    call: { children, child in
+        let node = PlainNode(address: child)
+        let composite = PlainChildren.composite(of: children)
+        // Somebody may wait below this on the stack, of whom it must not know.
+        if COQueues.haveSurroundings { return callApart(composite, node) }
+        return BlocksOnStack.with(composite, node) { BlockCalls.call(node) }
+    },
+    finished: { children in
+        PlainChildren.at(children)._withUnsafeGuaranteedRef { store in
+            PlainChildren.composite(of: children)._withUnsafeGuaranteedRef { $0.plainHaveFinished(store) }
+        }
+    },
+    turn: { children, child in PlainChildren.with(children, child) { $1.turn() } },
+    returned: { children, child in
+        PlainChildren.with(children, child) { node, operation in
+            let block = node.takeBlock()  // released at the end, under no lock
+            node.type.returned(node, as: operation)
+            withExtendedLifetime(block) {}
+        }
+    },
+    threw: { children, child, error in
+        PlainChildren.with(children, child) { node, operation in
+            let block = node.takeBlock()  // released at the end, under no lock
+            operation.threw(unsafeBitCast(error, to: (any Error).self), 1)
+            withExtendedLifetime(block) {}
+        }
+    },
+    refused: { children, child in PlainChildren.with(children, child) { $1.turnIsRefused() } },
+    goes: { PlainNode(address: $0).goes() })
+
+@inline(never)
+private func callApart(_ composite: Unmanaged<AnyOperation>, _ node: PlainNode) -> UnsafeMutableRawPointer? {
+    COQueues.apart { BlocksOnStack.with(composite, node) { BlockCalls.call(node) } }
+}

@@ -1,0 +1,147 @@
+// PlainNode.swift - the node of a child without an object, as the code of whoever registers it fills it.
+
+internal import Runs
+
+/// A child without an object: where its node is. Its children keep it.
+@usableFromInline
+struct PlainNode: @unchecked Sendable {
+    // Unchecked: of each word it is said in children.c and Composition+Plain.swift who uses it when.
+
+    /// Of the node. The block's closure lies first, in two words.
+    @usableFromInline let address: UnsafeMutableRawPointer
+
+    /// Where the words of a node are.
+    @usableFromInline
+    enum Offset {
+        /// The value, or the address of a larger one: two words.
+        @inlinable static var value: Int { 16 }
+        /// What the block is given: the address of an earlier node, or an index.
+        @inlinable static var input: Int { 32 }
+        /// What is known of block and value.
+        @inlinable static var type: Int { 40 }
+        /// Which kind of block it is, and of value.
+        @inlinable static var flags: Int { 52 }
+        /// The operation that it has become.
+        static var object: Int { 56 }
+        /// Of a node.
+        static var size: Int { 64 }
+    }
+
+    /// Whether a node is as it is seen here.
+    static var isAsExpected: Bool {
+        PlainChildren.layout
+            == PlainChildren.Layout(
+                size: Offset.size, block: 0, value: Offset.value, input: Offset.input, type: Offset.type,
+                flags: Offset.flags, object: Offset.object)
+    }
+
+    /// What a node says of its block and its value.
+    @usableFromInline
+    struct Flags: OptionSet {
+        @usableFromInline let rawValue: UInt32
+
+        @inlinable
+        @inline(__always)
+        init(rawValue: UInt32) { self.rawValue = rawValue }
+
+        /// The block is given the value of an earlier child.
+        @inlinable static var isStep: Flags { Flags(rawValue: 1) }
+        /// The block is given an index, and is that of others, too.
+        @inlinable static var isIndexed: Flags { Flags(rawValue: 0x8000_0002) }
+        /// The value does not lie in the node.
+        @inlinable static var isLarge: Flags { Flags(rawValue: 4) }
+        /// The value is to be destroyed.
+        @inlinable static var hasValue: Flags { Flags(rawValue: 0x4000_0000) }
+        /// The block that it has with others goes with it.
+        static var ownsBlock: Flags { Flags(rawValue: 0x4000_0008) }
+    }
+
+    @inlinable
+    @inline(__always)
+    init(address: UnsafeMutableRawPointer) { self.address = address }
+
+    /// One word of it.
+    ///
+    /// - Parameters:
+    ///   - offset: where.
+    ///   - type: as what.
+    @inlinable
+    @inline(__always)
+    func word<Word>(_ offset: Int, _ type: Word.Type) -> UnsafeMutablePointer<Word> {
+        (address + offset).assumingMemoryBound(to: type)
+    }
+
+    /// Its words, before it is sent.
+    @inlinable
+    @inline(__always)
+    func fill<Block, Input>(_ block: consuming Block, type: PlainChild.Type, flags: Flags, input: Input) {
+        word(Offset.input, Input.self).initialize(to: input)
+        fill(block, type: type, flags: flags)
+    }
+
+    /// Likewise, without an input.
+    @inlinable
+    @inline(__always)
+    func fill<Block>(_ block: consuming Block, type: PlainChild.Type, flags: Flags) {
+        word(0, Block.self).initialize(to: block)
+        word(Offset.type, PlainChild.Type.self).initialize(to: type)
+        word(Offset.flags, Flags.self).initialize(to: flags)
+    }
+
+    // MARK: What it says
+
+    /// What is known of its block and its value.
+    var type: PlainChild.Type { word(Offset.type, PlainChild.Type.self).pointee }
+
+    /// Which kinds these are.
+    @inline(__always)
+    var flags: Flags { word(Offset.flags, Flags.self).pointee }
+
+    /// Whether its value is there. Under no lock; then the value can be read.
+    var isFinished: Bool { PlainChildren.isFinished(address) }
+
+    /// Where its value lies.
+    var addressOfValue: UnsafeMutableRawPointer {
+        let place = address + Offset.value
+        return flags.contains(.isLarge) ? place.load(as: UnsafeMutableRawPointer.self) : place
+    }
+
+    /// The node whose value it is given.
+    var step: PlainNode { PlainNode(address: word(Offset.input, UnsafeMutableRawPointer.self).pointee) }
+
+    // MARK: Its block
+
+    /// That of one that is in nobody else's reach.
+    func takeBlock<Block>(_ type: Block.Type) -> Block { word(0, Block.self).move() }
+
+    /// That of one that has returned, or is not called.
+    func takeBlock() -> AnyClosure {
+        if flags.contains(.isIndexed) { return AnyClosure() }
+        let block = word(0, AnyClosure.self)
+        defer { block.initialize(to: AnyClosure()) }
+        return block.move()
+    }
+
+    /// A copy of that of one that runs.
+    var copyOfBlock: AnyClosure { word(0, AnyClosure.self).pointee }
+
+    // MARK: Its object
+
+    /// The operation that it has become; nil: none. Under the lock.
+    var object: AnyOperation? {
+        word(Offset.object, Optional<Unmanaged<AnyOperation>>.self).pointee?.takeUnretainedValue()
+    }
+
+    /// It becomes an operation. Under the lock.
+    func set(object: AnyOperation) {
+        word(Offset.object, Optional<Unmanaged<AnyOperation>>.self).initialize(to: .passRetained(object))
+    }
+
+    /// Its children go. Under no lock.
+    func goes() {
+        let flags = flags
+        if flags.contains(.hasValue), isFinished { type.destroyValue(of: self) }
+        if flags.contains(.ownsBlock) { word(0, AnyClosure.self).deinitialize(count: 1) }
+        if let object = word(Offset.object, Optional<Unmanaged<AnyOperation>>.self).pointee { object.release() }
+    }
+}

@@ -1,0 +1,198 @@
+// PlainChildren.swift - the children of a composite that need no object each, in one object: the first nodes lie in it, and what
+// CScheduler keeps of them all (children.c, which says what may happen when).
+
+internal import CScheduler
+internal import CScheduler.Internals
+internal import Scheduling
+
+/// The children of one run of a composite's registration block.
+package final class PlainChildren: ManagedBuffer<Int, UInt64> {
+    // Not Sendable, as its superclass is not; all the same it is used by all threads: CScheduler says which word by whom, the
+    // rest is under the embedder's lock.
+
+    /// What is asked of the embedder: see `csched_children_face`.
+    package final class Face: @unchecked Sendable {
+        // Unchecked: it does not change.
+        fileprivate let pointer: UnsafePointer<csched_children_face>
+
+        /// - Parameter release: the runtime's.
+        package init(
+            release: @escaping @convention(c) (UnsafeMutableRawPointer?) -> Void,
+            call: @escaping @convention(c) (UnsafeMutableRawPointer, UnsafeMutableRawPointer) ->
+                UnsafeMutableRawPointer?,
+            finished: @escaping @convention(c) (UnsafeMutableRawPointer) -> Bool,
+            turn: @escaping @convention(c) (UnsafeMutableRawPointer, UnsafeMutableRawPointer) -> Void,
+            returned: @escaping @convention(c) (UnsafeMutableRawPointer, UnsafeMutableRawPointer) -> Void,
+            threw: @escaping @convention(c) (
+                UnsafeMutableRawPointer, UnsafeMutableRawPointer, UnsafeMutableRawPointer
+            ) -> Void,
+            refused: @escaping @convention(c) (UnsafeMutableRawPointer, UnsafeMutableRawPointer) -> Void,
+            goes: @escaping @convention(c) (UnsafeMutableRawPointer) -> Void
+        ) {
+            let made = UnsafeMutablePointer<csched_children_face>.allocate(capacity: 1)
+            made.initialize(
+                to: csched_children_face(
+                    call: call, release: release, finished: finished, turn: turn, returned: returned,
+                    threw: threw, refused: refused, let_go: { PlainChildren.at($0).release() }, goes: goes))
+            pointer = UnsafePointer(made)
+        }
+    }
+
+    /// So many nodes lie in the object.
+    private static var first: Int { 11 }
+    /// Where the elements of a buffer lie whose header is a word.
+    private static var offset: Int { 24 }
+
+    private var fields: UnsafeMutablePointer<csched_children> {
+        (UnsafeMutableRawPointer(Unmanaged.passUnretained(self).toOpaque()) + Self.offset)
+            .assumingMemoryBound(to: csched_children.self)
+    }
+
+    /// Those whose fields are at an address.
+    package static func at(_ fields: UnsafeMutableRawPointer) -> Unmanaged<PlainChildren> {
+        .fromOpaque(fields - offset)
+    }
+
+    /// None so far. On the thread that registers.
+    ///
+    /// - Parameters:
+    ///   - owner: the composite; held.
+    ///   - epoch: the embedder's number of the registration.
+    package static func make(of owner: AnyObject, _ face: Face, isCascade: Bool, epoch: Int32) -> PlainChildren
+    {
+        let words = MemoryLayout<UInt64>.stride
+        let size = MemoryLayout<csched_children>.size + first * MemoryLayout<csched_child>.stride
+        let buffer = PlainChildren.create(minimumCapacity: (size + words - 1) / words) { _ in 0 }
+        let made = unsafeDowncast(buffer, to: PlainChildren.self)
+        let fields = made.fields
+        let nodes = UnsafeMutableRawPointer(fields + 1).assumingMemoryBound(to: csched_child.self)
+        csched_children_init(
+            fields, face.pointer, Unmanaged.passRetained(owner).toOpaque(), Scheduler.handleOfShared, isCascade,
+            nodes, first)
+        fields.pointee.epoch = epoch
+        return made
+    }
+
+    /// Where the words of a node are, in bytes.
+    package struct Layout: Equatable {
+        package let size, block, value, input, type, flags, object: Int
+
+        package init(size: Int, block: Int, value: Int, input: Int, type: Int, flags: Int, object: Int) {
+            self.size = size
+            self.block = block
+            self.value = value
+            self.input = input
+            self.type = type
+            self.flags = flags
+            self.object = object
+        }
+    }
+
+    /// Where they are; nil: nothing is where it is looked for here.
+    package static let layout: Layout? = {
+        let child = MemoryLayout<csched_child>.self
+        let buffer = ManagedBuffer<Int, UInt64>.create(minimumCapacity: 1) { _ in 0 }
+        let object = UnsafeMutableRawPointer(Unmanaged.passUnretained(buffer).toOpaque())
+        let elements = buffer.withUnsafeMutablePointerToElements { UnsafeMutableRawPointer($0) - object }
+        guard elements == offset, let block = child.offset(of: \.code), let value = child.offset(of: \.value),
+            let input = child.offset(of: \.input), let type = child.offset(of: \.type),
+            let flags = child.offset(of: \.flags), let object = child.offset(of: \.object)
+        else { return nil }
+        return Layout(
+            size: child.stride, block: block, value: value, input: input, type: type, flags: flags,
+            object: object)
+    }()
+
+    deinit {
+        let fields = fields
+        csched_children_destroy(fields)
+        Unmanaged<AnyObject>.fromOpaque(fields.pointee.owner!).release()
+    }
+
+    /// The composite.
+    package var owner: Unmanaged<AnyObject> { .fromOpaque(fields.pointee.owner!) }
+    /// The number of the registration.
+    package var epoch: Int32 { fields.pointee.epoch }
+    /// All have finished, and the embedder knows it. Under its lock.
+    package var isOver: Bool {
+        get { fields.pointee.is_over }
+        set { fields.pointee.is_over = newValue }
+    }
+
+    // MARK: Registration
+
+    /// What tells the calling thread from all others.
+    package static var threadMark: UInt { UInt(bitPattern: csched_thread_mark()) }
+
+    /// Room for a child. On the thread that registers; nil: the embedder is to make an object.
+    package func append() -> UnsafeMutableRawPointer? { UnsafeMutableRawPointer(csched_children_append(fields)) }
+
+    /// Publishes the child that was appended, and filled.
+    ///
+    /// - Returns: false: it is the caller's still, as all others were taken meanwhile.
+    package func send(_ node: UnsafeMutableRawPointer) -> Bool {
+        csched_children_send(fields, Self.child(node))
+    }
+
+    /// Room for some children next to each other, likewise.
+    package func append(count: Int) -> UnsafeMutableRawPointer? {
+        UnsafeMutableRawPointer(csched_children_append_range(fields, count))
+    }
+
+    /// Publishes the children that were appended, and filled; likewise, none of them was taken.
+    package func send(_ first: UnsafeMutableRawPointer, count: Int) -> Bool {
+        csched_children_send_range(fields, Self.child(first), count)
+    }
+
+    private static func child(_ node: UnsafeMutableRawPointer) -> UnsafeMutablePointer<csched_child> {
+        node.assumingMemoryBound(to: csched_child.self)
+    }
+
+    /// Whether the value of a child is there. Under no lock; then the value can be read.
+    package static func isFinished(_ node: UnsafeMutableRawPointer) -> Bool {
+        csched_child_state_of(child(node)) == .finished
+    }
+
+    /// The registration is over. Under the embedder's lock; they were not taken.
+    ///
+    /// - Returns: whether all have finished.
+    package func close() -> Bool { csched_children_close(fields) }
+
+    /// Begins a cascade that was closed. Under no lock.
+    package func begin() { csched_children_begin(fields) }
+
+    // MARK: Taking
+
+    /// What a child was when it was taken.
+    package enum State { case queued, running, finished }
+
+    /// Where they were when they were taken.
+    package struct Taken {
+        /// Of a cascade: how many steps have finished.
+        package let current: Int
+        /// Of a cascade: it was begun, so that its current step waits for its turn, or runs.
+        package let isBegun: Bool
+    }
+
+    /// Takes all children, once. Under the embedder's lock.
+    ///
+    /// - Parameters:
+    ///   - begin: is told where they are.
+    ///   - body: is given each of them, in the order of registration.
+    package func take(_ begin: (Taken) -> Void, _ body: (UnsafeMutableRawPointer, State) -> Void) {
+        _ = Unmanaged.passRetained(self)  // for those who may be inside
+        var taking = csched_children_take(fields)
+        begin(Taken(current: Int(taking.current), isBegun: taking.is_begun))
+        var state = csched_child_state.queued
+        while let child = csched_children_take_next(fields, &taking, &state) {
+            let node = UnsafeMutableRawPointer(child)
+            switch state {
+            case .finished: body(node, .finished)
+            case .running: body(node, .running)
+            default: body(node, .queued)
+            }
+        }
+        let isInUse = csched_children_taken(fields, &taking)
+        if !isInUse || isOver { Unmanaged.passUnretained(self).release() }
+    }
+}

@@ -17,8 +17,8 @@
 //   H5  Whoever finishes the group or the cascade is inside until it has the embedder's answer. The embedder
 //       answers under its lock that they were taken: then it held the memory for that one, who lets it go.
 //   H6  The context of a block is released under no lock, when its child has finished and has left: only a
-//       cascade that goes on has the next step in hand then. If the release blocks, the worker gives that step
-//       away first (csched_worker.in_hand).
+//       cascade that goes on has the next step in hand then, and if the release blocks, somebody else takes
+//       that step (X8).
 //
 // Orderings:
 //   P50  send: count, a fence, then word <-> take: word, then count, both seq_cst. So a child is seen by the
@@ -26,8 +26,9 @@
 //   P51  finished (release) -> taken (acquire): the value of a child that has finished.
 //   P52  leave (release) -> the last leave (acquire): what all children wrote is visible to whoever goes on.
 //        In a cascade: the exchange of each step.
+//   P53  in_hand (release) -> whoever takes it (acquire): the cursor, and the step before.
 
-#include "cscheduler/internals/children.h"
+#include "children.h"
 
 #include "port.h"
 #include "scheduler_internal.h"
@@ -372,13 +373,12 @@ static void run_steps(csched_children *children, csched_child *child)
             release_block(face, block, flags);
             return;
         }
-        worker->in_hand =
-            (csched_operation){.run = run_in_hand, .context = children, .extra = child}; // H6
+        children->cursor = child;
+        csched_worker_hold(worker, children); // H6
         release_block(face, block, flags);
-        if (csched_unlikely(worker->in_hand.run == NULL)) {
+        if (csched_unlikely(csched_worker_take_in_hand(worker) == NULL)) {
             return;
         }
-        worker->in_hand.run = NULL;
     }
 }
 
@@ -405,13 +405,15 @@ static void run_cascade(void *context, void *extra, csched_disposition dispositi
 // H6. Its step has begun, for all that others can see.
 static void run_in_hand(void *context, void *extra, csched_disposition disposition)
 {
+    (void)extra;
+    (void)disposition; // as a body that has begun
     csched_children *children = context;
-    if (csched_unlikely(disposition != CSCHED_RUN)) {
-        children->face->refused(children, extra);
-        children->face->let_go(children);
-        return;
-    }
-    run_steps(children, extra);
+    run_steps(children, children->cursor);
+}
+
+csched_operation csched_children_in_hand(csched_children *children)
+{
+    return (csched_operation){.run = run_in_hand, .context = children};
 }
 
 // MARK: Taking

@@ -176,7 +176,9 @@ static bool anything_waits(csched_scheduler *scheduler, const csched_crew *crew)
     bool waits = !csched_registry_is_empty(&scheduler->registry[CSCHED_PRIORITY_DEFAULT]) ||
                  csched_priority_any_waits(scheduler, true);
     for (uint32_t position = 0; !waits && position < crew->count; position++) {
-        waits = csched_deque_depth(&crew->workers[position]->deque[CSCHED_PRIORITY_DEFAULT]) != 0;
+        const csched_worker *worker = crew->workers[position];
+        waits = csched_deque_depth(&worker->deque[CSCHED_PRIORITY_DEFAULT]) != 0 ||
+                csched_load(&worker->in_hand, relaxed) != NULL; // X8
     }
     return waits;
 }

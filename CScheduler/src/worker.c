@@ -38,7 +38,8 @@
 //   X8  A body that consists of several, such as the steps of a cascade, goes on with the next one in its place
 //       as long as a worker would take it next: until the next fair turn (X4), under no suspension (X3), with
 //       its seat, nothing of high priority waiting, and nobody on its stack who waits. What it has in hand
-//       while others' code runs is put where it can be stolen, as soon as that code waits.
+//       while others' code runs is as a lone operation in its deque (W5): the sentry takes it from one that
+//       does not come back for it, and the worker itself lays it down before it waits.
 //
 // Orderings:
 //   P19  show_running: running, a fence, then control <-> suspend: control, then running (statistics), both
@@ -51,6 +52,7 @@
 #include <string.h>
 
 #include "bodies.h"
+#include "children.h"
 #include "completion.h"
 #include "cscheduler/internals/fairness.h"
 #include "join.h"
@@ -139,7 +141,7 @@ csched_worker *csched_worker_create(csched_scheduler *scheduler, uint32_t index,
     worker->blocking = 0;
     worker->enclosing = NULL;
     worker->innermost = NULL;
-    worker->in_hand.run = NULL;
+    csched_init(&worker->in_hand, NULL);
     worker->stack_limit = NULL;
     return worker;
 }
@@ -450,6 +452,18 @@ static void give_places_back(csched_worker *worker)
     }
 }
 
+// X8
+static size_t take_in_hand(csched_worker *worker, csched_worker *victim, csched_operation *operation)
+{
+    csched_children *in_hand = csched_worker_take_in_hand(victim);
+    if (in_hand == NULL) {
+        return 0;
+    }
+    *operation = csched_children_in_hand(in_hand);
+    count(&worker->submitted, 1); // as an operation of its own
+    return 1;
+}
+
 // Thieves begin at a random worker, so that they do not all ask the same one. `patient`: the sentry slept
 // since it noted what everybody had executed, and takes lone operations of those who have executed nothing
 // more (W5).
@@ -465,12 +479,14 @@ static size_t take_from_workers(csched_worker *worker, csched_priority priority,
             continue;
         }
         int64_t depth = csched_deque_depth(&victim->deque[priority]);
-        if (depth == 0) {
+        bool in_hand = depth == 0 && priority == CSCHED_PRIORITY_DEFAULT &&
+                       csched_load(&victim->in_hand, relaxed) != NULL;
+        if (depth == 0 && !in_hand) {
             continue;
         }
         uint64_t executed = csched_load(&victim->executed, relaxed);
         // W5, N6
-        if (depth == 1 && priority != CSCHED_PRIORITY_BACKGROUND &&
+        if (depth <= 1 && priority != CSCHED_PRIORITY_BACKGROUND &&
             csched_load(&victim->running, relaxed) != 0 && !is_stuck(victim) &&
             !csched_worker_is_away(victim)) {
             if (!patient || executed != csched_load(&victim->seen, relaxed)) {
@@ -478,7 +494,8 @@ static size_t take_from_workers(csched_worker *worker, csched_priority priority,
             }
             csched_store(&victim->stuck, executed + 1, relaxed);
         }
-        size_t number = csched_deque_steal(&victim->deque[priority], batch, room);
+        size_t number = in_hand ? take_in_hand(worker, victim, batch)
+                                : csched_deque_steal(&victim->deque[priority], batch, room);
         if (number != 0) {
             count(&worker->stolen, number);
             return number;
@@ -1055,14 +1072,23 @@ bool csched_worker_goes_on(csched_worker *worker)
     return true;
 }
 
+void csched_worker_hold(csched_worker *worker, csched_children *children)
+{
+    csched_store(&worker->in_hand, children, release); // P53
+    csched_idle *idle = &worker->scheduler->idle;
+    if (csched_unlikely(csched_idle_has_sleepers(idle))) {
+        csched_idle_after_push(idle, 1, false); // W5
+    }
+}
+
 // X8. The running code waits.
 static void lay_down(csched_worker *worker)
 {
-    if (csched_unlikely(worker->in_hand.run != NULL)) {
-        csched_operation operation = worker->in_hand;
-        worker->in_hand.run = NULL;
-        csched_check(submit(worker, &operation, 1, CSCHED_PRIORITY_DEFAULT),
-                     "out of memory for operations already accepted");
+    csched_children *in_hand = csched_worker_take_in_hand(worker);
+    if (csched_unlikely(in_hand != NULL)) {
+        csched_operation operation = csched_children_in_hand(in_hand);
+        put_back(worker, &operation, CSCHED_PRIORITY_DEFAULT);
+        count(&worker->submitted, 1); // as an operation of its own
     }
 }
 

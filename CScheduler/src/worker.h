@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "cscheduler/internals/children.h"
 #include "cscheduler/scheduler.h"
 #include "deque.h"
 #include "pace.h"
@@ -20,6 +21,7 @@ typedef struct csched_worker {
     csched_atomic(uint64_t) cancelled;
     csched_atomic(uint64_t) submitted;
     csched_atomic(uint64_t) stolen;
+    csched_atomic(csched_children *) in_hand; // X8: of the cascade whose next step it runs, or NULL
     csched_atomic(uint64_t) parked;
     csched_atomic(uint32_t) running;
     // Written by others, rarely.
@@ -55,7 +57,6 @@ typedef struct csched_worker {
     uint32_t blocking;               // announcements that the running body blocks
     const void *enclosing;           // the fork whose branch runs here, taken from another worker
     const struct csched_body *innermost; // of the bodies on the stack, in debug builds
-    csched_operation in_hand;            // X8: what it runs next, or no function
     uint64_t places;                     // of the capacity, to be given back
     char *stack_limit;                   // a wait may nest until the stack gets here
     pthread_t thread;
@@ -132,6 +133,15 @@ typedef struct {
 /// Runs what belongs to a wait, nested on the worker's stack, until it is over or nothing is in reach. False:
 /// nothing was run.
 bool csched_worker_run_nested(csched_worker *worker, const csched_wait *wait);
+/// From now on the worker has the next step of a cascade in hand.
+void csched_worker_hold(csched_worker *worker, csched_children *children);
+/// What it has in hand while others' code runs: whoever is first takes it, with its own exchange. NULL:
+/// somebody has. P53: with what its holder has written.
+static inline csched_children *csched_worker_take_in_hand(csched_worker *worker)
+{
+    return csched_load(&worker->in_hand, relaxed) == NULL ? NULL
+                                                          : csched_exchange(&worker->in_hand, NULL, acquire);
+}
 /// Whether a body that consists of several goes on with the next one in its place: that counts as an operation
 /// (X8). False: it has to be submitted.
 bool csched_worker_goes_on(csched_worker *worker);

@@ -64,7 +64,23 @@ enum BlockCalls {
         do {
             try node.type.callForLarge(node)
             return nil
-        } catch { return unsafeBitCast(error, to: UnsafeMutableRawPointer.self) }
+        } catch { return word(of: error) }
+    }
+
+    /// The word of an error, with a reference.
+    private static func word(of error: any Error) -> UnsafeMutableRawPointer {
+        withUnsafeTemporaryAllocation(of: (any Error).self, capacity: 1) { room in
+            room.baseAddress!.initialize(to: error)
+            return UnsafeMutableRawPointer(room.baseAddress!).load(as: UnsafeMutableRawPointer.self)
+        }
+    }
+
+    /// The error of a word, whose reference it takes over.
+    static func error(of word: UnsafeMutableRawPointer) -> any Error {
+        var word = word
+        return withUnsafeMutablePointer(to: &word) { word in
+            word.withMemoryRebound(to: (any Error).self, capacity: 1) { $0.move() }
+        }
     }
 
     /// Gives up what a block holds.
@@ -112,7 +128,7 @@ enum BlockCalls {
             var value = 0
             let words = unsafeBitCast(block, to: Words.self)
             guard let error = block_calls_value(words.code, words.context, &value) else { return false }
-            return (unsafeBitCast(error, to: (any Error).self) as? Failure)?.number == 3
+            return (BlockCalls.error(of: error) as? Failure)?.number == 3
         }
 
         @inline(never)
@@ -134,7 +150,7 @@ enum BlockCalls {
             let words = unsafeBitCast(block, to: Words.self)
             guard block_calls_index(words.code, words.context, 3) == nil else { return false }
             guard let error = block_calls_index(words.code, words.context, 4) else { return false }
-            return (unsafeBitCast(error, to: (any Error).self) as? Failure)?.number == 4
+            return (BlockCalls.error(of: error) as? Failure)?.number == 4
         }
     }
 }

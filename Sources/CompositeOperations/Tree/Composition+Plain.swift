@@ -285,7 +285,7 @@ private let plainFace = PlainChildren.Face(
     threw: { children, child, error in
         PlainChildren.with(children, child) { node, operation in
             let block = node.takeBlock()  // released at the end, under no lock
-            operation.threw(unsafeBitCast(error, to: (any Error).self), 1)
+            operation.threw(BlockCalls.error(of: error), 1)
             withExtendedLifetime(block) {}
         }
     },

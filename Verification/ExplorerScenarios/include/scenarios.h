@@ -5,6 +5,8 @@
 
 #include <explorer.h>
 
+extern const explorer_program children_scenarios[];
+extern const size_t children_scenario_count;
 extern const explorer_program deque_scenarios[];
 extern const size_t deque_scenario_count;
 extern const explorer_program inbox_scenarios[];

@@ -55,7 +55,11 @@ struct TreePlan: Sendable {
         var isTimed = false
     }
 
-    enum Form: String, Sendable { case token, value, async }
+    enum Form: String, Sendable {
+        case token, value, async
+        /// As `value`, without target and options: it has no object before somebody wants something of it.
+        case plain
+    }
 
     enum Step: String, Sendable {
         case finish, fail, cancel, throwsError, throwsCancellation, rerun, never
@@ -378,8 +382,8 @@ private struct Growth: Sendable {
     private mutating func leafNode(_ source: inout Source, isRoot: Bool) -> TreePlan.Node {
         var leaf = TreePlan.Leaf()
         leaf.steps = steps(&source)
-        if !isRoot { leaf.form = source.pick(of: 5, .token, .value, .async) }
-        if source.isOne(in: 6) { leaf.resolver = resolver(&source, ofLeaf: true) }
+        if !isRoot { leaf.form = source.pick(of: 7, .token, .value, .async, .plain, .plain) }
+        if leaf.form != .plain, source.isOne(in: 6) { leaf.resolver = resolver(&source, ofLeaf: true) }
         if leaf.form == .token {
             leaf.isLater = source.isOne(in: 4)
             leaf.suspension = source.pick(of: 10, .none, .ends, .isOpened)

@@ -91,6 +91,8 @@ final class TreeRun: Sendable {
         var handle: AnyOperation?
         weak var weakHandle: AnyOperation?
         var isMade = false
+        /// What has no object yet.
+        var plain: Child<Int>?
         /// Reads its result.
         var ending: (@Sendable () -> ModelEnding?)?
     }
@@ -140,7 +142,23 @@ final class TreeRun: Sendable {
         state.withLock { body(&$0.record.operations[operation]) }
     }
 
-    func handle(_ operation: Int) -> AnyOperation? { state.withLock { $0.known[operation].handle } }
+    /// - Parameter makesObject: of a plain child, too.
+    func handle(_ operation: Int, makesObject: Bool = false) -> AnyOperation? {
+        let (handle, plain) = state.withLock { ($0.known[operation].handle, $0.known[operation].plain) }
+        if handle == nil, makesObject, let plain { return madeOperation(operation, plain) }
+        return handle
+    }
+
+    /// A plain child becomes an operation here, if it is none yet.
+    @discardableResult
+    private func madeOperation(_ operation: Int, _ plain: Child<Int>) -> AnyOperation {
+        let made = plain.operation
+        state.withLock { state in
+            guard state.known[operation].plain != nil else { return }  // everything was let go
+            (state.known[operation].handle, state.known[operation].weakHandle) = (made, made)
+        }
+        return made
+    }
 
     private func node(_ operation: Int) -> TreePlan.Node {
         state.withLock { $0.record.operations[operation].node }
@@ -170,6 +188,20 @@ final class TreeRun: Sendable {
         }
         guard isWatched else { return }
         handle.onOutcome { [self, mark = Mark(live)] outcome in
+            withExtendedLifetime(mark) { told(operation, Self.ending(outcome)) }
+        }
+    }
+
+    /// Enters one without an object, and listens, which makes one.
+    private func made(_ operation: Int, plain: Child<Int>) {
+        let isWatched = state.withLock { state in
+            state.known[operation] = Known(
+                isMade: true, plain: plain, ending: { plain.result.map(Self.ending) })
+            return state.record.operations[operation].node.isWatched
+        }
+        guard isWatched else { return }
+        madeOperation(operation, plain)
+        plain.onOutcome { [self, mark = Mark(live)] outcome in
             withExtendedLifetime(mark) { told(operation, Self.ending(outcome)) }
         }
     }
@@ -468,14 +500,14 @@ final class TreeRun: Sendable {
     /// A registration block.
     private func declare(
         _ composite: TreePlan.Composite, _ operation: Int, in scope: some CompositeScope
-    ) throws -> OperationHandle<Int>? {
+    ) throws -> Part? {
         let entered = begin(operation, scope.control, attempt: nil)
         defer { returns(entered) }
         let epoch = change(operation) { entry in
             entry.children.append([])
             return entry.children.count - 1
         }
-        var last: OperationHandle<Int>?
+        var last: Part?
         for node in composite.children {
             if let child = register(node, in: scope, of: operation, epoch: epoch) { last = child }
         }
@@ -502,17 +534,27 @@ final class TreeRun: Sendable {
         { [self, mark = Mark(live)] scope in
             try withExtendedLifetime(mark) {
                 // What was refused for being ready-made has no handle; nor has the composite a value then.
-                .value(of: try declare(composite, operation, in: scope) ?? COOperation<Int>())
+                switch try declare(composite, operation, in: scope) {
+                case .operation(let last)?: .value(of: last)
+                case .plain(let last)?: .value(of: last)
+                case nil: .value(of: COOperation<Int>())
+                }
             }
         }
     }
 
     // MARK: Children
 
+    /// A child with a value.
+    private enum Part {
+        case operation(OperationHandle<Int>)
+        case plain(Child<Int>)
+    }
+
     /// - Returns: its handle, if it has a value.
     private func register(
         _ node: TreePlan.Node, in scope: some CompositeScope, of parent: Int, epoch: Int
-    ) -> OperationHandle<Int>? {
+    ) -> Part? {
         let operation = enter(node, in: parent, epoch: epoch)
         let options = options(operation, node)
         let target = environment.target(node.target)
@@ -525,9 +567,13 @@ final class TreeRun: Sendable {
             }
             made(operation, child)
             if node.wasSuspended { environment.later { _ = child.resume() } }
-            return child
+            return .operation(child)
         }
         switch node.body {
+        case .leaf(let leaf) where leaf.form == .plain && environment.target(.inherited) == nil:
+            let child = scope.operation(valueBlock(operation, leaf))
+            made(operation, plain: child)
+            return .plain(child)
         case .leaf(let leaf):
             let child =
                 switch leaf.form {
@@ -535,11 +581,11 @@ final class TreeRun: Sendable {
                     scope.operation(
                         returning: Int.self, on: target, options: options,
                         leafBlock(operation, leaf, scope, epoch))
-                case .value: scope.operation(on: target, options: options, valueBlock(operation, leaf))
+                case .value, .plain: scope.operation(on: target, options: options, valueBlock(operation, leaf))
                 case .async: scope.operation(on: target, options: options, asyncBlock(operation, leaf))
                 }
             made(operation, child)
-            return child
+            return .operation(child)
         case .composite(let composite):
             let completion = completion(operation, composite)
             let isValued = node.value != nil
@@ -550,14 +596,14 @@ final class TreeRun: Sendable {
                     on: target, options: options, { try block($0) }, completion: completion,
                     cancellation: decision(operation, composite))
                 made(operation, child)
-                return child
+                return .operation(child)
             case (false, true):
                 let block = declareValue(composite, operation)
                 let child = scope.transactionalOperation(
                     on: target, options: options, { try block($0) }, completion: completion,
                     cancellation: decision(operation, composite))
                 made(operation, child)
-                return child
+                return .operation(child)
             case (true, false):
                 let block = declare(composite, operation)
                 made(
@@ -741,7 +787,7 @@ final class TreeRun: Sendable {
         case .widen: queue?.runningLimit = nil
         default: break
         }
-        guard let operation = state.withLock({ $0.newest[command.node] }), let handle = handle(operation)
+        guard let operation = state.withLock({ $0.newest[command.node] }), let handle = handle(operation, makesObject: true)
         else { return }
         switch command.what {
         case .cancel:
@@ -833,7 +879,7 @@ final class TreeRun: Sendable {
             }
         }
         for (index, one) in known.enumerated() {
-            guard let handle = one.handle, let ending = one.ending else { continue }
+            guard let handle = handle(index, makesObject: true), let ending = one.ending else { continue }
             let (result, attempt, runs) = (ending(), handle.attempt, handle.numberOfRuns)
             change(index) { entry in
                 entry.ending = result
@@ -850,6 +896,7 @@ final class TreeRun: Sendable {
             let former = state.known
             for index in state.known.indices {
                 state.known[index].handle = nil
+                state.known[index].plain = nil
                 state.known[index].ending = nil
             }
             return former

@@ -33,7 +33,8 @@
             }
         }
 
-        fileprivate func add(_ amount: Int) { live.add(amount, ordering: .relaxed) }
+        /// For an object that cannot have an ``Instance``.
+        package func add(_ amount: Int) { live.add(amount, ordering: .relaxed) }
 
         /// How many there are now of each kind of which there are any, by their names.
         package static var live: [String: Int] {
@@ -65,6 +66,10 @@
     package struct InstanceCount: Sendable {
         /// A kind.
         package init(_ name: String) {}
+
+        /// Nothing.
+        @inlinable @inline(__always)
+        package func add(_ amount: Int) {}
     }
 
     /// Nothing: without a size, and without a call.

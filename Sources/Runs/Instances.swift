@@ -4,4 +4,5 @@ internal import CompositeOperationsBasics
 
 extension InstanceCount {
     static let subscriptions = InstanceCount("subscriptions")
+    static let plainChildren = InstanceCount("runs of registration blocks")
 }

@@ -47,6 +47,12 @@ public struct Child<Success: Sendable>: @unchecked Sendable {
         return unsafeDowncast(children.operation(of: node), to: COOperation<Success>.self)
     }
 
+    /// Whether it is an operation by now.
+    package var hasObject: Bool {
+        guard let node else { return true }
+        return unsafeDowncast(holder, to: PlainChildren.self).composite.look { node.object != nil }
+    }
+
     /// A member of the operation.
     public subscript<Member>(dynamicMember path: KeyPath<COOperation<Success>, Member>) -> Member {
         operation[keyPath: path]

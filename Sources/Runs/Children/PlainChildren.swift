@@ -3,6 +3,7 @@
 
 internal import CScheduler
 internal import CScheduler.Internals
+internal import CompositeOperationsBasics
 internal import Scheduling
 
 /// The children of one run of a composite's registration block.
@@ -70,6 +71,7 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
             fields, face.pointer, Unmanaged.passRetained(owner).toOpaque(), Scheduler.handleOfShared, isCascade,
             nodes, first)
         fields.pointee.epoch = epoch
+        InstanceCount.plainChildren.add(1)
         return made
     }
 
@@ -106,6 +108,7 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
     deinit {
         let fields = fields
         csched_children_destroy(fields)
+        InstanceCount.plainChildren.add(-1)
         Unmanaged<AnyObject>.fromOpaque(fields.pointee.owner!).release()
     }
 

@@ -4,12 +4,15 @@
 //       by whoever has the cascade's word: one worker at a time, with BUSY set.
 //   H2  `word`: the index of the current step, and flags. BUSY: a worker is inside of a cascade, or its turn
 //       is in a queue. RUNS: the current step has begun. TAKEN: the children are their embedder's, and nothing
-//       that is done here decides about them any more. A step ends, and the next one begins, with one exchange,
-//       which a TAKEN refuses.
+//       that is done here decides about them any more. A step ends with one exchange, and the next one begins
+//       with another, when what the block of the first held has been released, both of which a TAKEN refuses:
+//       code of the user's that runs in between finds a step that has not begun. Where there is nothing to
+//       release, one exchange is both.
 //   H3  `pending`, of a group: OPEN while the registration is out, and one less for each child that has left;
 //       the close makes that the number of those that have not. Whoever makes it 0 is the one that finishes
 //       the group. A taking adds LEAVING, and makes it count those that have not left: whoever makes it
-//       LEAVING is the last one inside, and lets the memory go.
+//       LEAVING is the last one inside: it asks as the other one does, for the embedder may have taken them as
+//       all had finished, and lets the memory go.
 //   H4  Children are taken under the embedder's lock, once. From the exchange of TAKEN on the registering
 //       thread appends none. One that it has published just then is taken, or withdrawn by its own exchange:
 //       the state says which (P50). A child that was taken before its turn is turned by what is in the queue,
@@ -51,10 +54,15 @@
 
 static uint64_t index_of(uint64_t word) { return word & UINT32_MAX; }
 
-const void *csched_thread_mark(void)
+csched_thread_local char thread_mark;
+
+uintptr_t csched_thread_mark(void) { return (uintptr_t)&thread_mark; }
+
+static void release_block(const csched_children_face *face, void *block)
 {
-    csched_thread_local char mark;
-    return &mark;
+    if (block != NULL) {
+        face->release(block);
+    }
 }
 
 void csched_children_init(csched_children *children, const csched_children_face *face, void *owner,
@@ -77,23 +85,54 @@ void csched_children_init(csched_children *children, const csched_children_face 
     children->is_closed = false;
     children->is_over = false;
     children->epoch = 0;
+    children->has_objects = false;
+    children->is_in_use = false;
+    children->flags = 0;
+}
+
+// Calls `body` with each child.
+static void for_each(csched_children *children, void (*body)(csched_children *children, csched_child *child))
+{
+    uint64_t left = children->number;
+    for (csched_region *region = &children->first; left > 0; region = region->next) {
+        for (size_t index = 0; left > 0 && index < region->capacity; index++, left--) {
+            body(children, &region->nodes[index]);
+        }
+    }
+}
+
+static void give_up_block(csched_children *children, csched_child *child)
+{
+    if ((child->flags & CSCHED_CHILD_OWNS) != 0) {
+        release_block(children->face, child->context);
+    }
+}
+
+void csched_children_give_up(csched_children *children)
+{
+    if ((children->flags & CSCHED_CHILD_OWNS) != 0) {
+        children->flags &= ~CSCHED_CHILD_OWNS;
+        for_each(children, give_up_block);
+    }
+}
+
+static void give_up_object(csched_children *children, csched_child *child)
+{
+    if (child->object != NULL) {
+        children->face->release(child->object);
+    }
 }
 
 void csched_children_destroy(csched_children *children)
 {
-    uint64_t left = children->number;
+    csched_children_give_up(children);
+    if (children->has_objects) {
+        for_each(children, give_up_object);
+    }
     csched_region *next;
-    for (csched_region *region = &children->first; region != NULL; region = next) {
-        for (size_t index = 0; left > 0 && index < region->capacity; index++, left--) {
-            csched_child *child = &region->nodes[index];
-            if ((child->flags & CSCHED_CHILD_GOES) != 0 || child->object != NULL) {
-                children->face->goes(child);
-            }
-        }
+    for (csched_region *region = children->first.next; region != NULL; region = next) {
         next = region->next;
-        if (region != &children->first) {
-            csched_free(region);
-        }
+        csched_free(region);
     }
 }
 
@@ -121,9 +160,16 @@ static bool were_taken(csched_children *children)
     return (csched_load(WORD(children), relaxed) & TAKEN) != 0;
 }
 
-csched_child *csched_children_append(csched_children *children)
+// Whether children of this registration may be appended on this thread.
+static bool accepts(csched_children *children, uintptr_t thread, int32_t epoch)
 {
-    if (csched_unlikely(were_taken(children)) ||
+    return csched_likely(thread == (uintptr_t)&thread_mark) && csched_likely(epoch == children->epoch) &&
+           csched_likely(!were_taken(children));
+}
+
+csched_child *csched_children_append(csched_children *children, uintptr_t thread, int32_t epoch)
+{
+    if (!accepts(children, thread, epoch) ||
         (csched_unlikely(children->next == children->limit) && !grow(children, CSCHED_CHILDREN_MORE))) {
         return NULL;
     }
@@ -134,9 +180,10 @@ csched_child *csched_children_append(csched_children *children)
     return child;
 }
 
-csched_child *csched_children_append_range(csched_children *children, size_t count)
+csched_child *csched_children_append_range(csched_children *children, uintptr_t thread, int32_t epoch,
+                                           size_t count)
 {
-    if (were_taken(children) || count >= UINT32_MAX ||
+    if (!accepts(children, thread, epoch) || count >= UINT32_MAX ||
         ((size_t)(children->limit - children->next) < count && !grow(children, count))) {
         return NULL;
     }
@@ -166,7 +213,6 @@ static bool withdraw(csched_child *child)
 
 static void run_child(void *context, void *extra, csched_disposition disposition);
 static void run_cascade(void *context, void *extra, csched_disposition disposition);
-static void run_in_hand(void *context, void *extra, csched_disposition disposition);
 static void leave(csched_children *children);
 
 static csched_status submit(csched_children *children, csched_function run, csched_child *child)
@@ -185,6 +231,7 @@ static void send_turn(csched_children *children, csched_child *child)
 
 bool csched_children_send(csched_children *children, csched_child *child)
 {
+    children->flags |= child->flags;
     if (!publish(children, child, 1) && withdraw(child)) {
         return false;
     }
@@ -194,43 +241,61 @@ bool csched_children_send(csched_children *children, csched_child *child)
     return true;
 }
 
-// A range's part in the queues: what its context is.
+// What a turn of a range is for: the nodes from low up to high.
 typedef struct {
-    csched_children *children;
-    csched_child *first;
-} range;
+    uint32_t low, high;
+} part;
 
-static void run_in_range(void *context, uint64_t index)
+_Static_assert(sizeof(part) <= sizeof(void *), "a part fits into a word");
+
+static part unpack(void *word)
 {
-    const range *part = context;
-    run_child(part->children, &part->first[index], CSCHED_RUN);
+    return (part){.low = (uint32_t)(uintptr_t)word, .high = (uint32_t)((uint64_t)(uintptr_t)word >> 32)};
 }
 
-static void end_range(void *context, bool complete)
+// The children of a range. It has no values: so the first of its nodes has room for that.
+static csched_children *children_of(const csched_child *first)
 {
-    (void)complete; // the built-in scheduler leaves none out
-    csched_free(context);
+    return (csched_children *)(uintptr_t)first->value[0];
+}
+
+static void run_range(void *context, void *extra, csched_disposition disposition);
+
+static csched_status submit_range(csched_child *first, part here)
+{
+    csched_operation turn = {.run = run_range,
+                             .context = first,
+                             .extra = (void *)(uintptr_t)((uint64_t)here.high << 32 | here.low)};
+    return csched_submit_exempt_at(children_of(first)->scheduler, &turn, CSCHED_PRIORITY_DEFAULT);
+}
+
+// As in range.c, F2, but down to one: each child has a turn of its own.
+static void run_range(void *context, void *extra, csched_disposition disposition)
+{
+    csched_child *first = context;
+    csched_children *children = children_of(first);
+    part here = unpack(extra);
+    while (disposition == CSCHED_RUN && here.high - here.low > 1) {
+        uint32_t middle = here.low + (here.high - here.low) / 2;
+        if (submit_range(first, (part){middle, here.high}) != CSCHED_OK) {
+            break; // out of memory: do it all here
+        }
+        here.high = middle;
+    }
+    for (uint32_t index = here.low; index < here.high; index++) { // the last one may be the last use of them
+        run_child(children, &first[index], disposition);
+    }
 }
 
 bool csched_children_send_range(csched_children *children, csched_child *first, size_t count)
 {
-    if (!publish(children, first, count)) {
-        // One by one: who takes has none of them, or all, as it reads the count once.
-        size_t withdrawn = 0;
-        while (withdrawn < count && withdraw(&first[withdrawn])) {
-            withdrawn++;
-        }
-        if (withdrawn == count) {
-            return false;
-        }
+    children->flags |= first->flags;
+    first->value[0] = (uint64_t)(uintptr_t)children;
+    // The first of them says whose all are: who takes has none of them, or all, as it reads the count once.
+    if (!publish(children, first, count) && withdraw(first)) {
+        return false;
     }
-    range *part = csched_allocate(sizeof *part, 0);
-    if (part != NULL) {
-        *part = (range){.children = children, .first = first};
-    }
-    if (part == NULL || csched_submit_range(children->scheduler, count, 0, run_in_range, end_range, part,
-                                            NULL) != CSCHED_OK) {
-        csched_free(part);
+    if (submit_range(first, (part){0, (uint32_t)count}) != CSCHED_OK) {
         for (size_t index = 0; index < count; index++) {
             send_turn(children, &first[index]);
         }
@@ -269,15 +334,8 @@ static void leave(csched_children *children)
 {
     const csched_children_face *face = children->face;
     int64_t left = csched_fetch_sub(PENDING(children), 1, acq_rel) - 1; // P52
-    if (csched_unlikely(left == 0) ? face->finished(children) : csched_unlikely(left == LEAVING)) {
+    if (csched_unlikely(left == 0 || left == LEAVING) && face->finished(children)) {
         face->let_go(children);
-    }
-}
-
-static void release_block(const csched_children_face *face, void *context, uint32_t flags)
-{
-    if ((flags & CSCHED_CHILD_SHARES) == 0 && context != NULL) {
-        face->release(context);
     }
 }
 
@@ -311,10 +369,9 @@ static void run_child(void *context, void *extra, csched_disposition disposition
         leave(children);
         return;
     }
-    void *block = child->context;
-    uint32_t flags = child->flags;
+    void *block = (child->flags & CSCHED_CHILD_SHARES) != 0 ? NULL : child->context;
     leave(children);
-    release_block(face, block, flags); // H6
+    release_block(face, block); // H6
 }
 
 // MARK: Cascades
@@ -330,13 +387,26 @@ static csched_child *following(csched_children *children, const csched_child *ch
     return (csched_child *)(uintptr_t)next;
 }
 
+// H2. The current step, which is the cursor, begins. False: the embedder has it, and the memory was let go.
+static bool begin_step(csched_children *children, uint64_t *word)
+{
+    csched_child *child = children->cursor;
+    *word &= ~TAKEN;
+    if (csched_unlikely(!csched_cas(WORD(children), word, *word | RUNS, relaxed, acquire))) {
+        children->face->turn(children, child);
+        children->face->let_go(children);
+        return false;
+    }
+    *word |= RUNS;
+    return true;
+}
+
 // The word of the cascade is this worker's, and the step has begun.
-static void run_steps(csched_children *children, csched_child *child)
+static void run_steps(csched_children *children, csched_child *child, uint64_t word)
 {
     const csched_children_face *face = children->face;
     csched_worker *worker = csched_worker_self();
     const uint64_t count = csched_load(COUNT(children), relaxed);
-    uint64_t word = csched_load(WORD(children), relaxed) & ~TAKEN;
     for (;;) {
         void *error = face->call(children, child);
         if (csched_unlikely(error != NULL)) {
@@ -344,45 +414,47 @@ static void run_steps(csched_children *children, csched_child *child)
             face->let_go(children);
             return;
         }
-        uint64_t next = word + 1;
-        bool is_last = index_of(next) == count;
+        void *block = child->context;
+        bool is_last = index_of(word) + 1 == count;
         bool goes_on = !is_last && csched_worker_goes_on(worker);
-        if (!goes_on) {
-            next &= ~RUNS;
-        }
+        bool at_once = goes_on && block == NULL; // H2
+        uint64_t next = at_once ? word + 1 : (word + 1) & ~RUNS;
         if (csched_unlikely(!csched_cas(WORD(children), &word, next, acq_rel, relaxed))) { // H2, P52
             face->returned(children, child);
             face->let_go(children);
             return;
         }
-        word = next;
-        void *block = child->context;
-        uint32_t flags = child->flags;
         csched_store(STATE(child), CSCHED_CHILD_FINISHED, release); // P51, for whoever asks under no lock
+        word = next;
         if (is_last) {
             if (csched_unlikely(face->finished(children))) { // H5
                 face->let_go(children);
             }
-            release_block(face, block, flags);
+            release_block(face, block);
             return;
         }
         child = following(children, child);
-        if (!goes_on) { // others have their turn
-            children->cursor = child;
-            csched_children_begin(children);
-            release_block(face, block, flags);
-            return;
+        if (at_once) {
+            continue;
         }
         children->cursor = child;
+        if (!goes_on) { // others have their turn
+            csched_children_begin(children);
+            release_block(face, block);
+            return;
+        }
         csched_worker_hold(worker, children); // H6
-        release_block(face, block, flags);
+        face->release(block);
         if (csched_unlikely(csched_worker_take_in_hand(worker) == NULL)) {
+            return;
+        }
+        if (!begin_step(children, &word)) {
             return;
         }
     }
 }
 
-// The turn of a cascade: its current step is to begin.
+// The turn of a cascade.
 static void run_cascade(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -392,28 +464,15 @@ static void run_cascade(void *context, void *extra, csched_disposition dispositi
         children->face->let_go(children);
         return;
     }
-    csched_child *child = children->cursor;
-    uint64_t word = csched_load(WORD(children), relaxed) & ~TAKEN;
-    if (csched_unlikely(!csched_cas(WORD(children), &word, word | RUNS, relaxed, acquire))) { // H2
-        children->face->turn(children, child);
-        children->face->let_go(children);
-        return;
+    uint64_t word = csched_load(WORD(children), relaxed);
+    if (begin_step(children, &word)) {
+        run_steps(children, children->cursor, word);
     }
-    run_steps(children, child);
-}
-
-// H6. Its step has begun, for all that others can see.
-static void run_in_hand(void *context, void *extra, csched_disposition disposition)
-{
-    (void)extra;
-    (void)disposition; // as a body that has begun
-    csched_children *children = context;
-    run_steps(children, children->cursor);
 }
 
 csched_operation csched_children_in_hand(csched_children *children)
 {
-    return (csched_operation){.run = run_in_hand, .context = children};
+    return (csched_operation){.run = run_cascade, .context = children};
 }
 
 // MARK: Taking
@@ -421,6 +480,7 @@ csched_operation csched_children_in_hand(csched_children *children)
 csched_taking csched_children_take(csched_children *children)
 {
     uint64_t word = csched_fetch_or(WORD(children), TAKEN, seq_cst);   // P50
+    children->has_objects = true;
     csched_taking taking = {.region = &children->first,
                             .left = csched_load(COUNT(children), seq_cst), // P50
                             .current = index_of(word),
@@ -488,8 +548,19 @@ csched_child_state csched_child_state_of(const csched_child *child)
     return (csched_child_state)csched_load(STATE(child), acquire); // P51
 }
 
-const csched_children *csched_children_of(const csched_operation *operation)
+csched_children_turn csched_children_turn_of(const csched_operation *operation)
 {
-    bool is_one = operation->run == run_child || operation->run == run_cascade || operation->run == run_in_hand;
-    return is_one ? operation->context : NULL;
+    if (operation->run == run_child) {
+        return (csched_children_turn){operation->context, operation->extra};
+    }
+    if (operation->run == run_cascade) {
+        csched_children *children = operation->context;
+        return (csched_children_turn){children, children->cursor};
+    }
+    if (operation->run == run_range) {
+        csched_child *first = operation->context;
+        part here = unpack(operation->extra);
+        return (csched_children_turn){children_of(first), here.high - here.low == 1 ? &first[here.low] : NULL};
+    }
+    return (csched_children_turn){NULL, NULL};
 }

@@ -324,8 +324,8 @@ static bool is_wanted(const void *context, const csched_operation *operation)
     if (operation->run == wait->run) {
         return wait->wanted(wait->wanted_by, operation->context, operation->extra);
     }
-    const csched_children *children = csched_children_of(operation);
-    return children != NULL && wait->wanted_children(wait->wanted_by, children);
+    csched_children_turn turn = csched_children_turn_of(operation);
+    return turn.children != NULL && wait->wanted_children(wait->wanted_by, turn.children, turn.child);
 }
 
 // Sleeps until the generation is complete.

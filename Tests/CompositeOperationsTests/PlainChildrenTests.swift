@@ -100,7 +100,8 @@ extension Form {
             await letter.next()
             let all = children.withLock { $0 }
             #expect(all.allSatisfy { !$0.hasObject })
-            #expect(!all[1].isFinished)
+            #expect(!all[1].isFinished && all.allSatisfy { !$0.hasObject })
+            #expect(!all[1].isCancelled)
             #expect(all.allSatisfy { $0.hasObject })
             isOpen.open()
             #expect(await composite.outcome.isFinished)
@@ -465,7 +466,123 @@ extension Form {
         }
     }
 
+    @Test func `what a step captured cancels the cascade when it is released: the next step does not run`()
+        async
+    {
+        for isSuspended in [false, true] {
+            for _ in 0..<scaled(500) {
+                let ran = Count()
+                let itself = Locked<COCascade<Void>?>(nil)
+                let (isThere, isOver) = (Gate(), Gate())
+                let cascade = cascadeOperation { cascade in
+                    let farewell = Farewell {
+                        isThere.wait()
+                        let cascade = itself.withLock { $0 }
+                        _ = isSuspended ? cascade?.suspend() : cascade?.cancel()
+                        isOver.open()
+                    }
+                    cascade.operation { [farewell] in withExtendedLifetime(farewell) {} }
+                    cascade.operation { _ = ran.add() }
+                }
+                itself.withLock { $0 = cascade }
+                isThere.open()
+                await elsewhere.waits(for: isOver)
+                itself.withLock { $0 = nil }
+                // Or the next step was taken by another worker meanwhile, as the release took so long.
+                let states = cascade.children.map(\.state)
+                if !isSuspended {
+                    #expect(await cascade.outcome.isCancelled || ran.value == 1)
+                } else {
+                    #expect(ran.value == 0 || states.last != .suspended)
+                    cascade.resume()
+                    #expect(await cascade.outcome.isFinished)
+                }
+            }
+        }
+    }
+
+    @Test func `what a range captured goes with its end, also where a handle of another child is kept`()
+        async throws
+    {
+        for isLookedAt in [false, true] {
+            let released = Count()
+            let kept = Mail<Child<Int>>()
+            do {
+                let token = Token(released)
+                let group = transactionalOperation { group in
+                    kept.send(group.operation { 5 })
+                    group.operations(0..<50) { [token] _ in withExtendedLifetime(token) {} }
+                }
+                if isLookedAt { _ = group.children }
+                try await group.value
+            }
+            let child = await kept.next()
+            #expect(await eventually { released.value == 1 })
+            #expect(try await child.value == 5)
+        }
+    }
+
+    @Test func `a value with references makes an operation: it may hold a handle of a sibling`() async throws {
+        let released = Count()
+        do {
+            let group = transactionalOperation { group in
+                let token = Token(released)
+                let first = group.operation { 1 }
+                let second = group.operation { [token] in (first, token) }
+                return .value(of: second)
+            }
+            let value = try await group.value
+            #expect(value.0.hasObject)
+            #expect(try await value.0.value == 1)
+        }
+        #expect(await eventually { released.value == 1 })
+    }
+
     // MARK: Waits
+
+    /// A group within a group, each of which waits for a child of its own.
+    @Sendable private static func nest(_ depth: Int, _ way: Int) {
+        if depth == 0 { return }
+        switch way {
+        case 0:
+            transactionalOperation { group in
+                let child = group.operation { nest(depth - 1, way) }
+                _ = child.wait()
+            }.wait()
+        case 1: transactionalOperation { $0.operations(0..<2) { if $0 == 0 { nest(depth - 1, way) } } }.wait()
+        case 2: cascadeOperation { $0.operation { nest(depth - 1, way) } }.wait()
+        default:
+            transactionalOperation { group in
+                group.operation { nest(depth - 1, way) }
+                group.operation {}
+            }.wait()
+        }
+    }
+
+    @Test(arguments: 0..<4)
+    func `waits within waits run what they wait for, and take no thread each`(way: Int) async {
+        let done = Gate()
+        let before = Scheduler.shared.statistics.replaced
+        Scheduler.submit {
+            Self.nest(100, way)
+            done.open()
+        }
+        await elsewhere.waits(for: done)
+        #expect(Scheduler.shared.statistics.replaced - before < 50)
+    }
+
+    @Test func `children of a range may wait for each other`() async throws {
+        let count = 40
+        let gates = (0...count).map { _ in Gate() }
+        let group = transactionalOperation { group in
+            group.operations(0..<count) { index in
+                gates[index + 1].wait()
+                gates[index].open()
+            }
+        }
+        gates[count].open()
+        try await group.value
+    }
 
     @Test func `a wait on a worker runs the children that it waits for, also where there is one worker`() async {
         for form in Form.allCases {
@@ -528,6 +645,33 @@ extension Form {
         }
         _ = await again.outcome
         #expect(refused.entries == [true])
+    }
+
+    @Test func `a step that is registered late takes the value of any step that has finished`() async throws {
+        let value = Locked<Child<Int>?>(nil)
+        try await cascadeOperation { cascade in
+            cascade.operation { 1 }
+            cascade.operation { 2 }
+            let third = cascade.operation { 3 }
+            cascade.operation { value.withLock { $0 = cascade.operation(using: third) { $0 + 1 } } }
+        }.value
+        #expect(try await value.withLock { $0 }?.value == 4)
+    }
+
+    @Test func `a look while the last child ends is no reason not to complete`() async throws {
+        for form in Form.allCases {
+            for round in 0..<scaled(3_000) {
+                let letter = Mail<Void>()
+                let composite = form.start { scope in
+                    for _ in 0..<(1 + round % 3) { scope.operation {} }
+                    letter.send(())
+                }
+                await letter.next()
+                for _ in 0..<round % 50 { _ = composite.state }
+                _ = composite.children
+                try await composite.value
+            }
+        }
     }
 
     @Test func `children of a run that was given up while it registers do not count`() async throws {

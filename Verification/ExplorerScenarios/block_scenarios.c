@@ -347,9 +347,9 @@ static void is_named(void *context, void *extra, csched_disposition disposition)
     ran(number_of(context), disposition);
 }
 
-static bool are_not(const void *wanted_by, const void *children)
+static bool are_not(const void *wanted_by, void *children, void *child)
 {
-    (void)wanted_by, (void)children;
+    (void)wanted_by, (void)children, (void)child;
     return false;
 }
 

@@ -33,6 +33,7 @@ static bool is_held;                  // somebody inside is to let the memory go
 static bool has_begun[CHILDREN];      // plain
 static bool was_released[CHILDREN];   // plain
 static bool throws[CHILDREN];
+static bool has_contexts, is_range;
 static void (*while_running)(int number);
 static void (*while_released)(int number);
 static gate done; // it is complete, or given up, and its memory has gone
@@ -45,6 +46,16 @@ static int number_of_child(void *child) { return (int)(child_of(child)->input & 
 static void *context_of(int number) { return (void *)(intptr_t)(number + 1); }
 
 // MARK: The embedder
+
+// Those of a range have none.
+static uint64_t value_of(csched_child *child)
+{
+    if ((child->flags & CSCHED_CHILD_SHARES) != 0) {
+        return 100 + (uint64_t)number_of_child(child);
+    }
+    explorer_plain_read(csched_site("value"), &child->value[0]);
+    return child->value[0];
+}
 
 static void free_memory(void)
 {
@@ -90,13 +101,18 @@ static void *call(void *children, void *child)
     if (throws[number]) {
         return context_of(number);
     }
-    explorer_plain_write(csched_site("value"), &child_of(child)->value[0]);
-    child_of(child)->value[0] = 100 + (uint64_t)number;
+    if ((child_of(child)->flags & CSCHED_CHILD_SHARES) == 0) {
+        explorer_plain_write(csched_site("value"), &child_of(child)->value[0]);
+        child_of(child)->value[0] = 100 + (uint64_t)number;
+    }
     return NULL;
 }
 
 static void release(void *context)
 {
+    if (context == NULL) {
+        return;
+    }
     int number = (int)(intptr_t)context - 1;
     explorer_plain_write(csched_site("release"), &was_released[number]);
     if (was_released[number]) {
@@ -119,8 +135,7 @@ static void take(void)
     while ((child = csched_children_take_next(children, &taking, &state)) != NULL) {
         int number = number_of_child(child);
         if (state == CSCHED_CHILD_FINISHED) {
-            explorer_plain_read(csched_site("value"), &child->value[0]);
-            values[number] = child->value[0];
+            values[number] = value_of(child);
             parts[number] = ENDED;
             continue;
         }
@@ -175,6 +190,14 @@ static void end_part(int number, uint64_t value)
     send_part(next);
 }
 
+// The block of one that was taken; those of a range go with the first one.
+static void release_part(int number)
+{
+    if (!is_range) {
+        release(context_of(number));
+    }
+}
+
 // Of one that was taken before its turn.
 static void turn_part(int number)
 {
@@ -185,7 +208,7 @@ static void turn_part(int number)
     if (runs) {
         begins(number);
         end_part(number, throws[number] ? 0 : 100 + (uint64_t)number);
-        release(context_of(number));
+        release_part(number);
     }
 }
 
@@ -205,8 +228,8 @@ static void returned(void *children, void *child)
 {
     (void)children;
     int number = number_of_child(child);
-    end_part(number, child_of(child)->value[0]);
-    release(context_of(number));
+    end_part(number, value_of(child));
+    release_part(number);
 }
 
 static void ensure_taken(void)
@@ -227,7 +250,7 @@ static void threw(void *children, void *child, void *error)
     }
     ensure_taken();
     end_part(number, 0);
-    release(context_of(number));
+    release_part(number);
 }
 
 static void refused(void *children, void *child)
@@ -290,12 +313,6 @@ static void let_go(void *children)
     }
 }
 
-static void goes(void *child)
-{
-    (void)child;
-    explorer_fail("a child goes that has nothing");
-}
-
 static const csched_children_face face = {.call = call,
                                           .release = release,
                                           .finished = finished,
@@ -303,8 +320,7 @@ static const csched_children_face face = {.call = call,
                                           .returned = returned,
                                           .threw = threw,
                                           .refused = refused,
-                                          .let_go = let_go,
-                                          .goes = goes};
+                                          .let_go = let_go};
 
 // MARK: The registering thread
 
@@ -316,6 +332,8 @@ static void begin_embedder(bool cascade)
     memset(has_begun, 0, sizeof has_begun);
     memset(was_released, 0, sizeof was_released);
     memset(throws, 0, sizeof throws);
+    has_contexts = true;
+    is_range = false;
     registered = left = 0;
     is_cascade = cascade;
     is_closed = is_taken = is_over = is_complete = is_given_up = is_held = false;
@@ -347,13 +365,13 @@ static void register_part(int number)
 
 static void fill(csched_child *child, int number)
 {
-    child->context = context_of(number);
+    child->context = has_contexts ? context_of(number) : NULL;
     child->input = (uint64_t)number;
 }
 
 static void append(int number)
 {
-    csched_child *child = csched_children_append(&of->children);
+    csched_child *child = csched_children_append(&of->children, csched_thread_mark(), 0);
     if (child != NULL) {
         fill(child, number);
         registered++;
@@ -367,11 +385,12 @@ static void append(int number)
 
 static void append_range(int count)
 {
-    csched_child *first = csched_children_append_range(&of->children, (size_t)count);
+    is_range = true;
+    csched_child *first = csched_children_append_range(&of->children, csched_thread_mark(), 0, (size_t)count);
     if (first != NULL) {
         for (int number = 0; number < count; number++) {
             fill(&first[number], number);
-            first[number].flags = CSCHED_CHILD_SHARES;
+            first[number].flags = CSCHED_CHILD_SHARES | (number == 0 ? CSCHED_CHILD_OWNS : 0);
         }
         registered += count;
         if (csched_children_send_range(&of->children, first, (size_t)count)) {
@@ -438,14 +457,10 @@ static void expect_values(int count)
 static void looks(void)
 {
     lock_embedder();
-    if (of != NULL && !is_taken && !is_complete) {
-        take();
+    if (!is_taken && !is_complete) {
+        take(); // and completes nothing: a look changes nothing
     }
-    bool frees = of != NULL && complete();
     unlock_embedder();
-    if (frees) {
-        free_memory();
-    }
 }
 
 // What has not begun does not begin any more.
@@ -676,6 +691,46 @@ MAIN(in_hand_sentry)
 static void in_hand_watch_main(void) { in_hand_untold(1, 1); }
 MAIN(in_hand_watch)
 
+// What the release of a block gives up does not begin.
+static void gives_the_next_up(int number)
+{
+    if (number == 0) {
+        gives_up();
+    }
+}
+
+static void release_gives_up_main(void)
+{
+    open_world(true, 1);
+    while_released = gives_the_next_up;
+    world_explore_without_time();
+    register_all(3);
+    expect_given_up(3);
+    if (has_begun[1]) {
+        explorer_fail("a step began after all were given up (S13)");
+    }
+    world_close();
+}
+MAIN(release_gives_up)
+
+// Steps without a block to release: one ends and the next one begins at once.
+static void bare_steps(void (*other)(void), void (*expect)(int))
+{
+    open_world(true, 1);
+    has_contexts = false;
+    int thread = thread_start("taker", other);
+    world_explore_without_time();
+    register_all(3);
+    thread_join(thread);
+    expect(3);
+    world_close();
+}
+
+static void bare_steps_look_main(void) { bare_steps(looks, expect_values); }
+MAIN(bare_steps_look)
+static void bare_steps_give_up_main(void) { bare_steps(gives_up, expect_given_up); }
+MAIN(bare_steps_give_up)
+
 // A body of the only worker waits for all of them: they run on its stack.
 static bool no_operation(const void *wanted_by, void *context, void *extra)
 {
@@ -683,7 +738,11 @@ static bool no_operation(const void *wanted_by, void *context, void *extra)
     return false;
 }
 
-static bool are_those(const void *wanted_by, const void *children) { return wanted_by == children; }
+static bool are_those(const void *wanted_by, void *children, void *child)
+{
+    (void)child;
+    return wanted_by == children;
+}
 
 static csched_completion *inner;
 
@@ -827,6 +886,9 @@ const explorer_program children_scenarios[] = {
     SCENARIO("children", in_hand_look, "S1 S3 R1", "the same, while the steps are taken"),
     SCENARIO("children", in_hand_sentry, "S1 S12", "the same, and nobody is told that it waits"),
     SCENARIO("children", in_hand_watch, "S1 S12", "likewise, with one worker and a spare"),
+    SCENARIO("children", release_gives_up, "S13 R1", "the release of a block gives up the steps after it"),
+    SCENARIO("children", bare_steps_look, "S1 S3 S9 R1", "steps without blocks to release are taken"),
+    SCENARIO("children", bare_steps_give_up, "S1 S13 R1", "steps without blocks to release are given up"),
     SCENARIO("children", group_nested, "S1 S3", "the only worker waits for children"),
     SCENARIO("children", cascade_nested, "S1 S3", "the only worker waits for steps"),
     SCENARIO("children", fair, "S11", "an older operation, and steps"),

@@ -69,8 +69,9 @@ csched_wait_result csched_completion_wait_helping(csched_completion *counter, ui
 typedef bool (*csched_wanted_function)(const void *CSCHED_NULLABLE wanted_by, void *CSCHED_NULLABLE context,
                                        void *CSCHED_NULLABLE extra);
 
-/// Likewise, children of these (internals/children.h), or a cascade of them.
-typedef bool (*csched_wanted_children_function)(const void *CSCHED_NULLABLE wanted_by, const void *children);
+/// Likewise, one of some children (internals/children.h); NULL: a range of them.
+typedef bool (*csched_wanted_children_function)(const void *CSCHED_NULLABLE wanted_by, void *children,
+                                                void *CSCHED_NULLABLE child);
 
 /// As csched_completion_wait without a timeout, but runs operations of the function `run` for which `wanted`
 /// says so, and children for which `wanted_children` does, in place of those of the counter: from among the

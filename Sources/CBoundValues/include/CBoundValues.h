@@ -69,6 +69,30 @@ static inline const bound_values_item *bound_values_value(const bound_values_ite
     return item;
 }
 
+/// Where the first item is for the task that runs here, or, outside of tasks, for this thread.
+typedef struct bound_values_here {
+    const void *task;
+    const void *head;
+} bound_values_here;
+
+static inline bound_values_here bound_values_find(const bound_values_places *places)
+{
+    const char *task = (const char *)swift_task_getCurrent();
+    const void *head = task != NULL ? task + places->in_task : __tls_get_addr(places->in_thread);
+    return (bound_values_here){.task = task, .head = head};
+}
+
+/// Whether no value is bound there. On the same thread. False, too: another task runs here now.
+static inline bool bound_values_are_none(const bound_values_here *here)
+{
+    const void *task = swift_task_getCurrent();
+    const bound_values_item *const *head = (const bound_values_item *const *)here->head;
+    if (task == NULL) {
+        head = *(const bound_values_item *const *const *)here->head;
+    }
+    return task == here->task && (head == NULL || bound_values_value(*head) == NULL);
+}
+
 /// The value below one.
 static inline const bound_values_item *bound_values_below(const bound_values_item *item)
 {

@@ -64,6 +64,7 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
             return (former, steps, composition.takeUpTaken())
         }
         steps?.begin()
+        taken.giveUpBlocks()
         withExtendedLifetime((former, taken)) {}
     }
 

@@ -106,10 +106,11 @@ extension CompositeScope {
     @inlinable
     @inline(__always)
     public func operation<V: Sendable>(_ body: consuming @escaping @Sendable () throws -> V) -> Child<V> {
-        guard let place = control.plainPlace(epoch: epoch) else { return Child(leaf(.value(body), nil, .standard)) }
-        place.node.fill(
-            BlockCalls.Value(call: body), type: PlainBlock<V>.self, flags: PlainBlock<V>.flags)
-        return control.sendPlain(place) ? Child(place) : Child(withdrawn(place, V.self))
+        guard PlainBlock<V>.isPossible, let place = control.plainPlace(epoch: epoch) else {
+            return Child(leaf(.value(body), nil, .standard))
+        }
+        place.node.fill(BlockCalls.Value(call: body), type: PlainBlock<V>.self, flags: [])
+        return place.send() ? Child(place) : Child(withdrawn(place, V.self))
     }
 
     /// Registers a block that ends by returning.
@@ -225,13 +226,15 @@ extension CascadeScope {
     public func operation<Input, V: Sendable>(
         using step: borrowing Child<Input>, _ body: consuming @escaping @Sendable (Input) throws -> V
     ) -> Child<V> {
-        guard let place = control.plainPlace(epoch: epoch, after: step.node, of: step.holder) else {
+        guard PlainBlock<V>.isPossible,
+            let place = control.plainPlace(epoch: epoch, after: step.node, of: step.holder)
+        else {
             return Child(registerPlainStep(using: step.operation, body))
         }
         place.node.fill(
             BlockCalls.Step(call: body), type: PlainStep<Input, V>.self,
-            flags: PlainBlock<V>.flags.union(.isStep), input: step.node.unsafelyUnwrapped.address)
-        return control.sendPlain(place) ? Child(place) : Child(withdrawnStep(place, step.operation, V.self))
+            flags: .isStep, input: step.node.unsafelyUnwrapped.address)
+        return place.send() ? Child(place) : Child(withdrawnStep(place, step.operation, V.self))
     }
 
     /// A step whose earlier one has become an operation.
@@ -350,7 +353,7 @@ extension TransactionScope {
         // The first one keeps what they share.
         first.fill(
             BlockCalls.Indexed(call: body), type: type, flags: flags.union(.ownsBlock), input: range.lowerBound)
-        if !control.sendPlain(place, count: range.count) {
+        if !place.send(count: range.count) {
             registerEach(range, body)
         }
     }

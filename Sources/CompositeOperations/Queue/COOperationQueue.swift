@@ -85,7 +85,7 @@ public final class COOperationQueue: ExecutionTarget {
             State(
                 runningLimit: runningLimit, pendingLimit: pendingLimit,
                 lines: Lines(newestFirst: order != .fifo)))
-        COQueues.hasSurroundings.store(true, ordering: .relaxed)
+        COQueues.beginSurroundings()
     }
 
     private static func check(_ limit: Int?, atLeast least: Int, _ name: String) {

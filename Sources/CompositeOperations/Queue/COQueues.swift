@@ -20,7 +20,7 @@ public enum COQueues {
             self.target = target
             super.init(nil, [], nil)
             haveBeenUsed.store(true, ordering: .relaxed)
-            hasSurroundings.store(true, ordering: .relaxed)
+            beginSurroundings()
         }
 
         override var scope: Scope? { self }
@@ -37,9 +37,9 @@ public enum COQueues {
         scoped?.target ?? unscoped
     }
 
-    /// Whether that is the built-in scheduler. Under no lock.
+    /// Whether that is another one than the built-in scheduler. Under no lock.
     @inline(__always)
-    static var noneIsInForce: Bool { !areInUse || inForce == nil }
+    static var oneIsInForce: Bool { areInUse && inForce != nil }
 
     /// Somebody has set a default queue, or has made one for a part of the program. Stays: a word to look at, where a
     /// task-local value would have to be looked for.
@@ -48,7 +48,14 @@ public enum COQueues {
 
     /// There has been a queue, or a default queue for a part of the program: blocks may have surroundings.
     static var haveSurroundings: Bool { hasSurroundings.load(ordering: .relaxed) }
-    static let hasSurroundings = Atomic(false)
+    private static let hasSurroundings = Atomic(false)
+
+    /// From now on blocks may have some.
+    static func beginSurroundings() {
+        if haveSurroundings { return }
+        hasSurroundings.store(true, ordering: .relaxed)
+        BlockCalls.callApart()
+    }
 
     static var unscoped: (any ExecutionTarget)? {
         isSet.load(ordering: .acquiring) ? global.withLock { $0 } : nil

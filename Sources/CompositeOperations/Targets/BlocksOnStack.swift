@@ -8,6 +8,8 @@ internal import Runs
 /// The blocks of operations that have not returned to this thread, the innermost first.
 enum BlocksOnStack {
     #if DEBUG
+        static let areKnown = true
+
         private struct Frame {
             /// Of a plain child, its composite.
             unowned(unsafe) let operation: AnyOperation
@@ -66,6 +68,8 @@ enum BlocksOnStack {
             }
         }
     #else
+        static let areKnown = false
+
         @inline(__always)
         static func with(_ operation: AnyOperation, _ block: () -> Void) { block() }
 

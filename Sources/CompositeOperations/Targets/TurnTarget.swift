@@ -30,8 +30,14 @@ extension CompletionCounter {
     func wait(runningTurnsOf operation: AnyOperation) {
         wait(running: turnOfOperation) { object in
             Unmanaged<AnyOperation>.fromOpaque(object)._withUnsafeGuaranteedRef { $0.isPart(of: operation) }
-        } orChildrenWhere: { children in
-            PlainChildren.composite(of: children)._withUnsafeGuaranteedRef { $0.isPart(of: operation) }
+        } orChildrenWhere: { children, child in
+            PlainChildren.composite(of: children)._withUnsafeGuaranteedRef { composite in
+                // The child itself, which has become an operation by that.
+                let isIt = child.map { node in
+                    composite.look { PlainNode(address: node).object === operation }
+                }
+                return isIt == true || composite.isPart(of: operation)
+            }
         }
     }
 }

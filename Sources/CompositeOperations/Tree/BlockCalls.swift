@@ -38,41 +38,26 @@ enum BlockCalls {
     static func words<Block>(of block: Block) -> Words { unsafeBitCast(block, to: Words.self) }
 
     /// Whether plain children may be.
-    static let areRight = PlainNode.isAsExpected && Trial.succeeds()
+    static let areRight: Bool = {
+        guard PlainNode.isAsExpected, Trial.succeeds() else { return false }
+        if BlocksOnStack.areKnown || COQueues.haveSurroundings { callApart() }
+        return true
+    }()
+
+    /// From now on somebody may have to know what surrounds a block.
+    static func callApart() { block_calls_apart(callPlainChild) }
+
+    /// What calls children.
+    static var ofChild:
+        @convention(c) (UnsafeMutableRawPointer, UnsafeMutableRawPointer) -> UnsafeMutableRawPointer?
+    { block_calls_address() }
 
     /// Calls the block of a child.
     ///
-    /// - Returns: nil: its value lies in the node; else the error, with a reference.
+    /// - Returns: nil: its value is there; else the error, with a reference.
     @inline(__always)
     static func call(_ node: PlainNode) -> UnsafeMutableRawPointer? {
-        let flags = node.flags
-        if flags.contains(.isLarge) { return callForLarge(node) }
-        let block = node.word(0, Words.self).pointee
-        let value = node.address + PlainNode.Offset.value
-        if flags.contains(.isStep) {
-            return block_calls_step(block.code, block.context, value, node.step.addressOfValue)
-        }
-        if flags.contains(.isIndexed) {
-            return block_calls_index(
-                block.code, block.context, node.word(PlainNode.Offset.input, Int.self).pointee)
-        }
-        return block_calls_value(block.code, block.context, value)
-    }
-
-    @inline(never)
-    private static func callForLarge(_ node: PlainNode) -> UnsafeMutableRawPointer? {
-        do {
-            try node.type.callForLarge(node)
-            return nil
-        } catch { return word(of: error) }
-    }
-
-    /// The word of an error, with a reference.
-    private static func word(of error: any Error) -> UnsafeMutableRawPointer {
-        withUnsafeTemporaryAllocation(of: (any Error).self, capacity: 1) { room in
-            room.baseAddress!.initialize(to: error)
-            return UnsafeMutableRawPointer(room.baseAddress!).load(as: UnsafeMutableRawPointer.self)
-        }
+        block_calls_in_node(node.address.assumingMemoryBound(to: block_calls_node.self))
     }
 
     /// The error of a word, whose reference it takes over.

@@ -18,6 +18,7 @@
 //       of a child know one operation.
 
 internal import Runs
+internal import Scheduling
 internal import Synchronization
 
 /// What a composition knows of its plain children.
@@ -30,7 +31,8 @@ struct PlainPart {
     var last: PlainChildren?
 
     // Of the thread on which the registration block is out.
-    var registering: Unmanaged<PlainChildren>?
+    /// Where the task-local values of that block are.
+    var values = BoundValues.Place()
     /// There can be none in this epoch.
     var isRefused = false
 }
@@ -38,49 +40,72 @@ struct PlainPart {
 extension Composition {
     /// The registration block is about to be called, on this thread.
     func registrationBegins() {
-        plain.isRefused = !BlockCalls.areRight || !(isCascade || order.width == .max)
+        plain.isRefused = !mayHavePlain || !BlockCalls.areRight
         registrar.store(PlainChildren.threadMark, ordering: .relaxed)
     }
 
     /// The registration block has returned.
     func registrationEnds() {
         registrar.store(0, ordering: .relaxed)
-        plain.registering = nil
+        registering.store(0, ordering: .relaxed)
     }
 
     /// Room for a plain child; nil: it has to be an operation.
     @inline(__always)
-    func appendPlain(_ count: Int?, epoch: Int32) -> PlainPlace? {
-        // Whether a block is out on this thread: nobody else writes that here.
-        guard registrar.load(ordering: .relaxed) == PlainChildren.threadMark, !plain.isRefused,
-            COQueues.noneIsInForce, !COQueues.giveContextHere
-        else { return nil }
-        guard let children = plain.registering ?? openPlain(epoch: epoch) else { return nil }
-        return children._withUnsafeGuaranteedRef { store in
-            guard store.epoch == epoch, let node = count.map(store.append(count:)) ?? store.append() else {
-                return nil
-            }
-            return PlainPlace(
-                children: .fromOpaque(children.toOpaque()), node: PlainNode(address: node))
-        }
+    func appendPlain(epoch: Int32) -> PlainPlace? {
+        let thread = registrar.load(ordering: .relaxed)
+        guard let children = UnsafeMutableRawPointer(bitPattern: registering.load(ordering: .relaxed)),
+            let node = PlainChildren.append(to: children, thread, epoch: epoch)
+        else { return openPlain(thread, epoch) { PlainChildren.append(to: $0, thread, epoch: epoch) } }
+        // From here on it is known that this is the registering thread.
+        return givesItsPlace ? nil : PlainPlace(children: children, node: PlainNode(address: node))
     }
 
-    /// The first one.
+    /// Likewise, for some of them next to each other.
+    func appendPlain(count: Int, epoch: Int32) -> PlainPlace? {
+        let thread = registrar.load(ordering: .relaxed)
+        guard let children = UnsafeMutableRawPointer(bitPattern: registering.load(ordering: .relaxed)) else {
+            return openPlain(thread, epoch) {
+                PlainChildren.append(count: count, to: $0, thread, epoch: epoch)
+            }
+        }
+        guard let node = PlainChildren.append(count: count, to: children, thread, epoch: epoch),
+            !givesItsPlace
+        else { return nil }
+        return PlainPlace(children: children, node: PlainNode(address: node))
+    }
+
+    /// Whether a child that is made here has a target that it was not given, or a context. On the registering thread.
+    @inline(__always)
+    private var givesItsPlace: Bool {
+        COQueues.oneIsInForce || (!plain.values.isEmpty && COQueues.giveContextHere)
+    }
+
+    /// The first plain child, if this is the registering thread.
     @inline(never)
-    private func openPlain(epoch: Int32) -> Unmanaged<PlainChildren>? {
+    private func openPlain(
+        _ thread: UInt, _ epoch: Int32, _ append: (UnsafeMutableRawPointer) -> UnsafeMutableRawPointer?
+    ) -> PlainPlace? {
+        guard thread == PlainChildren.threadMark, !plain.isRefused, registering.load(ordering: .relaxed) == 0
+        else { return nil }
         let composite = owner.takeUnretainedValue()
-        let store = composite.look { () -> PlainChildren? in
-            guard self.epoch == epoch, composite.machine.phase == .executing, isRegistering,
+        let children = composite.look { () -> UnsafeMutableRawPointer? in
+            if self.epoch != epoch { return nil }
+            plain.isRefused = true
+            guard composite.machine.phase == .executing, isRegistering,
                 composite.gateIsOpen, composite.priorityMark == 0, !composite.isAdmitted, operations.isEmpty
             else { return nil }
             let made = PlainChildren.make(of: composite, plainFace, isCascade: isCascade, epoch: epoch)
+            plain.isRefused = false
             plain.store = made
             unfinished += 1
-            return made
+            return made.address
         }
-        plain.isRefused = store == nil
-        plain.registering = store.map { .passUnretained($0) }  // the composition holds it (I4)
-        return plain.registering
+        guard let children else { return nil }
+        plain.values = BoundValues.Place()
+        registering.store(UInt(bitPattern: children), ordering: .relaxed)  // the composition holds it (I4)
+        guard !givesItsPlace, let node = append(children) else { return nil }
+        return PlainPlace(children: children, node: PlainNode(address: node))
     }
 
     /// No plain child is left, which the composite knows now. Under the lock.
@@ -142,6 +167,7 @@ extension Composition {
         if node.isFinished {
             let made = node.type.finished(node, of: owner.takeUnretainedValue())
             node.set(object: made)
+            store.hasObjects()
             return made
         }
         // Else it would have finished, or been taken.
@@ -164,51 +190,63 @@ extension Composition {
 
     /// On the thread that settled the composite, under no lock.
     func releasePlain() {
-        if plain.last != nil { plain.last = nil }
-        if !plain.taken.isEmpty { plain.taken = [] }
+        if let last = plain.last {
+            last.giveUpBlocks()
+            plain.last = nil
+        }
+        if !plain.taken.isEmpty {
+            plain.taken.giveUpBlocks()
+            plain.taken = []
+        }
     }
+}
+
+extension [PlainChildren] {
+    /// What the blocks of those that were taken have together. Under no lock.
+    func giveUpBlocks() { for children in self { children.giveUpBlocks() } }
 }
 
 /// Room for a plain child, which the registering thread is to fill. Valid while its block is out.
 @usableFromInline
 struct PlainPlace {
-    /// `PlainChildren`, of which the code of whoever registers knows nothing.
-    @usableFromInline let children: Unmanaged<AnyObject>
+    /// Of which the code of whoever registers knows nothing but its address.
+    @usableFromInline let children: UnsafeMutableRawPointer
     @usableFromInline let node: PlainNode
+
+    /// The object that holds the children.
+    @inlinable
+    @inline(__always)
+    var holder: Unmanaged<AnyObject> { .fromOpaque(children - PlainNode.Offset.children) }
+
+    /// Publishes the child.
+    ///
+    /// - Returns: false: it has to be an operation after all.
+    @usableFromInline
+    func send() -> Bool { PlainChildren.send(node.address, of: children) }
+
+    /// Publishes some next to each other; likewise, for all of them.
+    func send(count: Int) -> Bool { PlainChildren.send(node.address, count: count, of: children) }
 }
 
 extension AnyOperation {
     /// Room for a plain child of this composite; nil: it has to be an operation.
     @usableFromInline
     final func plainPlace(epoch: Int32) -> PlainPlace? {
-        compositionReference?._withUnsafeGuaranteedRef { $0.appendPlain(nil, epoch: epoch) }
+        compositionReference?._withUnsafeGuaranteedRef { $0.appendPlain(epoch: epoch) }
     }
 
     /// Likewise, for some of them next to each other.
     final func plainPlace(epoch: Int32, count: Int) -> PlainPlace? {
-        compositionReference?._withUnsafeGuaranteedRef { $0.appendPlain(count, epoch: epoch) }
+        compositionReference?._withUnsafeGuaranteedRef { $0.appendPlain(count: count, epoch: epoch) }
     }
 
     /// Likewise, for one that is given the value of another child, if that is a plain one of this registration.
     @usableFromInline
     final func plainPlace(epoch: Int32, after step: PlainNode?, of holder: AnyObject) -> PlainPlace? {
         guard step != nil, let place = plainPlace(epoch: epoch),
-            place.children.toOpaque() == Unmanaged.passUnretained(holder).toOpaque()
+            place.holder.toOpaque() == Unmanaged.passUnretained(holder).toOpaque()
         else { return nil }
         return place
-    }
-
-    /// Publishes a plain child.
-    ///
-    /// - Returns: false: it has to be an operation after all.
-    @usableFromInline
-    final func sendPlain(_ place: PlainPlace) -> Bool {
-        PlainChildren.of(place)._withUnsafeGuaranteedRef { $0.send(place.node.address) }
-    }
-
-    /// Publishes plain children next to each other; likewise, for all of them.
-    final func sendPlain(_ place: PlainPlace, count: Int) -> Bool {
-        PlainChildren.of(place)._withUnsafeGuaranteedRef { $0.send(place.node.address, count: count) }
     }
 
     /// The last of its plain children has finished.
@@ -234,13 +272,9 @@ extension AnyOperation {
 }
 
 extension PlainChildren {
-    /// Those that a place belongs to.
-    @inline(__always)
-    static func of(_ place: PlainPlace) -> Unmanaged<PlainChildren> { .fromOpaque(place.children.toOpaque()) }
-
     /// Whose children they are.
     static func composite(of children: UnsafeMutableRawPointer) -> Unmanaged<AnyOperation> {
-        .fromOpaque(at(children)._withUnsafeGuaranteedRef { $0.owner.toOpaque() })
+        .fromOpaque(object(at: children)._withUnsafeGuaranteedRef { $0.owner.toOpaque() })
     }
 
     /// The composite.
@@ -255,22 +289,16 @@ extension PlainChildren {
         _ body: (PlainNode, AnyOperation) -> Void
     ) {
         let node = PlainNode(address: child)
-        body(node, at(children).takeUnretainedValue().operation(of: node))
+        body(node, object(at: children).takeUnretainedValue().operation(of: node))
     }
 }
 
 /// What CScheduler asks of composites.
 private let plainFace = PlainChildren.Face(
     release: BlockCalls.release,
-    call: { children, child in
-        let node = PlainNode(address: child)
-        let composite = PlainChildren.composite(of: children)
-        // Somebody may wait below this on the stack, of whom it must not know.
-        if COQueues.haveSurroundings { return callApart(composite, node) }
-        return BlocksOnStack.with(composite, node) { BlockCalls.call(node) }
-    },
+    call: BlockCalls.ofChild,
     finished: { children in
-        PlainChildren.at(children)._withUnsafeGuaranteedRef { store in
+        PlainChildren.object(at: children)._withUnsafeGuaranteedRef { store in
             PlainChildren.composite(of: children)._withUnsafeGuaranteedRef { $0.plainHaveFinished(store) }
         }
     },
@@ -289,10 +317,14 @@ private let plainFace = PlainChildren.Face(
             withExtendedLifetime(block) {}
         }
     },
-    refused: { children, child in PlainChildren.with(children, child) { $1.turnIsRefused() } },
-    goes: { PlainNode(address: $0).goes() })
+    refused: { children, child in PlainChildren.with(children, child) { $1.turnIsRefused() } })
 
-@inline(never)
-private func callApart(_ composite: Unmanaged<AnyOperation>, _ node: PlainNode) -> UnsafeMutableRawPointer? {
-    COQueues.apart { BlocksOnStack.with(composite, node) { BlockCalls.call(node) } }
+/// Calls the block of a plain child where the short way is not enough: its value does not lie in its node, or somebody may
+/// wait below it on the stack, of whom it must not know.
+func callPlainChild(
+    _ children: UnsafeMutableRawPointer, _ child: UnsafeMutableRawPointer
+) -> UnsafeMutableRawPointer? {
+    let composite = PlainChildren.composite(of: children)
+    let node = PlainNode(address: child)
+    return COQueues.apart { BlocksOnStack.with(composite, node) { BlockCalls.call(node) } }
 }

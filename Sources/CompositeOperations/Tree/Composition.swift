@@ -24,6 +24,8 @@ final class Composition: Domain, @unchecked Sendable {
     @exclusivity(unchecked) var plain = PlainPart()
     /// The thread on which the registration block is out.
     let registrar = Atomic<UInt>(0)
+    /// Where the plain children are that it registers; 0: it has none.
+    let registering = Atomic<UInt>(0)
     @exclusivity(unchecked) var unfinished = 0
     @exclusivity(unchecked) var epoch: Int32 = 0
     /// The registration block is out.
@@ -64,8 +66,12 @@ final class Composition: Domain, @unchecked Sendable {
         }
     }
 
+    /// Whether plain children are possible: they go one after another, or as many at once as there are.
+    let mayHavePlain: Bool
+
     init(_ order: ChildOrder, isCascade: Bool) {
         self.order = order
+        mayHavePlain = isCascade || order.width == .max
         self.isCascade = isCascade
     }
 
@@ -107,8 +113,9 @@ final class Composition: Domain, @unchecked Sendable {
     func isChild(_ operation: AnyOperation, of composite: AnyOperation) -> Bool {
         // Its index is under the lock of its own tree.
         guard operation.isOfTheSameTree(as: composite) else { return false }
+        let count = children.count  // plain ones have no index before they become operations
         let index = Int(operation.index)
-        return index < children.count && children[index] === operation
+        return index < count && children[index] === operation
     }
 
     /// The last child before a place that has not finished, if children go one after another: the next one waits for it.
@@ -251,6 +258,7 @@ final class Composition: Domain, @unchecked Sendable {
         composite.markDescendants(.cancelled(CancelReason(.parent, origin: composite.id)), &effects)
         let dropped = children
         children = []
+        if !isRegistering, !plain.taken.isEmpty { effects.add(.giveUpPlain(takeUpTaken())) }
         (raisedToHigh, raisedToDefault) = (0, 0)
         unfinished = 0
         epoch += 1

@@ -148,6 +148,8 @@ enum Effect {
     case release(AnyObject)
     /// Children, and a handler of the user's.
     case giveUpChildren(ContiguousArray<AnyOperation>, (@Sendable (AnyOperation) -> Void)?)
+    /// Nodes of children, and what their blocks have together.
+    case giveUpPlain([PlainChildren])
     /// References to queues, and so to targets of the user's.
     case giveUpSlots(HeldSlots)
     /// Errors of the user's.
@@ -173,6 +175,7 @@ enum Effect {
             Diagnostics.report(
                 Diagnostic(
                     operation: operation.id, attempt: attempt, state: "\(state)", "\(what): \(error)"))
+        case .giveUpPlain(let taken): taken.giveUpBlocks()
         case .release, .giveUpChildren, .giveUpSlots, .giveUp, .forget: break
         }
     }

@@ -13,7 +13,9 @@ struct PlainNode: @unchecked Sendable {
     /// Where the words of a node are.
     @usableFromInline
     enum Offset {
-        /// The value, or the address of a larger one: two words.
+        /// The children, in the object that holds them.
+        @inlinable static var children: Int { 24 }
+        /// The value: two words.
         @inlinable static var value: Int { 16 }
         /// What the block is given: the address of an earlier node, or an index.
         @inlinable static var input: Int { 32 }
@@ -29,7 +31,8 @@ struct PlainNode: @unchecked Sendable {
 
     /// Whether a node is as it is seen here.
     static var isAsExpected: Bool {
-        PlainChildren.layout
+        PlainChildren.offset == Offset.children
+            && PlainChildren.layout
             == PlainChildren.Layout(
                 size: Offset.size, block: 0, value: Offset.value, input: Offset.input, type: Offset.type,
                 flags: Offset.flags, object: Offset.object)
@@ -48,12 +51,8 @@ struct PlainNode: @unchecked Sendable {
         @inlinable static var isStep: Flags { Flags(rawValue: 1) }
         /// The block is given an index, and is that of others, too.
         @inlinable static var isIndexed: Flags { Flags(rawValue: 0x8000_0002) }
-        /// The value does not lie in the node.
-        @inlinable static var isLarge: Flags { Flags(rawValue: 4) }
-        /// The value is to be destroyed.
-        @inlinable static var hasValue: Flags { Flags(rawValue: 0x4000_0000) }
         /// The block that it has with others goes with it.
-        static var ownsBlock: Flags { Flags(rawValue: 0x4000_0008) }
+        static var ownsBlock: Flags { Flags(rawValue: 0x4000_0000) }
     }
 
     @inlinable
@@ -100,11 +99,8 @@ struct PlainNode: @unchecked Sendable {
     /// Whether its value is there. Under no lock; then the value can be read.
     var isFinished: Bool { PlainChildren.isFinished(address) }
 
-    /// Where its value lies.
-    var addressOfValue: UnsafeMutableRawPointer {
-        let place = address + Offset.value
-        return flags.contains(.isLarge) ? place.load(as: UnsafeMutableRawPointer.self) : place
-    }
+    /// Its value, when that is there.
+    func value<V>(_ type: V.Type) -> V { word(Offset.value, V.self).pointee }
 
     /// The node whose value it is given.
     var step: PlainNode { PlainNode(address: word(Offset.input, UnsafeMutableRawPointer.self).pointee) }
@@ -137,11 +133,13 @@ struct PlainNode: @unchecked Sendable {
         word(Offset.object, Optional<Unmanaged<AnyOperation>>.self).initialize(to: .passRetained(object))
     }
 
-    /// Its children go. Under no lock.
+    /// It goes, or nobody runs any more what it has with others. Under no lock.
     func goes() {
-        let flags = flags
-        if flags.contains(.hasValue), isFinished { type.destroyValue(of: self) }
-        if flags.contains(.ownsBlock) { word(0, AnyClosure.self).deinitialize(count: 1) }
-        if let object = word(Offset.object, Optional<Unmanaged<AnyOperation>>.self).pointee { object.release() }
+        if flags.contains(.ownsBlock) {
+            word(0, AnyClosure.self).deinitialize(count: 1)
+            word(Offset.flags, Flags.self).pointee.remove(.ownsBlock)
+        } else if let object = word(Offset.object, Optional<Unmanaged<AnyOperation>>.self).pointee {
+            object.release()
+        }
     }
 }

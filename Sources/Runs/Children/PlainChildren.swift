@@ -27,14 +27,17 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
             threw: @escaping @convention(c) (
                 UnsafeMutableRawPointer, UnsafeMutableRawPointer, UnsafeMutableRawPointer
             ) -> Void,
-            refused: @escaping @convention(c) (UnsafeMutableRawPointer, UnsafeMutableRawPointer) -> Void,
-            goes: @escaping @convention(c) (UnsafeMutableRawPointer) -> Void
+            refused: @escaping @convention(c) (UnsafeMutableRawPointer, UnsafeMutableRawPointer) -> Void
         ) {
             let made = UnsafeMutablePointer<csched_children_face>.allocate(capacity: 1)
             made.initialize(
                 to: csched_children_face(
                     call: call, release: release, finished: finished, turn: turn, returned: returned,
-                    threw: threw, refused: refused, let_go: { PlainChildren.at($0).release() }, goes: goes))
+                    threw: threw, refused: refused,
+                    let_go: { children in
+                        csched_children_give_up(children.assumingMemoryBound(to: csched_children.self))
+                        PlainChildren.object(at: children).release()
+                    }))
             pointer = UnsafePointer(made)
         }
     }
@@ -42,7 +45,7 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
     /// So many nodes lie in the object.
     private static var first: Int { 11 }
     /// Where the elements of a buffer lie whose header is a word.
-    private static var offset: Int { 24 }
+    package static var offset: Int { 24 }
 
     private var fields: UnsafeMutablePointer<csched_children> {
         (UnsafeMutableRawPointer(Unmanaged.passUnretained(self).toOpaque()) + Self.offset)
@@ -50,7 +53,7 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
     }
 
     /// Those whose fields are at an address.
-    package static func at(_ fields: UnsafeMutableRawPointer) -> Unmanaged<PlainChildren> {
+    package static func object(at fields: UnsafeMutableRawPointer) -> Unmanaged<PlainChildren> {
         .fromOpaque(fields - offset)
     }
 
@@ -116,6 +119,10 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
     package var owner: Unmanaged<AnyObject> { .fromOpaque(fields.pointee.owner!) }
     /// The number of the registration.
     package var epoch: Int32 { fields.pointee.epoch }
+    /// Gives up what blocks have together, unless somebody is inside, who does so then. Under no lock.
+    package func giveUpBlocks() { if !fields.pointee.is_in_use { csched_children_give_up(fields) } }
+    /// Children have become objects. Under its lock.
+    package func hasObjects() { fields.pointee.has_objects = true }
     /// All have finished, and the embedder knows it. Under its lock.
     package var isOver: Bool {
         get { fields.pointee.is_over }
@@ -124,27 +131,49 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
 
     // MARK: Registration
 
-    /// What tells the calling thread from all others.
-    package static var threadMark: UInt { UInt(bitPattern: csched_thread_mark()) }
+    // What is called for each child takes addresses: references would be counted.
 
-    /// Room for a child. On the thread that registers; nil: the embedder is to make an object.
-    package func append() -> UnsafeMutableRawPointer? { UnsafeMutableRawPointer(csched_children_append(fields)) }
+    /// What tells the calling thread from all others.
+    package static var threadMark: UInt { csched_thread_mark() }
+
+    /// Where its fields are: what the functions below are given. Valid as long as the children.
+    package var address: UnsafeMutableRawPointer { UnsafeMutableRawPointer(fields) }
+
+    /// Room for a child; nil: the embedder is to make an object.
+    ///
+    /// - Parameters:
+    ///   - children: is not looked at on another thread than the registering one.
+    ///   - thread: the mark of that one.
+    ///   - epoch: nil, too, if it is another one's.
+    package static func append(
+        to children: UnsafeMutableRawPointer, _ thread: UInt, epoch: Int32
+    ) -> UnsafeMutableRawPointer? {
+        UnsafeMutableRawPointer(csched_children_append(at(children), thread, epoch))
+    }
 
     /// Publishes the child that was appended, and filled.
     ///
     /// - Returns: false: it is the caller's still, as all others were taken meanwhile.
-    package func send(_ node: UnsafeMutableRawPointer) -> Bool {
-        csched_children_send(fields, Self.child(node))
+    package static func send(_ node: UnsafeMutableRawPointer, of children: UnsafeMutableRawPointer) -> Bool {
+        csched_children_send(at(children), child(node))
     }
 
     /// Room for some children next to each other, likewise.
-    package func append(count: Int) -> UnsafeMutableRawPointer? {
-        UnsafeMutableRawPointer(csched_children_append_range(fields, count))
+    package static func append(
+        count: Int, to children: UnsafeMutableRawPointer, _ thread: UInt, epoch: Int32
+    ) -> UnsafeMutableRawPointer? {
+        UnsafeMutableRawPointer(csched_children_append_range(at(children), thread, epoch, count))
     }
 
     /// Publishes the children that were appended, and filled; likewise, none of them was taken.
-    package func send(_ first: UnsafeMutableRawPointer, count: Int) -> Bool {
-        csched_children_send_range(fields, Self.child(first), count)
+    package static func send(
+        _ first: UnsafeMutableRawPointer, count: Int, of children: UnsafeMutableRawPointer
+    ) -> Bool {
+        csched_children_send_range(at(children), child(first), count)
+    }
+
+    private static func at(_ children: UnsafeMutableRawPointer) -> UnsafeMutablePointer<csched_children> {
+        children.assumingMemoryBound(to: csched_children.self)
     }
 
     private static func child(_ node: UnsafeMutableRawPointer) -> UnsafeMutablePointer<csched_child> {
@@ -195,7 +224,8 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
             default: body(node, .queued)
             }
         }
-        let isInUse = csched_children_taken(fields, &taking)
-        if !isInUse || isOver { Unmanaged.passUnretained(self).release() }
+        let isInUse = csched_children_taken(fields, &taking) && !isOver
+        fields.pointee.is_in_use = isInUse
+        if !isInUse { Unmanaged.passUnretained(self).release() }
     }
 }

@@ -79,11 +79,11 @@ extension CompletionCounter {
     ///
     /// - Parameters:
     ///   - isWanted: is given the job's object, which it may look at and must not keep.
-    ///   - areWanted: likewise, the address of children without objects.
+    ///   - areWanted: likewise, the address of children without objects, and that of one of them; nil: a range of them.
     @available(*, noasync)
     package func wait(
         running function: JobFunction, where isWanted: (UnsafeMutableRawPointer) -> Bool,
-        orChildrenWhere areWanted: (UnsafeMutableRawPointer) -> Bool
+        orChildrenWhere areWanted: (UnsafeMutableRawPointer, UnsafeMutableRawPointer?) -> Bool
     ) {
         unsafe withoutActuallyEscaping(isWanted) { isWanted in
             unsafe withoutActuallyEscaping(areWanted) { areWanted in
@@ -95,11 +95,9 @@ extension CompletionCounter {
                             let jobs = unsafe Unmanaged<WantedJobs>.fromOpaque(wanted!)
                             return unsafe jobs._withUnsafeGuaranteedRef { unsafe $0.contain(object!, function!) }
                         },
-                        { wanted, children in
+                        { wanted, children, child in
                             let jobs = unsafe Unmanaged<WantedJobs>.fromOpaque(wanted!)
-                            return unsafe jobs._withUnsafeGuaranteedRef {
-                                unsafe $0.areWanted(UnsafeMutableRawPointer(mutating: children))
-                            }
+                            return unsafe jobs._withUnsafeGuaranteedRef { unsafe $0.areWanted(children, child) }
                         }, Unmanaged.passUnretained(wanted).toOpaque())
                 }
             }
@@ -112,11 +110,11 @@ extension CompletionCounter {
 private final class WantedJobs {
     private let function: UnsafeMutableRawPointer
     private let isWanted: (UnsafeMutableRawPointer) -> Bool
-    let areWanted: (UnsafeMutableRawPointer) -> Bool
+    let areWanted: (UnsafeMutableRawPointer, UnsafeMutableRawPointer?) -> Bool
 
     init(
         function: JobFunction, isWanted: @escaping (UnsafeMutableRawPointer) -> Bool,
-        areWanted: @escaping (UnsafeMutableRawPointer) -> Bool
+        areWanted: @escaping (UnsafeMutableRawPointer, UnsafeMutableRawPointer?) -> Bool
     ) {
         unsafe self.function = unsafeBitCast(function, to: UnsafeMutableRawPointer.self)
         unsafe self.isWanted = isWanted

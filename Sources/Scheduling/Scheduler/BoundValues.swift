@@ -32,6 +32,23 @@ package enum BoundValues {
             return unsafe bound_values_value(bound_values_first(&places)) != nil
         }
 
+        /// Where the values of the running code are, for many questions on its thread.
+        @safe
+        package struct Place {
+            private var place: bound_values_here?
+
+            /// That of the code that runs here.
+            package init() {
+                guard var places else { return }
+                unsafe place = bound_values_find(&places)
+            }
+
+            /// Whether none is bound: false where it is not known. On the same thread.
+            package var isEmpty: Bool {
+                mutating get { unsafe place != nil && bound_values_are_none(&place!) }
+            }
+        }
+
         /// Whether the keys of all that is bound here, the addresses of `TaskLocal` objects, satisfy `condition`; nil: nothing
         /// is known.
         package static func allKeysHere(satisfy condition: (UInt) -> Bool) -> Bool? {
@@ -85,6 +102,12 @@ package enum BoundValues {
 
         /// Whether the keys of all that is bound here satisfy `condition`; nil: nothing is known.
         package static func allKeysHere(satisfy condition: (UInt) -> Bool) -> Bool? { nil }
+
+        /// Where the values of the running code are; nothing is known.
+        package struct Place {
+            package init() {}
+            package var isEmpty: Bool { false }
+        }
     #endif
 
     /// What a key is in the list.

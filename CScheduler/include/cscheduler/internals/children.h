@@ -37,13 +37,13 @@ typedef struct csched_child {
     const void *CSCHED_NULLABLE type; ///< what the embedder knows of block and value
     uint32_t state;                   ///< atomic: a csched_child_state
     uint32_t flags;                   ///< the embedder's, but for those below
-    void *CSCHED_NULLABLE object;     ///< the embedder's
+    void *CSCHED_NULLABLE object;     ///< the embedder's, with a reference
 } csched_child;
 
 /// Flags of a child. Its context is that of others, too, and is not released with it.
 #define CSCHED_CHILD_SHARES UINT32_C(0x80000000)
-/// The embedder is to be told when its memory goes, also without an object.
-#define CSCHED_CHILD_GOES UINT32_C(0x40000000)
+/// That context is given up with this one.
+#define CSCHED_CHILD_OWNS UINT32_C(0x40000000)
 
 /// Calls the block of a child. NULL: its value is there; else the error that it has thrown.
 typedef void *CSCHED_NULLABLE (*csched_child_call)(void *children, void *child);
@@ -51,7 +51,7 @@ typedef void *CSCHED_NULLABLE (*csched_child_call)(void *children, void *child);
 /// What children ask of their embedder: on a worker, under no lock. Each has been given the children.
 typedef struct {
     csched_child_call call;
-    /// Releases the context of a block.
+    /// Releases the context of a block, or the object of a child.
     void (*release)(void *CSCHED_NULLABLE context);
     /// All have finished. Returns whether they were taken meanwhile.
     bool (*finished)(void *children);
@@ -65,8 +65,6 @@ typedef struct {
     void (*refused)(void *children, void *child);
     /// Nobody uses the memory of the children any more, which were taken while somebody did.
     void (*let_go)(void *children);
-    /// The memory of a child goes, which has an object, or CSCHED_CHILD_GOES.
-    void (*goes)(void *child);
 } csched_children_face;
 
 /// Children that lie next to each other.
@@ -89,6 +87,7 @@ struct csched_children {
     csched_child *CSCHED_NULLABLE next;
     csched_child *CSCHED_NULLABLE limit;
     csched_region *last;
+    uint32_t flags; ///< of any child
     // Of whoever runs the cascade.
     csched_child *CSCHED_NULLABLE cursor;
     csched_region *CSCHED_NULLABLE cursor_region;
@@ -97,11 +96,13 @@ struct csched_children {
     bool is_closed; ///< under the embedder's lock
     // The embedder's, under its lock.
     bool is_over; ///< it has answered `finished`, or the close has
-    int32_t epoch;
+    int32_t epoch; ///< its number of the registration
+    bool has_objects;
+    bool is_in_use; ///< they were taken, and `let_go` is to come, or has
 };
 
-/// The calling thread: what tells it from all others, while it runs.
-const void *csched_thread_mark(void);
+/// The calling thread: what tells it from all others, while it runs. Never 0.
+uintptr_t csched_thread_mark(void);
 
 /// Children of a composite: none so far.
 ///
@@ -109,13 +110,19 @@ const void *csched_thread_mark(void);
 void csched_children_init(csched_children *children, const csched_children_face *face, void *owner,
                           csched_scheduler *scheduler, bool is_cascade, csched_child *nodes, size_t capacity);
 
-/// Tells the embedder of each child that goes, and frees what the children have allocated. Nobody uses them any
+/// Gives up the contexts that children have together. Nobody is inside any more, and under no lock.
+void csched_children_give_up(csched_children *children);
+
+/// Gives up those contexts and the objects, and frees what the children have allocated. Nobody uses them any
 /// more.
 void csched_children_destroy(csched_children *children);
 
-/// Room for another child, to be filled and sent. On the registering thread. NULL: they were taken, or memory
-/// is exhausted: the embedder is to make an object.
-csched_child *CSCHED_NULLABLE csched_children_append(csched_children *children);
+/// Room for another child, to be filled and sent. NULL: the embedder is to make an object: they were taken, memory
+/// is exhausted, this is another registration than `epoch`, or not the registering thread.
+///
+/// - thread: the mark of the registering thread. On another thread `children` is not looked at.
+csched_child *CSCHED_NULLABLE csched_children_append(csched_children *children, uintptr_t thread,
+                                                     int32_t epoch);
 
 /// Publishes the child that was appended, which may begin before the call returns: at once in a group, in a
 /// cascade when it was begun and the others have finished. False: all were taken meanwhile, and this one was
@@ -123,9 +130,11 @@ csched_child *CSCHED_NULLABLE csched_children_append(csched_children *children);
 bool csched_children_send(csched_children *children, csched_child *child);
 
 /// Room for `count` children next to each other, likewise. NULL likewise.
-csched_child *CSCHED_NULLABLE csched_children_append_range(csched_children *children, size_t count);
+csched_child *CSCHED_NULLABLE csched_children_append_range(csched_children *children, uintptr_t thread,
+                                                           int32_t epoch, size_t count);
 
-/// Publishes the range that was appended, in a group. False: as csched_children_send; none of them was taken.
+/// Publishes the range that was appended, in a group. They have no values, and share a context, which the
+/// first of them owns. False: as csched_children_send; none of them was taken.
 bool csched_children_send_range(csched_children *children, csched_child *first, size_t count);
 
 /// The registration is over; they were not taken. Under the embedder's lock, under which they would be. True:
@@ -162,8 +171,14 @@ bool csched_children_taken(csched_children *children, csched_taking *taking);
 /// What a child is, for whoever asks under no lock. Acquire: FINISHED means that its value can be read.
 csched_child_state csched_child_state_of(const csched_child *child);
 
-/// Whether an operation is the turn of a child, or of a range of them, of those; and whose. NULL: it is not.
-const csched_children *CSCHED_NULLABLE csched_children_of(const csched_operation *operation);
+/// What an operation is the turn of: children, and one of them, or a range of them, where that is NULL.
+typedef struct {
+    csched_children *CSCHED_NULLABLE children;
+    csched_child *CSCHED_NULLABLE child;
+} csched_children_turn;
+
+/// Whose turn an operation is; no children: it is something else.
+csched_children_turn csched_children_turn_of(const csched_operation *operation);
 
 CSCHED_ASSUME_NONNULL_END
 

@@ -70,6 +70,7 @@ void csched_children_init(csched_children *children, const csched_children_face 
 {
     children->face = face;
     children->owner = owner;
+    children->composite = NULL;
     children->scheduler = scheduler;
     csched_init(WORD(children), 0);
     csched_init(PENDING(children), OPEN);

@@ -45,6 +45,14 @@ class Domain: Place, @unchecked Sendable {
     @exclusivity(unchecked) final var closedGates = 0
     /// There has been a child whose priority is lower than its composite's.
     @exclusivity(unchecked) final var hasLower = false
+
+    /// Looks at something under the tree's lock.
+    final func look<Answer>(_ body: () -> Answer) -> Answer {
+        let key = UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
+        lock.lock(key)
+        defer { lock.unlock(key) }
+        return body()
+    }
 }
 
 /// Any operation: one piece of work with a handle. The face of it that does not know the type of the value.
@@ -303,6 +311,13 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         marks = .isChild
     }
 
+    /// A child that has ended before it was made.
+    init(endedIn tree: Domain) {
+        blockKind = .none
+        domainBits = Atomic(UInt(bitPattern: Unmanaged.passRetained(tree).toOpaque()))
+        marks = .isChild
+    }
+
     /// Before anybody else knows the operation, or under the lock, while it is ready.
     final func set(target: (any ExecutionTarget)?, isOwn: Bool, admission: COOperationQueue?) {
         if target == nil, !isOwn, admission == nil, place == nil { return }
@@ -384,6 +399,11 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     final func isOfTheSameTree(as other: AnyOperation) -> Bool {
         let bits = domainBits.load(ordering: .relaxed)
         return bits != 0 && bits == other.domainBits.load(ordering: .relaxed)
+    }
+
+    @inline(__always)
+    final func isOf(_ tree: Domain) -> Bool {
+        domainBits.load(ordering: .relaxed) == UInt(bitPattern: Unmanaged.passUnretained(tree).toOpaque())
     }
 
     /// Becomes part of another tree (I4). Under the lock that this ends to be.

@@ -67,6 +67,8 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         super.init(kind, plainChildOf: composite)
     }
 
+    override init(endedIn tree: Domain) { super.init(endedIn: tree) }
+
     /// A block that was kept may hold the operation whose value it takes, and that one a block that was kept.
     deinit {
         if blockKind == .none { return }

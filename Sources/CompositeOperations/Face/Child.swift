@@ -7,7 +7,7 @@ public import Runs
 /// Most children are never looked at again. So a child whose value has no references and two words at most, as `Void` and
 /// numbers, has no object of its own until somebody asks for what only an operation has: that is ``operation``, and every
 /// member here but ``isFinished`` and, of one that has finished, ``value`` and ``outcome``. Then all children of the composite
-/// become operations. A handle keeps the composite, and 64 bytes for each of its children.
+/// become operations. A handle keeps 64 bytes for each child of the composite.
 ///
 /// ```swift
 /// let sum = try await cascadeOperation { cascade in
@@ -51,7 +51,7 @@ public struct Child<Success: Sendable>: @unchecked Sendable {
     /// Whether it is an operation by now.
     package var hasObject: Bool {
         guard let node else { return true }
-        return unsafeDowncast(holder, to: PlainChildren.self).composite.look { node.object != nil }
+        return unsafeDowncast(holder, to: PlainChildren.self).tree.look { node.object != nil }
     }
 
     /// A member of the operation.
@@ -69,8 +69,8 @@ public struct Child<Success: Sendable>: @unchecked Sendable {
     public var isFinished: Bool {
         guard let node else { return operation.isFinished }
         if node.isFinished { return true }
-        let composite = unsafeDowncast(holder, to: PlainChildren.self).composite
-        return composite.look { node.object.map { $0.isFinishedForGood } ?? false }
+        let tree = unsafeDowncast(holder, to: PlainChildren.self).tree
+        return tree.look { node.object?.isFinishedForGood ?? false }
     }
 
     /// Its value; waits for the end. Throws the error that it failed with, or a ``CancelReason``.
@@ -166,7 +166,7 @@ extension Child: ValueOfChild {
     @_spi(Faces) public func value(within composite: AnyOperation) -> Success? {
         guard let node else { return operation.value(within: composite) }
         let children = unsafeDowncast(holder, to: PlainChildren.self)
-        guard children.composite.isOfTheSameTree(as: composite) else { return nil }
+        guard composite.isOf(children.tree) else { return nil }
         if let plainValue { return plainValue }
         guard let operation = node.object else { return nil }
         return unsafeDowncast(operation, to: COOperation<Success>.self).value(within: composite)

@@ -11,6 +11,8 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
         super.init(blockKind, plainChildOf: composite)
     }
 
+    override init(endedIn tree: Domain) { super.init(endedIn: tree) }
+
     @inline(__always)
     override init(
         on target: (any ExecutionTarget)?, options: OperationOptions?, composition: Composition?,

@@ -12,8 +12,10 @@
 //   I2  so no composite ends, is suspended, or begins anew with children that are plain, but by finishing with them.
 //   I3  as long as they are plain, `unfinished` counts all of them as one. With the answer to `finished`, or at the close, it
 //       is counted off.
-//   I4  the store holds the composite, and the composite the store: until it settles, or has taken them and its block has
-//       returned. The registering thread uses the store without a reference as long as its block is out.
+//   I4  the composite holds the store until it settles, or has taken them and its block has returned. The registering thread
+//       uses the store without a reference as long as its block is out. The store holds the tree's domain, so that what has
+//       finished can be asked for under its lock; the composite it holds only from a taking until nobody is inside any more:
+//       before, that one cannot end (I2).
 //   I5  a node has an object when it was taken, or had finished and was asked for. The node holds it, so that all handles
 //       of a child know one operation.
 
@@ -95,7 +97,9 @@ extension Composition {
             guard composite.machine.phase == .executing, isRegistering,
                 composite.gateIsOpen, composite.priorityMark == 0, !composite.isAdmitted, operations.isEmpty
             else { return nil }
-            let made = PlainChildren.make(of: composite, plainFace, isCascade: isCascade, epoch: epoch)
+            let made = PlainChildren.make(
+                of: composite, in: composite.domain!.takeUnretainedValue(), plainFace, isCascade: isCascade,
+                epoch: epoch)
             plain.isRefused = false
             plain.store = made
             unfinished += 1
@@ -144,7 +148,7 @@ extension Composition {
             let index = operations.count
             let operation: AnyOperation
             if state == .finished {
-                operation = node.object ?? node.type.finished(node, of: composite)
+                operation = node.object ?? node.type.finished(node, in: store.tree)
             } else {
                 operation = node.type.unfinished(node, isRunning: state == .running, of: composite)
                 operation.parent = composite
@@ -159,21 +163,6 @@ extension Composition {
         }
         let looked = isCascade ? (isBegun ? min(current, operations.count) : 0) : operations.count
         order.join(current: looked, inFlight: isCascade ? (isBegun ? min(unfinished, 1) : 0) : unfinished)
-    }
-
-    /// The operation that a plain child is, from now on. Under the lock.
-    func operation(of node: PlainNode, in store: PlainChildren) -> AnyOperation {
-        if let object = node.object { return object }
-        if node.isFinished {
-            let made = node.type.finished(node, of: owner.takeUnretainedValue())
-            node.set(object: made)
-            store.hasObjects()
-            return made
-        }
-        // Else it would have finished, or been taken.
-        precondition(plain.store === store)
-        takePlain()
-        return node.object!
     }
 
     /// The composite is settled. Under the lock.
@@ -265,23 +254,34 @@ extension AnyOperation {
         }
     }
 
-    /// The operation that a plain child of this composite is.
-    fileprivate final func operation(of node: PlainNode, _ store: PlainChildren) -> AnyOperation {
-        look { composition!.operation(of: node, in: store) }
-    }
 }
 
 extension PlainChildren {
-    /// Whose children they are.
+    /// Whose children they are, as long as they are plain, or somebody is inside.
     static func composite(of children: UnsafeMutableRawPointer) -> Unmanaged<AnyOperation> {
-        .fromOpaque(object(at: children)._withUnsafeGuaranteedRef { $0.owner.toOpaque() })
+        .fromOpaque(object(at: children)._withUnsafeGuaranteedRef { $0.composite.toOpaque() })
     }
 
-    /// The composite.
-    var composite: AnyOperation { unsafeDowncast(owner.takeUnretainedValue(), to: AnyOperation.self) }
+    /// That of the tree.
+    var tree: Domain { unsafeDowncast(domain.takeUnretainedValue(), to: Domain.self) }
 
-    /// The operation that a child is, from now on.
-    func operation(of node: PlainNode) -> AnyOperation { composite.operation(of: node, self) }
+    /// The operation that a child is, from now on. Under no lock.
+    func operation(of node: PlainNode) -> AnyOperation {
+        tree.look {
+            if let object = node.object { return object }
+            if node.isFinished {
+                let made = node.type.finished(node, in: tree)
+                node.set(object: made)
+                hasObjects()
+                return made
+            }
+            // It would have finished, or been taken. So there is the composite (I2).
+            Unmanaged<AnyOperation>.fromOpaque(composite.toOpaque())._withUnsafeGuaranteedRef {
+                $0.composition!.takePlain()
+            }
+            return node.object!
+        }
+    }
 
     /// Calls `body` with a child as an operation, and with its composite.
     fileprivate static func with(

@@ -7,7 +7,7 @@
 @usableFromInline
 class PlainChild {
     /// An operation that has finished, with the value of a child that has.
-    class func finished(_ node: PlainNode, of composite: AnyOperation) -> AnyOperation {
+    class func finished(_ node: PlainNode, in tree: Domain) -> AnyOperation {
         fatalError("a child without a kind")
     }
 
@@ -30,8 +30,8 @@ class PlainBlock<V: Sendable>: PlainChild {
     @inline(__always)
     static var isPossible: Bool { _isPOD(V.self) && ValueStorage.isInline(V.self) }
 
-    override class func finished(_ node: PlainNode, of composite: AnyOperation) -> AnyOperation {
-        let operation = COOperation<V>(.none, AnyClosure(), plainChildOf: composite)
+    override class func finished(_ node: PlainNode, in tree: Domain) -> AnyOperation {
+        let operation = COOperation<V>(endedIn: tree)
         operation.machine.finishAtOnce()
         operation.store(node.value(V.self))
         return operation

@@ -35,7 +35,8 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
                     call: call, release: release, finished: finished, turn: turn, returned: returned,
                     threw: threw, refused: refused,
                     let_go: { children in
-                        csched_children_give_up(children.assumingMemoryBound(to: csched_children.self))
+                        csched_children_give_up(PlainChildren.at(children))
+                        Unmanaged<AnyObject>.fromOpaque(PlainChildren.at(children).pointee.composite!).release()
                         PlainChildren.object(at: children).release()
                     }))
             pointer = UnsafePointer(made)
@@ -60,10 +61,12 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
     /// None so far. On the thread that registers.
     ///
     /// - Parameters:
-    ///   - owner: the composite; held.
+    ///   - composite: whose children they are; held where it may not outlive whoever is inside.
+    ///   - domain: the embedder's; held.
     ///   - epoch: the embedder's number of the registration.
-    package static func make(of owner: AnyObject, _ face: Face, isCascade: Bool, epoch: Int32) -> PlainChildren
-    {
+    package static func make(
+        of composite: AnyObject, in domain: AnyObject, _ face: Face, isCascade: Bool, epoch: Int32
+    ) -> PlainChildren {
         let words = MemoryLayout<UInt64>.stride
         let size = MemoryLayout<csched_children>.size + first * MemoryLayout<csched_child>.stride
         let buffer = PlainChildren.create(minimumCapacity: (size + words - 1) / words) { _ in 0 }
@@ -71,8 +74,9 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
         let fields = made.fields
         let nodes = UnsafeMutableRawPointer(fields + 1).assumingMemoryBound(to: csched_child.self)
         csched_children_init(
-            fields, face.pointer, Unmanaged.passRetained(owner).toOpaque(), Scheduler.handleOfShared, isCascade,
+            fields, face.pointer, Unmanaged.passRetained(domain).toOpaque(), Scheduler.handleOfShared, isCascade,
             nodes, first)
+        fields.pointee.composite = Unmanaged.passUnretained(composite).toOpaque()
         fields.pointee.epoch = epoch
         InstanceCount.plainChildren.add(1)
         return made
@@ -115,8 +119,10 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
         Unmanaged<AnyObject>.fromOpaque(fields.pointee.owner!).release()
     }
 
-    /// The composite.
-    package var owner: Unmanaged<AnyObject> { .fromOpaque(fields.pointee.owner!) }
+    /// What was given at the beginning.
+    package var domain: Unmanaged<AnyObject> { .fromOpaque(fields.pointee.owner!) }
+    /// The composite, as long as they are plain, or somebody is inside.
+    package var composite: Unmanaged<AnyObject> { .fromOpaque(fields.pointee.composite!) }
     /// The number of the registration.
     package var epoch: Int32 { fields.pointee.epoch }
     /// Gives up what blocks have together, unless somebody is inside, who does so then. Under no lock.
@@ -172,7 +178,7 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
         csched_children_send_range(at(children), child(first), count)
     }
 
-    private static func at(_ children: UnsafeMutableRawPointer) -> UnsafeMutablePointer<csched_children> {
+    fileprivate static func at(_ children: UnsafeMutableRawPointer) -> UnsafeMutablePointer<csched_children> {
         children.assumingMemoryBound(to: csched_children.self)
     }
 
@@ -212,7 +218,9 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
     ///   - begin: is told where they are.
     ///   - body: is given each of them, in the order of registration.
     package func take(_ begin: (Taken) -> Void, _ body: (UnsafeMutableRawPointer, State) -> Void) {
-        _ = Unmanaged.passRetained(self)  // for those who may be inside
+        // For those who may be inside.
+        _ = Unmanaged.passRetained(self)
+        _ = composite.retain()
         var taking = csched_children_take(fields)
         begin(Taken(current: Int(taking.current), isBegun: taking.is_begun))
         var state = csched_child_state.queued
@@ -226,6 +234,8 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
         }
         let isInUse = csched_children_taken(fields, &taking) && !isOver
         fields.pointee.is_in_use = isInUse
-        if !isInUse { Unmanaged.passUnretained(self).release() }
+        if isInUse { return }
+        composite.release()
+        Unmanaged.passUnretained(self).release()
     }
 }

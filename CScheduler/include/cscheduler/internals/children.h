@@ -77,7 +77,8 @@ typedef struct csched_region {
 /// The children of one run of a composite's registration. In memory of the embedder's.
 struct csched_children {
     const csched_children_face *face;
-    void *CSCHED_NULLABLE owner; ///< the embedder's: whose children they are
+    void *CSCHED_NULLABLE owner; ///< the embedder's
+    void *CSCHED_NULLABLE composite; ///< the embedder's: whose children they are
     csched_scheduler *scheduler;
     uint64_t word;   ///< atomic: see children.c
     int64_t pending; ///< atomic, of a group: see children.c

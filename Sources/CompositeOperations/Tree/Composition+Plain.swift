@@ -43,7 +43,7 @@ extension Composition {
     /// The registration block is about to be called, on this thread.
     func registrationBegins() {
         plain.isRefused = !mayHavePlain || !BlockCalls.areRight
-        registrar.store(PlainChildren.threadMark, ordering: .relaxed)
+        registrar.store(PlainNodes.threadMark, ordering: .relaxed)
     }
 
     /// The registration block has returned.
@@ -57,8 +57,8 @@ extension Composition {
     func appendPlain(epoch: Int32) -> PlainPlace? {
         let thread = registrar.load(ordering: .relaxed)
         guard let children = UnsafeMutableRawPointer(bitPattern: registering.load(ordering: .relaxed)),
-            let node = PlainChildren.append(to: children, thread, epoch: epoch)
-        else { return openPlain(thread, epoch) { PlainChildren.append(to: $0, thread, epoch: epoch) } }
+            let node = PlainNodes.append(to: children, thread, epoch: epoch)
+        else { return openPlain(thread, epoch) { PlainNodes.append(to: $0, thread, epoch: epoch) } }
         // From here on it is known that this is the registering thread.
         return givesItsPlace ? nil : PlainPlace(children: children, node: PlainNode(address: node))
     }
@@ -68,10 +68,10 @@ extension Composition {
         let thread = registrar.load(ordering: .relaxed)
         guard let children = UnsafeMutableRawPointer(bitPattern: registering.load(ordering: .relaxed)) else {
             return openPlain(thread, epoch) {
-                PlainChildren.append(count: count, to: $0, thread, epoch: epoch)
+                PlainNodes.append(count: count, to: $0, thread, epoch: epoch)
             }
         }
-        guard let node = PlainChildren.append(count: count, to: children, thread, epoch: epoch),
+        guard let node = PlainNodes.append(count: count, to: children, thread, epoch: epoch),
             !givesItsPlace
         else { return nil }
         return PlainPlace(children: children, node: PlainNode(address: node))
@@ -88,7 +88,7 @@ extension Composition {
     private func openPlain(
         _ thread: UInt, _ epoch: Int32, _ append: (UnsafeMutableRawPointer) -> UnsafeMutableRawPointer?
     ) -> PlainPlace? {
-        guard thread == PlainChildren.threadMark, !plain.isRefused, registering.load(ordering: .relaxed) == 0
+        guard thread == PlainNodes.threadMark, !plain.isRefused, registering.load(ordering: .relaxed) == 0
         else { return nil }
         let composite = owner.takeUnretainedValue()
         let children = composite.look { () -> UnsafeMutableRawPointer? in
@@ -211,10 +211,10 @@ struct PlainPlace {
     ///
     /// - Returns: false: it has to be an operation after all.
     @usableFromInline
-    func send() -> Bool { PlainChildren.send(node.address, of: children) }
+    func send() -> Bool { PlainNodes.send(node.address, of: children) }
 
     /// Publishes some next to each other; likewise, for all of them.
-    func send(count: Int) -> Bool { PlainChildren.send(node.address, count: count, of: children) }
+    func send(count: Int) -> Bool { PlainNodes.send(node.address, count: count, of: children) }
 }
 
 extension AnyOperation {

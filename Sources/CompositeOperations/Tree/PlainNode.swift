@@ -97,7 +97,7 @@ struct PlainNode: @unchecked Sendable {
     var flags: Flags { word(Offset.flags, Flags.self).pointee }
 
     /// Whether its value is there. Under no lock; then the value can be read.
-    var isFinished: Bool { PlainChildren.isFinished(address) }
+    var isFinished: Bool { PlainNodes.isFinished(address) }
 
     /// Its value, when that is there.
     func value<V>(_ type: V.Type) -> V { word(Offset.value, V.self).pointee }

@@ -35,8 +35,8 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
                     call: call, release: release, finished: finished, turn: turn, returned: returned,
                     threw: threw, refused: refused,
                     let_go: { children in
-                        csched_children_give_up(PlainChildren.at(children))
-                        Unmanaged<AnyObject>.fromOpaque(PlainChildren.at(children).pointee.composite!).release()
+                        csched_children_give_up(PlainNodes.at(children))
+                        Unmanaged<AnyObject>.fromOpaque(PlainNodes.at(children).pointee.composite!).release()
                         PlainChildren.object(at: children).release()
                     }))
             pointer = UnsafePointer(made)
@@ -137,59 +137,8 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
 
     // MARK: Registration
 
-    // What is called for each child takes addresses: references would be counted.
-
-    /// What tells the calling thread from all others.
-    package static var threadMark: UInt { csched_thread_mark() }
-
-    /// Where its fields are: what the functions below are given. Valid as long as the children.
+    /// Where its fields are: what ``PlainNodes`` is given. Valid as long as the children.
     package var address: UnsafeMutableRawPointer { UnsafeMutableRawPointer(fields) }
-
-    /// Room for a child; nil: the embedder is to make an object.
-    ///
-    /// - Parameters:
-    ///   - children: is not looked at on another thread than the registering one.
-    ///   - thread: the mark of that one.
-    ///   - epoch: nil, too, if it is another one's.
-    package static func append(
-        to children: UnsafeMutableRawPointer, _ thread: UInt, epoch: Int32
-    ) -> UnsafeMutableRawPointer? {
-        UnsafeMutableRawPointer(csched_children_append(at(children), thread, epoch))
-    }
-
-    /// Publishes the child that was appended, and filled.
-    ///
-    /// - Returns: false: it is the caller's still, as all others were taken meanwhile.
-    package static func send(_ node: UnsafeMutableRawPointer, of children: UnsafeMutableRawPointer) -> Bool {
-        csched_children_send(at(children), child(node))
-    }
-
-    /// Room for some children next to each other, likewise.
-    package static func append(
-        count: Int, to children: UnsafeMutableRawPointer, _ thread: UInt, epoch: Int32
-    ) -> UnsafeMutableRawPointer? {
-        UnsafeMutableRawPointer(csched_children_append_range(at(children), thread, epoch, count))
-    }
-
-    /// Publishes the children that were appended, and filled; likewise, none of them was taken.
-    package static func send(
-        _ first: UnsafeMutableRawPointer, count: Int, of children: UnsafeMutableRawPointer
-    ) -> Bool {
-        csched_children_send_range(at(children), child(first), count)
-    }
-
-    fileprivate static func at(_ children: UnsafeMutableRawPointer) -> UnsafeMutablePointer<csched_children> {
-        children.assumingMemoryBound(to: csched_children.self)
-    }
-
-    private static func child(_ node: UnsafeMutableRawPointer) -> UnsafeMutablePointer<csched_child> {
-        node.assumingMemoryBound(to: csched_child.self)
-    }
-
-    /// Whether the value of a child is there. Under no lock; then the value can be read.
-    package static func isFinished(_ node: UnsafeMutableRawPointer) -> Bool {
-        csched_child_state_of(child(node)) == .finished
-    }
 
     /// The registration is over. Under the embedder's lock; they were not taken.
     ///
@@ -237,5 +186,57 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
         if isInUse { return }
         composite.release()
         Unmanaged.passUnretained(self).release()
+    }
+}
+
+/// What is called for each child. By addresses, as references would be counted, and the metadata of a class would be asked for.
+package enum PlainNodes {
+    /// What tells the calling thread from all others.
+    package static var threadMark: UInt { csched_thread_mark() }
+
+    /// Room for a child; nil: the embedder is to make an object.
+    ///
+    /// - Parameters:
+    ///   - children: is not looked at on another thread than the registering one.
+    ///   - thread: the mark of that one.
+    ///   - epoch: nil, too, if it is another one's.
+    package static func append(
+        to children: UnsafeMutableRawPointer, _ thread: UInt, epoch: Int32
+    ) -> UnsafeMutableRawPointer? {
+        UnsafeMutableRawPointer(csched_children_append(at(children), thread, epoch))
+    }
+
+    /// Publishes the child that was appended, and filled.
+    ///
+    /// - Returns: false: it is the caller's still, as all others were taken meanwhile.
+    package static func send(_ node: UnsafeMutableRawPointer, of children: UnsafeMutableRawPointer) -> Bool {
+        csched_children_send(at(children), child(node))
+    }
+
+    /// Room for some children next to each other, likewise.
+    package static func append(
+        count: Int, to children: UnsafeMutableRawPointer, _ thread: UInt, epoch: Int32
+    ) -> UnsafeMutableRawPointer? {
+        UnsafeMutableRawPointer(csched_children_append_range(at(children), thread, epoch, count))
+    }
+
+    /// Publishes the children that were appended, and filled; likewise, none of them was taken.
+    package static func send(
+        _ first: UnsafeMutableRawPointer, count: Int, of children: UnsafeMutableRawPointer
+    ) -> Bool {
+        csched_children_send_range(at(children), child(first), count)
+    }
+
+    fileprivate static func at(_ children: UnsafeMutableRawPointer) -> UnsafeMutablePointer<csched_children> {
+        children.assumingMemoryBound(to: csched_children.self)
+    }
+
+    private static func child(_ node: UnsafeMutableRawPointer) -> UnsafeMutablePointer<csched_child> {
+        node.assumingMemoryBound(to: csched_child.self)
+    }
+
+    /// Whether the value of a child is there. Under no lock; then the value can be read.
+    package static func isFinished(_ node: UnsafeMutableRawPointer) -> Bool {
+        csched_child_state_of(child(node)) == .finished
     }
 }

@@ -88,6 +88,8 @@ void csched_children_init(csched_children *children, const csched_children_face 
     children->epoch = 0;
     children->has_objects = false;
     children->is_in_use = false;
+    children->was_taken = false;
+    children->taken = 0;
     children->flags = 0;
 }
 

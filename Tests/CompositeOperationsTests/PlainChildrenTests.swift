@@ -269,6 +269,33 @@ extension Form {
         }
     }
 
+    @Test func `children that had finished are the same operations, wherever they are asked for`() async throws {
+        for form in Form.allCases {
+            let handles = Locked<[Child<Int>]>([])
+            let seen = Log<Bool>()
+            let composite = form.start { scope in
+                for number in 0..<30 {
+                    let child = scope.operation { () throws -> Int in
+                        if number == 29, scope.control.attempt == 1 { throw TestError() }
+                        return number
+                    }
+                    handles.withLock { $0.append(child) }
+                }
+            } decision: { composite in
+                let all = handles.withLock { $0 }
+                let early = all[3].operation
+                let children = composite.children
+                seen.add(children.count == 30 && children[3] === early && children[11] === all[11].operation)
+                seen.add(zip(children, all).allSatisfy { $0 === $1.operation })
+                seen.add(composite.tree.split(separator: "\n").count == 31)
+                composite.awake()
+            }
+            try await composite.value
+            #expect(seen.entries == [true, true, true])
+            for (number, child) in handles.withLock({ $0 }).enumerated() { #expect(try await child.value == number) }
+        }
+    }
+
     @Test func `a failure without a decision is the composite's, at any place`() async {
         for form in Form.allCases {
             for failing in [0, 1, 11, 12] {

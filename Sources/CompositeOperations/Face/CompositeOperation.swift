@@ -178,7 +178,7 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
     public final var causes: [Cause] { look { composition?.causes ?? [] } }
 
     /// The children of the current epoch, in the order of their registration; none after the end.
-    public final var children: [AnyOperation] { look { Array(composition?.children ?? []) } }
+    public final var children: [AnyOperation] { look { Array(composition?.childrenAsOperations() ?? []) } }
 }
 
 /// Keeps a decision open. See ``CompositeOperation/deferDecision()``.

@@ -27,8 +27,10 @@ internal import Synchronization
 struct PlainPart {
     /// They are plain. Under the lock.
     var store: PlainChildren?
-    /// Those that were taken: to be released under no lock.
+    /// Those that were taken, the current ones last: to be released under no lock.
     var taken: [PlainChildren] = []
+    /// Stands for each child that had finished when they were taken, and that nobody has asked for.
+    var stub: AnyOperation?
     /// Those with which the composite has finished: likewise, by who settled it.
     var last: PlainChildren?
 
@@ -146,23 +148,56 @@ extension Composition {
         } _: { address, state in
             let node = PlainNode(address: address)
             let index = operations.count
-            let operation: AnyOperation
             if state == .finished {
-                operation = node.object ?? node.type.finished(node, in: store.tree)
-            } else {
-                operation = node.type.unfinished(node, isRunning: state == .running, of: composite)
-                operation.parent = composite
-                unfinished += 1
-                // A step that is not the current one waits for its turn among its siblings.
-                if isBegun, !isCascade || index < current { operation.machine.join(isRunning: state == .running) }
+                operations.append(node.object ?? ensureStub(store.tree))
+                if let object = node.object { object.index = UInt32(index) } else { node.finishedAt(index) }
+                return
             }
+            if node.flags.contains(.isStep), node.step.object == nil {
+                let (step, place) = (store.finishedOperation(of: node.step), node.step.index)
+                step.index = UInt32(place)
+                operations[place] = step
+            }
+            let operation = node.type.unfinished(node, isRunning: state == .running, of: composite)
+            operation.parent = composite
+            unfinished += 1
+            // A step that is not the current one waits for its turn among its siblings.
+            if isBegun, !isCascade || index < current { operation.machine.join(isRunning: state == .running) }
             operation.index = UInt32(index)
             operations.append(operation)
-            if node.object == nil { node.set(object: operation) }
+            node.set(object: operation)
             if state == .running { operation.holdParent() }
         }
         let looked = isCascade ? (isBegun ? min(current, operations.count) : 0) : operations.count
         order.join(current: looked, inFlight: isCascade ? (isBegun ? min(unfinished, 1) : 0) : unfinished)
+    }
+
+    private func ensureStub(_ tree: Domain) -> AnyOperation {
+        if let stub = plain.stub { return stub }
+        let made = COOperation<Void>(endedIn: tree)
+        made.machine.finishAtOnce()
+        made.store(())
+        plain.stub = made
+        return made
+    }
+
+    /// All children, each of which is an operation from now on. Under the lock.
+    func childrenAsOperations() -> ContiguousArray<AnyOperation> {
+        guard !children.isEmpty, let stub = plain.stub, let store = plain.taken.last else { return operations }
+        var index = 0
+        store.forEach { address in
+            if index < operations.count, operations[index] === stub {
+                operations[index] = store.finishedOperation(of: PlainNode(address: address))
+            }
+            index += 1
+        }
+        return operations
+    }
+
+    /// Whether an operation is the child at a place where only a stub is. Under the lock.
+    func isStub(_ index: Int, for operation: AnyOperation) -> Bool {
+        guard let stub = plain.stub, operations[index] === stub, let store = plain.taken.last else { return false }
+        return PlainNode(address: store.node(at: index)).object === operation
     }
 
     /// The composite is settled. Under the lock.
@@ -171,10 +206,12 @@ extension Composition {
         plain.store = nil
     }
 
-    /// Stores that are of no use any more. Under the lock, to be released under none.
+    /// Stores that are of no use any more: of epochs before this one. Under the lock, to be released under none.
     func takeUpTaken() -> [PlainChildren] {
-        defer { plain.taken = [] }
-        return plain.taken
+        if plain.taken.isEmpty { return [] }
+        let former = plain.taken.filter { $0.epoch != epoch }
+        plain.taken.removeAll { $0.epoch != epoch }
+        return former
     }
 
     /// On the thread that settled the composite, under no lock.
@@ -186,6 +223,7 @@ extension Composition {
         if !plain.taken.isEmpty {
             plain.taken.giveUpBlocks()
             plain.taken = []
+            plain.stub = nil
         }
     }
 }
@@ -269,18 +307,25 @@ extension PlainChildren {
     func operation(of node: PlainNode) -> AnyOperation {
         tree.look {
             if let object = node.object { return object }
-            if node.isFinished {
-                let made = node.type.finished(node, in: tree)
-                node.set(object: made)
-                hasObjects()
-                return made
+            // If it had not finished it would be taken now, or have been. So there is the composite (I2).
+            if !node.isFinished, !wereTaken {
+                Unmanaged<AnyOperation>.fromOpaque(composite.toOpaque())._withUnsafeGuaranteedRef {
+                    $0.composition!.takePlain()
+                }
             }
-            // It would have finished, or been taken. So there is the composite (I2).
-            Unmanaged<AnyOperation>.fromOpaque(composite.toOpaque())._withUnsafeGuaranteedRef {
-                $0.composition!.takePlain()
-            }
-            return node.object!
+            // Of those that were taken only who had finished has none.
+            return finishedOperation(of: node)
         }
+    }
+
+    /// The operation that a child is which has finished, from now on. Under the lock.
+    func finishedOperation(of node: PlainNode) -> AnyOperation {
+        if let object = node.object { return object }
+        let made = node.type.finished(node, in: tree)
+        if wereTaken { made.index = UInt32(truncatingIfNeeded: node.index) }
+        node.set(object: made)
+        hasObjects()
+        return made
     }
 
     /// Calls `body` with a child as an operation, and with its composite.

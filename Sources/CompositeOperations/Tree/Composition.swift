@@ -115,7 +115,7 @@ final class Composition: Domain, @unchecked Sendable {
         guard operation.isOfTheSameTree(as: composite) else { return false }
         let count = children.count  // plain ones have no index before they become operations
         let index = Int(operation.index)
-        return index < count && children[index] === operation
+        return index < count && (children[index] === operation || isStub(index, for: operation))
     }
 
     /// The last child before a place that has not finished, if children go one after another: the next one waits for it.
@@ -258,10 +258,10 @@ final class Composition: Domain, @unchecked Sendable {
         composite.markDescendants(.cancelled(CancelReason(.parent, origin: composite.id)), &effects)
         let dropped = children
         children = []
-        if !isRegistering, !plain.taken.isEmpty { effects.add(.giveUpPlain(takeUpTaken())) }
         (raisedToHigh, raisedToDefault) = (0, 0)
         unfinished = 0
         epoch += 1
+        if !isRegistering, !plain.taken.isEmpty { effects.add(.giveUpPlain(takeUpTaken())) }
         giveUpCauses(&effects)
         hasLateCauses = false
         hasThrown = false

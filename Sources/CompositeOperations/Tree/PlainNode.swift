@@ -123,6 +123,12 @@ struct PlainNode: @unchecked Sendable {
 
     // MARK: Its object
 
+    /// Which child it is, of one that had finished when all were taken: where its block was.
+    func finishedAt(_ index: Int) { word(0, Int.self).initialize(to: index) }
+
+    /// See ``finishedAt(_:)``.
+    var index: Int { word(0, Int.self).pointee }
+
     /// The operation that it has become; nil: none. Under the lock.
     var object: AnyOperation? {
         word(Offset.object, Optional<Unmanaged<AnyOperation>>.self).pointee?.takeUnretainedValue()

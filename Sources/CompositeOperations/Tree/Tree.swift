@@ -20,7 +20,7 @@ extension AnyOperation {
                     text += ", its block has returned without an end"
                 }
                 lines.append((depth, operation, text))
-                for child in (operation.composition?.children ?? []).reversed() {
+                for child in (operation.composition?.childrenAsOperations() ?? []).reversed() {
                     walk.append((depth + 1, child, gateIsOpen))
                 }
             }

@@ -161,6 +161,33 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
         package let isBegun: Bool
     }
 
+    /// They were taken. Under the embedder's lock.
+    package var wereTaken: Bool { fields.pointee.was_taken }
+
+    /// Calls `body` with each of them, when they were taken. Under the embedder's lock.
+    package func forEach(_ body: (UnsafeMutableRawPointer) -> Void) {
+        var (region, left) = (fields.pointer(to: \.first), Int(fields.pointee.taken))
+        while let here = region, left > 0 {
+            let count = min(left, here.pointee.capacity)
+            for index in 0..<count { body(here.pointee.nodes + index) }
+            left -= count
+            region = here.pointee.next
+        }
+    }
+
+    /// The node of one of them, when they were taken. Under the embedder's lock.
+    ///
+    /// - Complexity: O(children / 63).
+    package func node(at index: Int) -> UnsafeMutableRawPointer {
+        var (region, index) = (fields.pointer(to: \.first), index)
+        while let here = region {
+            if index < here.pointee.capacity { return UnsafeMutableRawPointer(here.pointee.nodes + index) }
+            index -= here.pointee.capacity
+            region = here.pointee.next
+        }
+        preconditionFailure("children: there is no such child")
+    }
+
     /// Takes all children, once. Under the embedder's lock.
     ///
     /// - Parameters:
@@ -183,6 +210,8 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
         }
         let isInUse = csched_children_taken(fields, &taking) && !isOver
         fields.pointee.is_in_use = isInUse
+        fields.pointee.was_taken = true
+        fields.pointee.taken = taking.taken
         if isInUse { return }
         composite.release()
         Unmanaged.passUnretained(self).release()

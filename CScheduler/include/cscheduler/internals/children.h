@@ -100,6 +100,8 @@ struct csched_children {
     int32_t epoch; ///< its number of the registration
     bool has_objects;
     bool is_in_use; ///< they were taken, and `let_go` is to come, or has
+    bool was_taken;
+    uint64_t taken; ///< how many were
 };
 
 /// The calling thread: what tells it from all others, while it runs. Never 0.

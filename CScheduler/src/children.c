@@ -1,27 +1,27 @@
 // children.c - children of a composite without an object each: appended, run, finished, taken.
 //
-//   H1  A child is a node. Its block is called by whoever moves its state from QUEUED to RUNNING, in a cascade
-//       by whoever has the cascade's word: one worker at a time, with BUSY set.
-//   H2  `word`: the index of the current step, and flags. BUSY: a worker is inside of a cascade, or its turn
-//       is in a queue. RUNS: the current step has begun. TAKEN: the children are their embedder's, and nothing
-//       that is done here decides about them any more. A step ends with one exchange, and the next one begins
-//       with another, when what the block of the first held has been released, both of which a TAKEN refuses:
-//       code of the user's that runs in between finds a step that has not begun. Where there is nothing to
-//       release, one exchange is both.
-//   H3  `pending`, of a group: OPEN while the registration is out, and one less for each child that has left;
+//   Y1  A child is a node. Its block is called by whoever moves its state from QUEUED to RUNNING; in a
+//       cascade by whoever has the cascade's word: one worker at a time, with BUSY set.
+//   Y2  `word`: the index of the current step, and flags. BUSY: a worker is inside of a cascade, or its turn
+//       is in a queue. RUNS: the current step has begun. TAKEN: the children are their embedder's, and
+//       nothing that is done here decides about them any more. A step ends with one exchange, and the next
+//       one begins with another, when what the block of the first held has been released, both of which a
+//       TAKEN refuses: code of the user's that runs in between finds a step that has not begun. Where there
+//       is nothing to release, one exchange is both.
+//   Y3  `pending`, of a group: OPEN while the registration is out, and one less for each child that has left;
 //       the close makes that the number of those that have not. Whoever makes it 0 is the one that finishes
 //       the group. A taking adds LEAVING, and makes it count those that have not left: whoever makes it
-//       LEAVING is the last one inside: it asks as the other one does, for the embedder may have taken them as
-//       all had finished, and lets the memory go.
-//   H4  Children are taken under the embedder's lock, once. From the exchange of TAKEN on the registering
+//       LEAVING is the last one inside: it asks as the other one does, for the embedder may have taken them
+//       as all had finished, and lets the memory go.
+//   Y4  Children are taken under the embedder's lock, once. From the exchange of TAKEN on the registering
 //       thread appends none. One that it has published just then is taken, or withdrawn by its own exchange:
 //       the state says which (P50). A child that was taken before its turn is turned by what is in the queue,
 //       one that was taken while it ran returns to the embedder. So each of them leaves exactly once.
-//   H5  Whoever finishes the group or the cascade is inside until it has the embedder's answer. The embedder
+//   Y5  Whoever finishes the group or the cascade is inside until it has the embedder's answer. The embedder
 //       answers under its lock that they were taken: then it held the memory for that one, who lets it go.
-//   H6  The context of a block is released under no lock, when its child has finished and has left: only a
+//   Y6  The context of a block is released under no lock, when its child has finished and has left: only a
 //       cascade that goes on has the next step in hand then, and if the release blocks, somebody else takes
-//       that step (X8).
+//       it (X8).
 //
 // Orderings:
 //   P50  send: count, a fence, then word <-> take: word, then count, both seq_cst. So a child is seen by the
@@ -207,7 +207,7 @@ static bool publish(csched_children *children, csched_child *first, size_t count
     return csched_likely(!were_taken(children));
 }
 
-// H4. False: who takes has it.
+// Y4. False: who takes has it.
 static bool withdraw(csched_child *child)
 {
     uint32_t queued = CSCHED_CHILD_QUEUED;
@@ -332,7 +332,7 @@ void csched_children_begin(csched_children *children)
 
 // MARK: Groups
 
-// H3, H5. The last use of the children by one of them.
+// Y3, Y5. The last use of the children by one of them.
 static void leave(csched_children *children)
 {
     const csched_children_face *face = children->face;
@@ -353,7 +353,7 @@ static void run_child(void *context, void *extra, csched_disposition disposition
         leave(children);
         return;
     }
-    // H1. acquire, for the object of one that was taken.
+    // Y1. acquire, for the object of one that was taken.
     if (csched_unlikely(!csched_cas(STATE(child), &state, CSCHED_CHILD_RUNNING, relaxed, acquire))) {
         face->turn(children, child);
         leave(children);
@@ -366,15 +366,14 @@ static void run_child(void *context, void *extra, csched_disposition disposition
         return;
     }
     state = CSCHED_CHILD_RUNNING;
-    if (csched_unlikely(
-            !csched_cas(STATE(child), &state, CSCHED_CHILD_FINISHED, release, acquire))) { // P51
+    if (csched_unlikely(!csched_cas(STATE(child), &state, CSCHED_CHILD_FINISHED, release, acquire))) { // P51
         face->returned(children, child);
         leave(children);
         return;
     }
     void *block = (child->flags & CSCHED_CHILD_SHARES) != 0 ? NULL : child->context;
     leave(children);
-    release_block(face, block); // H6
+    release_block(face, block); // Y6
 }
 
 // MARK: Cascades
@@ -390,7 +389,7 @@ static csched_child *following(csched_children *children, const csched_child *ch
     return (csched_child *)(uintptr_t)next;
 }
 
-// H2. The current step, which is the cursor, begins. False: the embedder has it, and the memory was let go.
+// Y2. The current step, which is the cursor, begins. False: the embedder has it, and the memory was let go.
 static bool begin_step(csched_children *children, uint64_t *word)
 {
     csched_child *child = children->cursor;
@@ -420,9 +419,9 @@ static void run_steps(csched_children *children, csched_child *child, uint64_t w
         void *block = child->context;
         bool is_last = index_of(word) + 1 == count;
         bool goes_on = !is_last && csched_worker_goes_on(worker);
-        bool at_once = goes_on && block == NULL; // H2
+        bool at_once = goes_on && block == NULL; // Y2
         uint64_t next = at_once ? word + 1 : (word + 1) & ~RUNS;
-        if (csched_unlikely(!csched_cas(WORD(children), &word, next, acq_rel, relaxed))) { // H2, P52
+        if (csched_unlikely(!csched_cas(WORD(children), &word, next, acq_rel, relaxed))) { // Y2, P52
             face->returned(children, child);
             face->let_go(children);
             return;
@@ -430,7 +429,7 @@ static void run_steps(csched_children *children, csched_child *child, uint64_t w
         csched_store(STATE(child), CSCHED_CHILD_FINISHED, release); // P51, for whoever asks under no lock
         word = next;
         if (is_last) {
-            if (csched_unlikely(face->finished(children))) { // H5
+            if (csched_unlikely(face->finished(children))) { // Y5
                 face->let_go(children);
             }
             release_block(face, block);
@@ -446,7 +445,7 @@ static void run_steps(csched_children *children, csched_child *child, uint64_t w
             release_block(face, block);
             return;
         }
-        csched_worker_hold(worker, children); // H6
+        csched_worker_hold(worker, children); // Y6
         face->release(block);
         if (csched_unlikely(csched_worker_take_in_hand(worker) == NULL)) {
             return;
@@ -482,7 +481,7 @@ csched_operation csched_children_in_hand(csched_children *children)
 
 csched_taking csched_children_take(csched_children *children)
 {
-    uint64_t word = csched_fetch_or(WORD(children), TAKEN, seq_cst);   // P50
+    uint64_t word = csched_fetch_or(WORD(children), TAKEN, seq_cst); // P50
     children->has_objects = true;
     csched_taking taking = {.region = &children->first,
                             .left = csched_load(COUNT(children), seq_cst), // P50
@@ -493,7 +492,7 @@ csched_taking csched_children_take(csched_children *children)
     return taking;
 }
 
-// H4. QUEUED, RUNNING or FINISHED; WITHDRAWN: it is none.
+// Y4. QUEUED, RUNNING or FINISHED; WITHDRAWN: it is none.
 static csched_child_state take_child(csched_child *child)
 {
     uint32_t state = csched_load(STATE(child), acquire); // P51
@@ -541,8 +540,8 @@ bool csched_children_taken(csched_children *children, csched_taking *taking)
         return taking->is_in_use;
     }
     int64_t change = LEAVING + (children->is_closed ? 0 : (int64_t)taking->taken - OPEN);
-    int64_t before = csched_fetch_add(PENDING(children), change, acq_rel); // H3
-    // H5. 0, after the close: somebody finishes the group just now, or has.
+    int64_t before = csched_fetch_add(PENDING(children), change, acq_rel); // Y3
+    // Y5. 0, after the close: somebody finishes the group just now, or has.
     return children->is_closed && before == 0 ? true : before + change != LEAVING;
 }
 
@@ -563,7 +562,8 @@ csched_children_turn csched_children_turn_of(const csched_operation *operation)
     if (operation->run == run_range) {
         csched_child *first = operation->context;
         part here = unpack(operation->extra);
-        return (csched_children_turn){children_of(first), here.high - here.low == 1 ? &first[here.low] : NULL};
+        return (csched_children_turn){children_of(first),
+                                      here.high - here.low == 1 ? &first[here.low] : NULL};
     }
     return (csched_children_turn){NULL, NULL};
 }

@@ -581,7 +581,8 @@ final class TreeRun: Sendable {
                     scope.operation(
                         returning: Int.self, on: target, options: options,
                         leafBlock(operation, leaf, scope, epoch))
-                case .value, .plain: scope.operation(on: target, options: options, valueBlock(operation, leaf))
+                case .value, .plain:
+                    scope.operation(on: target, options: options, valueBlock(operation, leaf))
                 case .async: scope.operation(on: target, options: options, asyncBlock(operation, leaf))
                 }
             made(operation, child)
@@ -787,7 +788,8 @@ final class TreeRun: Sendable {
         case .widen: queue?.runningLimit = nil
         default: break
         }
-        guard let operation = state.withLock({ $0.newest[command.node] }), let handle = handle(operation, makesObject: true)
+        guard let operation = state.withLock({ $0.newest[command.node] }),
+            let handle = handle(operation, makesObject: true)
         else { return }
         switch command.what {
         case .cancel:

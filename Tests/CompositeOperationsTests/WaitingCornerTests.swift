@@ -77,7 +77,9 @@ import Testing
             #expect(!second.addDependency(third.operation))
             #expect(third.addDependency(second.operation), "which it waits for anyhow")
             // Ready-made ones, which others wait for already.
-            #expect(second.addDependency(ready) && ready.addDependency(late) && inner.addDependency(third.operation))
+            #expect(
+                second.addDependency(ready) && ready.addDependency(late)
+                    && inner.addDependency(third.operation))
             do throws(RegistrationError) { try cascade.add(late) } catch { errors.add(error) }
             do throws(RegistrationError) { try cascade.add(ready) } catch { errors.add(error) }
             try cascade.add(inner)

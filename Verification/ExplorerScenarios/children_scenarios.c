@@ -1,8 +1,8 @@
 // children_scenarios.c - children without objects, and an embedder that takes them.
 //
-// The embedder is as small as one can be: a lock, what became of each child that it has taken, and the memory, which it
-// frees when it is complete and nobody inside is left. Children carry their number as what they are given; a step reads
-// the value of the one before it.
+// The embedder is as small as one can be: a lock, what became of each child that it has taken, and the memory,
+// which it frees when it is complete and nobody inside is left. Children carry their number as what they are
+// given.
 
 #include "world.h"
 
@@ -29,9 +29,9 @@ static uint64_t values[CHILDREN]; // plain: of those that ended after they were 
 static int registered;            // how many were sent
 static int left;                  // of those that were taken: how many have not ended
 static bool is_cascade, is_closed, is_taken, is_over, is_complete, is_given_up;
-static bool is_held;                  // somebody inside is to let the memory go
-static bool has_begun[CHILDREN];      // plain
-static bool was_released[CHILDREN];   // plain
+static bool is_held;                // somebody inside is to let the memory go
+static bool has_begun[CHILDREN];    // plain
+static bool was_released[CHILDREN]; // plain
 static bool throws[CHILDREN];
 static bool has_contexts, is_range;
 static void (*while_running)(int number);
@@ -525,10 +525,7 @@ MAIN(regions)
 static void steps_main(void) { run_to_the_end(true, 1, 5); }
 MAIN(steps)
 
-static void none_main(void)
-{
-    run_to_the_end(true, 1, 0);
-}
+static void none_main(void) { run_to_the_end(true, 1, 0); }
 MAIN(none)
 
 static void range_main(void)

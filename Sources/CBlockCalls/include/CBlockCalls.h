@@ -15,16 +15,15 @@
 #define BLOCK_CALLS_CONTEXT __attribute__((swift_context))
 #define BLOCK_CALLS_ERROR __attribute__((swift_error_result))
 
-typedef __attribute__((swiftcall)) void (*block_calls_value_code)(BLOCK_CALLS_RESULT void *value,
-                                                                  BLOCK_CALLS_CONTEXT const void *_Nullable context,
-                                                                  BLOCK_CALLS_ERROR void *_Nullable *_Nonnull error);
-typedef __attribute__((swiftcall)) void (*block_calls_step_code)(BLOCK_CALLS_RESULT void *value,
-                                                                 const void *input,
-                                                                 BLOCK_CALLS_CONTEXT const void *_Nullable context,
-                                                                 BLOCK_CALLS_ERROR void *_Nullable *_Nonnull error);
-typedef __attribute__((swiftcall)) void (*block_calls_index_code)(long index,
-                                                                  BLOCK_CALLS_CONTEXT const void *_Nullable context,
-                                                                  BLOCK_CALLS_ERROR void *_Nullable *_Nonnull error);
+typedef __attribute__((swiftcall)) void (*block_calls_value_code)(
+    BLOCK_CALLS_RESULT void *value, BLOCK_CALLS_CONTEXT const void *_Nullable context,
+    BLOCK_CALLS_ERROR void *_Nullable *_Nonnull error);
+typedef __attribute__((swiftcall)) void (*block_calls_step_code)(
+    BLOCK_CALLS_RESULT void *value, const void *input, BLOCK_CALLS_CONTEXT const void *_Nullable context,
+    BLOCK_CALLS_ERROR void *_Nullable *_Nonnull error);
+typedef __attribute__((swiftcall)) void (*block_calls_index_code)(
+    long index, BLOCK_CALLS_CONTEXT const void *_Nullable context,
+    BLOCK_CALLS_ERROR void *_Nullable *_Nonnull error);
 
 /// Calls a `() throws -> Value`. Null: `value` is initialised; else the error, with a reference.
 static inline void *_Nullable block_calls_value(const void *_Nullable code, const void *_Nullable context,

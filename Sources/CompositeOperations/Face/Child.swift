@@ -151,6 +151,7 @@ public protocol ValueOfChild<Success>: Sendable {
 }
 
 extension ValueOfChild {
+    /// None.
     @_spi(Faces) public func value(within composite: AnyOperation) -> Success? { nil }
 }
 

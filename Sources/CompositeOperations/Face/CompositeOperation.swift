@@ -39,7 +39,8 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
         composition.registrationBegins()
         let answer = Result { try registration.call(for: self, epoch) }
         composition.registrationEnds()
-        let (former, steps, taken) = change { effects -> (Results<Success>?, PlainChildren?, [PlainChildren]) in
+        let (former, steps, taken) = change {
+            effects -> (Results<Success>?, PlainChildren?, [PlainChildren]) in
             var former: Results<Success>?
             var steps: PlainChildren?
             // It may be at another attempt, which goes on with the children of this block.

@@ -352,7 +352,8 @@ extension TransactionScope {
         }
         // The first one keeps what they share.
         first.fill(
-            BlockCalls.Indexed(call: body), type: type, flags: flags.union(.ownsBlock), input: range.lowerBound)
+            BlockCalls.Indexed(call: body), type: type, flags: flags.union(.ownsBlock),
+            input: range.lowerBound)
         if !place.send(count: range.count) {
             registerEach(range, body)
         }

@@ -83,7 +83,8 @@ enum BlockCalls {
         static func succeeds() -> Bool {
             let thing = Thing(5)
             return gives(7) && gives("a string that does not fit into its words") && gives(thing)
-                && gives([1, 2, 3]) && gives(2.5) && gives(nil as Thing?) && gives((1, 2)) && fails() && takes()
+                && gives([1, 2, 3]) && gives(2.5) && gives(nil as Thing?) && gives((1, 2)) && fails()
+                && takes()
                 && counts()
         }
 
@@ -95,7 +96,9 @@ enum BlockCalls {
             let block = Value<V> { constant.value }
             return withUnsafeTemporaryAllocation(of: V.self, capacity: 1) { room in
                 let words = unsafeBitCast(block, to: Words.self)
-                guard block_calls_value(words.code, words.context, room.baseAddress!) == nil else { return false }
+                guard block_calls_value(words.code, words.context, room.baseAddress!) == nil else {
+                    return false
+                }
                 defer { room.baseAddress!.deinitialize(count: 1) }
                 return "\(room[0])" == "\(value)"
             }

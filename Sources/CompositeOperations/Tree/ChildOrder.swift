@@ -44,7 +44,9 @@ package struct ChildOrder: Sendable {
     package mutating func finished(_ child: Int) { if child < current { inFlight -= 1 } }
 
     /// Children that were looked at by somebody else until now.
-    package mutating func join(current: Int, inFlight: Int) { (self.current, self.inFlight) = (current, inFlight) }
+    package mutating func join(current: Int, inFlight: Int) {
+        (self.current, self.inFlight) = (current, inFlight)
+    }
 
     /// A new attempt begins: with the first child that has not finished.
     package mutating func restart() { self = ChildOrder(width: width == .max ? nil : width) }

@@ -183,7 +183,9 @@ extension Composition {
 
     /// All children, each of which is an operation from now on. Under the lock.
     func childrenAsOperations() -> ContiguousArray<AnyOperation> {
-        guard !children.isEmpty, let stub = plain.stub, let store = plain.taken.last else { return operations }
+        guard !children.isEmpty, let stub = plain.stub, let store = plain.taken.last else {
+            return operations
+        }
         var index = 0
         store.forEach { address in
             if index < operations.count, operations[index] === stub {
@@ -196,7 +198,9 @@ extension Composition {
 
     /// Whether an operation is the child at a place where only a stub is. Under the lock.
     func isStub(_ index: Int, for operation: AnyOperation) -> Bool {
-        guard let stub = plain.stub, operations[index] === stub, let store = plain.taken.last else { return false }
+        guard let stub = plain.stub, operations[index] === stub, let store = plain.taken.last else {
+            return false
+        }
         return PlainNode(address: store.node(at: index)).object === operation
     }
 
@@ -283,7 +287,9 @@ extension AnyOperation {
         change { effects in
             guard let composition, composition.plain.store === store else {
                 // Whoever took them may have had nobody to complete it for.
-                if let composition, composition.epoch == store.epoch { composition.completeIfDone(self, &effects) }
+                if let composition, composition.epoch == store.epoch {
+                    composition.completeIfDone(self, &effects)
+                }
                 return true
             }
             composition.plainAreOver(store)

@@ -33,9 +33,9 @@ struct PlainNode: @unchecked Sendable {
     static var isAsExpected: Bool {
         PlainChildren.offset == Offset.children
             && PlainChildren.layout
-            == PlainChildren.Layout(
-                size: Offset.size, block: 0, value: Offset.value, input: Offset.input, type: Offset.type,
-                flags: Offset.flags, object: Offset.object)
+                == PlainChildren.Layout(
+                    size: Offset.size, block: 0, value: Offset.value, input: Offset.input, type: Offset.type,
+                    flags: Offset.flags, object: Offset.object)
     }
 
     /// What a node says of its block and its value.

@@ -19,14 +19,16 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
         /// - Parameter release: the runtime's.
         package init(
             release: @escaping @convention(c) (UnsafeMutableRawPointer?) -> Void,
-            call: @escaping @convention(c) (UnsafeMutableRawPointer, UnsafeMutableRawPointer) ->
+            call:
+                @escaping @convention(c) (UnsafeMutableRawPointer, UnsafeMutableRawPointer) ->
                 UnsafeMutableRawPointer?,
             finished: @escaping @convention(c) (UnsafeMutableRawPointer) -> Bool,
             turn: @escaping @convention(c) (UnsafeMutableRawPointer, UnsafeMutableRawPointer) -> Void,
             returned: @escaping @convention(c) (UnsafeMutableRawPointer, UnsafeMutableRawPointer) -> Void,
-            threw: @escaping @convention(c) (
-                UnsafeMutableRawPointer, UnsafeMutableRawPointer, UnsafeMutableRawPointer
-            ) -> Void,
+            threw:
+                @escaping @convention(c) (
+                    UnsafeMutableRawPointer, UnsafeMutableRawPointer, UnsafeMutableRawPointer
+                ) -> Void,
             refused: @escaping @convention(c) (UnsafeMutableRawPointer, UnsafeMutableRawPointer) -> Void
         ) {
             let made = UnsafeMutablePointer<csched_children_face>.allocate(capacity: 1)
@@ -74,7 +76,8 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
         let fields = made.fields
         let nodes = UnsafeMutableRawPointer(fields + 1).assumingMemoryBound(to: csched_child.self)
         csched_children_init(
-            fields, face.pointer, Unmanaged.passRetained(domain).toOpaque(), Scheduler.handleOfShared, isCascade,
+            fields, face.pointer, Unmanaged.passRetained(domain).toOpaque(), Scheduler.handleOfShared,
+            isCascade,
             nodes, first)
         fields.pointee.composite = Unmanaged.passUnretained(composite).toOpaque()
         fields.pointee.epoch = epoch

@@ -93,11 +93,15 @@ extension CompletionCounter {
                         handle, runJob,
                         { wanted, object, function in
                             let jobs = unsafe Unmanaged<WantedJobs>.fromOpaque(wanted!)
-                            return unsafe jobs._withUnsafeGuaranteedRef { unsafe $0.contain(object!, function!) }
+                            return unsafe jobs._withUnsafeGuaranteedRef {
+                                unsafe $0.contain(object!, function!)
+                            }
                         },
                         { wanted, children, child in
                             let jobs = unsafe Unmanaged<WantedJobs>.fromOpaque(wanted!)
-                            return unsafe jobs._withUnsafeGuaranteedRef { unsafe $0.areWanted(children, child) }
+                            return unsafe jobs._withUnsafeGuaranteedRef {
+                                unsafe $0.areWanted(children, child)
+                            }
                         }, Unmanaged.passUnretained(wanted).toOpaque())
                 }
             }

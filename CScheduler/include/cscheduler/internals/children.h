@@ -3,7 +3,7 @@
 ///
 /// A composite with such children is a group, whose children may run at once, or a cascade, whose steps run
 /// one after another. What else may be wanted of a child is its embedder's business: it takes all of them,
-/// once, and from then on each of them is the embedder's own object (children.c: H1-H6).
+/// once, and from then on each of them is the embedder's own object (children.c: Y1-Y6).
 
 #ifndef CSCHEDULER_INTERNALS_CHILDREN_H
 #define CSCHEDULER_INTERNALS_CHILDREN_H
@@ -21,10 +21,10 @@ typedef struct csched_children csched_children;
 
 /// What becomes of a child.
 typedef enum CSCHED_CLOSED_ENUM {
-    CSCHED_CHILD_QUEUED CSCHED_SWIFT_NAME(queued) = 0,     ///< its turn is to come
-    CSCHED_CHILD_RUNNING CSCHED_SWIFT_NAME(running) = 1,   ///< its block is out
-    CSCHED_CHILD_FINISHED CSCHED_SWIFT_NAME(finished) = 2, ///< its value is there
-    CSCHED_CHILD_TAKEN CSCHED_SWIFT_NAME(taken) = 3,       ///< it is its embedder's
+    CSCHED_CHILD_QUEUED CSCHED_SWIFT_NAME(queued) = 0,       ///< its turn is to come
+    CSCHED_CHILD_RUNNING CSCHED_SWIFT_NAME(running) = 1,     ///< its block is out
+    CSCHED_CHILD_FINISHED CSCHED_SWIFT_NAME(finished) = 2,   ///< its value is there
+    CSCHED_CHILD_TAKEN CSCHED_SWIFT_NAME(taken) = 3,         ///< it is its embedder's
     CSCHED_CHILD_WITHDRAWN CSCHED_SWIFT_NAME(withdrawn) = 4, ///< it was none: see csched_children_send
 } csched_child_state;
 
@@ -77,7 +77,7 @@ typedef struct csched_region {
 /// The children of one run of a composite's registration. In memory of the embedder's.
 struct csched_children {
     const csched_children_face *face;
-    void *CSCHED_NULLABLE owner; ///< the embedder's
+    void *CSCHED_NULLABLE owner;     ///< the embedder's
     void *CSCHED_NULLABLE composite; ///< the embedder's: whose children they are
     csched_scheduler *scheduler;
     uint64_t word;   ///< atomic: see children.c
@@ -96,7 +96,7 @@ struct csched_children {
     bool is_cascade;
     bool is_closed; ///< under the embedder's lock
     // The embedder's, under its lock.
-    bool is_over; ///< it has answered `finished`, or the close has
+    bool is_over;  ///< it has answered `finished`, or the close has
     int32_t epoch; ///< its number of the registration
     bool has_objects;
     bool is_in_use; ///< they were taken, and `let_go` is to come, or has
@@ -120,8 +120,8 @@ void csched_children_give_up(csched_children *children);
 /// more.
 void csched_children_destroy(csched_children *children);
 
-/// Room for another child, to be filled and sent. NULL: the embedder is to make an object: they were taken, memory
-/// is exhausted, this is another registration than `epoch`, or not the registering thread.
+/// Room for another child, to be filled and sent. NULL: the embedder is to make an object: they were taken,
+/// memory is exhausted, this is another registration than `epoch`, or not the registering thread.
 ///
 /// - thread: the mark of the registering thread. On another thread `children` is not looked at.
 csched_child *CSCHED_NULLABLE csched_children_append(csched_children *children, uintptr_t thread,
@@ -150,13 +150,13 @@ void csched_children_begin(csched_children *children);
 /// Where children are when they are taken.
 typedef struct {
     csched_region *CSCHED_NULLABLE region;
-    size_t index;         ///< in the region
-    uint64_t left;        ///< how many are still to be taken
-    uint64_t current;     ///< of a cascade: how many have finished
-    bool is_begun;        ///< it is a cascade, and was begun
-    bool is_running;      ///< the current one runs, or has finished since
-    bool is_in_use;       ///< somebody uses their memory, or may, and will let it go
-    uint64_t taken;       ///< how many were
+    size_t index;     ///< in the region
+    uint64_t left;    ///< how many are still to be taken
+    uint64_t current; ///< of a cascade: how many have finished
+    bool is_begun;    ///< it is a cascade, and was begun
+    bool is_running;  ///< the current one runs, or has finished since
+    bool is_in_use;   ///< somebody uses their memory, or may, and will let it go
+    uint64_t taken;   ///< how many were
 } csched_taking;
 
 /// Begins to take all children. Under the embedder's lock, once; it holds their memory for those who may use

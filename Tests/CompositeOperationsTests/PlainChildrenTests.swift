@@ -305,6 +305,45 @@ extension Form {
         }
     }
 
+    @Test func `plain children and others mix, in their order, whatever becomes of them`() async throws {
+        for form in Form.allCases {
+            for way in 0..<6 {
+                for _ in 0..<scaled(100) {
+                    let log = Log<Int>()
+                    let composite = form.start { scope in
+                        for number in 0..<5 { scope.operation { log.add(number) } }
+                        scope.operation { attempt in
+                            log.add(5)
+                            if way == 1 { #expect(!scope.control.tree.isEmpty) }
+                            if way == 2, attempt.operation.attempt == 1 { attempt.rerun() } else { attempt.finish() }
+                        }
+                        for number in 6..<8 { scope.operation { log.add(number) } }
+                        let last = scope.cascadeOperation { $0.operation { log.add(8) } }
+                        if way == 3 { elsewhere.async { _ = last.suspend() && last.resume() } }
+                        if way == 4 { elsewhere.async { _ = scope.control.tree } }
+                        scope.operation { () throws -> Void in
+                            log.add(9)
+                            if way == 5, scope.control.attempt == 1 { throw TestError() }
+                        }
+                    } decision: {
+                        $0.awake()
+                    }
+                    try await composite.value
+                    var expected = Array(0..<10)
+                    if way == 2 { expected.insert(5, at: 6) }
+                    if way == 5 { expected.append(9) }
+                    if form == .cascade {
+                        #expect(log.entries == expected)
+                    } else if way != 5 {
+                        #expect(log.entries.sorted() == expected)
+                    } else {
+                        #expect(Set(log.entries) == Set(expected))
+                    }
+                }
+            }
+        }
+    }
+
     @Test func `a failure without a decision is the composite's, at any place`() async {
         for form in Form.allCases {
             for failing in [0, 1, 11, 12] {
@@ -571,7 +610,6 @@ extension Form {
                 return .value(of: second)
             }
             let value = try await group.value
-            #expect(value.0.hasObject)
             #expect(try await value.0.value == 1)
         }
         #expect(await eventually { released.value == 1 })

@@ -19,21 +19,36 @@ public struct Results<Success: Sendable>: Sendable {
     let assemble: @Sendable (AnyOperation) -> Success?
 
     /// The value of one child.
-    public static func value(of step: some ValueOfChild<Success>) -> Self { Self { step.value(within: $0) } }
+    public static func value(of step: OperationHandle<Success>) -> Self { Self { step.value(within: $0) } }
+
+    /// The value of one child.
+    public static func value(of step: Child<Success>) -> Self { Self { step.value(within: $0) } }
 
     /// The values of some children.
     ///
     /// - Complexity: O(count), when the composite completes.
-    public static func values<V>(of steps: [some ValueOfChild<V>]) -> Self where Success == [V] {
-        Self { composite in
-            var values: [V] = []
-            values.reserveCapacity(steps.count)
-            for step in steps {
-                guard let value = step.value(within: composite) else { return nil }
-                values.append(value)
-            }
-            return values
+    public static func values<V>(of steps: [OperationHandle<V>]) -> Self where Success == [V] {
+        Self { values(of: steps, within: $0) }
+    }
+
+    /// The values of some children.
+    ///
+    /// - Complexity: O(count), when the composite completes.
+    public static func values<V>(of steps: [Child<V>]) -> Self where Success == [V] {
+        Self { values(of: steps, within: $0) }
+    }
+
+    @inline(__always)
+    private static func values<Step: ValueOfChild>(
+        of steps: [Step], within composite: AnyOperation
+    ) -> [Step.Success]? {
+        var values: [Step.Success] = []
+        values.reserveCapacity(steps.count)
+        for step in steps {
+            guard let value = step.value(within: composite) else { return nil }
+            values.append(value)
         }
+        return values
     }
 
     /// The values of some children, as a tuple.

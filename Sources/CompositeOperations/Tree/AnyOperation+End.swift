@@ -141,7 +141,8 @@ extension AnyOperation {
         }
         var path: [(operation: AnyOperation, next: Int)] = [(self, 0)]
         while let (operation, next) = path.last {
-            let children = operation.composition?.children ?? []
+            // It ended badly: so plain ones were taken.
+            let children = operation.composition?.operations ?? []
             if next < children.count, operation.machine.end != .finished {
                 path[path.count - 1].next += 1
                 let child = children[next]

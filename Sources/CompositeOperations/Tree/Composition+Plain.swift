@@ -6,9 +6,9 @@
 //
 // Invariants:
 //   I1  a composite has plain children only while nothing but they could decide about them: it executes, in the tree no
-//       gate above it is closed, its priority is the default, it has neither queue nor a limit to how many may run, and its
-//       other children are none. Whoever changes one of these, or looks at `children`, takes them first, under the same
-//       lock.
+//       gate above it is closed, its priority is the default, and it has neither queue nor a limit to how many may run.
+//       Other children come after them: from the first one on, there are no more plain ones. Whoever changes one of
+//       these, or looks at `children`, takes them first, under the same lock.
 //   I2  so no composite ends, is suspended, or begins anew with children that are plain, but by finishing with them.
 //   I3  as long as they are plain, `unfinished` counts all of them as one. With the answer to `finished`, or at the close, it
 //       is counted off.
@@ -27,6 +27,8 @@ internal import Synchronization
 struct PlainPart {
     /// They are plain. Under the lock.
     var store: PlainChildren?
+    /// How many they are, as soon as others come after them. Under the lock.
+    var count = 0
     /// Those that were taken, the current ones last: to be released under no lock.
     var taken: [PlainChildren] = []
     /// Stands for each child that had finished when they were taken, and that nobody has asked for.
@@ -132,6 +134,20 @@ extension Composition {
         return isCascade ? store : nil
     }
 
+    /// A child that is none comes after the plain ones: from here on there are no more of them. Under the lock.
+    @inline(never)
+    func sealPlain() {
+        guard let store = plain.store, plain.count == 0 else { return }
+        // Only the registering thread knows how many there are. After the close they are few, or it is late.
+        guard isRegistering, registrar.load(ordering: .relaxed) == PlainNodes.threadMark, store.count > 0 else {
+            return takePlain()
+        }
+        registering.store(0, ordering: .relaxed)
+        plain.isRefused = true
+        plain.count = store.count
+        order.join(current: plain.count, inFlight: 0)
+    }
+
     // MARK: Taking
 
     /// Plain children become operations. Under the lock.
@@ -142,6 +158,12 @@ extension Composition {
         plain.taken.append(store)
         let composite = owner.takeUnretainedValue()
         if !store.isOver { unfinished -= 1 }
+        // Those after them, and how many of these are in flight.
+        let (others, inFlight, wereOver) = (operations, order.inFlight, store.isOver)
+        let unfinishedOthers = unfinished
+        operations = []
+        operations.reserveCapacity(max(plain.count, 8) + others.count)
+        plain.count = 0
         var (current, isBegun) = (0, true)
         store.take {
             if isCascade { (current, isBegun) = ($0.current + 1, $0.isBegun) }
@@ -168,8 +190,15 @@ extension Composition {
             node.set(object: operation)
             if state == .running { operation.holdParent() }
         }
-        let looked = isCascade ? (isBegun ? min(current, operations.count) : 0) : operations.count
-        order.join(current: looked, inFlight: isCascade ? (isBegun ? min(unfinished, 1) : 0) : unfinished)
+        let count = operations.count
+        operations += others
+        if !isCascade {
+            order.join(current: operations.count, inFlight: unfinished - unfinishedOthers + inFlight)
+        } else if !wereOver {
+            order.join(
+                current: isBegun ? min(current, count) : 0,
+                inFlight: isBegun ? min(unfinished - unfinishedOthers, 1) : 0)
+        }
     }
 
     private func ensureStub(_ tree: Domain) -> AnyOperation {
@@ -208,6 +237,7 @@ extension Composition {
     func giveUpPlain() {
         plain.last = plain.store
         plain.store = nil
+        plain.count = 0
     }
 
     /// Stores that are of no use any more: of epochs before this one. Under the lock, to be released under none.
@@ -293,6 +323,7 @@ extension AnyOperation {
                 return true
             }
             composition.plainAreOver(store)
+            if composition.isCascade, composition.plain.count != 0 { composition.startChildren(&effects) }
             composition.completeIfDone(self, &effects)
             return false
         }

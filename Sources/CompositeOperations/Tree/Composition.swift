@@ -18,7 +18,7 @@ final class Composition: Domain, @unchecked Sendable {
     @exclusivity(unchecked) var order: ChildOrder
     /// Whose it is, as long as that is.
     @exclusivity(unchecked) var owner: Unmanaged<AnyOperation>!
-    /// The children that are operations. With plain ones: none.
+    /// The children that are operations; with plain ones: those that come after them.
     @exclusivity(unchecked) var operations: ContiguousArray<AnyOperation> = []
     /// Children without objects (Composition+Plain.swift).
     @exclusivity(unchecked) var plain = PlainPart()
@@ -99,9 +99,10 @@ final class Composition: Domain, @unchecked Sendable {
     @inline(__always)
     func append(_ child: AnyOperation, to composite: AnyOperation, _ effects: inout Effects) {
         if !child.machine.isTerminal { child.parent = composite }
-        child.index = UInt32(children.count)
-        if children.isEmpty { children.reserveCapacity(8) }
-        children.append(child)
+        if plain.store != nil { sealPlain() }
+        child.index = UInt32(plain.count + operations.count)
+        if operations.isEmpty { operations.reserveCapacity(8) }
+        operations.append(child)
         unfinished += 1
         if child.extras != nil { child.armDeadline(&effects) }
         if composite.priorityMark != 0 || !child.isPlain { child.inheritPriority(of: composite) }
@@ -128,9 +129,16 @@ final class Composition: Domain, @unchecked Sendable {
 
     /// Starts those whose turn it is.
     func startChildren(_ effects: inout Effects) {
-        while let next = order.next(of: children.count, isFinished: { children[$0].isFinishedForGood }) {
+        // Of a cascade plain steps come first.
+        if isCascade, let store = plain.store, !store.isOver { return }
+        let first = plain.count
+        while let next = order.next(
+            of: first + operations.count, isFinished: { operations[$0 - first].isFinishedForGood })
+        {
             // The array holds it, or who took the array away, until the lock has been let go.
-            Unmanaged.passUnretained(children[next])._withUnsafeGuaranteedRef { $0.startAsChild(&effects) }
+            Unmanaged.passUnretained(operations[next - first])._withUnsafeGuaranteedRef {
+                $0.startAsChild(&effects)
+            }
         }
     }
 
@@ -142,7 +150,7 @@ final class Composition: Domain, @unchecked Sendable {
         // Else a decision is open, or the attempt that goes on with these children waits for the block.
         guard composite.machine.phase == .executing else { return nil }
         let plain = closePlain()
-        if isCascade, !operations.isEmpty { startChildren(&effects) }
+        if isCascade { startChildren(&effects) }
         completeIfDone(composite, &effects)
         return plain
     }

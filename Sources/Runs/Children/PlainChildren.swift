@@ -132,6 +132,8 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
     package func giveUpBlocks() { if !fields.pointee.is_in_use { csched_children_give_up(fields) } }
     /// Children have become objects. Under its lock.
     package func hasObjects() { fields.pointee.has_objects = true }
+    /// How many there are. On the registering thread.
+    package var count: Int { Int(fields.pointee.number) }
     /// All have finished, and the embedder knows it. Under its lock.
     package var isOver: Bool {
         get { fields.pointee.is_over }

@@ -148,11 +148,12 @@ struct OursLayer {
     {
         let part = leaves / 10
         let branches = cascade.transactionalOperation { group in
-            .values(
-                of: (0..<10).map { branch -> OperationHandle<UInt64> in
-                    let first = first + branch * part
-                    if part <= 1 { return group.operation { UInt64(first) } }
-                    return group.cascadeOperation { .value(of: sum(of: part, from: first, in: $0)) }
+            if part <= 1 {
+                return .values(of: (first..<first + 10).map { leaf in group.operation { UInt64(leaf) } })
+            }
+            return .values(
+                of: (0..<10).map { branch in
+                    group.cascadeOperation { .value(of: sum(of: part, from: first + branch * part, in: $0)) }
                 })
         }
         return cascade.operation(using: branches) { $0.reduce(0, &+) }

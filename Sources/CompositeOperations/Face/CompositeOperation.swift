@@ -39,10 +39,10 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
         composition.registrationBegins()
         let answer = Result { try registration.call(for: self, epoch) }
         composition.registrationEnds()
-        let (former, steps, taken) = change {
-            effects -> (Results<Success>?, PlainChildren?, [PlainChildren]) in
+        // Beside the answer of the section: one type for all of it would be made at run time.
+        var (steps, taken): (PlainChildren?, [PlainChildren]) = (nil, [])
+        let former = change { effects -> Results<Success>? in
             var former: Results<Success>?
-            var steps: PlainChildren?
             // It may be at another attempt, which goes on with the children of this block.
             if composition.epoch == epoch {
                 composition.isRegistering = false
@@ -62,11 +62,12 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
                 tell("its block threw, but its attempt had ended", error, &effects)
             }
             left(&effects)
-            return (former, steps, composition.takeUpTaken())
+            taken = composition.takeUpTaken()
+            return former
         }
         steps?.begin()
         taken.giveUpBlocks()
-        withExtendedLifetime((former, taken)) {}
+        withExtendedLifetime(former) {}
     }
 
     private static func cause(of error: any Error) -> Cause {

@@ -173,7 +173,9 @@ extension AnyOperation {
     final func releaseHoldings() {
         releaseBlock()
         if !keepsBlock, hasPlace { giveUpPlace() }
-        compositionReference?._withUnsafeGuaranteedRef { $0.releasePlain() }
+        if let compositionReference {
+            compositionReference._withUnsafeGuaranteedRef { $0.releasePlain() }
+        }
         if isHeld {
             isHeld = false
             Unmanaged.passUnretained(self).release()

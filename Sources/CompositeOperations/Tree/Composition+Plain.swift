@@ -38,7 +38,7 @@ struct PlainPart {
 
     // Of the thread on which the registration block is out.
     /// Where the task-local values of that block are.
-    var values = BoundValues.Place()
+    var values: BoundValues.Place?
     /// There can be none in this epoch.
     var isRefused = false
 }
@@ -84,7 +84,7 @@ extension Composition {
     /// Whether a child that is made here has a target that it was not given, or a context. On the registering thread.
     @inline(__always)
     private var givesItsPlace: Bool {
-        COQueues.oneIsInForce || (!plain.values.isEmpty && COQueues.giveContextHere)
+        COQueues.oneIsInForce || (plain.values?.isEmpty != true && COQueues.giveContextHere)
     }
 
     /// The first plain child, if this is the registering thread.
@@ -249,7 +249,11 @@ extension Composition {
     }
 
     /// On the thread that settled the composite, under no lock.
-    func releasePlain() {
+    @inline(__always)
+    func releasePlain() { if plain.last != nil || !plain.taken.isEmpty { releaseStores() } }
+
+    @inline(never)
+    private func releaseStores() {
         if let last = plain.last {
             last.giveUpBlocks()
             plain.last = nil

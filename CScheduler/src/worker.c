@@ -35,11 +35,11 @@
 //       branches of the branch that was taken. What it waits for could not end without these, so whatever
 //       lock the body holds, they need it in every order. When nothing of it is in reach the thread sleeps,
 //       and says so (Z2).
-//   X8  A body that consists of several, such as the steps of a cascade, goes on with the next one in its place
-//       as long as a worker would take it next: until the next fair turn (X4), under no suspension (X3), with
-//       its seat, nothing of high priority waiting, and nobody on its stack who waits. What it has in hand
-//       while others' code runs is as a lone operation in its deque (W5): the sentry takes it from one that
-//       does not come back for it, and the worker itself lays it down before it waits.
+//   X8  A body that consists of several, such as the steps of a cascade, goes on with the next one in its
+//       place as long as a worker would take it next: until the next fair turn (X4), under no suspension
+//       (X3), with its seat, nothing of high priority waiting, and nobody on its stack who waits. What it has
+//       in hand while others' code runs is as a lone operation in its deque (W5): the sentry takes it from
+//       one that does not come back for it, and the worker itself lays it down before it waits.
 //
 // Orderings:
 //   P19  show_running: running, a fence, then control <-> suspend: control, then running (statistics), both

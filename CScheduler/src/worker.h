@@ -142,8 +142,8 @@ static inline csched_children *csched_worker_take_in_hand(csched_worker *worker)
     return csched_load(&worker->in_hand, relaxed) == NULL ? NULL
                                                           : csched_exchange(&worker->in_hand, NULL, acquire);
 }
-/// Whether a body that consists of several goes on with the next one in its place: that counts as an operation
-/// (X8). False: it has to be submitted.
+/// Whether a body that consists of several goes on with the next one in its place: that counts as an
+/// operation (X8). False: it has to be submitted.
 bool csched_worker_goes_on(csched_worker *worker);
 /// Before a wait: leaves the counters of what it has run (X2).
 void csched_worker_settle(csched_worker *worker);

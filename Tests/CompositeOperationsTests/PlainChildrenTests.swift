@@ -315,7 +315,8 @@ extension Form {
                         scope.operation { attempt in
                             log.add(5)
                             if way == 1 { #expect(!scope.control.tree.isEmpty) }
-                            if way == 2, attempt.operation.attempt == 1 { attempt.rerun() } else { attempt.finish() }
+                            let isAgain = way == 2 && attempt.number == 1
+                            _ = isAgain ? attempt.rerun() : attempt.finish()
                         }
                         for number in 6..<8 { scope.operation { log.add(number) } }
                         let last = scope.cascadeOperation { $0.operation { log.add(8) } }

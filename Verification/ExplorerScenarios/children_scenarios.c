@@ -1,8 +1,8 @@
 // children_scenarios.c - children without objects, and an embedder that takes them.
 //
-// The embedder is as small as one can be: a lock, what became of each child that it has taken, and the memory,
-// which it frees when it is complete and nobody inside is left. Children carry their number as what they are
-// given.
+// The embedder is as small as one can be: a lock, what became of each child that it has taken, and the
+// memory, which it frees when it is complete and nobody inside is left. Children carry their number as what
+// they are given.
 
 #include "world.h"
 

@@ -139,7 +139,8 @@ extension Composition {
     func sealPlain() {
         guard let store = plain.store, plain.count == 0 else { return }
         // Only the registering thread knows how many there are. After the close they are few, or it is late.
-        guard isRegistering, registrar.load(ordering: .relaxed) == PlainNodes.threadMark, store.count > 0 else {
+        guard isRegistering, registrar.load(ordering: .relaxed) == PlainNodes.threadMark, store.count > 0
+        else {
             return takePlain()
         }
         registering.store(0, ordering: .relaxed)

@@ -318,7 +318,7 @@ bool csched_children_close(csched_children *children)
     }
     children->cursor = children->first.nodes;
     children->cursor_region = &children->first;
-    csched_store(WORD(children), BUSY, release);
+    csched_store(WORD(children), BUSY, relaxed); // its turn is still to be submitted
     return false;
 }
 
@@ -353,8 +353,8 @@ static void run_child(void *context, void *extra, csched_disposition disposition
         leave(children);
         return;
     }
-    // Y1. acquire, for the object of one that was taken.
-    if (csched_unlikely(!csched_cas(STATE(child), &state, CSCHED_CHILD_RUNNING, relaxed, acquire))) {
+    // Y1. relaxed: what was taken is looked at under the embedder's lock.
+    if (csched_unlikely(!csched_cas(STATE(child), &state, CSCHED_CHILD_RUNNING, relaxed, relaxed))) {
         face->turn(children, child);
         leave(children);
         return;
@@ -366,7 +366,7 @@ static void run_child(void *context, void *extra, csched_disposition disposition
         return;
     }
     state = CSCHED_CHILD_RUNNING;
-    if (csched_unlikely(!csched_cas(STATE(child), &state, CSCHED_CHILD_FINISHED, release, acquire))) { // P51
+    if (csched_unlikely(!csched_cas(STATE(child), &state, CSCHED_CHILD_FINISHED, release, relaxed))) { // P51
         face->returned(children, child);
         leave(children);
         return;
@@ -394,7 +394,7 @@ static bool begin_step(csched_children *children, uint64_t *word)
 {
     csched_child *child = children->cursor;
     *word &= ~TAKEN;
-    if (csched_unlikely(!csched_cas(WORD(children), word, *word | RUNS, relaxed, acquire))) {
+    if (csched_unlikely(!csched_cas(WORD(children), word, *word | RUNS, relaxed, relaxed))) {
         children->face->turn(children, child);
         children->face->let_go(children);
         return false;
@@ -497,7 +497,7 @@ static csched_child_state take_child(csched_child *child)
 {
     uint32_t state = csched_load(STATE(child), acquire); // P51
     while (state != CSCHED_CHILD_FINISHED && state != CSCHED_CHILD_WITHDRAWN &&
-           !csched_cas_weak(STATE(child), &state, CSCHED_CHILD_TAKEN, acq_rel, acquire)) {
+           !csched_cas_weak(STATE(child), &state, CSCHED_CHILD_TAKEN, relaxed, acquire)) {
     }
     return state;
 }
@@ -519,7 +519,7 @@ csched_child *csched_children_take_next(csched_children *children, csched_taking
     if (taking->left == 0) {
         return NULL;
     }
-    while (taking->index == csched_load(CAPACITY(taking->region), relaxed)) {
+    if (taking->index == csched_load(CAPACITY(taking->region), relaxed)) { // none is empty but the first
         taking->region = taking->region->next;
         taking->index = 0;
     }

@@ -34,6 +34,7 @@ static bool has_begun[CHILDREN];    // plain
 static bool was_released[CHILDREN]; // plain
 static bool throws[CHILDREN];
 static bool has_contexts, is_range;
+static const csched_child *asked;
 static void (*while_running)(int number);
 static void (*while_released)(int number);
 static gate done; // it is complete, or given up, and its memory has gone
@@ -688,6 +689,49 @@ MAIN(in_hand_sentry)
 static void in_hand_watch_main(void) { in_hand_untold(1, 1); }
 MAIN(in_hand_watch)
 
+// Who has a handle asks under no lock, and reads the value (P51).
+static void asks_for_the_first(void)
+{
+    gate_pass(&gates[3]);
+    while (csched_child_state_of(asked) != CSCHED_CHILD_FINISHED) {
+        csched_yield();
+    }
+    explorer_plain_read(csched_site("value"), &asked->value[0]);
+    if (asked->value[0] != 100) {
+        explorer_fail("a child that has finished has the value %d", (int)asked->value[0]);
+    }
+    gate_open(&gates[2]);
+}
+
+// The last child waits until that was done: so there is still something to be asked for.
+static void waits_for_the_handle(int number)
+{
+    if (number == 1) {
+        gate_pass(&gates[2]);
+    }
+}
+
+static void with_a_handle(bool cascade)
+{
+    open_world(cascade, 1);
+    while_running = waits_for_the_handle;
+    asked = &of->nodes[0];
+    int thread = thread_start("handle", asks_for_the_first);
+    world_explore_without_time();
+    append(0);
+    gate_open(&gates[3]);
+    append(1);
+    close_embedder();
+    thread_join(thread);
+    expect_values(2);
+    world_close();
+}
+
+static void group_handle_main(void) { with_a_handle(false); }
+MAIN(group_handle)
+static void cascade_handle_main(void) { with_a_handle(true); }
+MAIN(cascade_handle)
+
 // What the release of a block gives up does not begin.
 static void gives_the_next_up(int number)
 {
@@ -883,6 +927,8 @@ const explorer_program children_scenarios[] = {
     SCENARIO("children", in_hand_look, "S1 S3 R1", "the same, while the steps are taken"),
     SCENARIO("children", in_hand_sentry, "S1 S12", "the same, and nobody is told that it waits"),
     SCENARIO("children", in_hand_watch, "S1 S12", "likewise, with one worker and a spare"),
+    SCENARIO("children", group_handle, "S1", "a handle of a child, and its value"),
+    SCENARIO("children", cascade_handle, "S1", "a handle of a step, and its value"),
     SCENARIO("children", release_gives_up, "S13 R1", "the release of a block gives up the steps after it"),
     SCENARIO("children", bare_steps_look, "S1 S3 S9 R1", "steps without blocks to release are taken"),
     SCENARIO("children", bare_steps_give_up, "S1 S13 R1", "steps without blocks to release are given up"),

@@ -377,6 +377,21 @@ private struct Unreachable: Error {}
         #expect(try await pages.value.count == 10)
     }
 
+    @Test func `one block for many children`() async throws {
+        // TransactionalOperations.md
+        let parts = transactionalOperation { group in
+            group.operations(0..<4) { index in log.add("part \(index)") }
+        } completion: {
+            log.add("all parts")
+        }
+        // end of the example
+        try await parts.value
+        #expect(await eventually { log.entries.count == 5 })
+        #expect(
+            log.entries.dropLast().sorted() == (0..<4).map { "part \($0)" } && log.entries.last == "all parts"
+        )
+    }
+
     @Test func `undone by its user`() async {
         let server = Server(failures: 1)
         // TransactionalOperations.md

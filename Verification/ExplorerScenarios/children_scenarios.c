@@ -540,6 +540,13 @@ static void range_main(void)
 }
 MAIN(range)
 
+static void waits_for_the_look(int number)
+{
+    if (number == 3) {
+        gate_pass(&gates[1]);
+    }
+}
+
 // A range does not fit into what is left of the first region, and what follows it does.
 static void range_after_main(void)
 {
@@ -554,6 +561,23 @@ static void range_after_main(void)
     world_close();
 }
 MAIN(range_after)
+
+// The same, and who takes them steps over what is left of the first region.
+static void range_after_look_main(void)
+{
+    open_world(false, 1);
+    while_running = waits_for_the_look;
+    world_explore_without_time();
+    append(4);
+    append_range(3);
+    append(3);
+    close_embedder();
+    looks();
+    gate_open(&gates[1]);
+    expect_values(5);
+    world_close();
+}
+MAIN(range_after_look)
 
 static void beside(bool cascade, uint32_t workers, int count, void (*other)(void), void (*expect)(int))
 {
@@ -910,6 +934,7 @@ const explorer_program children_scenarios[] = {
     SCENARIO("children", none, "S3", "a cascade without a step"),
     SCENARIO("children", range, "S1 S3", "a range of children"),
     SCENARIO("children", range_after, "S1 S3 R1", "a range of children between others"),
+    SCENARIO("children", range_after_look, "S1 S3 R1", "children of several regions are taken"),
     SCENARIO("children", group_look, "S1 S3 R1", "children are taken, and go on"),
     SCENARIO("children", group_give_up, "S1 S13 R1", "children are taken, and given up"),
     SCENARIO("children", cascade_look, "S1 S3 S9 R1", "steps are taken, and go on"),

@@ -90,39 +90,45 @@ void csched_children_init(csched_children *children, const csched_children_face 
     children->is_in_use = false;
     children->was_taken = false;
     children->taken = 0;
-    children->flags = 0;
+    children->owns_blocks = false;
 }
 
-// Calls `body` with each child.
-static void for_each(csched_children *children, void (*body)(csched_children *children, csched_child *child))
+// The next node. Some must be left.
+static csched_child *step_on(csched_taking *walk)
 {
-    uint64_t left = children->number;
-    for (csched_region *region = &children->first; left > 0; region = region->next) {
-        for (size_t index = 0; left > 0 && index < region->capacity; index++, left--) {
-            body(children, &region->nodes[index]);
-        }
+    if (walk->index == csched_load(CAPACITY(walk->region), relaxed)) { // none is empty but the first
+        walk->region = walk->region->next;
+        walk->index = 0;
     }
+    walk->left--;
+    return &walk->region->nodes[walk->index++];
 }
 
-static void give_up_block(csched_children *children, csched_child *child)
+csched_taking csched_children_walk(csched_children *children)
 {
-    if ((child->flags & CSCHED_CHILD_OWNS) != 0) {
-        release_block(children->face, child->context);
-    }
+    // A thread that registers may still be at work on one that was not taken.
+    return (csched_taking){.region = &children->first,
+                           .left = children->was_taken ? children->taken : children->number};
+}
+
+csched_child *csched_children_walk_next(csched_taking *walk)
+{
+    return walk->left == 0 ? NULL : step_on(walk);
 }
 
 void csched_children_give_up(csched_children *children)
 {
-    if ((children->flags & CSCHED_CHILD_OWNS) != 0) {
-        children->flags &= ~CSCHED_CHILD_OWNS;
-        for_each(children, give_up_block);
+    if (!children->owns_blocks) {
+        return;
     }
-}
-
-static void give_up_object(csched_children *children, csched_child *child)
-{
-    if (child->object != NULL) {
-        children->face->release(child->object);
+    children->owns_blocks = false;
+    csched_taking walk = csched_children_walk(children);
+    csched_child *child;
+    while ((child = csched_children_walk_next(&walk)) != NULL) {
+        if ((child->flags & CSCHED_CHILD_OWNS) != 0) {
+            child->flags &= ~CSCHED_CHILD_OWNS;
+            release_block(children->face, child->context);
+        }
     }
 }
 
@@ -130,7 +136,13 @@ void csched_children_destroy(csched_children *children)
 {
     csched_children_give_up(children);
     if (children->has_objects) {
-        for_each(children, give_up_object);
+        csched_taking walk = csched_children_walk(children);
+        csched_child *child;
+        while ((child = csched_children_walk_next(&walk)) != NULL) {
+            if (child->object != NULL) {
+                children->face->release(child->object);
+            }
+        }
     }
     csched_region *next;
     for (csched_region *region = children->first.next; region != NULL; region = next) {
@@ -234,7 +246,6 @@ static void send_turn(csched_children *children, csched_child *child)
 
 bool csched_children_send(csched_children *children, csched_child *child)
 {
-    children->flags |= child->flags;
     if (!publish(children, child, 1) && withdraw(child)) {
         return false;
     }
@@ -292,12 +303,13 @@ static void run_range(void *context, void *extra, csched_disposition disposition
 
 bool csched_children_send_range(csched_children *children, csched_child *first, size_t count)
 {
-    children->flags |= first->flags;
     first->value[0] = (uint64_t)(uintptr_t)children;
     // The first of them says whose all are: who takes has none of them, or all, as it reads the count once.
     if (!publish(children, first, count) && withdraw(first)) {
         return false;
     }
+    // Nobody gives it up before these have left (P52).
+    children->owns_blocks |= (first->flags & CSCHED_CHILD_OWNS) != 0;
     if (submit_range(first, (part){0, (uint32_t)count}) != CSCHED_OK) {
         for (size_t index = 0; index < count; index++) {
             send_turn(children, &first[index]);
@@ -516,15 +528,10 @@ csched_child *csched_children_take_next(csched_children *children, csched_taking
                                         csched_child_state *state)
 {
     (void)children;
-    if (taking->left == 0) {
+    csched_child *child = csched_children_walk_next(taking);
+    if (child == NULL) {
         return NULL;
     }
-    if (taking->index == csched_load(CAPACITY(taking->region), relaxed)) { // none is empty but the first
-        taking->region = taking->region->next;
-        taking->index = 0;
-    }
-    csched_child *child = &taking->region->nodes[taking->index++];
-    taking->left--;
     *state = taking->is_begun ? take_step(child, taking) : take_child(child);
     if (*state == CSCHED_CHILD_WITHDRAWN) {
         taking->left = 0; // nothing follows

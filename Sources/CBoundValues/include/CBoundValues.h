@@ -86,11 +86,14 @@ static inline bound_values_here bound_values_find(const bound_values_places *pla
 static inline bool bound_values_are_none(const bound_values_here *here)
 {
     const void *task = swift_task_getCurrent();
+    if (task != here->task) {
+        return false;
+    }
     const bound_values_item *const *head = (const bound_values_item *const *)here->head;
     if (task == NULL) {
         head = *(const bound_values_item *const *const *)here->head;
     }
-    return task == here->task && (head == NULL || bound_values_value(*head) == NULL);
+    return head == NULL || bound_values_value(*head) == NULL;
 }
 
 /// The value below one.

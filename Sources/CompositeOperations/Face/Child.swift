@@ -69,8 +69,8 @@ public struct Child<Success: Sendable>: @unchecked Sendable {
     public var isFinished: Bool {
         guard let node else { return operation.isFinished }
         if node.isFinished { return true }
-        let tree = unsafeDowncast(holder, to: PlainChildren.self).tree
-        return tree.look { node.object?.isFinishedForGood ?? false }
+        let children = unsafeDowncast(holder, to: PlainChildren.self)
+        return children.tree.look { node.object?.isFinishedForGood ?? children.wereTaken }
     }
 
     /// Its value; waits for the end. Throws the error that it failed with, or a ``CancelReason``.
@@ -169,7 +169,8 @@ extension Child: ValueOfChild {
         let children = unsafeDowncast(holder, to: PlainChildren.self)
         guard composite.isOf(children.tree) else { return nil }
         if let plainValue { return plainValue }
-        guard let operation = node.object else { return nil }
+        // Of those that were taken only who had finished has no object.
+        guard let operation = node.object else { return children.wereTaken ? node.value(Success.self) : nil }
         return unsafeDowncast(operation, to: COOperation<Success>.self).value(within: composite)
     }
 }

@@ -355,6 +355,7 @@ extension TransactionScope {
             BlockCalls.Indexed(call: body), type: type, flags: flags.union(.ownsBlock),
             input: range.lowerBound)
         if !place.send(count: range.count) {
+            _ = first.takeBlock(BlockCalls.Indexed.self)
             registerEach(range, body)
         }
     }

@@ -52,9 +52,9 @@ public enum COQueues {
 
     /// From now on blocks may have some.
     static func beginSurroundings() {
-        if haveSurroundings { return }
-        hasSurroundings.store(true, ordering: .relaxed)
+        if hasSurroundings.load(ordering: .acquiring) { return }
         BlockCalls.callApart()
+        hasSurroundings.store(true, ordering: .releasing)
     }
 
     static var unscoped: (any ExecutionTarget)? {

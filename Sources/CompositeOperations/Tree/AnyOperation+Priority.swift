@@ -207,6 +207,7 @@ extension Composition {
 
     private func unfinishedOnes(in places: Range<Int>) -> [AnyOperation] {
         var found: [AnyOperation] = []
+        let children = children  // first of all: plain ones become operations, and change what follows
         // So many have begun and not finished.
         var inFlight = order.inFlight
         for index in places.reversed() {

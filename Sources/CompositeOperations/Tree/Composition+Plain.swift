@@ -251,7 +251,9 @@ extension Composition {
 
     /// On the thread that settled the composite, under no lock.
     @inline(__always)
-    func releasePlain() { if plain.last != nil || !plain.taken.isEmpty { releaseStores() } }
+    func releasePlain() {
+        if plain.last != nil || plain.stub != nil || !plain.taken.isEmpty { releaseStores() }
+    }
 
     @inline(never)
     private func releaseStores() {
@@ -259,10 +261,10 @@ extension Composition {
             last.giveUpBlocks()
             plain.last = nil
         }
+        plain.stub = nil
         if !plain.taken.isEmpty {
             plain.taken.giveUpBlocks()
             plain.taken = []
-            plain.stub = nil
         }
     }
 }
@@ -321,8 +323,11 @@ extension AnyOperation {
     fileprivate final func plainHaveFinished(_ store: PlainChildren) -> Bool {
         change { effects in
             guard let composition, composition.plain.store === store else {
-                // Whoever took them may have had nobody to complete it for.
+                // Whoever took them may have had nobody to go on for.
                 if let composition, composition.epoch == store.epoch {
+                    if composition.isCascade, machine.phase == .executing {
+                        composition.startChildren(&effects)
+                    }
                     composition.completeIfDone(self, &effects)
                 }
                 return true

@@ -269,7 +269,7 @@ final class Composition: Domain, @unchecked Sendable {
         (raisedToHigh, raisedToDefault) = (0, 0)
         unfinished = 0
         epoch += 1
-        if !isRegistering, !plain.taken.isEmpty { effects.add(.giveUpPlain(takeUpTaken())) }
+        if !composite.machine.isOut, !plain.taken.isEmpty { effects.add(.giveUpPlain(takeUpTaken())) }
         giveUpCauses(&effects)
         hasLateCauses = false
         hasThrown = false

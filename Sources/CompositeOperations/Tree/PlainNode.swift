@@ -138,14 +138,4 @@ struct PlainNode: @unchecked Sendable {
     func set(object: AnyOperation) {
         word(Offset.object, Optional<Unmanaged<AnyOperation>>.self).initialize(to: .passRetained(object))
     }
-
-    /// It goes, or nobody runs any more what it has with others. Under no lock.
-    func goes() {
-        if flags.contains(.ownsBlock) {
-            word(0, AnyClosure.self).deinitialize(count: 1)
-            word(Offset.flags, Flags.self).pointee.remove(.ownsBlock)
-        } else if let object = word(Offset.object, Optional<Unmanaged<AnyOperation>>.self).pointee {
-            object.release()
-        }
-    }
 }

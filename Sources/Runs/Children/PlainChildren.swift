@@ -171,26 +171,17 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
 
     /// Calls `body` with each of them, when they were taken. Under the embedder's lock.
     package func forEach(_ body: (UnsafeMutableRawPointer) -> Void) {
-        var (region, left) = (fields.pointer(to: \.first), Int(fields.pointee.taken))
-        while let here = region, left > 0 {
-            let count = min(left, here.pointee.capacity)
-            for index in 0..<count { body(here.pointee.nodes + index) }
-            left -= count
-            region = here.pointee.next
-        }
+        var walk = csched_children_walk(fields)
+        while let child = csched_children_walk_next(&walk) { body(UnsafeMutableRawPointer(child)) }
     }
 
     /// The node of one of them, when they were taken. Under the embedder's lock.
     ///
-    /// - Complexity: O(children / 63).
+    /// - Complexity: O(index).
     package func node(at index: Int) -> UnsafeMutableRawPointer {
-        var (region, index) = (fields.pointer(to: \.first), index)
-        while let here = region {
-            if index < here.pointee.capacity { return UnsafeMutableRawPointer(here.pointee.nodes + index) }
-            index -= here.pointee.capacity
-            region = here.pointee.next
-        }
-        preconditionFailure("children: there is no such child")
+        var walk = csched_children_walk(fields)
+        for _ in 0..<index { _ = csched_children_walk_next(&walk) }
+        return UnsafeMutableRawPointer(csched_children_walk_next(&walk)!)
     }
 
     /// Takes all children, once. Under the embedder's lock.

@@ -88,7 +88,7 @@ struct csched_children {
     csched_child *CSCHED_NULLABLE next;
     csched_child *CSCHED_NULLABLE limit;
     csched_region *last;
-    uint32_t flags; ///< of any child
+    bool owns_blocks; ///< a child of them has CSCHED_CHILD_OWNS
     // Of whoever runs the cascade.
     csched_child *CSCHED_NULLABLE cursor;
     csched_region *CSCHED_NULLABLE cursor_region;
@@ -167,6 +167,12 @@ csched_taking csched_children_take(csched_children *children);
 /// last one.
 csched_child *CSCHED_NULLABLE csched_children_take_next(csched_children *children, csched_taking *taking,
                                                         csched_child_state *state);
+
+/// Those that were taken, from the first one on, to be looked at once more. Under the embedder's lock.
+csched_taking csched_children_walk(csched_children *children);
+
+/// The next one, in the order of registration. NULL: it was the last one.
+csched_child *CSCHED_NULLABLE csched_children_walk_next(csched_taking *walk);
 
 /// All have been taken. False: nobody uses their memory any more, and `face.let_go` will not be called.
 bool csched_children_taken(csched_children *children, csched_taking *taking);

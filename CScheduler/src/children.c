@@ -262,6 +262,8 @@ typedef struct {
 
 _Static_assert(sizeof(part) <= sizeof(void *), "a part fits into a word");
 
+static void *pack(part here) { return (void *)(uintptr_t)((uint64_t)here.high << 32 | here.low); }
+
 static part unpack(void *word)
 {
     return (part){.low = (uint32_t)(uintptr_t)word, .high = (uint32_t)((uint64_t)(uintptr_t)word >> 32)};
@@ -277,9 +279,7 @@ static void run_range(void *context, void *extra, csched_disposition disposition
 
 static csched_status submit_range(csched_child *first, part here)
 {
-    csched_operation turn = {.run = run_range,
-                             .context = first,
-                             .extra = (void *)(uintptr_t)((uint64_t)here.high << 32 | here.low)};
+    csched_operation turn = {.run = run_range, .context = first, .extra = pack(here)};
     return csched_submit_exempt_at(children_of(first)->scheduler, &turn, CSCHED_PRIORITY_DEFAULT);
 }
 
@@ -310,10 +310,9 @@ bool csched_children_send_range(csched_children *children, csched_child *first, 
     }
     // Nobody gives it up before these have left (P52).
     children->owns_blocks |= (first->flags & CSCHED_CHILD_OWNS) != 0;
-    if (submit_range(first, (part){0, (uint32_t)count}) != CSCHED_OK) {
-        for (size_t index = 0; index < count; index++) {
-            send_turn(children, &first[index]);
-        }
+    part all = {0, (uint32_t)count};
+    if (submit_range(first, all) != CSCHED_OK) {
+        run_range(first, pack(all), CSCHED_CANCEL);
     }
     return true;
 }
@@ -514,13 +513,12 @@ static csched_child_state take_child(csched_child *child)
     return state;
 }
 
-static csched_child_state take_step(csched_child *child, const csched_taking *taking)
+static csched_child_state step_state(const csched_taking *taking)
 {
     uint64_t index = taking->taken;
     if (index < taking->current) {
         return CSCHED_CHILD_FINISHED;
     }
-    csched_store(STATE(child), CSCHED_CHILD_TAKEN, relaxed);
     return index == taking->current && taking->is_running ? CSCHED_CHILD_RUNNING : CSCHED_CHILD_QUEUED;
 }
 
@@ -532,7 +530,7 @@ csched_child *csched_children_take_next(csched_children *children, csched_taking
     if (child == NULL) {
         return NULL;
     }
-    *state = taking->is_begun ? take_step(child, taking) : take_child(child);
+    *state = taking->is_begun ? step_state(taking) : take_child(child);
     if (*state == CSCHED_CHILD_WITHDRAWN) {
         taking->left = 0; // nothing follows
         return NULL;

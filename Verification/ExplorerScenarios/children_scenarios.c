@@ -34,6 +34,8 @@ static bool has_begun[CHILDREN];    // plain
 static bool was_released[CHILDREN]; // plain
 static bool throws[CHILDREN];
 static bool has_contexts, is_range;
+static int of_range;
+static int objects; // that have been made, and not released
 static const csched_child *asked;
 static void (*while_running)(int number);
 static void (*while_released)(int number);
@@ -61,6 +63,9 @@ static uint64_t value_of(csched_child *child)
 static void free_memory(void)
 {
     csched_children_destroy(&of->children);
+    if (objects != 0) {
+        explorer_fail("%d objects are left (R1)", objects);
+    }
     csched_free(of);
     of = NULL;
     gate_open(&done);
@@ -114,6 +119,10 @@ static void release(void *context)
     if (context == NULL) {
         return;
     }
+    if (context == &objects) {
+        objects--;
+        return;
+    }
     int number = (int)(intptr_t)context - 1;
     explorer_plain_write(csched_site("release"), &was_released[number]);
     if (was_released[number]) {
@@ -135,7 +144,12 @@ static void take(void)
     is_held = true;
     while ((child = csched_children_take_next(children, &taking, &state)) != NULL) {
         int number = number_of_child(child);
+        child->object = &objects; // each has a reference
+        objects++;
         if (state == CSCHED_CHILD_FINISHED) {
+            if (!is_cascade && csched_child_state_of(child) != CSCHED_CHILD_FINISHED) {
+                explorer_fail("child %d had finished, and has not any more", number);
+            }
             values[number] = value_of(child);
             parts[number] = ENDED;
             continue;
@@ -335,7 +349,7 @@ static void begin_embedder(bool cascade)
     memset(throws, 0, sizeof throws);
     has_contexts = true;
     is_range = false;
-    registered = left = 0;
+    registered = left = objects = 0;
     is_cascade = cascade;
     is_closed = is_taken = is_over = is_complete = is_given_up = is_held = false;
     while_running = NULL;
@@ -387,6 +401,7 @@ static void append(int number)
 static void append_range(int count)
 {
     is_range = true;
+    of_range = count;
     csched_child *first = csched_children_append_range(&of->children, csched_thread_mark(), 0, (size_t)count);
     if (first != NULL) {
         for (int number = 0; number < count; number++) {
@@ -399,6 +414,7 @@ static void append_range(int count)
         }
         registered -= count;
     }
+    is_range = false; // each has a block of its own
     for (int number = 0; number < count; number++) {
         register_part(number);
     }
@@ -441,6 +457,12 @@ static void register_all(int count)
 static void expect_values(int count)
 {
     gate_pass(&done);
+    for (int number = 0; is_range && of_range > number; number++) { // the first one has what they share
+        if (was_released[number] != (number == 0)) {
+            explorer_fail("what a range shares is %s (R1)",
+                          number == 0 ? "never given up" : "given up again");
+        }
+    }
     for (int number = 0; number < count; number++) {
         explorer_plain_read(csched_site("begins"), &has_begun[number]);
         if (!has_begun[number]) {
@@ -810,6 +832,7 @@ static bool are_those(const void *wanted_by, void *children, void *child)
 }
 
 static csched_completion *inner;
+static bool waits_for_a_range;
 
 static void leaves_inner(int number)
 {
@@ -822,7 +845,12 @@ static void waits_for_children(void *context, void *extra, csched_disposition di
 {
     (void)extra;
     const void *children = &of->children;
-    register_all(3);
+    if (waits_for_a_range) {
+        append_range(3);
+        close_embedder();
+    } else {
+        register_all(3);
+    }
     csched_check(csched_completion_wait_running(inner, waits_for_children, no_operation, are_those,
                                                 children) == CSCHED_WAIT_COMPLETED,
                  "wait");
@@ -844,10 +872,24 @@ static void run_nested(bool cascade)
     world_close();
 }
 
-static void group_nested_main(void) { run_nested(false); }
+static void group_nested_main(void)
+{
+    waits_for_a_range = false;
+    run_nested(false);
+}
 MAIN(group_nested)
-static void cascade_nested_main(void) { run_nested(true); }
+static void cascade_nested_main(void)
+{
+    waits_for_a_range = false;
+    run_nested(true);
+}
 MAIN(cascade_nested)
+static void range_nested_main(void)
+{
+    waits_for_a_range = true;
+    run_nested(false);
+}
+MAIN(range_nested)
 
 // A cascade is no reason for others to wait: with a worker for both, they have their turns.
 static bool other_has_run; // plain
@@ -959,6 +1001,7 @@ const explorer_program children_scenarios[] = {
     SCENARIO("children", bare_steps_give_up, "S1 S13 R1", "steps without blocks to release are given up"),
     SCENARIO("children", group_nested, "S1 S3", "the only worker waits for children"),
     SCENARIO("children", cascade_nested, "S1 S3", "the only worker waits for steps"),
+    SCENARIO("children", range_nested, "S1 S3", "the only worker waits for a range"),
     SCENARIO("children", fair, "S11", "an older operation, and steps"),
     SCENARIO("children", suspended, "S5", "the scheduler is suspended between two steps"),
     SCENARIO("children", group_cancelled, "S13 R1", "a shutdown cancels children"),

@@ -1058,7 +1058,7 @@ static bool hand_over(csched_worker *worker)
 
 bool csched_worker_goes_on(csched_worker *worker)
 {
-    uint32_t control = csched_load(&worker->scheduler->control, acquire);
+    uint32_t control = csched_load(&worker->scheduler->control, relaxed); // `next` looks again
     if (worker->until_fair <= 1 || worker->nesting != 0 || csched_is_suspended(control) ||
         (control & CSCHED_CANCELLING) != 0 ||
         (csched_load(&worker->seat, relaxed) & CSCHED_SEAT_FLAGS) != 0 ||

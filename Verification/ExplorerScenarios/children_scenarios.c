@@ -924,6 +924,32 @@ static void fair_main(void)
 }
 MAIN(fair)
 
+// It comes while the first step runs: four more are too many before it.
+static void lets_the_other_come(int number)
+{
+    if (number == 0) {
+        gate_open(&gates[0]);
+        gate_pass(&gates[1]);
+    }
+    notes_whether_the_other_has_run(number);
+}
+
+static void fair_inside_main(void)
+{
+    open_world(true, 1);
+    other_has_run = false;
+    while_running = lets_the_other_come;
+    world_explore_without_time();
+    register_all(5);
+    gate_pass(&gates[0]);
+    submit(operation_with(0, other_runs));
+    gate_open(&gates[1]);
+    wait_for_all();
+    expect_values(5);
+    world_close();
+}
+MAIN(fair_inside)
+
 // A step suspends the scheduler: the next one does not begin.
 static void suspends_between(int number)
 {
@@ -1003,6 +1029,7 @@ const explorer_program children_scenarios[] = {
     SCENARIO("children", cascade_nested, "S1 S3", "the only worker waits for steps"),
     SCENARIO("children", range_nested, "S1 S3", "the only worker waits for a range"),
     SCENARIO("children", fair, "S11", "an older operation, and steps"),
+    SCENARIO("children", fair_inside, "S11", "an operation that comes while steps run"),
     SCENARIO("children", suspended, "S5", "the scheduler is suspended between two steps"),
     SCENARIO("children", group_cancelled, "S13 R1", "a shutdown cancels children"),
     SCENARIO("children", cascade_cancelled, "S13 R1", "a shutdown cancels steps"),

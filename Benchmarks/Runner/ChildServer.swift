@@ -59,9 +59,11 @@ struct ChildServer {
             }
             if request.list { return Response(workloads: list) }
             let findsLeftovers = countsAllocations && request.findsLeftovers
-            if findsLeftovers {
-                _ = try peer.run(request.workload, n: request.n)  // what is made once, and stays
-                settle()
+            if countsAllocations {
+                // What is made once, and stays, is none of an operation's.
+                let least = workloads.first { $0.id == request.workload }?.quick.first ?? request.n
+                _ = try peer.run(request.workload, n: findsLeftovers ? request.n : min(least, request.n))
+                if findsLeftovers { settle() }
             }
             if countsAllocations { allocation_counter_start() }
             let before = Costs.now()

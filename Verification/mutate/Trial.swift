@@ -149,7 +149,10 @@ extension Laboratory {
     private static func scenarios(for file: String, onlyNear: Bool) -> [String] {
         let near = [
             "capacity.c": ["capacity"],
-            "completion.c": ["completion", "life-lend", "life-wait", "life-drain_nested", "block"],
+            "children.c": ["children"],
+            "completion.c": [
+                "completion", "life-lend", "life-wait", "life-drain_nested", "block", "children",
+            ],
             "deque.c": ["deque"],
             "idle.c": ["call-statistics", "idle", "parking", "life"],
             "inbox.c": ["inbox", "registry", "parking"],
@@ -163,13 +166,13 @@ extension Laboratory {
             "scheduler.c": ["call", "life"],
             "submit.c": ["call", "parking", "life", "block", "priority"],
             "timer.c": ["timer"],
-            "watch.c": ["block"],
+            "watch.c": ["block", "children-in_hand"],
             "wheel.c": ["timer"],
-            "worker.c": ["call", "join", "block", "parking", "life", "priority"],
+            "worker.c": ["call", "children", "join", "block", "parking", "life", "priority"],
         ]
         let all = [
             "call", "deque", "inbox", "registry", "completion", "capacity", "idle", "lane", "join", "life",
-            "parking", "block", "priority", "timer",
+            "parking", "block", "priority", "timer", "children",
         ]
         let first = near[file] ?? []
         return onlyNear ? first : first + all.filter { !first.contains($0) }

@@ -14,9 +14,10 @@
 //       LEAVING is the last one inside: it asks as the other one does, for the embedder may have taken them
 //       as all had finished, and lets the memory go.
 //   Y4  Children are taken under the embedder's lock, once. From the exchange of TAKEN on the registering
-//       thread appends none. One that it has published just then is taken, or withdrawn by its own exchange:
-//       the state says which (P50). A child that was taken before its turn is turned by what is in the queue,
-//       one that was taken while it ran returns to the embedder. So each of them leaves exactly once.
+//       thread appends none. A child that it has published just then is taken, or withdrawn by its own
+//       exchange: the state says which (P50). A child that was taken before its turn is turned by what is in
+//       the queue, a child that was taken while it ran returns to the embedder. So each of them leaves
+//       exactly once.
 //   Y5  Whoever finishes the group or the cascade is inside until it has the embedder's answer. The embedder
 //       answers under its lock that they were taken: then it held the memory for that one, who lets it go.
 //   Y6  The context of a block is released under no lock, when its child has finished and has left: only a

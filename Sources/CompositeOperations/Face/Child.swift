@@ -169,7 +169,7 @@ extension Child: ValueOfChild {
         let children = unsafeDowncast(holder, to: PlainChildren.self)
         guard composite.isOf(children.tree) else { return nil }
         if let plainValue { return plainValue }
-        // Of those that were taken only who had finished has no object.
+        // Of the children that were taken only those that had finished have no object.
         guard let operation = node.object else { return children.wereTaken ? node.value(Success.self) : nil }
         return unsafeDowncast(operation, to: COOperation<Success>.self).value(within: composite)
     }

@@ -106,6 +106,7 @@ enum BlockCalls {
         }
 
         private struct Constant<V>: @unchecked Sendable {
+            // Unchecked: one thread makes it and reads it.
             let value: V
             init(_ value: V) { self.value = value }
         }

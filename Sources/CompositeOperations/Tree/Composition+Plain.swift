@@ -29,11 +29,11 @@ struct PlainPart {
     var store: PlainChildren?
     /// How many they are, as soon as others come after them. Under the lock.
     var count = 0
-    /// Those that were taken, the current ones last: to be released under no lock.
+    /// The stores that were taken, the current one last: to be released under no lock.
     var taken: [PlainChildren] = []
     /// Stands for each child that had finished when they were taken, and that nobody has asked for.
     var stub: AnyOperation?
-    /// Those with which the composite has finished: likewise, by who settled it.
+    /// The store with which the composite has finished: likewise, on the thread that settled it.
     var last: PlainChildren?
 
     // Of the thread on which the registration block is out.
@@ -360,7 +360,7 @@ extension PlainChildren {
                     $0.composition!.takePlain()
                 }
             }
-            // Of those that were taken only who had finished has none.
+            // Of the children that were taken only those that had finished have none.
             return finishedOperation(of: node)
         }
     }

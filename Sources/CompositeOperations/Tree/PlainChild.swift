@@ -1,6 +1,6 @@
 // PlainChild.swift - what is known of a plain child by the types of its block: how it becomes an operation.
 //
-// Its value is one without references, of two words at most. One that holds others could hold a handle of a sibling, and so
+// Its value is one without references, of two words at most. A value with references could hold a handle of a sibling, and so
 // the node in which it lies: nobody would ever release either. And one handle would keep the values of all siblings.
 
 /// The metatype of a subclass says what is known of the block and the value of a child without an object.

@@ -509,7 +509,7 @@ static csched_child_state take_child(csched_child *child)
 {
     uint32_t state = csched_load(STATE(child), acquire); // P51
     while (state != CSCHED_CHILD_FINISHED && state != CSCHED_CHILD_WITHDRAWN &&
-           !csched_cas_weak(STATE(child), &state, CSCHED_CHILD_TAKEN, relaxed, acquire)) {
+           !csched_cas_weak(STATE(child), &state, CSCHED_CHILD_TAKEN, acquire, acquire)) {
     }
     return state;
 }

@@ -147,10 +147,10 @@ static void take(void)
         child->object = &objects; // each has a reference
         objects++;
         if (state == CSCHED_CHILD_FINISHED) {
+            values[number] = value_of(child); // before anything else that would make it visible (P51)
             if (!is_cascade && csched_child_state_of(child) != CSCHED_CHILD_FINISHED) {
                 explorer_fail("child %d had finished, and has not any more", number);
             }
-            values[number] = value_of(child);
             parts[number] = ENDED;
             continue;
         }

@@ -124,9 +124,8 @@ void csched_reclaim_exit(void)
         retirement *each = &retirements[index];
         uint32_t mine = UINT32_C(1) << self;
         if (each->object != NULL && (each->readers & mine) != 0 && (each->readers &= ~mine) == 0) {
-            csched_retired *object = each->object;
-            each->object = NULL;
-            free_now(object);
+            free_now(each->object);
+            each->object = NULL; // after that: or a flush meanwhile would not wait for it
             freed = true;
         }
     }

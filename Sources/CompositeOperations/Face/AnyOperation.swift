@@ -275,7 +275,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     ) {
         blockKind = .none
         let inherited = composite == nil ? queue : composite?.admission
-        let scope = COQueues.scoped
+        let scope = COQueues.areInUse ? COQueues.scoped : nil
         let given = target ?? (inherited == nil ? scope?.target ?? COQueues.unscoped : nil)
         if let composite {
             let bits = composite.domainBits.load(ordering: .acquiring)

@@ -7,11 +7,12 @@ internal import Scheduling
 public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @unchecked Sendable {
     // Unchecked: as in `AnyOperation`. `results` is written under the lock, `registration` as the block of I3.
 
-    @exclusivity(unchecked) final var registration: Registration<Success>?
-    @exclusivity(unchecked) private final var results: Results<Success>?
+    @exclusivity(unchecked) final var registration: Registration?
+    /// Not by its type, which would be made at run time.
+    @exclusivity(unchecked) private final var results = AnyClosure()
 
     init(
-        _ order: ChildOrder, isCascade: Bool, registration: Registration<Success>?,
+        _ order: ChildOrder, isCascade: Bool, registration: Registration?,
         on target: (any ExecutionTarget)?, options: OperationOptions?, within composite: AnyOperation?
     ) {
         self.registration = registration
@@ -24,7 +25,7 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
 
     override final var hasBlock: Bool { registration != nil }
     override final func releaseBlock() {
-        results = nil
+        results = AnyClosure()
         if !keepsBlock { registration = nil }
     }
 
@@ -37,37 +38,36 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
             return change { effects in left(&effects) }
         }
         composition.registrationBegins()
-        let answer = Result { try registration.call(for: self, epoch) }
+        var (made, thrown): (AnyClosure, (any Error)?) = (AnyClosure(), nil)
+        do {
+            made = AnyClosure(try registration.call(for: self, epoch, Success.self))
+        } catch { thrown = error }
         composition.registrationEnds()
         // Beside the answer of the section: one type for all of it would be made at run time.
         var (steps, taken): (PlainChildren?, [PlainChildren]) = (nil, [])
-        let former = change { effects -> Results<Success>? in
-            var former: Results<Success>?
+        change { effects in
             // It may be at another attempt, which goes on with the children of this block.
             if composition.epoch == epoch {
                 composition.isRegistering = false
-                switch answer {
-                case .success(let made):
-                    former = results
-                    results = made
-                    steps = composition.registrationHasClosed(self, &effects)
-                case .failure(let error):
+                if let thrown {
                     composition.hasThrown = true
-                    composition.attemptEnded(Self.cause(of: error), of: self, &effects)
+                    composition.attemptEnded(Self.cause(of: thrown), of: self, &effects)
+                } else {
+                    swap(&results, &made)  // the former are released under no lock
+                    steps = composition.registrationHasClosed(self, &effects)
                 }
             }
-            if case .failure(let error) = answer, machine.phase != .executing, machine.phase != .deciding,
+            if let thrown, machine.phase != .executing, machine.phase != .deciding,
                 !(machine.isDecided && machine.end == .cancelled)
             {
-                tell("its block threw, but its attempt had ended", error, &effects)
+                tell("its block threw, but its attempt had ended", thrown, &effects)
             }
             left(&effects)
             taken = composition.takeUpTaken()
-            return former
         }
         steps?.begin()
         taken.giveUpBlocks()
-        withExtendedLifetime(former) {}
+        withExtendedLifetime(made) {}
     }
 
     private static func cause(of error: any Error) -> Cause {
@@ -81,33 +81,35 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
     }
 
     override final func assembleValue() -> Bool {
-        guard let value = results?.assemble(self) else { return false }
-        store(value)
-        return true
+        results.typed(Results<Success>?.self)?.assemble(self) == true
     }
 
     /// Sets the closures of a composite that is ready, where it is given some. Under the lock.
     final func set(completion: (@Sendable () -> Void)?, decision: (@Sendable (AnyOperation) -> Void)?) {
-        if let completion { ensureExtras().completion = completion }
+        if let completion { composition?.completion = completion }
         if let decision {
             _ = ensureExtras()
             composition?.decisionHandler = decision
         }
     }
 
+    /// What it was given: block, closures and context.
+    private typealias Given = (
+        Registration?, (@Sendable () -> Void)?, (@Sendable (AnyOperation) -> Void)?, OperationContext?
+    )
+
     /// Starts it with a block and closures, if it is ready.
     final func start(
-        _ registration: Registration<Success>, completion: (@Sendable () -> Void)?,
+        _ registration: Registration, completion: (@Sendable () -> Void)?,
         decision: (@Sendable (AnyOperation) -> Void)?
     ) -> Bool {
         // What they replace, in a copy, is released when the lock has been let go.
-        var former: [Any] = []
+        var former: Given = (nil, nil, nil, nil)
         let context = contextHere
         let hasStarted = startIfReady(bringsBlock: true) {
-            former = [
-                self.registration as Any, extras?.completion as Any, composition?.decisionHandler as Any,
-                setContext(context) as Any,
-            ]
+            former = (
+                self.registration, composition?.completion, composition?.decisionHandler, setContext(context)
+            )
             self.registration = registration
             set(completion: completion, decision: decision)
         }
@@ -115,7 +117,7 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
         return hasStarted
     }
 
-    final func replaceRegistration(_ new: Registration<Success>?) {
+    final func replaceRegistration(_ new: Registration?) {
         let context = contextHere
         let former = change { effects -> [Any] in
             guard machine.phase == .ready else {
@@ -129,13 +131,16 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
     }
 
     final func copyComposite(to copy: CompositeOperation<Success>) {
-        let (registration, handler) = look {
-            (
-                machine.isTerminal && extras?.options?.keepsBlock != true ? nil : self.registration,
+        let (registration, completion, handler) = look {
+            () -> (Registration?, (@Sendable () -> Void)?, (@Sendable (AnyOperation) -> Void)?) in
+            let isGivenUp = machine.isTerminal && extras?.options?.keepsBlock != true
+            return (
+                isGivenUp ? nil : self.registration, isGivenUp ? nil : composition?.completion,
                 composition?.decisionHandler
             )
         }
         copy.registration = registration
+        copy.composition?.completion = completion
         copyExtras(to: copy)
         if let handler {
             _ = copy.ensureExtras()
@@ -211,7 +216,7 @@ public final class COCascadeOperation<Success: Sendable>: CompositeOperation<Suc
     public typealias Block = @Sendable (CascadeScope) throws -> Results<Success>
 
     init(
-        registration: Registration<Success>?, on target: (any ExecutionTarget)?, options: OperationOptions?,
+        registration: Registration?, on target: (any ExecutionTarget)?, options: OperationOptions?,
         within composite: AnyOperation? = nil
     ) {
         super.init(
@@ -239,7 +244,7 @@ public final class COCascadeOperation<Success: Sendable>: CompositeOperation<Suc
     public var operation: Block? {
         get {
             guard let registration = look({ machine.isTerminal ? nil : registration }) else { return nil }
-            return { try registration.call(for: $0.control, $0.epoch) }
+            return { try registration.call(for: $0.control, $0.epoch, Success.self) }
         }
         set { replaceRegistration(newValue.map { .cascade($0) }) }
     }
@@ -287,7 +292,7 @@ public final class COTransactionalOperation<Success: Sendable>: CompositeOperati
     public typealias Block = @Sendable (TransactionScope) throws -> Results<Success>
 
     init(
-        registration: Registration<Success>?, on target: (any ExecutionTarget)?, options: OperationOptions?,
+        registration: Registration?, on target: (any ExecutionTarget)?, options: OperationOptions?,
         within composite: AnyOperation? = nil
     ) {
         super.init(
@@ -317,7 +322,7 @@ public final class COTransactionalOperation<Success: Sendable>: CompositeOperati
     public var operation: Block? {
         get {
             guard let registration = look({ machine.isTerminal ? nil : registration }) else { return nil }
-            return { try registration.call(for: $0.control, $0.epoch) }
+            return { try registration.call(for: $0.control, $0.epoch, Success.self) }
         }
         set { replaceRegistration(newValue.map { .transaction($0) }) }
     }

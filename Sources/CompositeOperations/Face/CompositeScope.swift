@@ -193,7 +193,7 @@ extension CompositeScope {
     }
 
     private func cascade<V>(
-        _ target: (any ExecutionTarget)?, _ options: OperationOptions, _ registration: Registration<V>,
+        _ target: (any ExecutionTarget)?, _ options: OperationOptions, _ registration: Registration,
         _ completion: (@Sendable () -> Void)?, _ cancellation: (@Sendable (COCascade<V>) -> Void)?
     ) -> COCascade<V> {
         let child = COCascade<V>(
@@ -204,7 +204,7 @@ extension CompositeScope {
     }
 
     private func transaction<V>(
-        _ target: (any ExecutionTarget)?, _ options: OperationOptions, _ registration: Registration<V>,
+        _ target: (any ExecutionTarget)?, _ options: OperationOptions, _ registration: Registration,
         _ completion: (@Sendable () -> Void)?, _ cancellation: (@Sendable (COTransaction<V>) -> Void)?
     ) -> COTransaction<V> {
         let child = COTransaction<V>(

@@ -15,27 +15,32 @@
 /// They may name any operation of the same tree that has finished when the composite's children have. With another one
 /// the composite fails: ``RegistrationError/notAnEarlierStep``.
 public struct Results<Success: Sendable>: Sendable {
-    /// Under the lock of the composite's tree, when every child has finished; nil: an operation is missing.
-    let assemble: @Sendable (AnyOperation) -> Success?
+    /// Gives the value to the composite, under the lock of its tree, when every child has finished; false: an operation is
+    /// missing.
+    let assemble: @Sendable (OperationHandle<Success>) -> Bool
 
     /// The value of one child.
-    public static func value(of step: OperationHandle<Success>) -> Self { Self { step.value(within: $0) } }
+    public static func value(of step: OperationHandle<Success>) -> Self {
+        Self { $0.take(step.value(within: $0)) }
+    }
 
     /// The value of one child.
-    public static func value(of step: Child<Success>) -> Self { Self { step.value(within: $0) } }
+    public static func value(of step: Child<Success>) -> Self {
+        Self { $0.take(step.value(within: $0)) }
+    }
 
     /// The values of some children.
     ///
     /// - Complexity: O(count), when the composite completes.
     public static func values<V>(of steps: [OperationHandle<V>]) -> Self where Success == [V] {
-        Self { values(of: steps, within: $0) }
+        Self { $0.take(values(of: steps, within: $0)) }
     }
 
     /// The values of some children.
     ///
     /// - Complexity: O(count), when the composite completes.
     public static func values<V>(of steps: [Child<V>]) -> Self where Success == [V] {
-        Self { values(of: steps, within: $0) }
+        Self { $0.take(values(of: steps, within: $0)) }
     }
 
     @inline(__always)
@@ -56,7 +61,9 @@ public struct Results<Success: Sendable>: Sendable {
     where Success == (repeat (each Step).Success) {
         // Swift 6.3 does not let a pack be captured by a closure that is Sendable; the tuple is.
         let steps = Steps((repeat each step))
-        return Self { composite in try? (repeat (each steps.all).required(within: composite)) }
+        return Self { composite in
+            composite.take(try? (repeat (each steps.all).required(within: composite)))
+        }
     }
 }
 
@@ -69,7 +76,17 @@ private struct Steps<each Step: ValueOfChild>: @unchecked Sendable {
 
 extension Results where Success == Void {
     /// No value: the last line of a block that registers for a composite without one.
-    public static let nothing = Results<Void> { _ in () }
+    public static let nothing = Results<Void> { $0.take(()) }
+}
+
+extension OperationHandle {
+    /// - Returns: whether there is a value.
+    @inline(__always)
+    fileprivate final func take(_ value: Success?) -> Bool {
+        guard let value else { return false }
+        store(value)
+        return true
+    }
 }
 
 extension ValueOfChild {

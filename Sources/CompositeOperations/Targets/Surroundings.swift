@@ -150,6 +150,7 @@ extension COQueues {
         in scope: Scope?, slot: HeldSlot?, callers: HeldSlots, _ context: OperationContext?,
         _ body: () -> Void
     ) {
+        if !haveSurroundings, context == nil { return body() }
         HeldSlot.holding(callers, slot) {
             guard let context else { return within(scope, callers.ofBlock, slot, body) }
             context.run { within(scope, callers.ofBlock, slot, body) }
@@ -157,7 +158,9 @@ extension COQueues {
     }
 
     /// Calls `body`, which is no part of what runs here, but for the stack.
-    static func apart<Answer>(_ body: () -> Answer) -> Answer { within(nil, [], nil, body) }
+    static func apart<Answer>(_ body: () -> Answer) -> Answer {
+        haveSurroundings ? within(nil, [], nil, body) : body()
+    }
 
     private static func within<Answer>(
         _ scope: Scope?, _ callers: [HeldSlot], _ own: HeldSlot?, _ body: () -> Answer

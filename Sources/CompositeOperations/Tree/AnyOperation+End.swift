@@ -163,8 +163,9 @@ extension AnyOperation {
         parent = nil
         if machine.openAtEnd(), let domain { domain._withUnsafeGuaranteedRef { $0.closedGates -= 1 } }
         if isAdmitted { effects.reconcile(self) }
-        if let extras { extras.settled(self, &effects) } else { tellOfUnobservedFailure(&effects) }
         keepsBlock = extras?.options?.keepsBlock == true
+        if badEnd == nil { composition?.postCompletion(of: self, keepingIt: keepsBlock, &effects) }
+        if let extras { extras.settled(self, &effects) } else { tellOfUnobservedFailure(&effects) }
         composition?.giveUp(keepingHandler: keepsBlock, &effects)
         effects.settled(self)
     }

@@ -42,6 +42,11 @@ final class Composition: Domain, @unchecked Sendable {
     @exclusivity(unchecked) var hasLateCauses = false
     /// Decides when a round asks; told of a direct cancel.
     @exclusivity(unchecked) var decisionHandler: (@Sendable (AnyOperation) -> Void)?
+    /// Called once every child has finished.
+    @exclusivity(unchecked) var completion: (@Sendable () -> Void)?
+    /// The completion is on its way, or is called just now: before all notices, for which most composites need no room. Written
+    /// under the lock; until it is over only whoever delivers changes it.
+    @exclusivity(unchecked) var isCompletionOut = false
     /// The attempt for which the handler was posted last: 0, too, for one that has not begun; -1: none.
     @exclusivity(unchecked) var handledAttempt: Int32 = -1
     /// How many hold the decision open, the handler included.
@@ -249,6 +254,18 @@ final class Composition: Domain, @unchecked Sendable {
         return true
     }
 
+    /// The composite has finished.
+    func postCompletion(of composite: AnyOperation, keepingIt: Bool, _ effects: inout Effects) {
+        guard let completion else { return }
+        if composite.extras == nil {
+            isCompletionOut = true
+            effects.deliver(composite)
+        } else {
+            composite.post(&effects, .ofEnd(completion))
+            if !keepingIt { self.completion = nil }  // the notice has it
+        }
+    }
+
     /// Tells the handler of an end about which there is nothing to decide, unless it has been asked in this attempt:
     /// of a direct cancel at once, of one from above when the composite settles.
     func postNotice(to composite: AnyOperation, _ effects: inout Effects) {
@@ -344,6 +361,10 @@ final class Composition: Domain, @unchecked Sendable {
     /// The composite is settled: gives up children and handler, to be released under no lock.
     func giveUp(keepingHandler: Bool, _ effects: inout Effects) {
         giveUpPlain()
+        if let completion, !isCompletionOut, !keepingHandler {
+            effects.add(.giveUpCompletion(completion))
+            self.completion = nil
+        }
         let handler = keepingHandler ? nil : decisionHandler
         if children.isEmpty && handler == nil { return }
         effects.add(.giveUpChildren(children, handler))

@@ -9,34 +9,31 @@ internal import Scheduling
 
 /// What is to be done once the lock is let go.
 ///
-/// The usual change starts one operation and settles one: those need no memory of their own.
+/// The usual change starts one operation, settles one and the composite around it, and has that one's completion called: these
+/// need no memory of their own.
 struct Effects: ~Copyable {
     // A reference that goes to the target with the turn.
     private var start: Unmanaged<AnyOperation>?
     private var priority = Scheduler.Priority.default
     private var settled: AnyOperation?
+    /// The second one: a composite, after its last child.
+    private var settledAround: AnyOperation?
+    /// It has notices to deliver.
+    private var told: AnyOperation?
     /// The operation that a queue is to look at, and that queue: several reasons to look are one.
     private var reconciled: (operation: AnyOperation, queue: COOperationQueue)?
     private var rest: Rest?
 
     private final class Rest {
         var starts: [(operation: AnyOperation, priority: Scheduler.Priority)] = []
-        /// The second one that is settled: a composite, after its last child.
-        var settled: AnyOperation?
         var moreSettled: [AnyOperation] = []
         var others: [Effect] = []
         /// Composites that go on when the one before them has.
         var awakened: [AnyOperation] = []
         var isGoingOn = false
 
-        func settled(_ operation: AnyOperation) {
-            if settled == nil { settled = operation } else { moreSettled.append(operation) }
-        }
-
-        func perform() {
-            for start in starts { start.operation.sendTurn(at: start.priority) }
-            for effect in others { effect.perform() }
-        }
+        func performStarts() { for start in starts { start.operation.sendTurn(at: start.priority) } }
+        func performOthers() { for effect in others { effect.perform() } }
     }
 
     @inline(never)
@@ -61,7 +58,17 @@ struct Effects: ~Copyable {
     /// The operation is terminal: what it held is to be released.
     @inline(__always)
     mutating func settled(_ operation: AnyOperation) {
-        if settled == nil { settled = operation } else { ensureRest().settled(operation) }
+        if settled == nil { settled = operation } else { settledToo(operation) }
+    }
+
+    @inline(never)
+    private mutating func settledToo(_ operation: AnyOperation) {
+        if settledAround == nil { settledAround = operation } else { ensureRest().moreSettled.append(operation) }
+    }
+
+    /// The operation has notices to deliver.
+    mutating func deliver(_ operation: AnyOperation) {
+        if told == nil { told = operation } else { add(.deliver(operation)) }
     }
 
     /// A queue may have to look at the operation.
@@ -105,20 +112,23 @@ struct Effects: ~Copyable {
 
     @inline(__always)
     private consuming func performRest() {
-        if rest == nil && settled == nil && reconciled == nil { return }
-        Self.perform(rest, settled, reconciled)
+        if rest == nil && settled == nil && reconciled == nil && told == nil { return }
+        Self.perform(rest, settled, settledAround, told, reconciled)
     }
 
     @inline(never)
     private static func perform(
         _ rest: consuming Rest?, _ settled: consuming AnyOperation?,
+        _ settledAround: consuming AnyOperation?, _ told: consuming AnyOperation?,
         _ reconciled: consuming (operation: AnyOperation, queue: COOperationQueue)?
     ) {
         if let reconciled { reconciled.queue.reconcile(reconciled.operation) }
-        rest?.perform()
+        rest?.performStarts()
+        told?.deliverNotices()  // the first one: the inner ones are told before the outer ones
+        rest?.performOthers()
         settled?.releaseHoldings()
+        settledAround?.releaseHoldings()
         guard let rest else { return }
-        rest.settled?.releaseHoldings()
         for operation in rest.moreSettled { operation.releaseHoldings() }
     }
 }
@@ -148,6 +158,8 @@ enum Effect {
     case release(AnyObject)
     /// Children, and a handler of the user's.
     case giveUpChildren(ContiguousArray<AnyOperation>, (@Sendable (AnyOperation) -> Void)?)
+    /// A handler of the user's.
+    case giveUpCompletion(@Sendable () -> Void)
     /// Nodes of children, and what their blocks have together.
     case giveUpPlain([PlainChildren])
     /// References to queues, and so to targets of the user's.
@@ -176,7 +188,7 @@ enum Effect {
                 Diagnostic(
                     operation: operation.id, attempt: attempt, state: "\(state)", "\(what): \(error)"))
         case .giveUpPlain(let taken): taken.giveUpBlocks()
-        case .release, .giveUpChildren, .giveUpSlots, .giveUp, .forget: break
+        case .release, .giveUpChildren, .giveUpCompletion, .giveUpSlots, .giveUp, .forget: break
         }
     }
 }

@@ -240,13 +240,14 @@ extension AnyOperation {
     final func post(_ effects: inout Effects, _ notice: Extras.Notice) {
         let extras = ensureExtras()
         extras.notices.append(notice)
-        if extras.notices.claim() { effects.add(.deliver(self)) }
+        // Else whoever calls the completion sees to it, then.
+        if composition?.isCompletionOut != true, extras.notices.claim() { effects.deliver(self) }
     }
 
     /// Sends the first notice to its target. Those of one operation run one at a time. Under no lock.
     final func deliverNotices() {
         let (target, priority) = look { () -> ((any ExecutionTarget)?, Scheduler.Priority) in
-            let extras = ensureExtras()
+            guard composition?.isCompletionOut != true, let extras else { return (nil, currentPriority) }
             let target = extras.notices.first.flatMap { $0.target ?? extras.options?.handlerTarget }
             return (target, currentPriority)
         }
@@ -258,9 +259,25 @@ extension AnyOperation {
     }
 
     final func deliverNotice() {
+        if let composition, composition.isCompletionOut { return callCompletion(composition) }
         let notice = look { extras?.notices.next() }
         COQueues.apart { notice?.handler.call(self) }
         if look({ extras?.notices.isOver() == false }) { deliverNotices() }
+    }
+
+    /// Nothing was posted before it.
+    private final func callCompletion(_ composition: Composition) {
+        var completion: (@Sendable () -> Void)?  // as an answer it would be wrapped
+        look {
+            completion = composition.completion
+            composition.completion = nil
+        }
+        COQueues.apart { completion?() }
+        let areMore = look {
+            composition.isCompletionOut = false
+            return extras?.notices.claim() == true
+        }
+        if areMore { deliverNotices() }
     }
 
     /// Adds a handler of the outcome: called once, also when the outcome is there already.

@@ -1,23 +1,77 @@
 // Registration.swift - the block that registers the children of a composite, as the user gave it: no closure around it.
 
-/// A registration block.
-enum Registration<Success: Sendable>: Sendable {
-    case cascade(@Sendable (CascadeScope) throws -> Results<Success>)
-    case transaction(@Sendable (TransactionScope) throws -> Results<Success>)
-    // Where `Success` is `Void`.
-    case cascadeWithoutValue(@Sendable (CascadeScope) throws -> Void)
-    case transactionWithoutValue(@Sendable (TransactionScope) throws -> Void)
+/// A registration block. What it is called with, and what it gives, only its composite knows: so whatever keeps it has no type
+/// that would be made at run time.
+struct Registration: Sendable {
+    private enum Kind {
+        case cascade, transaction
+        // Of a composite without a value.
+        case cascadeWithoutValue, transactionWithoutValue
+    }
+
+    private let kind: Kind
+    private let block: AnyClosure
+
+    // Of one type each: as a generic argument a closure would be wrapped in another.
+    private struct Cascade<Success: Sendable> {
+        let block: @Sendable (CascadeScope) throws -> Results<Success>
+    }
+
+    private struct CascadeWithoutValue {
+        let block: @Sendable (CascadeScope) throws -> Void
+    }
+
+    private struct Transaction<Success: Sendable> {
+        let block: @Sendable (TransactionScope) throws -> Results<Success>
+    }
+
+    private struct TransactionWithoutValue {
+        let block: @Sendable (TransactionScope) throws -> Void
+    }
+
+    static func cascade<Success>(
+        _ block: @escaping @Sendable (CascadeScope) throws -> Results<Success>
+    ) -> Registration {
+        Registration(kind: .cascade, block: AnyClosure(Cascade(block: block)))
+    }
+
+    static func cascadeWithoutValue(
+        _ block: @escaping @Sendable (CascadeScope) throws -> Void
+    ) -> Registration {
+        Registration(kind: .cascadeWithoutValue, block: AnyClosure(CascadeWithoutValue(block: block)))
+    }
+
+    static func transaction<Success>(
+        _ block: @escaping @Sendable (TransactionScope) throws -> Results<Success>
+    ) -> Registration {
+        Registration(kind: .transaction, block: AnyClosure(Transaction(block: block)))
+    }
+
+    static func transactionWithoutValue(
+        _ block: @escaping @Sendable (TransactionScope) throws -> Void
+    ) -> Registration {
+        Registration(
+            kind: .transactionWithoutValue, block: AnyClosure(TransactionWithoutValue(block: block)))
+    }
 
     /// Has it register children. On the target.
     ///
+    /// - Parameters:
+    ///   - composite: whose block it is.
+    ///   - type: of that one's value.
     /// - Returns: what the value is made of.
-    func call(for composite: AnyOperation, _ epoch: Int32) throws -> Results<Success> {
-        switch self {
-        case .cascade(let block): return try block(CascadeScope(control: composite, epoch: epoch))
-        case .transaction(let block): return try block(TransactionScope(control: composite, epoch: epoch))
-        case .cascadeWithoutValue(let block): try block(CascadeScope(control: composite, epoch: epoch))
-        case .transactionWithoutValue(let block):
-            try block(TransactionScope(control: composite, epoch: epoch))
+    @inline(__always)
+    func call<Success>(
+        for composite: AnyOperation, _ epoch: Int32, _ type: Success.Type
+    ) throws -> Results<Success> {
+        let cascade = CascadeScope(control: composite, epoch: epoch)
+        let transaction = TransactionScope(control: composite, epoch: epoch)
+        switch kind {
+        case .cascade: return try block.typed(Cascade<Success>.self).block(cascade)
+        case .transaction: return try block.typed(Transaction<Success>.self).block(transaction)
+        case .cascadeWithoutValue: try block.typed(CascadeWithoutValue.self).block(cascade)
+        case .transactionWithoutValue:
+            try block.typed(TransactionWithoutValue.self).block(transaction)
         }
         return unsafeBitCast(Results<Void>.nothing, to: Results<Success>.self)
     }

@@ -89,12 +89,15 @@ extension AnyOperation {
     /// Marks everything below as cancelled. Under the lock.
     ///
     /// - Complexity: O(descendants).
-    final func markDescendants(_ bad: BadEnd, _ effects: inout Effects) {
-        guard let composition, !composition.children.isEmpty else { return }
+    final func markDescendants(_ bad: @autoclosure () -> BadEnd, _ effects: inout Effects) {
+        guard let composition, composition.childrenLeft.contains(where: { !$0.machine.isDecided }) else {
+            return
+        }
+        let bad = bad()
         var walk = [self]
         while let operation = walk.popLast() {
             guard let composition = operation.composition else { continue }
-            for child in composition.children {
+            for child in composition.childrenLeft {
                 guard let freed = child.machine.decide(.cancelled) else { continue }
                 child.badEnd = bad
                 child.decided(&effects)
@@ -141,7 +144,7 @@ extension AnyOperation {
         }
         var path: [(operation: AnyOperation, next: Int)] = [(self, 0)]
         while let (operation, next) = path.last {
-            // It ended badly: so plain ones were taken.
+            // It ended badly: so plain ones were taken, or are over.
             let children = operation.composition?.operations ?? []
             if next < children.count, operation.machine.end != .finished {
                 path[path.count - 1].next += 1

@@ -87,7 +87,7 @@ extension AnyOperation {
         guard isComposite else { return }
         var walk = [self]
         while let operation = walk.popLast() {
-            for child in operation.composition?.children ?? [] where !child.machine.isDecided {
+            for child in operation.composition?.childrenLeft ?? [] where !child.machine.isDecided {
                 if child.machine.isGateClosed { continue }
                 body(child)
                 if child.isComposite { walk.append(child) }

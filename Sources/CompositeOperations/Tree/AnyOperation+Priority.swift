@@ -136,7 +136,7 @@ extension AnyOperation {
             let isRaised = operation.leastPriority < priority
             if isRaised { operation.hasRisen(to: priority, &next, &effects) }
             if isRaised || treeHasLower, let composition = operation.composition {
-                walk += composition.children
+                walk += composition.childrenLeft
             }
         }
     }

@@ -8,8 +8,10 @@
 //   I1  a composite has plain children only while nothing but they could decide about them: it executes, in the tree no
 //       gate above it is closed, its priority is the default, and it has neither queue nor a limit to how many may run.
 //       Other children come after them: from the first one on, there are no more plain ones. Whoever changes one of
-//       these, or looks at `children`, takes them first, under the same lock.
-//   I2  so no composite ends, is suspended, or begins anew with children that are plain, but by finishing with them.
+//       these, or looks at `children`, takes them first, under the same lock, unless all of them have finished
+//       (`isOver`): then nothing is decided about them any more, and they stay plain to the end.
+//   I2  so no composite ends, is suspended, or begins anew with children that are plain, but by finishing with them, or when
+//       they are over.
 //   I3  as long as they are plain, `unfinished` counts all of them as one. With the answer to `finished`, or at the close, it
 //       is counted off.
 //   I4  the composite holds the store until it settles, or has taken them and its block has returned. The registering thread
@@ -234,6 +236,16 @@ extension Composition {
         return PlainNode(address: store.node(at: index)).object === operation
     }
 
+    /// A new epoch begins: what is over goes, without having been taken. Under the lock.
+    ///
+    /// - Returns: to be released under no lock.
+    func dropPlain() -> PlainChildren? {
+        guard let store = plain.store, store.isOver else { return nil }
+        plain.store = nil
+        plain.count = 0
+        return store
+    }
+
     /// The composite is settled. Under the lock.
     func giveUpPlain() {
         plain.last = plain.store
@@ -244,9 +256,13 @@ extension Composition {
     /// Stores that are of no use any more: of epochs before this one. Under the lock, to be released under none.
     func takeUpTaken() -> [PlainChildren] {
         if plain.taken.isEmpty { return [] }
-        let former = plain.taken.filter { $0.epoch != epoch }
-        plain.taken.removeAll { $0.epoch != epoch }
-        return former
+        if plain.taken.last?.epoch == epoch {
+            let former = plain.taken.dropLast()
+            plain.taken.removeFirst(plain.taken.count - 1)
+            return Array(former)
+        }
+        defer { plain.taken = [] }
+        return plain.taken
     }
 
     /// On the thread that settled the composite, under no lock.

@@ -71,6 +71,12 @@ final class Composition: Domain, @unchecked Sendable {
         }
     }
 
+    /// Those that may not have finished: all children but plain ones that are over. Under the lock.
+    var childrenLeft: ContiguousArray<AnyOperation> {
+        if plain.store?.isOver == false { takePlain() }
+        return operations
+    }
+
     /// Whether plain children are possible: they go one after another, or as many at once as there are.
     let mayHavePlain: Bool
 
@@ -281,6 +287,7 @@ final class Composition: Domain, @unchecked Sendable {
     /// A new epoch.
     func dropChildren(of composite: AnyOperation, _ effects: inout Effects) {
         composite.markDescendants(.cancelled(CancelReason(.parent, origin: composite.id)), &effects)
+        let over = dropPlain()
         let dropped = children
         children = []
         (raisedToHigh, raisedToDefault) = (0, 0)
@@ -301,13 +308,12 @@ final class Composition: Domain, @unchecked Sendable {
             child.hold()  // its composite does not any more
             child.settleSubtree(&effects)
         }
-        if !dropped.isEmpty { effects.add(.giveUpChildren(dropped, nil)) }
+        effects.giveUp(dropped, over)
     }
 
     /// The errors in them are the user's, to be released under no lock.
     private func giveUpCauses(_ effects: inout Effects) {
-        if causes.isEmpty { return }
-        effects.add(.giveUp(causes, nil))
+        effects.giveUp(causes)
         causes = []
     }
 
@@ -318,8 +324,9 @@ final class Composition: Domain, @unchecked Sendable {
             composition.giveUpCauses(&effects)
             composition.hasLateCauses = false
             composition.order.restart()
+            composition.order.join(current: composition.plain.count, inFlight: 0)
             // What was registered during the round has no end to be taken back.
-            for child in composition.children where child.machine.isDecided && !child.isFinishedForGood {
+            for child in composition.childrenLeft where child.machine.isDecided && !child.isFinishedForGood {
                 if let badEnd = child.badEnd {
                     effects.add(.giveUp([], badEnd))
                     child.badEnd = nil

@@ -153,7 +153,7 @@ extension AnyOperation {
     private final var awaited: [AnyOperation] {
         if machine.isTerminal { return [] }
         var awaited = extras?.dependencies.compactMap(\.other) ?? []
-        if let composition { awaited += composition.children }
+        if let composition { awaited += composition.childrenLeft }
         switch machine.phase {
         // What a round has ended may be done again.
         case .ready, .delayed, .ending:

@@ -25,15 +25,22 @@ struct Effects: ~Copyable {
     private var rest: Rest?
 
     private final class Rest {
-        var starts: [(operation: AnyOperation, priority: Scheduler.Priority)] = []
-        var moreSettled: [AnyOperation] = []
-        var others: [Effect] = []
+        @exclusivity(unchecked) var starts: [(operation: AnyOperation, priority: Scheduler.Priority)] = []
+        @exclusivity(unchecked) var moreSettled: [AnyOperation] = []
+        /// What a composite that begins anew gives up.
+        @exclusivity(unchecked) var children: ContiguousArray<AnyOperation> = []
+        @exclusivity(unchecked) var store: PlainChildren?
+        @exclusivity(unchecked) var causes: [Cause] = []
+        @exclusivity(unchecked) var others: [Effect] = []
         /// Composites that go on when the one before them has.
-        var awakened: [AnyOperation] = []
-        var isGoingOn = false
+        @exclusivity(unchecked) var awakened: [AnyOperation] = []
+        @exclusivity(unchecked) var isGoingOn = false
 
         func performStarts() { for start in starts { start.operation.sendTurn(at: start.priority) } }
-        func performOthers() { for effect in others { effect.perform() } }
+        func performOthers() {
+            for effect in others { effect.perform() }
+            store?.giveUpBlocks()
+        }
     }
 
     @inline(never)
@@ -63,7 +70,11 @@ struct Effects: ~Copyable {
 
     @inline(never)
     private mutating func settledToo(_ operation: AnyOperation) {
-        if settledAround == nil { settledAround = operation } else { ensureRest().moreSettled.append(operation) }
+        if settledAround == nil {
+            settledAround = operation
+        } else {
+            ensureRest().moreSettled.append(operation)
+        }
     }
 
     /// The operation has notices to deliver.
@@ -85,6 +96,27 @@ struct Effects: ~Copyable {
         let rest = ensureRest()
         if rest.others.isEmpty { rest.others.reserveCapacity(4) }
         rest.others.append(effect)
+    }
+
+    /// A composite gives up children, plain ones among them.
+    mutating func giveUp(
+        _ children: consuming ContiguousArray<AnyOperation>, _ store: consuming PlainChildren?
+    ) {
+        if children.isEmpty, store == nil { return }
+        let rest = ensureRest()
+        if rest.children.isEmpty, rest.store == nil {
+            (rest.children, rest.store) = (children, store)
+        } else {
+            add(.giveUpChildren(children, nil))
+            if let store { add(.giveUpPlain([store])) }
+        }
+    }
+
+    /// The errors in these are the user's.
+    mutating func giveUp(_ causes: consuming [Cause]) {
+        if causes.isEmpty { return }
+        let rest = ensureRest()
+        if rest.causes.isEmpty { rest.causes = causes } else { add(.giveUp(causes, nil)) }
     }
 
     /// Those who wait go on.

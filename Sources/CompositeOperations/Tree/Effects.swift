@@ -12,17 +12,18 @@ internal import Scheduling
 /// The usual change starts one operation, settles one and the composite around it, and has that one's completion called: these
 /// need no memory of their own.
 struct Effects: ~Copyable {
-    // A reference that goes to the target with the turn.
+    // Each with a reference, which `perform` gives up: so that there is nothing to be done where there is none.
+    /// That reference goes to the target with the turn.
     private var start: Unmanaged<AnyOperation>?
     private var priority = Scheduler.Priority.default
-    private var settled: AnyOperation?
+    private var settled: Unmanaged<AnyOperation>?
     /// The second one: a composite, after its last child.
-    private var settledAround: AnyOperation?
+    private var settledAround: Unmanaged<AnyOperation>?
     /// It has notices to deliver.
-    private var told: AnyOperation?
+    private var told: Unmanaged<AnyOperation>?
     /// The operation that a queue is to look at, and that queue: several reasons to look are one.
-    private var reconciled: (operation: AnyOperation, queue: COOperationQueue)?
-    private var rest: Rest?
+    private var reconciled: (operation: Unmanaged<AnyOperation>, queue: Unmanaged<COOperationQueue>)?
+    private var rest: Unmanaged<Rest>?
 
     private final class Rest {
         @exclusivity(unchecked) var starts: [(operation: AnyOperation, priority: Scheduler.Priority)] = []
@@ -45,9 +46,9 @@ struct Effects: ~Copyable {
 
     @inline(never)
     private mutating func ensureRest() -> Rest {
-        if let rest { return rest }
+        if let rest { return rest.takeUnretainedValue() }
         let made = Rest()
-        rest = made
+        rest = .passRetained(made)
         return made
     }
 
@@ -65,13 +66,13 @@ struct Effects: ~Copyable {
     /// The operation is terminal: what it held is to be released.
     @inline(__always)
     mutating func settled(_ operation: AnyOperation) {
-        if settled == nil { settled = operation } else { settledToo(operation) }
+        if settled == nil { settled = .passRetained(operation) } else { settledToo(operation) }
     }
 
     @inline(never)
     private mutating func settledToo(_ operation: AnyOperation) {
         if settledAround == nil {
-            settledAround = operation
+            settledAround = .passRetained(operation)
         } else {
             ensureRest().moreSettled.append(operation)
         }
@@ -79,15 +80,19 @@ struct Effects: ~Copyable {
 
     /// The operation has notices to deliver.
     mutating func deliver(_ operation: AnyOperation) {
-        if told == nil { told = operation } else { add(.deliver(operation)) }
+        if told == nil { told = .passRetained(operation) } else { add(.deliver(operation)) }
     }
 
     /// A queue may have to look at the operation.
     @inline(never)
     mutating func reconcile(_ operation: AnyOperation) {
-        if reconciled?.operation === operation { return }
+        if reconciled?.operation.toOpaque() == Unmanaged.passUnretained(operation).toOpaque() { return }
         guard let queue = operation.admission else { return }
-        if reconciled == nil { reconciled = (operation, queue) } else { add(.reconcile(operation, queue)) }
+        if reconciled == nil {
+            reconciled = (.passRetained(operation), .passRetained(queue))
+        } else {
+            add(.reconcile(operation, queue))
+        }
     }
 
     // Where an effect is made, room for it is made at run time: so not in what is called for each operation.
@@ -145,21 +150,20 @@ struct Effects: ~Copyable {
     @inline(__always)
     private consuming func performRest() {
         if rest == nil && settled == nil && reconciled == nil && told == nil { return }
-        Self.perform(rest, settled, settledAround, told, reconciled)
+        performAll()
     }
 
     @inline(never)
-    private static func perform(
-        _ rest: consuming Rest?, _ settled: consuming AnyOperation?,
-        _ settledAround: consuming AnyOperation?, _ told: consuming AnyOperation?,
-        _ reconciled: consuming (operation: AnyOperation, queue: COOperationQueue)?
-    ) {
-        if let reconciled { reconciled.queue.reconcile(reconciled.operation) }
+    private consuming func performAll() {
+        if let (operation, queue) = reconciled {
+            queue.takeRetainedValue().reconcile(operation.takeRetainedValue())
+        }
+        let rest = rest?.takeRetainedValue()
         rest?.performStarts()
-        told?.deliverNotices()  // the first one: the inner ones are told before the outer ones
+        told?.takeRetainedValue().deliverNotices()  // the first one: the inner ones are told before the outer ones
         rest?.performOthers()
-        settled?.releaseHoldings()
-        settledAround?.releaseHoldings()
+        settled?.takeRetainedValue().releaseHoldings()
+        settledAround?.takeRetainedValue().releaseHoldings()
         guard let rest else { return }
         for operation in rest.moreSettled { operation.releaseHoldings() }
     }

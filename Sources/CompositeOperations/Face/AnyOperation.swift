@@ -402,8 +402,8 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     }
 
     @inline(__always)
-    final func isOf(_ tree: Domain) -> Bool {
-        domainBits.load(ordering: .relaxed) == UInt(bitPattern: Unmanaged.passUnretained(tree).toOpaque())
+    final func isOf(_ tree: Unmanaged<AnyObject>) -> Bool {
+        domainBits.load(ordering: .relaxed) == UInt(bitPattern: tree.toOpaque())
     }
 
     /// Becomes part of another tree (I4). Under the lock that this ends to be.

@@ -146,31 +146,48 @@ extension Child: CustomStringConvertible {
 public protocol ValueOfChild<Success>: Sendable {
     /// The type of the value.
     associatedtype Success: Sendable
-    /// Its value, for a composite of the same tree; nil: it has none. Under the lock.
-    @_spi(Faces) func value(within composite: AnyOperation) -> Success?
+    /// Copies its value, for a composite of the same tree, to where there is none. Under the lock.
+    ///
+    /// - Returns: false: it has none.
+    @_spi(Faces) func give(to place: UnsafeMutablePointer<Success>, within composite: AnyOperation) -> Bool
 }
 
 extension ValueOfChild {
-    /// None.
-    @_spi(Faces) public func value(within composite: AnyOperation) -> Success? { nil }
+    /// It has none.
+    @_spi(Faces) public func give(to place: UnsafeMutablePointer<Success>, within composite: AnyOperation)
+        -> Bool
+    { false }
 }
 
 extension OperationHandle: ValueOfChild {
-    /// Its value, for a composite of the same tree; nil: it has none. Under the lock.
-    @_spi(Faces) public final func value(within composite: AnyOperation) -> Success? {
-        isOfTheSameTree(as: composite) && isFinishedForGood ? storedValue : nil
+    /// Copies its value, for a composite of the same tree, to where there is none. Under the lock.
+    ///
+    /// - Returns: false: it has none.
+    @_spi(Faces) public final func give(
+        to place: UnsafeMutablePointer<Success>, within composite: AnyOperation
+    ) -> Bool {
+        guard isOfTheSameTree(as: composite), isFinishedForGood else { return false }
+        place.initialize(to: storedValue)
+        return true
     }
 }
 
 extension Child: ValueOfChild {
-    /// Its value, for a composite of the same tree; nil: it has none. Under the lock.
-    @_spi(Faces) public func value(within composite: AnyOperation) -> Success? {
-        guard let node else { return operation.value(within: composite) }
+    /// Copies its value, for a composite of the same tree, to where there is none. Under the lock.
+    ///
+    /// - Returns: false: it has none.
+    @_spi(Faces) public func give(
+        to place: UnsafeMutablePointer<Success>, within composite: AnyOperation
+    ) -> Bool {
+        guard let node else { return operation.give(to: place, within: composite) }
         let children = unsafeDowncast(holder, to: PlainChildren.self)
-        guard composite.isOf(children.tree) else { return nil }
-        if let plainValue { return plainValue }
+        guard composite.isOf(children.domain) else { return false }
         // Of the children that were taken only those that had finished have no object.
-        guard let operation = node.object else { return children.wereTaken ? node.value(Success.self) : nil }
-        return unsafeDowncast(operation, to: COOperation<Success>.self).value(within: composite)
+        if !node.isFinished, node.object != nil || !children.wereTaken {
+            guard let operation = node.object else { return false }
+            return unsafeDowncast(operation, to: COOperation<Success>.self).give(to: place, within: composite)
+        }
+        node.copyValue(to: place)
+        return true
     }
 }

@@ -136,7 +136,7 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
             let isGivenUp = machine.isTerminal && extras?.options?.keepsBlock != true
             return (
                 isGivenUp ? nil : self.registration, isGivenUp ? nil : composition?.completion,
-                composition?.decisionHandler
+                isGivenUp ? nil : composition?.decisionHandler
             )
         }
         copy.registration = registration

@@ -37,6 +37,16 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
         hasValue = true
     }
 
+    /// As above.
+    ///
+    /// - Parameter give: initializes the value; false: it is not there.
+    /// - Returns: as `give`.
+    final func store(_ give: (UnsafeMutablePointer<Success>) -> Bool) -> Bool {
+        precondition(!hasValue && badEnd == nil)
+        hasValue = storage.store(give)
+        return hasValue
+    }
+
     /// How it ended; nil before.
     public final var result: Outcome<Success>? { look { machine.isTerminal ? decidedOutcome : nil } }
 

@@ -21,39 +21,43 @@ public struct Results<Success: Sendable>: Sendable {
 
     /// The value of one child.
     public static func value(of step: OperationHandle<Success>) -> Self {
-        Self { $0.take(step.value(within: $0)) }
+        Self { composite in composite.store { step.give(to: $0, within: composite) } }
     }
 
     /// The value of one child.
     public static func value(of step: Child<Success>) -> Self {
-        Self { $0.take(step.value(within: $0)) }
+        Self { composite in composite.store { step.give(to: $0, within: composite) } }
     }
 
     /// The values of some children.
     ///
     /// - Complexity: O(count), when the composite completes.
     public static func values<V>(of steps: [OperationHandle<V>]) -> Self where Success == [V] {
-        Self { $0.take(values(of: steps, within: $0)) }
+        Self { composite in composite.store { give(steps, to: $0, within: composite) } }
     }
 
     /// The values of some children.
     ///
     /// - Complexity: O(count), when the composite completes.
     public static func values<V>(of steps: [Child<V>]) -> Self where Success == [V] {
-        Self { $0.take(values(of: steps, within: $0)) }
+        Self { composite in composite.store { give(steps, to: $0, within: composite) } }
     }
 
     @inline(__always)
-    private static func values<Step: ValueOfChild>(
-        of steps: [Step], within composite: AnyOperation
-    ) -> [Step.Success]? {
-        var values: [Step.Success] = []
-        values.reserveCapacity(steps.count)
-        for step in steps {
-            guard let value = step.value(within: composite) else { return nil }
-            values.append(value)
+    private static func give<Step: ValueOfChild>(
+        _ steps: [Step], to place: UnsafeMutablePointer<[Step.Success]>, within composite: AnyOperation
+    ) -> Bool {
+        var isWhole = true
+        let values = [Step.Success](unsafeUninitializedCapacity: steps.count) { values, count in
+            steps.withUnsafeBufferPointer { steps in
+                while isWhole, count < steps.count {
+                    isWhole = steps[count].give(to: values.baseAddress! + count, within: composite)
+                    if isWhole { count += 1 }
+                }
+            }
         }
-        return values
+        if isWhole { place.initialize(to: values) }
+        return isWhole
     }
 
     /// The values of some children, as a tuple.
@@ -62,7 +66,9 @@ public struct Results<Success: Sendable>: Sendable {
         // Swift 6.3 does not let a pack be captured by a closure that is Sendable; the tuple is.
         let steps = Steps((repeat each step))
         return Self { composite in
-            composite.take(try? (repeat (each steps.all).required(within: composite)))
+            guard let values = try? (repeat (each steps.all).required(within: composite)) else { return false }
+            composite.store(values)
+            return true
         }
     }
 }
@@ -76,22 +82,18 @@ private struct Steps<each Step: ValueOfChild>: @unchecked Sendable {
 
 extension Results where Success == Void {
     /// No value: the last line of a block that registers for a composite without one.
-    public static let nothing = Results<Void> { $0.take(()) }
-}
-
-extension OperationHandle {
-    /// - Returns: whether there is a value.
-    @inline(__always)
-    fileprivate final func take(_ value: Success?) -> Bool {
-        guard let value else { return false }
-        store(value)
+    public static let nothing = Results<Void> { composite in
+        composite.store(())
         return true
     }
 }
 
 extension ValueOfChild {
     fileprivate func required(within composite: AnyOperation) throws(RegistrationError) -> Success {
-        guard let value = value(within: composite) else { throw .notAnEarlierStep }
+        let value = withUnsafeTemporaryAllocation(of: Success.self, capacity: 1) { place -> Success? in
+            give(to: place.baseAddress!, within: composite) ? place.baseAddress!.move() : nil
+        }
+        guard let value else { throw .notAnEarlierStep }
         return value
     }
 }

@@ -178,7 +178,7 @@ extension AnyOperation {
         releaseBlock()
         if !keepsBlock, hasPlace { giveUpPlace() }
         if let compositionReference {
-            compositionReference._withUnsafeGuaranteedRef { $0.releasePlain() }
+            compositionReference._withUnsafeGuaranteedRef { $0.releaseHoldings(keepingHandler: keepsBlock) }
         }
         if isHeld {
             isHeld = false

@@ -20,6 +20,8 @@ final class Composition: Domain, @unchecked Sendable {
     @exclusivity(unchecked) var owner: Unmanaged<AnyOperation>!
     /// The children that are operations; with plain ones: those that come after them.
     @exclusivity(unchecked) var operations: ContiguousArray<AnyOperation> = []
+    /// Those with which the composite was settled, on the thread that did it.
+    @exclusivity(unchecked) private var former: ContiguousArray<AnyOperation> = []
     /// Children without objects (Composition+Plain.swift).
     @exclusivity(unchecked) var plain = PlainPart()
     /// The thread on which the registration block is out.
@@ -365,18 +367,23 @@ final class Composition: Domain, @unchecked Sendable {
         completeIfDone(composite, &effects)
     }
 
-    /// The composite is settled: gives up children and handler, to be released under no lock.
+    /// The composite is settled: what it had is left for ``releaseHoldings(keepingHandler:)``.
     func giveUp(keepingHandler: Bool, _ effects: inout Effects) {
         giveUpPlain()
-        if let completion, !isCompletionOut, !keepingHandler {
+        former = operations
+        operations = []
+        if keepingHandler { return }
+        if let completion, !isCompletionOut {
             effects.add(.giveUpCompletion(completion))
             self.completion = nil
         }
-        let handler = keepingHandler ? nil : decisionHandler
-        if children.isEmpty && handler == nil { return }
-        effects.add(.giveUpChildren(children, handler))
-        children = []
-        if !keepingHandler { decisionHandler = nil }
+    }
+
+    /// On the thread that settled the composite, under no lock.
+    func releaseHoldings(keepingHandler: Bool) {
+        former = []
+        if !keepingHandler, decisionHandler != nil { decisionHandler = nil }
+        releasePlain()
     }
 }
 

@@ -112,7 +112,7 @@ struct Effects: ~Copyable {
         if rest.children.isEmpty, rest.store == nil {
             (rest.children, rest.store) = (children, store)
         } else {
-            add(.giveUpChildren(children, nil))
+            add(.giveUpChildren(children))
             if let store { add(.giveUpPlain([store])) }
         }
     }
@@ -192,8 +192,7 @@ enum Effect {
     /// An error that goes no further, and what became of it. Its text is the user's code.
     case tellOfError(AnyOperation, Int, OperationState, String, any Error)
     case release(AnyObject)
-    /// Children, and a handler of the user's.
-    case giveUpChildren(ContiguousArray<AnyOperation>, (@Sendable (AnyOperation) -> Void)?)
+    case giveUpChildren(ContiguousArray<AnyOperation>)
     /// A handler of the user's.
     case giveUpCompletion(@Sendable () -> Void)
     /// Nodes of children, and what their blocks have together.

@@ -102,6 +102,11 @@ struct PlainNode: @unchecked Sendable {
     /// Its value, when that is there.
     func value<V>(_ type: V.Type) -> V { word(Offset.value, V.self).pointee }
 
+    /// Copies its value, when that is there, to where there is none.
+    func copyValue<V>(to place: UnsafeMutablePointer<V>) {
+        place.initialize(from: word(Offset.value, V.self), count: 1)
+    }
+
     /// The node whose value it is given.
     var step: PlainNode { PlainNode(address: word(Offset.input, UnsafeMutableRawPointer.self).pointee) }
 

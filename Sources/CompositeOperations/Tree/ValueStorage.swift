@@ -37,6 +37,24 @@ struct ValueStorage: ~Copyable {
         }
     }
 
+    /// Has a value stored where there is nothing.
+    ///
+    /// - Parameter give: initializes it; false: it is not there.
+    /// - Returns: as `give`.
+    @inline(__always)
+    mutating func store<Value>(_ give: (UnsafeMutablePointer<Value>) -> Bool) -> Bool {
+        if Self.isInline(Value.self) {
+            return withUnsafeMutableBytes(of: &words) { bytes in
+                give(bytes.baseAddress!.bindMemory(to: Value.self, capacity: 1))
+            }
+        }
+        return withUnsafeTemporaryAllocation(of: Value.self, capacity: 1) { place in
+            guard give(place.baseAddress!) else { return false }
+            storeObject(Box(place.baseAddress!.move()))
+            return true
+        }
+    }
+
     /// The value that was stored. Mutating, so that it is read where it lies: it changes nothing.
     @inlinable
     @inline(__always)

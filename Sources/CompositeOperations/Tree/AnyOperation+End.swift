@@ -94,14 +94,13 @@ extension AnyOperation {
             return
         }
         let bad = bad()
-        var walk = [self]
-        while let operation = walk.popLast() {
-            guard let composition = operation.composition else { continue }
-            for child in composition.childrenLeft {
-                guard let freed = child.machine.decide(.cancelled) else { continue }
+        var walk = [composition]
+        while let composition = walk.popLast() {
+            composition.childrenLeft.forEachReference { child in
+                guard let freed = child.machine.decide(.cancelled) else { return }
                 child.badEnd = bad
                 child.decided(&effects)
-                if child.isComposite { walk.append(child) }
+                if let below = child.composition { walk.append(below) }
                 if freed > 0 { child.letGoWhileMarked(freed) }
             }
         }
@@ -144,20 +143,35 @@ extension AnyOperation {
         }
         var path: [(operation: AnyOperation, next: Int)] = [(self, 0)]
         while let (operation, next) = path.last {
-            // It ended badly: so plain ones were taken, or are over.
-            let children = operation.composition?.operations ?? []
-            if next < children.count, operation.machine.end != .finished {
-                path[path.count - 1].next += 1
-                let child = children[next]
-                if !child.machine.isTerminal { path.append((child, 0)) }
+            if let (place, composite) = operation.settleLeaves(from: next, &effects) {
+                path[path.count - 1].next = place + 1
+                path.append((composite, 0))
             } else {
                 path.removeLast()
-                operation.isFinal = true
-                if operation.machine.isQuiescent, operation.machine.phase == .ending {
-                    operation.settle(&effects)
-                }
+                operation.settleIfQuiescent(&effects)
             }
         }
+    }
+
+    /// Settles its children that are no composites.
+    ///
+    /// - Returns: the first composite from there on that is to be settled before the others; nil: there is none.
+    private final func settleLeaves(
+        from first: Int, _ effects: inout Effects
+    ) -> (place: Int, operation: AnyOperation)? {
+        // It ended badly: so plain ones were taken, or are over.
+        guard let composition, machine.end != .finished else { return nil }
+        return composition.operations.firstReference(from: first) { child in
+            if child.machine.isTerminal { return false }
+            if child.isComposite, child.machine.end != .finished { return true }
+            child.settleIfQuiescent(&effects)
+            return false
+        }
+    }
+
+    private final func settleIfQuiescent(_ effects: inout Effects) {
+        isFinal = true
+        if machine.isQuiescent, machine.phase == .ending { settle(&effects) }
     }
 
     /// Delivers its outcome. Under the lock.
@@ -165,6 +179,15 @@ extension AnyOperation {
         machine.settle()
         parent = nil
         if machine.openAtEnd(), let domain { domain._withUnsafeGuaranteedRef { $0.closedGates -= 1 } }
+        if isPlain {
+            if Diagnostics.areHeard { tellOfUnobservedFailure(&effects) }
+            effects.settled(self)
+        } else {
+            settleThrough(&effects)
+        }
+    }
+
+    private final func settleThrough(_ effects: inout Effects) {
         if isAdmitted { effects.reconcile(self) }
         keepsBlock = extras?.options?.keepsBlock == true
         if badEnd == nil { composition?.postCompletion(of: self, keepingIt: keepsBlock, &effects) }

@@ -407,3 +407,29 @@ extension AnyOperation {
         return composition.childDecided(child, of: self, &effects)
     }
 }
+
+extension ContiguousArray<AnyOperation> {
+    /// Calls `body` with each of them, which the array holds meanwhile: their references are not counted.
+    @inline(__always)
+    func forEachReference(_ body: (AnyOperation) -> Void) {
+        _ = firstReference(from: 0) { operation in
+            body(operation)
+            return false
+        }
+    }
+
+    /// The first one, from a place on, for which `isIt` holds; likewise.
+    @inline(__always)
+    func firstReference(
+        from first: Int, where isIt: (AnyOperation) -> Bool
+    ) -> (place: Int, operation: AnyOperation)? {
+        withUnsafeBytes { bytes in
+            let references = bytes.assumingMemoryBound(to: Unmanaged<AnyOperation>.self)
+            for place in first..<Swift.max(first, references.count)
+            where references[place]._withUnsafeGuaranteedRef(isIt) {
+                return (place, references[place].takeUnretainedValue())
+            }
+            return nil
+        }
+    }
+}

@@ -27,7 +27,7 @@ struct Effects: ~Copyable {
 
     private final class Rest {
         @exclusivity(unchecked) var starts: [(operation: AnyOperation, priority: Scheduler.Priority)] = []
-        @exclusivity(unchecked) var moreSettled: [AnyOperation] = []
+        @exclusivity(unchecked) var moreSettled: [Unmanaged<AnyOperation>] = []
         /// What a composite that begins anew gives up.
         @exclusivity(unchecked) var children: ContiguousArray<AnyOperation> = []
         @exclusivity(unchecked) var store: PlainChildren?
@@ -74,7 +74,8 @@ struct Effects: ~Copyable {
         if settledAround == nil {
             settledAround = .passRetained(operation)
         } else {
-            ensureRest().moreSettled.append(operation)
+            let rest = rest ?? .passUnretained(ensureRest())
+            rest._withUnsafeGuaranteedRef { $0.moreSettled.append(.passRetained(operation)) }
         }
     }
 
@@ -165,7 +166,10 @@ struct Effects: ~Copyable {
         settled?.takeRetainedValue().releaseHoldings()
         settledAround?.takeRetainedValue().releaseHoldings()
         guard let rest else { return }
-        for operation in rest.moreSettled { operation.releaseHoldings() }
+        for operation in rest.moreSettled {
+            operation._withUnsafeGuaranteedRef { $0.releaseHoldings() }
+            operation.release()
+        }
     }
 }
 

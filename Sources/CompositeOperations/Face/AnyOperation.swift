@@ -262,6 +262,12 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         isComposite ? .fromOpaque(UnsafeRawPointer(bitPattern: placeBits & ~1).unsafelyUnwrapped) : nil
     }
 
+    /// Calls `body` with the children of a composite; likewise.
+    @inline(__always)
+    final func withComposition<Answer>(_ body: (Composition) -> Answer) -> Answer? {
+        compositionReference?._withUnsafeGuaranteedRef(body)
+    }
+
     @inline(__always)
     final var isComposite: Bool { placeBits & 1 != 0 }
 
@@ -544,6 +550,10 @@ extension AnyOperation {
     /// A leaf without options, handlers, waiters, dependencies, timers or a queue: most are. Under the lock.
     @inline(__always)
     final var isPlain: Bool { extras == nil && !isComposite && !isAdmitted }
+
+    /// The same, or a composite of that kind.
+    @inline(__always)
+    final var isBare: Bool { extras == nil && !isAdmitted }
 
     /// No gate is closed, neither its own nor one above it. Under the lock.
     @inline(__always)

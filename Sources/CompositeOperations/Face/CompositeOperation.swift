@@ -86,7 +86,7 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
 
     /// Sets the closures of a composite that is ready, where it is given some. Under the lock.
     final func set(completion: (@Sendable () -> Void)?, decision: (@Sendable (AnyOperation) -> Void)?) {
-        if let completion { composition?.completion = completion }
+        if let completion { withComposition { $0.completion = completion } }
         if let decision {
             _ = ensureExtras()
             composition?.decisionHandler = decision
@@ -162,7 +162,7 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
     public final func awake() -> Bool {
         if look({ machine.phase == .ready }) { return start() }
         return change { effects in
-            guard !(composition?.isExhausted ?? false), redo(.awake, after: .zero, &effects) else {
+            guard !isExhausted, redo(.awake, after: .zero, &effects) else {
                 return refuse("awake(), but no decision is open, or its block threw", &effects)
             }
             return true

@@ -52,30 +52,35 @@ extension AnyOperation {
     final func carryUp(_ freed: Int32, _ effects: inout Effects) {
         // What starts anew above settles what it drops: this one too, and then it has no parent any more, unless it
         // holds a unit, as those between do.
-        let first = parent
+        let first = parentReference
         // Step 2.
-        var top = self
-        while let parent = top.parent, !top.isDropped, parent.childDecided(top, &effects) { top = parent }
+        let top = Unmanaged.passUnretained(self).carryingUp(&effects)
         // Step 3. Those above have ended a live attempt each.
-        var isWithinReach = top.machine.end != .finished && top.machine.phase == .ending && !top.isOutOfReach
-        var operation = self
+        var isWithinReach = top._withUnsafeGuaranteedRef {
+            $0.machine.end != .finished && $0.machine.phase == .ending && !$0.isOutOfReach
+        }
+        var operation = Unmanaged.passUnretained(self)
+        var parent = first
         var units = freed
         while true {
-            let isTop = operation === top
-            let parent = operation === self ? first : operation.parent
-            if units > 0 {
-                operation.letGo(units, isWithinReach: isWithinReach, &effects)
-            } else if operation.machine.isQuiescent {
-                _ = operation.quiesce(&isWithinReach, &effects)  // it never was counted
+            operation._withUnsafeGuaranteedRef { operation in
+                if units > 0 {
+                    operation.letGo(units, isWithinReach: isWithinReach, &effects)
+                } else if operation.machine.isQuiescent {
+                    _ = operation.quiesce(&isWithinReach, &effects)  // it never was counted
+                }
             }
-            if isTop { break }
+            if operation.toOpaque() == top.toOpaque() { break }
             operation = parent!
+            parent = operation._withUnsafeGuaranteedRef { $0.parentReference }
             units = 1
         }
-        if top.machine.end != .finished, top.machine.phase == .ending, top.isComposite,
-            top.isOutOfReach
-        {
-            top.settleSubtree(&effects)
+        top._withUnsafeGuaranteedRef { top in
+            if top.machine.end != .finished, top.machine.phase == .ending, top.isComposite,
+                top.isOutOfReach
+            {
+                top.settleSubtree(&effects)
+            }
         }
     }
 
@@ -109,8 +114,10 @@ extension AnyOperation {
     /// Counts down, but settles nothing: the walk still goes on, and who began it settles after it.
     private final func letGoWhileMarked(_ count: Int32) {
         guard machine.letGo(count) else { return }
-        var operation = parent
-        while let one = operation, one.machine.letGo() { operation = one.parent }
+        var operation = parentReference
+        while let one = operation {
+            operation = one._withUnsafeGuaranteedRef { $0.machine.letGo() ? $0.parentReference : nil }
+        }
     }
 
     /// No composite around it can take its end back. Under the lock; it is decided.
@@ -118,20 +125,26 @@ extension AnyOperation {
     /// - Complexity: O(1) amortised: what was found out is kept.
     final var isOutOfReach: Bool {
         if isFinal || machine.end == .finished { return true }
-        var operation = self
-        while !operation.isFinal {
-            guard !operation.isDropped, let parent = operation.parent else { break }
-            guard parent.machine.isDecided else { return false }
-            operation = parent
+        let own = Unmanaged.passUnretained(self)
+        var next: Unmanaged<AnyOperation>? = own
+        while let operation = next {
+            next = operation._withUnsafeGuaranteedRef { $0.isFinal ? nil : $0.reachingParent }
+            if let next, !next._withUnsafeGuaranteedRef({ $0.machine.isDecided }) { return false }
         }
-        operation = self
-        while !operation.isFinal {
-            operation.isFinal = true
-            guard !operation.isDropped, let parent = operation.parent else { break }
-            operation = parent
+        next = own
+        while let operation = next {
+            next = operation._withUnsafeGuaranteedRef { operation in
+                if operation.isFinal { return nil }
+                operation.isFinal = true
+                return operation.reachingParent
+            }
         }
         return true
     }
+
+    /// The composite around it, unless it was dropped.
+    @inline(__always)
+    fileprivate final var reachingParent: Unmanaged<AnyOperation>? { isDropped ? nil : parentReference }
 
     /// Settles what is quiescent, here and below, inner before outer. Under the lock; it is out of reach.
     ///
@@ -190,9 +203,15 @@ extension AnyOperation {
     private final func settleThrough(_ effects: inout Effects) {
         if isAdmitted { effects.reconcile(self) }
         keepsBlock = extras?.options?.keepsBlock == true
-        if badEnd == nil { composition?.postCompletion(of: self, keepingIt: keepsBlock, &effects) }
-        if let extras { extras.settled(self, &effects) } else { tellOfUnobservedFailure(&effects) }
-        composition?.giveUp(keepingHandler: keepsBlock, &effects)
+        if badEnd == nil {
+            withComposition { $0.postCompletion(of: self, keepingIt: keepsBlock, &effects) }
+        }
+        if let extras {
+            extras.settled(self, &effects)
+        } else if Diagnostics.areHeard {
+            tellOfUnobservedFailure(&effects)
+        }
+        withComposition { $0.giveUp(keepingHandler: keepsBlock, &effects) }
         effects.settled(self)
     }
 
@@ -207,6 +226,24 @@ extension AnyOperation {
             isHeld = false
             Unmanaged.passUnretained(self).release()
         }
+    }
+}
+
+extension Unmanaged<AnyOperation> {
+    /// Tells the composites around an operation that it has been decided, as long as that decides them, too. Under the lock, which
+    /// keeps all of them.
+    ///
+    /// - Returns: the last one that is decided.
+    fileprivate func carryingUp(_ effects: inout Effects) -> Self {
+        var top = self
+        while let parent = top._withUnsafeGuaranteedRef({ $0.reachingParent }),
+            parent._withUnsafeGuaranteedRef({ parent in
+                top._withUnsafeGuaranteedRef { parent.childDecided($0, &effects) }
+            })
+        {
+            top = parent
+        }
+        return top
     }
 }
 
@@ -242,7 +279,7 @@ extension AnyOperation {
     ) -> Bool {
         guard canEnd(number) else { return false }
         // Before the end: a composite around it may begin another attempt at once.
-        composition?.postNotice(to: self, &effects)
+        withComposition { $0.postNotice(to: self, &effects) }
         if reason == nil, machine.phase == .deciding {
             decideByCause(&effects)
         } else {

@@ -51,7 +51,7 @@ extension AnyOperation {
     /// It is started. Under the lock.
     @inline(__always)
     final func choosePriority() {
-        let priority = isPlain ? Scheduler.callersPriority : priorityOfStart
+        let priority = isBare ? Scheduler.callersPriority : priorityOfStart
         if priority != .default || priorityMark != 0 { begin(with: priority) }
     }
 
@@ -66,8 +66,15 @@ extension AnyOperation {
     }
 
     /// It becomes a child. Under the lock.
-    @inline(never)
+    @inline(__always)
     final func inheritPriority(of composite: AnyOperation) {
+        if composite.priorityMark != 0 || priorityMark != 0 || !isBare || composite.isAdmitted {
+            choosePriority(within: composite)
+        }
+    }
+
+    @inline(never)
+    private final func choosePriority(within composite: AnyOperation) {
         // The composite's own queue has decided there.
         let queue = admission === composite.admission ? nil : admission
         let inherited = composite.currentPriority

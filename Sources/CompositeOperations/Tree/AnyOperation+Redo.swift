@@ -15,7 +15,7 @@ extension AnyOperation {
         change { effects in
             // A leaf decides only while a fallback runs, and a limit is a limit.
             guard isComposite || machine.phase != .deciding,
-                !(composition?.isExhausted ?? false),
+                !isExhausted,
                 redo(
                     .rerun, after: pause, clock: extras?.options?.clock, number: number,
                     telling: number == nil ? CancelReason() : nil, &effects)
@@ -36,7 +36,7 @@ extension AnyOperation {
         change { effects in
             guard number == nil || number == machine.attempt,
                 machine.phase == .executing || (machine.phase == .deciding && isComposite),
-                !(composition?.isExhausted ?? false)
+                !isExhausted
             else { return refuse("resolve(using:), but it neither executes nor may decide so", &effects) }
             // A round has marked the children already.
             if isComposite, machine.phase == .executing {
@@ -47,6 +47,9 @@ extension AnyOperation {
             return true
         }
     }
+
+    /// A resolver of a composite has no attempt left. Under the lock.
+    final var isExhausted: Bool { withComposition { $0.isExhausted } ?? false }
 
     /// A new attempt. Under the lock.
     ///
@@ -59,12 +62,12 @@ extension AnyOperation {
         if how == .awake {
             // There is nothing to go on with unless the block registers everything: if it is out, that turns out when it
             // returns (`proceed`).
-            guard let composition, machine.phase == .deciding, !composition.hasThrown else { return false }
-            if !composition.mayBeWhole { how = .rerun }
+            guard machine.phase == .deciding, withComposition({ !$0.hasThrown }) ?? false else { return false }
+            if withComposition({ !$0.mayBeWhole }) ?? true { how = .rerun }
         }
         guard let freed = machine.redo(how, paused: pause > .zero, number: number) else { return false }
         extras?.attemptEnded(self, reason, &effects)
-        if let composition {
+        withComposition { composition in
             switch how {
             case .rerun: composition.dropChildren(of: self, &effects)
             case .awake: composition.reawakenChildren(of: self, &effects)
@@ -93,7 +96,7 @@ extension AnyOperation {
     @discardableResult
     final func proceed(isCounted: Bool, _ effects: inout Effects) -> Bool {
         let wasToGoOn = machine.isAwakening
-        switch machine.proceed(gateIsOpen: gateIsOpen, isWhole: composition?.isWhole ?? true) {
+        switch machine.proceed(gateIsOpen: gateIsOpen, isWhole: withComposition { $0.isWhole } ?? true) {
         case .waits: return false
         case .queued:
             if wasToGoOn { composition?.dropChildren(of: self, &effects) }
@@ -158,7 +161,7 @@ extension AnyOperation {
         change { effects in
             guard machine.phase == .deciding, machine.attempt == number else { return }
             // A handler may have used another resolver meanwhile, which had no attempt left: a limit is a limit.
-            if composition?.isExhausted ?? false { return giveUpHold(&effects) }
+            if isExhausted { return giveUpHold(&effects) }
             composition?.holds -= 1
             let isGoingOn =
                 isWanted ? redo(by: resolver, after: pause, &effects) : exhaust(resolver, &effects)

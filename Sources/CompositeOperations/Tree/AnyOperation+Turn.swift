@@ -143,10 +143,13 @@ extension AnyOperation {
     /// Its turn has come: on the target's thread, as a piece of work of its own.
     final func turn() {
         let bits = lock()
-        guard isPlain, gateIsOpen else { return turn(holding: bits) }
+        guard isBare, gateIsOpen else { return turn(holding: bits) }
         let wasQuiescent = machine.isQuiescent
         let turn = machine.turn(gateIsOpen: true)
-        if turn == .begins, wasQuiescent { holdParent() }
+        if turn == .begins {
+            if wasQuiescent { holdParent() }
+            withComposition { $0.isRegistering = true }
+        }
         let number = machine.attempt
         unlock(bits)
         guard turn == .begins else { return Scheduler.turnWasVoid() }
@@ -166,7 +169,7 @@ extension AnyOperation {
         switch turn {
         case .begins:
             if wasQuiescent { holdParent() }
-            composition?.isRegistering = true
+            withComposition { $0.isRegistering = true }
             if let extras {
                 extras.isTaskCancelled = false  // that of the attempt before was
                 armAttemptTimeout(&effects)
@@ -289,10 +292,12 @@ extension AnyOperation {
     @inline(__always)
     final func becameQuiescent(isWithinReach: Bool, _ effects: inout Effects) {
         if !isComposite, machine.phase == .ending, machine.end == .finished {  // most are
-            let parent = parent
+            let parent = parentReference
             settle(&effects)
-            if let parent, parent.machine.letGo() {
-                parent.compositeBecameQuiescent(isWithinReach: false, &effects)
+            parent?._withUnsafeGuaranteedRef { parent in
+                if parent.machine.letGo() {
+                    parent.compositeBecameQuiescent(isWithinReach: false, &effects)
+                }
             }
         } else {
             compositeBecameQuiescent(isWithinReach: isWithinReach, &effects)
@@ -301,12 +306,12 @@ extension AnyOperation {
 
     @inline(never)
     private final func compositeBecameQuiescent(isWithinReach: Bool, _ effects: inout Effects) {
-        var operation = self
+        var operation = Unmanaged.passUnretained(self)
         var isWithinReach = isWithinReach
         while true {
-            let parent = operation.parent
-            if operation.quiesce(&isWithinReach, &effects) { return }
-            guard let parent, parent.machine.letGo() else { return }
+            let parent = operation._withUnsafeGuaranteedRef { $0.parentReference }
+            if operation._withUnsafeGuaranteedRef({ $0.quiesce(&isWithinReach, &effects) }) { return }
+            guard let parent, parent._withUnsafeGuaranteedRef({ $0.machine.letGo() }) else { return }
             operation = parent
         }
     }

@@ -118,7 +118,7 @@ final class Composition: Domain, @unchecked Sendable {
         operations.append(child)
         unfinished += 1
         if child.extras != nil { child.armDeadline(&effects) }
-        if composite.priorityMark != 0 || !child.isPlain { child.inheritPriority(of: composite) }
+        child.inheritPriority(of: composite)
         if !(isRegistering && isCascade), composite.machine.phase == .executing { startChildren(&effects) }
     }
 
@@ -403,8 +403,7 @@ extension AnyOperation {
     /// A child of it has been decided. Under the lock.
     @inline(__always)
     final func childDecided(_ child: AnyOperation, _ effects: inout Effects) -> Bool {
-        guard let composition else { return false }
-        return composition.childDecided(child, of: self, &effects)
+        withComposition { $0.childDecided(child, of: self, &effects) } ?? false
     }
 }
 

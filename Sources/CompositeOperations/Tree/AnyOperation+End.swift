@@ -101,7 +101,8 @@ extension AnyOperation {
         let bad = bad()
         var walk = [composition]
         while let composition = walk.popLast() {
-            composition.childrenLeft.forEachReference { child in
+            let children = composition.childrenLeft
+            children.forEachReference(in: children.indices) { child in
                 guard let freed = child.machine.decide(.cancelled) else { return }
                 child.badEnd = bad
                 child.decided(&effects)
@@ -174,43 +175,50 @@ extension AnyOperation {
     ) -> (place: Int, operation: AnyOperation)? {
         // It ended badly: so plain ones were taken, or are over.
         guard let composition, machine.end != .finished else { return nil }
-        return composition.operations.firstReference(from: first) { child in
+        let children = composition.operations
+        return children.firstReference(from: first) { child, place in
             if child.machine.isTerminal { return false }
             if child.isComposite, child.machine.end != .finished { return true }
-            child.settleIfQuiescent(&effects)
+            child.settleIfQuiescent(&effects, (place, children))
             return false
         }
     }
 
-    private final func settleIfQuiescent(_ effects: inout Effects) {
+    /// - Parameter among: of a child, its place, and its siblings.
+    @inline(__always)
+    private final func settleIfQuiescent(
+        _ effects: inout Effects, _ among: (place: Int, siblings: ContiguousArray<AnyOperation>)? = nil
+    ) {
         isFinal = true
-        if machine.isQuiescent, machine.phase == .ending { settle(&effects) }
+        guard machine.isQuiescent, machine.phase == .ending else { return }
+        guard let among, isPlain else { return settle(&effects) }
+        settled(&effects)
+        effects.settled(self, at: among.place, among: among.siblings)
     }
 
     /// Delivers its outcome. Under the lock.
     final func settle(_ effects: inout Effects) {
+        if !isPlain { return settleThrough(&effects) }
+        settled(&effects)
+        effects.settled(self)
+    }
+
+    @inline(__always)
+    private final func settled(_ effects: inout Effects) {
         machine.settle()
-        parent = nil
+        parentReference = nil
         if machine.openAtEnd(), let domain { domain._withUnsafeGuaranteedRef { $0.closedGates -= 1 } }
-        if isPlain {
-            if Diagnostics.areHeard { tellOfUnobservedFailure(&effects) }
-            effects.settled(self)
-        } else {
-            settleThrough(&effects)
-        }
+        if extras == nil, Diagnostics.areHeard { tellOfUnobservedFailure(&effects) }
     }
 
     private final func settleThrough(_ effects: inout Effects) {
+        settled(&effects)
         if isAdmitted { effects.reconcile(self) }
         keepsBlock = extras?.options?.keepsBlock == true
         if badEnd == nil {
             withComposition { $0.postCompletion(of: self, keepingIt: keepsBlock, &effects) }
         }
-        if let extras {
-            extras.settled(self, &effects)
-        } else if Diagnostics.areHeard {
-            tellOfUnobservedFailure(&effects)
-        }
+        extras?.settled(self, &effects)
         withComposition { $0.giveUp(keepingHandler: keepsBlock, &effects) }
         effects.settled(self)
     }

@@ -248,8 +248,8 @@ extension Composition {
 
     /// The composite is settled. Under the lock.
     func giveUpPlain() {
-        plain.last = plain.store
-        plain.store = nil
+        if plain.store == nil { return }
+        swap(&plain.last, &plain.store)
         plain.count = 0
     }
 

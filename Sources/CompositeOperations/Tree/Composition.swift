@@ -370,8 +370,7 @@ final class Composition: Domain, @unchecked Sendable {
     /// The composite is settled: what it had is left for ``releaseHoldings(keepingHandler:)``.
     func giveUp(keepingHandler: Bool, _ effects: inout Effects) {
         giveUpPlain()
-        former = operations
-        operations = []
+        swap(&former, &operations)
         if keepingHandler { return }
         if let completion, !isCompletionOut {
             effects.add(.giveUpCompletion(completion))
@@ -410,25 +409,31 @@ extension AnyOperation {
 extension ContiguousArray<AnyOperation> {
     /// Calls `body` with each of them, which the array holds meanwhile: their references are not counted.
     @inline(__always)
-    func forEachReference(_ body: (AnyOperation) -> Void) {
-        _ = firstReference(from: 0) { operation in
-            body(operation)
-            return false
+    func forEachReference(in range: Range<Int>, _ body: (AnyOperation) -> Void) {
+        withUnsafeBytes { bytes in
+            let references = bytes.assumingMemoryBound(to: Unmanaged<AnyOperation>.self)
+            for place in range { references[place]._withUnsafeGuaranteedRef(body) }
         }
     }
 
     /// The first one, from a place on, for which `isIt` holds; likewise.
     @inline(__always)
     func firstReference(
-        from first: Int, where isIt: (AnyOperation) -> Bool
+        from first: Int, where isIt: (AnyOperation, Int) -> Bool
     ) -> (place: Int, operation: AnyOperation)? {
         withUnsafeBytes { bytes in
             let references = bytes.assumingMemoryBound(to: Unmanaged<AnyOperation>.self)
             for place in first..<Swift.max(first, references.count)
-            where references[place]._withUnsafeGuaranteedRef(isIt) {
+            where references[place]._withUnsafeGuaranteedRef({ isIt($0, place) }) {
                 return (place, references[place].takeUnretainedValue())
             }
             return nil
         }
+    }
+
+    /// Whether it is the same array in the same place.
+    @inline(__always)
+    func isSame(as other: Self) -> Bool {
+        withUnsafeBytes { bytes in other.withUnsafeBytes { $0.baseAddress == bytes.baseAddress } }
     }
 }

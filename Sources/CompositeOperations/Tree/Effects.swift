@@ -28,6 +28,9 @@ struct Effects: ~Copyable {
     private final class Rest {
         @exclusivity(unchecked) var starts: [(operation: AnyOperation, priority: Scheduler.Priority)] = []
         @exclusivity(unchecked) var moreSettled: [Unmanaged<AnyOperation>] = []
+        /// Leaves that are settled with their composite, next to each other among its children.
+        @exclusivity(unchecked) var leaves: ContiguousArray<AnyOperation> = []
+        @exclusivity(unchecked) var settledLeaves = 0..<0
         /// What a composite that begins anew gives up.
         @exclusivity(unchecked) var children: ContiguousArray<AnyOperation> = []
         @exclusivity(unchecked) var store: PlainChildren?
@@ -77,6 +80,29 @@ struct Effects: ~Copyable {
             let rest = rest ?? .passUnretained(ensureRest())
             rest._withUnsafeGuaranteedRef { $0.moreSettled.append(.passRetained(operation)) }
         }
+    }
+
+    /// A leaf is terminal, at a place among the children of its composite. One after another they cost no memory.
+    @inline(__always)
+    mutating func settled(_ leaf: AnyOperation, at place: Int, among children: ContiguousArray<AnyOperation>) {
+        let isNext = rest?._withUnsafeGuaranteedRef { rest in
+            guard rest.settledLeaves.upperBound == place, !rest.settledLeaves.isEmpty,
+                rest.leaves.isSame(as: children)
+            else { return false }
+            rest.settledLeaves = rest.settledLeaves.lowerBound..<place + 1
+            return true
+        }
+        if isNext != true { settledFirst(leaf, at: place, among: children) }
+    }
+
+    @inline(never)
+    private mutating func settledFirst(
+        _ leaf: AnyOperation, at place: Int, among children: ContiguousArray<AnyOperation>
+    ) {
+        let rest = ensureRest()
+        if !rest.settledLeaves.isEmpty { return settled(leaf) }
+        rest.leaves = children
+        rest.settledLeaves = place..<place + 1
     }
 
     /// The operation has notices to deliver.
@@ -163,6 +189,7 @@ struct Effects: ~Copyable {
         rest?.performStarts()
         told?.takeRetainedValue().deliverNotices()  // the first one: the inner ones are told before the outer ones
         rest?.performOthers()
+        if let rest { rest.leaves.forEachReference(in: rest.settledLeaves) { $0.releaseHoldings() } }
         settled?.takeRetainedValue().releaseHoldings()
         settledAround?.takeRetainedValue().releaseHoldings()
         guard let rest else { return }

@@ -66,7 +66,9 @@ public struct Results<Success: Sendable>: Sendable {
         // Swift 6.3 does not let a pack be captured by a closure that is Sendable; the tuple is.
         let steps = Steps((repeat each step))
         return Self { composite in
-            guard let values = try? (repeat (each steps.all).required(within: composite)) else { return false }
+            guard let values = try? (repeat (each steps.all).required(within: composite)) else {
+                return false
+            }
             composite.store(values)
             return true
         }

@@ -62,7 +62,9 @@ extension AnyOperation {
         if how == .awake {
             // There is nothing to go on with unless the block registers everything: if it is out, that turns out when it
             // returns (`proceed`).
-            guard machine.phase == .deciding, withComposition({ !$0.hasThrown }) ?? false else { return false }
+            guard machine.phase == .deciding, withComposition({ !$0.hasThrown }) ?? false else {
+                return false
+            }
             if withComposition({ !$0.mayBeWhole }) ?? true { how = .rerun }
         }
         guard let freed = machine.redo(how, paused: pause > .zero, number: number) else { return false }

@@ -84,7 +84,8 @@ struct Effects: ~Copyable {
 
     /// A leaf is terminal, at a place among the children of its composite. One after another they cost no memory.
     @inline(__always)
-    mutating func settled(_ leaf: AnyOperation, at place: Int, among children: ContiguousArray<AnyOperation>) {
+    mutating func settled(_ leaf: AnyOperation, at place: Int, among children: ContiguousArray<AnyOperation>)
+    {
         let isNext = rest?._withUnsafeGuaranteedRef { rest in
             guard rest.settledLeaves.upperBound == place, !rest.settledLeaves.isEmpty,
                 rest.leaves.isSame(as: children)
@@ -187,7 +188,8 @@ struct Effects: ~Copyable {
         }
         let rest = rest?.takeRetainedValue()
         rest?.performStarts()
-        told?.takeRetainedValue().deliverNotices()  // the first one: the inner ones are told before the outer ones
+        // The first one: the inner ones are told before the outer ones.
+        told?.takeRetainedValue().deliverNotices()
         rest?.performOthers()
         if let rest { rest.leaves.forEachReference(in: rest.settledLeaves) { $0.releaseHoldings() } }
         settled?.takeRetainedValue().releaseHoldings()

@@ -1,0 +1,249 @@
+// SmallCompositeTests - composites without options and handlers, which need no memory beside their own: what they tell,
+// give up and keep is what all others do.
+
+import CompositeOperations
+import CompositeOperationsTestSupport
+import PropertyTesting
+import PropertyTestingSupport
+import Testing
+
+/// Looks at an operation as it goes: that would be a deadlock under the operation's lock.
+private final class Looking: Sendable {
+    private let operation: @Sendable () -> AnyOperation?
+    private let released: Count
+
+    init(_ released: Count, at operation: @escaping @Sendable () -> AnyOperation?) {
+        self.released = released
+        self.operation = operation
+    }
+
+    deinit {
+        _ = operation()?.state
+        released.add()
+    }
+}
+
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct SmallCompositeTests {
+    // MARK: The completion
+
+    @Test func `handlers that come while the completion is called, or on its way, follow it`() async {
+        for isCascade in [false, true] {
+            let log = Log<String>()
+            let (isOut, mayReturn) = (Mail<Void>(), Gate())
+            let completion: @Sendable () -> Void = {
+                isOut.send(())
+                mayReturn.wait()
+                log.add("completion")
+            }
+            let composite: CompositeOperation<Void> =
+                isCascade
+                ? cascadeOperation({ $0.operation {} }, completion: completion)
+                : transactionalOperation({ $0.operation {} }, completion: completion)
+            await isOut.next()
+            #expect(composite.isEnded)
+            let told = Mail<Void>()
+            for number in 1...3 {
+                composite.onOutcome { _ in
+                    log.add("handler \(number)")
+                    if number == 3 { told.send(()) }
+                }
+            }
+            mayReturn.open()
+            await told.next()
+            #expect(log.entries == ["completion", "handler 1", "handler 2", "handler 3"])
+            // Afterwards the chain goes on as if there had been none.
+            await withCheckedContinuation { continuation in
+                composite.onOutcome { _ in continuation.resume() }
+            }
+        }
+    }
+
+    @Test func `a handler that is added before the end is called after the completion`() async {
+        for _ in 0..<scaled(200) {
+            let log = Log<String>()
+            let told = Mail<Void>()
+            let composite = transactionalOperation {
+                $0.operation {}
+            } completion: {
+                log.add("completion")
+            }
+            composite.onOutcome { _ in
+                log.add("handler")
+                told.send(())
+            }
+            await told.next()
+            #expect(log.entries == ["completion", "handler"])
+        }
+    }
+
+    @Test func `a copy that is made while the completion is out has none, unless blocks are kept`() async {
+        for keepsBlock in [false, true] {
+            let completions = Count()
+            let (isOut, mayReturn) = (Mail<Void>(), Gate())
+            let composite = transactionalOperation(options: OperationOptions(keepsBlock: keepsBlock)) {
+                $0.operation {}
+            } completion: {
+                completions.add()
+                isOut.send(())
+                mayReturn.wait()
+            }
+            await isOut.next()
+            let copy = composite.copy()
+            mayReturn.open()
+            #expect(copy.start() == keepsBlock)
+            if keepsBlock { #expect(await copy.outcome.isFinished) }
+            #expect(await eventually { completions.value == (keepsBlock ? 2 : 1) })
+        }
+    }
+
+    @Test func `a completion that is not called, one that is, and a decision are released under no lock`()
+        async
+    {
+        for ends in [false, true] {
+            let released = Count()
+            let operation = Locked<AnyOperation?>(nil)
+            let isOpen = Gate()
+            func make() -> COCascade<Void> {
+                let look: @Sendable () -> AnyOperation? = { operation.withLock { $0 } }
+                let (first, second) = (Looking(released, at: look), Looking(released, at: look))
+                return cascadeOperation { cascade in
+                    cascade.operation { isOpen.wait() }
+                    cascade.operation {}
+                } completion: {
+                    withExtendedLifetime(first) {}
+                } cancellation: { _ in
+                    withExtendedLifetime(second) {}
+                }
+            }
+            let cascade = make()
+            operation.withLock { $0 = cascade }
+            if ends { cascade.cancel() }
+            isOpen.open()
+            #expect(await cascade.outcome.isFinished == !ends)
+            #expect(await eventually { released.value == 2 })
+            operation.withLock { $0 = nil }
+            withExtendedLifetime(cascade) {}
+        }
+    }
+
+    // MARK: Plain children that are over
+
+    @Test func `plain steps before one that ends badly are neither taken nor run again by an awake`()
+        async throws
+    {
+        let ran = [Count(), Count(), Count()]
+        let steps = Locked<[Child<Int>]>([])
+        let tries = Count()
+        let cascade = cascadeOperation { cascade in
+            steps.withLock { $0 = [] }
+            for index in 0..<2 {
+                let step = cascade.operation {
+                    ran[index].add()
+                    return index
+                }
+                steps.withLock { $0.append(step) }
+            }
+            cascade.operation { attempt in
+                ran[2].add()
+                tries.add()
+                if tries.value < 5 { attempt.cancel() } else { attempt.finish() }
+            }
+        } cancellation: { cascade in
+            let all = steps.withLock { $0 }
+            #expect(all.allSatisfy { $0.isFinished && !$0.hasObject })
+            if tries.value == 3 { cascade.rerun() } else { cascade.awake() }
+        }
+        #expect(await cascade.outcome.isFinished)
+        #expect(ran.map(\.value) == [2, 2, 5])
+        let all = steps.withLock { $0 }
+        #expect(all.allSatisfy { !$0.hasObject })
+        for (number, step) in all.enumerated() { #expect(try await step.value == number) }
+    }
+
+    @Test func `what is asked of plain steps that are over, while a later one waits, is answered`()
+        async throws
+    {
+        let steps = Mail<[Child<Int>]>()
+        let (isOut, isOpen) = (Mail<Void>(), Gate())
+        let cascade = cascadeOperation { cascade in
+            let first = (0..<3).map { number in cascade.operation { number } }
+            cascade.operation { attempt in
+                isOut.send(())
+                isOpen.wait()
+                attempt.finish()
+            }
+            let last = cascade.operation { 42 }
+            steps.send(first + [last])
+            return .values(of: first + [last])
+        }
+        let all = await steps.next()
+        await isOut.next()
+        #expect(cascade.suspend() && cascade.isSuspended)
+        #expect(all[..<3].allSatisfy { $0.isFinished && !$0.hasObject })
+        #expect(cascade.resume())
+        #expect(try await all[1].value == 1)
+        let children = cascade.children
+        #expect(children.count == 5 && children[2] === all[2].operation && children[2].isFinished)
+        #expect(children[4].state == .ready)
+        isOpen.open()
+        #expect(try await cascade.value == [0, 1, 2, 42])
+    }
+
+    @Test func `handles of a run that was dropped keep what they had`() async throws {
+        let former = Mail<[Child<Int>]>()
+        let tries = Count()
+        let cascade = cascadeOperation { cascade in
+            let steps = (0..<20).map { number in cascade.operation { number } }
+            cascade.operation { attempt in
+                tries.add()
+                if tries.value == 1 { attempt.cancel() } else { attempt.finish() }
+            }
+            if tries.value == 0 { former.send(steps) }
+        } cancellation: {
+            $0.rerun()
+        }
+        #expect(await cascade.outcome.isFinished)
+        for (number, step) in await former.next().enumerated() {
+            #expect(try await step.value == number)
+            #expect(step.operation.isFinished && step.operation.attempt == 1)
+        }
+    }
+
+    // MARK: Many at once
+
+    @Test func `of a cancelled group each block is released once, wherever the gaps are`() async {
+        await forAll(Generator<[Bool]>.array(of: .bool, count: 1...40), cases: scaled(60)) { finishes in
+            let released = Count()
+            let children = Locked<[AnyOperation]>([])
+            let registered = Mail<Void>()
+            func make() -> COTransaction<Void> {
+                transactionalOperation { group in
+                    group.suspend()
+                    for number in finishes.indices {
+                        let token = Token(released)
+                        let child: AnyOperation =
+                            number % 7 == 3
+                            ? group.transactionalOperation { _ in withExtendedLifetime(token) {} }
+                            : group.operation { (_: COOperation<Void>.Attempt) in
+                                withExtendedLifetime(token) {}
+                            }
+                        children.withLock { $0.append(child) }
+                    }
+                    registered.send(())
+                }
+            }
+            let group = make()
+            await registered.next()
+            for (child, finish) in zip(children.withLock { $0 }, finishes) where finish {
+                (child as? COOperation<Void>)?.finish()
+            }
+            #expect(group.cancel())
+            #expect(await group.outcome.isCancelled)
+            for (child, finish) in zip(children.withLock { $0 }, finishes) {
+                #expect(child.isEnded && child.isFinished == (finish && child is COOperation<Void>))
+            }
+            #expect(await eventually { released.value == finishes.count })
+            children.withLock { $0 = [] }
+        }
+    }
+}

@@ -35,7 +35,8 @@ public struct CountedRow: Sendable {
     private static let usualSize = 3_000
 
     private static let size = [
-        "W2": 1, "W7": 100, "W9": 15, "W10": 1_000, "W15-rerun": 300, "W15-rebuild": 300, "W16-last": 1_000,
+        "W2": 1, "W6-small": 300, "W7": 100, "W9": 15, "W10": 1_000, "W15-rerun": 300, "W15-rebuild": 300,
+        "W16-last": 1_000,
         "W16-half": 1_000, "W21-execute": 2_000, "W21-undo": 2_000, "W21-redo": 2_000, "W21-now": 2_000,
         "W21-invoker": 2_000, "W22-commit": 100, "W22-rollback": 100, "W22-members": 1_000, "W22-threads": 1,
         "W22-readers": 1, "W23-open": 1, "W23-closed": 1, "W23-contended": 1, "R4": 10,

@@ -149,6 +149,9 @@ extension Workload {
     /// The steps of the composite that W15 does again.
     public static let stepsOfOneRun = 10
 
+    /// The steps of a small cascade.
+    public static let stepsOfSmallOne = 5
+
     /// How many operations of W14 have begun when it is cancelled, by the identifier's end.
     public static func started(_ workload: String, of count: Int) -> Int {
         let percent = workload.split(separator: "-").last.flatMap { Int($0) } ?? 0

@@ -51,6 +51,15 @@ private let operationWorkloads: [Workload] = [
         quick: [1_000, 10_000], smoke: [10_000], thorough: [1_000, 10_000, 100_000],
         expectedChecksum: Workload.sumOfMarks),
     Workload(
+        id: "W5-range", title: "Group of a range",
+        sentence: """
+            As W5, but all that differs between the N operations is a number, and ours are one range: one block, and a handle \
+            for each that is asked for. Peers run the group of W5.
+            """,
+        unit: "ns/op", metric: .throughput, subject: .operations,
+        quick: [10_000], smoke: [10_000], thorough: [1_000, 10_000, 100_000],
+        expectedChecksum: Workload.sumOfMarks),
+    Workload(
         id: "W6", title: "Chain",
         sentence: "Each of N operations passes a value on to the next, which it submits.",
         unit: "ns/op", metric: .throughput,
@@ -74,6 +83,15 @@ private let operationWorkloads: [Workload] = [
         unit: "ns/op", metric: .throughput, subject: .operations,
         quick: [10_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000],
         expectedChecksum: Workload.sumOfMarks),
+    Workload(
+        id: "W6-small", title: "Small cascades",
+        sentence: """
+            One operation makes N cascades of 5 steps, each with a completion; by cascade. Peers without sequences run N chains \
+            of 5 steps, each of which submits the next.
+            """,
+        unit: "ns/op", metric: .throughput, subject: .operations,
+        quick: [1_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000],
+        expectedChecksum: { Workload.sumOfMarks($0 * Workload.stepsOfSmallOne) }),
     Workload(
         id: "W7", title: "Cascade of groups",
         sentence: """

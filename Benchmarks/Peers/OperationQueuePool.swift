@@ -59,7 +59,7 @@ final class OperationQueuePool: PausablePool {
         switch workload {
         case "W19", "W19-task": blocked(workload, blockers: n)
         case "W26": flooded(percent: n)
-        case "W5": group(count: n)
+        case "W5", "W5-range": group(count: n)
         case "W6-cascade": cascade(steps: n)
         case "W7": stages(width: n)
         case "W8-declared": declaredGraph(workload, n: n)

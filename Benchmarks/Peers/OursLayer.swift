@@ -8,7 +8,7 @@ struct OursLayer {
     /// The workloads that this is measured in; in all others ours is the scheduler.
     static func runs(_ workload: String) -> Bool {
         switch workload {
-        case "W5", "W6-cascade", "W6-serial", "W7", "W8-declared", "W10": true
+        case "W5", "W5-range", "W6-cascade", "W6-serial", "W6-small", "W7", "W8-declared", "W10": true
         default: ["W14-", "W15-", "W20-"].contains { workload.hasPrefix($0) }
         }
     }
@@ -19,8 +19,10 @@ struct OursLayer {
     func run(_ workload: String, n: Int) throws -> Sample {
         switch workload {
         case "W5": group(count: n)
+        case "W5-range": groupOfRange(count: n)
         case "W6-cascade": cascade(steps: n)
         case "W6-serial": cascadeWithoutValues(steps: n)
+        case "W6-small": smallCascades(count: n)
         case "W7": stages(width: n)
         case "W8-declared": declaredGraph(workload, n: n)
         case "W10": skynet(leaves: n)
@@ -51,6 +53,43 @@ struct OursLayer {
             end.reach(0)
         }
         end.wait()
+        let stop = stopClock()
+        return Sample(from: start, to: stop, operations: count, checksum: slots.checksum)
+    }
+
+    private func groupOfRange(count: Int) -> Sample {
+        let slots = Slots(count: count)
+        let end = ChainEnd()
+        let marks = Unowned(slots)
+        let start = startClock()
+        transactionalOperation { group in
+            group.operations(0..<count) { index in Mark(slots: marks.object, index: index).run() }
+        } completion: {
+            end.reach(0)
+        }
+        end.wait()
+        let stop = stopClock()
+        return Sample(from: start, to: stop, operations: count, checksum: slots.checksum)
+    }
+
+    private func smallCascades(count: Int) -> Sample {
+        let slots = Slots(count: count * Workload.stepsOfSmallOne)
+        let ended = Countdown(count)
+        let (marks, end) = (Unowned(slots), Unowned(ended))
+        let start = startClock()
+        operation {
+            for number in 0..<count {
+                cascadeOperation { cascade in
+                    for step in 0..<Workload.stepsOfSmallOne {
+                        let step = SmallStep(slots: marks.object, number: number, step: step)
+                        cascade.operation { step.run() }
+                    }
+                } completion: {
+                    end.leave()
+                }
+            }
+        }
+        ended.wait()
         let stop = stopClock()
         return Sample(from: start, to: stop, operations: count, checksum: slots.checksum)
     }

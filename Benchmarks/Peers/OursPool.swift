@@ -134,7 +134,7 @@ final class OursBarePool: Peer {
 
     static func form(_ workload: String) -> String? {
         switch workload {
-        case "W5": "As W3: a completion counter, without handles."
+        case "W5", "W5-range": "As W3: a completion counter, without handles."
         case "W8-declared": "As W8, without handles."
         default: nil
         }
@@ -151,7 +151,7 @@ final class OursBarePool: Peer {
 
     func run(_ workload: String, n: Int) throws -> Sample {
         switch workload {
-        case "W5": try spawnFromInside(pool, count: n)
+        case "W5", "W5-range": try spawnFromInside(pool, count: n)
         case "W8-declared": try runGraph(pool, workload, n: n)
         default: try pool.runPausing(workload, n: n)
         }

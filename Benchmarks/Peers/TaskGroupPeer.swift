@@ -65,7 +65,7 @@ final class TaskGroupPeer: Pool {
         case "W2": submitFromOutside(self, threads: n, count: Workload.submissionsOfAllThreads)
         case "W3": blocking { await Self.spawn(count: n) }
         case "W4": startsOnBusyPool(self, busy: n)
-        case "W5": blocking { await Self.group(count: n) }
+        case "W5", "W5-range": blocking { await Self.group(count: n) }
         case "W6-serial": blocking { await Self.serial(steps: n) }
         case "W7": blocking { await Self.stages(width: n) }
         case "W8-declared": blocking { await Self.declaredGraph(workload, n: n) }

@@ -137,8 +137,9 @@ public struct Gates {
 
     /// The workloads whose time is to grow with n, not faster.
     private static let linear = [
-        "W1", "W3", "W5", "W6", "W6-cascade", "W10", "W14-0", "W14-1", "W14-50", "W16-last", "W16-half",
-        "W21-execute", "W21-undo", "W21-redo", "W21-now", "W21-invoker",
+        "W1", "W3", "W5", "W5-range", "W6", "W6-cascade", "W6-small", "W10", "W14-0", "W14-1", "W14-50",
+        "W16-last",
+        "W16-half", "W21-execute", "W21-undo", "W21-redo", "W21-now", "W21-invoker",
         "W22-members", "W24-group", "W24-discarding", "W24-asynclet", "W24-tasks", "W24-actor",
         "W24-handover", "W24-group-main", "W24-discarding-main", "W24-asynclet-main", "W24-tasks-main",
         "W24-actor-main", "W24-handover-main", "W27-set", "W27-cancel", "W27-fire",

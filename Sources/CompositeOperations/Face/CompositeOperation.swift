@@ -117,6 +117,17 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
         return hasStarted
     }
 
+    /// Starts it with a block and closures, when nobody else knows it yet.
+    final func startNew(
+        _ registration: Registration, completion: (@Sendable () -> Void)?,
+        decision: (@Sendable (AnyOperation) -> Void)?
+    ) {
+        self.registration = registration
+        set(completion: completion, decision: decision)
+        _ = setContext(contextHere)
+        startNew()
+    }
+
     final func replaceRegistration(_ new: Registration?) {
         let context = contextHere
         let former = change { effects -> [Any] in

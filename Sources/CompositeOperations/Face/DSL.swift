@@ -106,7 +106,8 @@ public func cascadeOperation(
     cancellation: (@Sendable (COCascade<Void>) -> Void)? = nil
 ) -> COCascade<Void> {
     let cascade = COCascade<Void>(registration: nil, on: target, options: options)
-    cascade.run(block, completion: completion, cancellation: cancellation)
+    cascade.startNew(
+        .cascadeWithoutValue(block), completion: completion, decision: COCascade<Void>.decision(cancellation))
     return cascade
 }
 
@@ -118,7 +119,7 @@ public func cascadeOperation<V: Sendable>(
     cancellation: (@Sendable (COCascade<V>) -> Void)? = nil
 ) -> COCascade<V> {
     let cascade = COCascade<V>(registration: nil, on: target, options: options)
-    cascade.run(block, completion: completion, cancellation: cancellation)
+    cascade.startNew(.cascade(block), completion: completion, decision: COCascade<V>.decision(cancellation))
     return cascade
 }
 
@@ -136,7 +137,9 @@ public func transactionalOperation(
     cancellation: (@Sendable (COTransaction<Void>) -> Void)? = nil
 ) -> COTransaction<Void> {
     let transaction = COTransaction<Void>(registration: nil, on: target, options: options)
-    transaction.run(block, completion: completion, cancellation: cancellation)
+    transaction.startNew(
+        .transactionWithoutValue(block), completion: completion,
+        decision: COTransaction<Void>.decision(cancellation))
     return transaction
 }
 
@@ -148,7 +151,8 @@ public func transactionalOperation<V: Sendable>(
     cancellation: (@Sendable (COTransaction<V>) -> Void)? = nil
 ) -> COTransaction<V> {
     let transaction = COTransaction<V>(registration: nil, on: target, options: options)
-    transaction.run(block, completion: completion, cancellation: cancellation)
+    transaction.startNew(
+        .transaction(block), completion: completion, decision: COTransaction<V>.decision(cancellation))
     return transaction
 }
 
@@ -157,7 +161,7 @@ private func started<V>(
     _ cancellation: (@Sendable () -> Void)?, _ failure: (@Sendable (any Error) -> Void)?
 ) -> COOperation<V> {
     _ = operation.set(completion: completion, cancellation: cancellation, failure: failure)
-    operation.start()
+    operation.startNew()
     return operation
 }
 

@@ -42,6 +42,20 @@ extension AnyOperation {
         return hasStarted
     }
 
+    /// Starts it, with a block, when nobody else knows it yet: what else there is of it is the caller's, and needs no lock.
+    final func startNew() {
+        guard isBare else {
+            start()
+            return
+        }
+        let hasStarted = machine.start()
+        precondition(hasStarted)
+        keep()
+        choosePriority()
+        machine.post()
+        Self.sendTurn(.passRetained(self), at: priorityMark == 0 ? .default : currentPriority)
+    }
+
     /// Under the lock.
     private final func refusalOfStart(_ bringsBlock: Bool) -> String? {
         if isChild { return "start() of a child: its composite starts it" }

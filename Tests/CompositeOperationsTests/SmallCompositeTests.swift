@@ -189,6 +189,83 @@ private final class Looking: Sendable {
         #expect(try await cascade.value == [0, 1, 2, 42])
     }
 
+    /// What somebody may look at while a composite waits to go on.
+    private enum Look: CaseIterable, Sendable { case children, tree, child }
+
+    @Test(arguments: Look.allCases, [false, true])
+    private func `who looks between an awake and its going on takes nothing away`(
+        look: Look, isCascade: Bool
+    ) async {
+        for _ in 0..<scaled(20) {  // most of them: when the plain ones are known to be over
+            let tries = Count()
+            let first = Mail<Child<Int>>()
+            let (isAwake, mayEnd, isOpen) = (Mail<AnyOperation>(), Gate(), Gate())
+            let block: @Sendable (any CompositeScope) -> Void = { scope in
+                first.send(scope.operation { 7 })
+                scope.operation { attempt in
+                    tries.add()
+                    mayEnd.wait()
+                    if tries.value == 1 { attempt.cancel() } else { attempt.finish() }
+                    // The block is out until somebody has looked.
+                    if tries.value == 1 { isOpen.wait() }
+                }
+                scope.operation {}
+            }
+            let decision: @Sendable (CompositeOperation<Void>) -> Void = { composite in
+                composite.awake()
+                isAwake.send(composite)
+            }
+            let composite: CompositeOperation<Void> =
+                isCascade
+                ? cascadeOperation({ block($0) }, cancellation: { decision($0) })
+                : transactionalOperation({ block($0) }, cancellation: { decision($0) })
+            let child = await first.next()
+            #expect(await eventually { child.isFinished })
+            mayEnd.open()
+            let awake = await isAwake.next()
+            #expect(awake === composite && composite.state == .delayed)
+            switch look {
+            case .children: #expect(composite.children.count == 3)
+            case .tree: #expect(composite.tree.contains("finished"))
+            case .child: #expect(child.operation.isFinished)
+            }
+            isOpen.open()
+            #expect(await composite.outcome.isFinished)
+            #expect(tries.value == 2)
+        }
+    }
+
+    @Test func `who looks during the pause before a nested group is awake takes nothing away`() async {
+        let tries = Count()
+        let first = Mail<Child<Int>>()
+        let mayEnd = Gate()
+        let nested = Mail<COTransaction<Void>>()
+        let clock = ManualClock()
+        var options = OperationOptions()
+        options.resolver = COOperationResolver(
+            backoff: .constant(.seconds(1)), redo: .awake, clock: clock)
+        let root = transactionalOperation(options: options) { group in
+            nested.send(
+                group.transactionalOperation { inner in
+                    first.send(inner.operation { 1 })
+                    inner.operation { attempt in
+                        tries.add()
+                        mayEnd.wait()
+                        if tries.value == 1 { attempt.fail(TestError()) } else { attempt.finish() }
+                    }
+                })
+        }
+        let (inner, child) = (await nested.next(), await first.next())
+        #expect(await eventually { child.isFinished })
+        mayEnd.open()
+        #expect(await eventually { clock.sleepers == 1 })
+        #expect(root.state == .delayed && inner.children.count == 2)
+        #expect(root.tree.contains("finished"))
+        clock.advance(by: .seconds(1))
+        #expect(await root.outcome.isFinished)
+        #expect(tries.value == 2)
+    }
+
     @Test func `handles of a run that was dropped keep what they had`() async throws {
         let former = Mail<[Child<Int>]>()
         let tries = Count()

@@ -195,9 +195,10 @@ extension Composition {
         }
         let count = operations.count
         operations += others
+        if wereOver { return }  // then the order is about those after them, by their places among all
         if !isCascade {
             order.join(current: operations.count, inFlight: unfinished - unfinishedOthers + inFlight)
-        } else if !wereOver {
+        } else {
             order.join(
                 current: isBegun ? min(current, count) : 0,
                 inFlight: isBegun ? min(unfinished - unfinishedOthers, 1) : 0)

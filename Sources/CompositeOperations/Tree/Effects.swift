@@ -19,7 +19,7 @@ struct Effects: ~Copyable {
     private var settled: Unmanaged<AnyOperation>?
     /// The second one: a composite, after its last child.
     private var settledAround: Unmanaged<AnyOperation>?
-    /// It has notices to deliver.
+    /// It has notices to deliver: before `others`, as it came before them.
     private var told: Unmanaged<AnyOperation>?
     /// The operation that a queue is to look at, and that queue: several reasons to look are one.
     private var reconciled: (operation: Unmanaged<AnyOperation>, queue: Unmanaged<COOperationQueue>)?
@@ -108,7 +108,8 @@ struct Effects: ~Copyable {
 
     /// The operation has notices to deliver.
     mutating func deliver(_ operation: AnyOperation) {
-        if told == nil { told = .passRetained(operation) } else { add(.deliver(operation)) }
+        let isFirst = told == nil && rest?._withUnsafeGuaranteedRef { $0.others.isEmpty } ?? true
+        if isFirst { told = .passRetained(operation) } else { add(.deliver(operation)) }
     }
 
     /// A queue may have to look at the operation.
@@ -188,7 +189,6 @@ struct Effects: ~Copyable {
         }
         let rest = rest?.takeRetainedValue()
         rest?.performStarts()
-        // The first one: the inner ones are told before the outer ones.
         told?.takeRetainedValue().deliverNotices()
         rest?.performOthers()
         if let rest { rest.leaves.forEachReference(in: rest.settledLeaves) { $0.releaseHoldings() } }

@@ -273,6 +273,7 @@ extension AnyOperation {
             composition.completion = nil
         }
         COQueues.apart { completion?() }
+        completion = nil
         let areMore = look {
             composition.isCompletionOut = false
             return extras?.notices.claim() == true

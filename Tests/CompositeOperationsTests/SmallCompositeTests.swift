@@ -288,6 +288,32 @@ private final class Looking: Sendable {
 
     // MARK: Many at once
 
+    @Test func `one that runs between others which a cancel settles keeps its queue until it has returned`()
+        async
+    {
+        let queue = COOperationQueue(runningLimit: 1)
+        let (registered, isOpen) = (Mail<Void>(), Gate())
+        let group = transactionalOperation { group in
+            group.operation { (_: COOperation<Void>.Attempt) in }
+            group.operation(on: queue) { (_: COOperation<Void>.Attempt) in isOpen.wait() }
+            group.operation { (_: COOperation<Void>.Attempt) in }
+            registered.send(())
+        }
+        await registered.next()
+        let returned = ", its block has returned without an end"
+        #expect(
+            await eventually {
+                group.tree.split(separator: "\n").count { $0.hasSuffix(returned) } == 2
+                    && queue.runningOperations.count == 1
+            })
+        group.cancel()
+        #expect(queue.operationCount == 1 && group.isCancelled && !group.isEnded)
+        isOpen.open()
+        #expect(await group.outcome.isCancelled)
+        await queue.idle()
+        #expect(await operation(on: queue) {}.outcome.isFinished)
+    }
+
     @Test func `of a cancelled group each block is released once, wherever the gaps are`() async {
         await forAll(Generator<[Bool]>.array(of: .bool, count: 1...40), cases: scaled(60)) { finishes in
             let released = Count()

@@ -29,6 +29,49 @@ import Testing
         #expect(try await one.value == 1)
     }
 
+    @Test func `a copy of a copy, a hundred thousand times, has block and closures as they were given`()
+        async
+    {
+        func copied<Operation>(_ one: OperationHandle<Operation>) -> OperationHandle<Operation> {
+            var copy = one
+            for _ in 0..<100_000 { copy = copy.copy() }
+            return copy
+        }
+        let called = Log<String>()
+        let leaf = operation(options: Self.keeping) { _ in
+        } completion: {
+            called.add("completed")
+        } cancellation: {
+            called.add("cancelled")
+        }
+        leaf.cancel()
+        let group = transactionalOperation(options: Self.keeping) {
+            $0.operation {}
+        } completion: {
+            called.add("completed")
+        } cancellation: { _ in
+            called.add("asked")
+        }
+        #expect(await group.outcome.isFinished)
+        let cascade = cascadeOperation(options: Self.keeping) {
+            $0.operation { (attempt: COOperation<Void>.Attempt) in attempt.cancel() }
+        } cancellation: { _ in
+            called.add("asked")
+        }
+        #expect(await cascade.outcome.isCancelled)
+        #expect(await eventually { called.entries.sorted() == ["asked", "cancelled", "completed"] })
+        let (lastLeaf, lastGroup, lastCascade) = (copied(leaf), copied(group), copied(cascade))
+        #expect(lastLeaf.cancel())
+        #expect(lastGroup.start() && lastCascade.start())
+        #expect(await lastGroup.outcome.isFinished)
+        #expect(await lastCascade.outcome.isCancelled)
+        #expect(
+            await eventually {
+                called.entries.sorted()
+                    == ["asked", "asked", "cancelled", "cancelled", "completed", "completed"]
+            })
+    }
+
     @Test(arguments: Ending.allCases)
     func `R55: however the first one ended, and while it runs, suspended or not`(ending: Ending) async throws
     {

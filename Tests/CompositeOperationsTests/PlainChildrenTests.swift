@@ -642,7 +642,7 @@ extension Form {
 
     @Test(arguments: 0..<4)
     func `waits within waits run what they wait for, and take no thread each`(way: Int) async {
-        // What another worker has stolen is waited for asleep, and takes a thread: on a busy machine that may be most. If a wait
+        // A child that another worker has stolen is waited for asleep, and takes a thread: on a busy machine that may be most. If a wait
         // ran nothing it would always be all.
         var counts: [Int] = []
         while counts.count < 10, counts.last ?? .max >= 50 {

@@ -189,7 +189,7 @@ private final class Looking: Sendable {
         #expect(try await cascade.value == [0, 1, 2, 42])
     }
 
-    /// What somebody may look at while a composite waits to go on.
+    /// A look that somebody takes while a composite waits to go on.
     private enum Look: CaseIterable, Sendable { case children, tree, child }
 
     @Test(arguments: Look.allCases, [false, true])

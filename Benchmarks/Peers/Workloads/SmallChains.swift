@@ -2,6 +2,7 @@ import BenchmarkCore
 
 /// A step of a small cascade: adds its mark to its slot if the step before it has left one in its own.
 struct SmallStep: Job {
+    // Unsafe: one step writes to a slot, and the next one of its cascade reads it, after that.
     nonisolated(unsafe) private let slot: UnsafeMutablePointer<UInt64>
     private let isFirst: Bool
     private let mark: UInt64

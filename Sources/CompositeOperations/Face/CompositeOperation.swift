@@ -93,23 +93,17 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
         }
     }
 
-    /// What it was given: block, closures and context.
-    private typealias Given = (
-        Registration?, (@Sendable () -> Void)?, (@Sendable (AnyOperation) -> Void)?, OperationContext?
-    )
-
     /// Starts it with a block and closures, if it is ready.
     final func start(
         _ registration: Registration, completion: (@Sendable () -> Void)?,
         decision: (@Sendable (AnyOperation) -> Void)?
     ) -> Bool {
         // What they replace, in a copy, is released when the lock has been let go.
-        var former: Given = (nil, nil, nil, nil)
+        var former = Given()
         let context = contextHere
         let hasStarted = startIfReady(bringsBlock: true) {
-            former = (
-                self.registration, composition?.completion, composition?.decisionHandler, setContext(context)
-            )
+            former = given
+            former.context = setContext(context)
             self.registration = registration
             set(completion: completion, decision: decision)
         }
@@ -142,21 +136,19 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
     }
 
     final func copyComposite(to copy: CompositeOperation<Success>) {
-        let (registration, completion, handler) = look {
-            () -> (Registration?, (@Sendable () -> Void)?, (@Sendable (AnyOperation) -> Void)?) in
-            let isGivenUp = machine.isTerminal && extras?.options?.keepsBlock != true
-            return (
-                isGivenUp ? nil : self.registration, isGivenUp ? nil : composition?.completion,
-                isGivenUp ? nil : composition?.decisionHandler
-            )
+        let former = look {
+            machine.isTerminal && extras?.options?.keepsBlock != true ? Given() : given
         }
-        copy.registration = registration
-        copy.composition?.completion = completion
+        copy.registration = former.registration
         copyExtras(to: copy)
-        if let handler {
-            _ = copy.ensureExtras()
-            copy.composition?.decisionHandler = handler
-        }
+        copy.set(completion: former.completion, decision: former.decision)
+    }
+
+    /// Under the lock; without the context.
+    private final var given: Given {
+        Given(
+            registration: registration, completion: composition?.completion,
+            decision: composition?.decisionHandler)
     }
 
     // MARK: Decisions
@@ -197,6 +189,14 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
 
     /// The children of the current epoch, in the order of their registration; none after the end.
     public final var children: [AnyOperation] { look { Array(composition?.childrenAsOperations() ?? []) } }
+}
+
+/// Block, closures and context that a composite was given. No tuple, as in OperationHandle.swift.
+private struct Given {
+    var registration: Registration?
+    var completion: (@Sendable () -> Void)?
+    var decision: (@Sendable (AnyOperation) -> Void)?
+    var context: OperationContext?
 }
 
 /// Keeps a decision open. See ``CompositeOperation/deferDecision()``.

@@ -37,7 +37,7 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
         hasValue = true
     }
 
-    /// As above.
+    /// Stores the value if it is there. Under the lock; it has not ended.
     ///
     /// - Parameter give: initializes the value; false: it is not there.
     /// - Returns: as `give`.
@@ -145,25 +145,41 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
     /// - Complexity: O(1).
     public final func copy() -> Self { unsafeDowncast(makeCopy(), to: Self.self) }
 
-    /// What a copy takes over from the extras.
+    /// Gives a copy, which nobody else knows yet, what it takes over from the extras.
     final func copyExtras(to copy: OperationHandle<Success>) {
-        let (options, scope, completion, cancellation, failure) = look {
-            (extras?.options, extras?.scope, extras?.completion, extras?.cancellation, extras?.failure)
-        }
-        let context = look { extras?.context }
-        // Not the default queue of whoever copies.
-        if copy.extras == nil, options == nil, scope == nil, context == nil, completion == nil,
-            cancellation == nil,
-            failure == nil
-        {
-            return
-        }
+        let former = look { extras.map { ForCopy($0) } }
+        if copy.extras == nil, former?.isEmpty ?? true { return }
         let made = copy.ensureExtras()
-        made.options = options
-        made.scope = scope
-        made.context = context
-        made.completion = completion
-        made.cancellation = cancellation
-        made.failure = failure
+        made.options = former?.options
+        made.scope = former?.scope  // not the default queue of whoever copies
+        made.context = former?.context
+        made.completion = former?.completion
+        made.cancellation = former?.cancellation
+        made.failure = former?.failure
+    }
+}
+
+/// Taken over from the extras by a copy. No tuple: a closure as a part of a generic answer would be wrapped in another, and so
+/// in one more with each copy of a copy.
+private struct ForCopy {
+    var options: OperationOptions?
+    var scope: COQueues.Scope?
+    var context: OperationContext?
+    var completion: (@Sendable () -> Void)?
+    var cancellation: (@Sendable () -> Void)?
+    var failure: (@Sendable (any Error) -> Void)?
+
+    init(_ extras: Extras) {
+        options = extras.options
+        scope = extras.scope
+        context = extras.context
+        completion = extras.completion
+        cancellation = extras.cancellation
+        failure = extras.failure
+    }
+
+    var isEmpty: Bool {
+        options == nil && scope == nil && context == nil && completion == nil && cancellation == nil
+            && failure == nil
     }
 }

@@ -68,7 +68,7 @@ extension AnyOperation {
     /// It becomes a child. Under the lock.
     @inline(__always)
     final func inheritPriority(of composite: AnyOperation) {
-        if composite.priorityMark != 0 || priorityMark != 0 || !isBare || composite.isAdmitted {
+        if composite.priorityMark != 0 || priorityMark != 0 || !isBare {
             choosePriority(within: composite)
         }
     }

@@ -49,5 +49,7 @@ package struct ChildOrder: Sendable {
     }
 
     /// A new attempt begins: with the first child that has not finished.
-    package mutating func restart() { self = ChildOrder(width: width == .max ? nil : width) }
+    ///
+    /// - Parameter first: the children before it have finished.
+    package mutating func restart(at first: Int = 0) { (current, inFlight) = (first, 0) }
 }

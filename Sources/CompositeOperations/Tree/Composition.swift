@@ -20,7 +20,7 @@ final class Composition: Domain, @unchecked Sendable {
     @exclusivity(unchecked) var owner: Unmanaged<AnyOperation>!
     /// The children that are operations; with plain ones: those that come after them.
     @exclusivity(unchecked) var operations: ContiguousArray<AnyOperation> = []
-    /// Those with which the composite was settled, on the thread that did it.
+    /// The children with which the composite was settled, on the thread that did it.
     @exclusivity(unchecked) private var former: ContiguousArray<AnyOperation> = []
     /// Children without objects (Composition+Plain.swift).
     @exclusivity(unchecked) var plain = PlainPart()
@@ -73,7 +73,7 @@ final class Composition: Domain, @unchecked Sendable {
         }
     }
 
-    /// Those that may not have finished: all children but plain ones that are over. Under the lock.
+    /// The children that may not have finished: all but plain ones that are over. Under the lock.
     var childrenLeft: ContiguousArray<AnyOperation> {
         if plain.store?.isOver == false { takePlain() }
         return operations
@@ -262,7 +262,7 @@ final class Composition: Domain, @unchecked Sendable {
         return true
     }
 
-    /// The composite has finished.
+    /// The composite has finished. Under the lock.
     func postCompletion(of composite: AnyOperation, keepingIt: Bool, _ effects: inout Effects) {
         guard let completion else { return }
         if composite.extras == nil {
@@ -325,8 +325,7 @@ final class Composition: Domain, @unchecked Sendable {
         while let composition = walk.popLast() {
             composition.giveUpCauses(&effects)
             composition.hasLateCauses = false
-            composition.order.restart()
-            composition.order.join(current: composition.plain.count, inFlight: 0)
+            composition.order.restart(at: composition.plain.count)
             // What was registered during the round has no end to be taken back.
             for child in composition.childrenLeft where child.machine.isDecided && !child.isFinishedForGood {
                 if let badEnd = child.badEnd {

@@ -31,7 +31,7 @@ struct Effects: ~Copyable {
         /// Leaves that are settled with their composite, next to each other among its children.
         @exclusivity(unchecked) var leaves: ContiguousArray<AnyOperation> = []
         @exclusivity(unchecked) var settledLeaves = 0..<0
-        /// What a composite that begins anew gives up.
+        /// Given up by a composite that begins anew.
         @exclusivity(unchecked) var children: ContiguousArray<AnyOperation> = []
         @exclusivity(unchecked) var store: PlainChildren?
         @exclusivity(unchecked) var causes: [Cause] = []

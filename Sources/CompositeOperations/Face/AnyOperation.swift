@@ -17,6 +17,7 @@
 //   I5  a root that was started, or ended, is held by the runtime until it is settled (`isHeld`).
 //   I6  because of the lock no two accesses to a field overlap. So the run-time check of exclusivity, which was a third
 //       of a cascade's step, is left out: `@exclusivity(unchecked)`. ThreadSanitizer looks after the rest.
+//   I7  the place of a leaf that has a queue is its ticket there.
 
 internal import CompositeOperationsBasics
 @_spi(Faces) public import Runs
@@ -31,8 +32,6 @@ class Place: @unchecked Sendable {
     @exclusivity(unchecked) final var target: (any ExecutionTarget)?
     /// Who decides when they may.
     @exclusivity(unchecked) final var admission: COOperationQueue?
-    /// What that queue knows of the operation; under the queue's lock.
-    @exclusivity(unchecked) final var ticket: COOperationQueue.Ticket?
     /// It was given a target, so that a queue which it is added to does not give it another one.
     @exclusivity(unchecked) final var hasOwnTarget = false
 }
@@ -200,12 +199,39 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
 
     final var place: Place? { placeReference?.takeUnretainedValue() }
 
-    /// Before anybody else knows the operation, or under the lock.
-    final func ensurePlace() -> Place {
-        if let place { return place }
-        let made = Place()
+    /// Before anybody else knows the operation, or under the lock, while it is ready.
+    ///
+    /// - Parameter isTicket: a leaf's is to be the ticket of its queue, too (I7).
+    private final func ensurePlace(isTicket: Bool) -> Place {
+        let former = place
+        if let former, !isTicket || isComposite || former is COOperationQueue.Ticket { return former }
+        let made = isTicket ? COOperationQueue.Ticket() : Place()
         placeBits = UInt(bitPattern: Unmanaged.passRetained(made).toOpaque())
+        if let former { Unmanaged.passUnretained(former).release() }  // the caller holds what it had
         return made
+    }
+
+    /// What its queue knows of it; nil: it has no queue, or that knows nothing yet. Under the lock.
+    final var ticket: Unmanaged<COOperationQueue.Ticket>? {
+        guard isAdmitted else { return nil }
+        guard isComposite else {
+            return .fromOpaque(UnsafeRawPointer(bitPattern: placeBits).unsafelyUnwrapped)
+        }
+        return composition?.ticket.map { .passUnretained($0) }
+    }
+
+    /// Likewise. It has a queue.
+    @inline(__always)
+    final func ensureTicket() -> Unmanaged<COOperationQueue.Ticket> {
+        guard let compositionReference else {
+            return .fromOpaque(UnsafeRawPointer(bitPattern: placeBits).unsafelyUnwrapped)
+        }
+        return compositionReference._withUnsafeGuaranteedRef { composition in
+            if let ticket = composition.ticket { return .passUnretained(ticket) }
+            let made = COOperationQueue.Ticket()
+            composition.ticket = made
+            return .passUnretained(made)
+        }
     }
 
     /// Where its blocks run; nil: the built-in scheduler.
@@ -222,11 +248,27 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     /// It was given a target, so that a queue which it is added to does not give it another one.
     final var hasOwnTarget: Bool { place?.hasOwnTarget ?? false }
 
-    /// As ``admission``, without a reference.
+    /// As ``admission``; where references need not be counted.
+    @inline(__always)
+    final var admissionReference: Unmanaged<COOperationQueue>? {
+        guard let placeReference else { return nil }
+        return placeReference._withUnsafeGuaranteedRef { place in
+            place.admission.map { .passUnretained($0) }
+        }
+    }
+
+    /// Whether it has a queue.
     @inline(__always)
     final var isAdmitted: Bool {
         guard let placeReference else { return false }
         return placeReference._withUnsafeGuaranteedRef { $0.admission != nil }
+    }
+
+    /// Whether that is its queue.
+    @inline(__always)
+    final func isAdmitted(by queue: COOperationQueue) -> Bool {
+        guard let placeReference else { return false }
+        return placeReference._withUnsafeGuaranteedRef { $0.admission === queue }
     }
 
     /// It may have a queue or a target to give up.
@@ -240,15 +282,14 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     /// A handle is no reason for its target and queue to stay, but for the queue of a composite, which is read for each child
     /// under no lock. Under no lock; it is settled.
     func giveUpPlace() {
-        let former = look {
-            () -> (target: (any ExecutionTarget)?, COOperationQueue?, COOperationQueue.Ticket?) in
-            guard let place else { return (nil, nil, nil) }
+        let former = look { () -> (target: (any ExecutionTarget)?, queue: COOperationQueue?) in
+            guard let place else { return (nil, nil) }
             if isComposite {
                 defer { place.target = nil }
-                return (place.target, nil, nil)
+                return (place.target, nil)
             }
-            defer { (place.target, place.admission, place.ticket) = (nil, nil, nil) }
-            return (place.target, place.admission, place.ticket)
+            defer { (place.target, place.admission) = (nil, nil) }
+            return (place.target, place.admission)
         }
         withExtendedLifetime(former) {}
     }
@@ -280,9 +321,6 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         within composite: AnyOperation?, admission queue: COOperationQueue? = nil
     ) {
         blockKind = .none
-        let inherited = composite == nil ? queue : composite?.admission
-        let scope = COQueues.areInUse ? COQueues.scoped : nil
-        let given = target ?? (inherited == nil ? scope?.target ?? COQueues.unscoped : nil)
         if let composite {
             let bits = composite.domainBits.load(ordering: .acquiring)
             _ = Self.domain(bits)?.retain()
@@ -294,13 +332,20 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         if let composition {
             placeBits = UInt(bitPattern: Unmanaged<Place>.passRetained(composition).toOpaque()) | 1
         }
-        if let given {
-            let admitting = COOperationQueue.admitting(to: given)
-            set(
-                target: admitting == nil ? given : admitting?.target, isOwn: target != nil,
-                admission: admitting ?? inherited)
-        } else if let inherited {
-            set(target: inherited.target, isOwn: false, admission: inherited)
+        let scope = COQueues.areInUse ? COQueues.scoped : nil
+        if let admitting = target as? COOperationQueue {
+            set(target: admitting.target, isOwn: true, admission: admitting)
+        } else {
+            let inherited = composite == nil ? queue : composite?.admission
+            let given = target ?? (inherited == nil ? scope?.target ?? COQueues.unscoped : nil)
+            if let given {
+                let admitting = COOperationQueue.admitting(to: given)
+                set(
+                    target: admitting == nil ? given : admitting?.target, isOwn: target != nil,
+                    admission: admitting ?? inherited)
+            } else if let inherited {
+                set(target: inherited.target, isOwn: false, admission: inherited)
+            }
         }
         if let scope { ensureExtras().scope = scope }
         if let options, !options.isStandard { ensureExtras().options = options }
@@ -327,7 +372,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     /// Before anybody else knows the operation, or under the lock, while it is ready.
     final func set(target: (any ExecutionTarget)?, isOwn: Bool, admission: COOperationQueue?) {
         if target == nil, !isOwn, admission == nil, place == nil { return }
-        let place = ensurePlace()
+        let place = ensurePlace(isTicket: admission != nil)
         place.target = target
         place.hasOwnTarget = isOwn
         place.admission = admission
@@ -588,7 +633,9 @@ extension AnyOperation {
 
     /// Its queue is not suspended.
     @inline(__always)
-    final var queueIsOpen: Bool { !isAdmitted || admission.map { !$0.isSuspended } ?? true }
+    final var queueIsOpen: Bool {
+        admissionReference.map { $0._withUnsafeGuaranteedRef { !$0.isSuspended } } ?? true
+    }
 
     /// Nothing but its turn is missing. Under the lock.
     @inline(__always)

@@ -44,12 +44,14 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
 
     @usableFromInline
     init(
-        body: Body, on target: (any ExecutionTarget)?, options: OperationOptions?,
+        body: consuming Body, on target: (any ExecutionTarget)?, options: OperationOptions?,
         within composite: AnyOperation? = nil,
         admission queue: COOperationQueue? = nil
     ) {
+        let (kind, block) = Self.parts(body)
+        self.block = consume block
         super.init(on: target, options: options, composition: nil, within: composite, admission: queue)
-        self.body = body
+        blockKind = kind
         if blockKind != .none { _ = setContext(.here(options)) }
     }
 
@@ -300,22 +302,6 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         }
         withExtendedLifetime(former) {}
         return hasStarted
-    }
-
-    /// Sets the closures for its end, where it is given some. Under the lock, or before anybody else knows it; it is ready.
-    ///
-    /// - Returns: what they replace.
-    final func set(
-        completion: (@Sendable () -> Void)?, cancellation: (@Sendable () -> Void)?,
-        failure: (@Sendable (any Error) -> Void)?
-    ) -> [Any] {
-        guard completion != nil || cancellation != nil || failure != nil else { return [] }
-        let extras = ensureExtras()
-        let former = [extras.completion as Any, extras.cancellation as Any, extras.failure as Any]
-        if let completion { extras.completion = completion }
-        if let cancellation { extras.cancellation = cancellation }
-        if let failure { extras.failure = failure }
-        return former
     }
 
     /// Starts it with the block that `prepare` sets.

@@ -42,7 +42,7 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
 
     override func makeBlank(_ body: Body) -> COOperation<Success> {
         let copy = COSyncOperation(on: waiter.destination)
-        copy.ensurePlace().admission = look { admission ?? spared }
+        copy.set(target: copy.target, isOwn: copy.hasOwnTarget, admission: look { admission ?? spared })
         copy.body = body
         return copy
     }

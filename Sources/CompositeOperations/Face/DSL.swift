@@ -10,49 +10,57 @@ public import Scheduling
 ///   - cancellation: called once it has been cancelled; without `failure`, also once it has failed.
 ///   - failure: called once it has failed.
 @discardableResult
+@inlinable
 public func operation(
     on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
     _ block: @escaping COOperation<Void>.Block, completion: (@Sendable () -> Void)? = nil,
     cancellation: (@Sendable () -> Void)? = nil, failure: (@Sendable (any Error) -> Void)? = nil
 ) -> COOperation<Void> {
     let made = COOperation<Void>(body: .token(block), on: target, options: options)
-    return started(made, completion, cancellation, failure)
+    made.startNew(completion: completion, cancellation: cancellation, failure: failure)
+    return made
 }
 
 /// Starts a block that ends by a call, with a value; its closures are those of
 /// ``operation(on:options:_:completion:cancellation:failure:)-(_,_,COOperation<Void>.Block,_,_,_)``.
 @discardableResult
+@inlinable
 public func operation<V: Sendable>(
     returning type: V.Type, on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
     _ block: @escaping COOperation<V>.Block, completion: (@Sendable () -> Void)? = nil,
     cancellation: (@Sendable () -> Void)? = nil, failure: (@Sendable (any Error) -> Void)? = nil
 ) -> COOperation<V> {
     let made = COOperation(body: .token(block), on: target, options: options)
-    return started(made, completion, cancellation, failure)
+    made.startNew(completion: completion, cancellation: cancellation, failure: failure)
+    return made
 }
 
 /// Starts a block that ends by returning; its closures are those of
 /// ``operation(on:options:_:completion:cancellation:failure:)-(_,_,COOperation<Void>.Block,_,_,_)``.
 @discardableResult
+@inlinable
 public func operation<V: Sendable>(
     on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
     _ body: @escaping @Sendable () throws -> V, completion: (@Sendable () -> Void)? = nil,
     cancellation: (@Sendable () -> Void)? = nil, failure: (@Sendable (any Error) -> Void)? = nil
 ) -> COOperation<V> {
     let made = COOperation(body: .value(body), on: target, options: options)
-    return started(made, completion, cancellation, failure)
+    made.startNew(completion: completion, cancellation: cancellation, failure: failure)
+    return made
 }
 
 /// Starts an asynchronous block, which ends by returning: one task, cancelled with the operation. Its closures are those of
 /// ``operation(on:options:_:completion:cancellation:failure:)-(_,_,COOperation<Void>.Block,_,_,_)``.
 @discardableResult
+@inlinable
 public func operation<V: Sendable>(
     on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
     _ body: @escaping @Sendable () async throws -> V, completion: (@Sendable () -> Void)? = nil,
     cancellation: (@Sendable () -> Void)? = nil, failure: (@Sendable (any Error) -> Void)? = nil
 ) -> COOperation<V> {
     let made = COOperation(body: .async(body), on: target, options: options)
-    return started(made, completion, cancellation, failure)
+    made.startNew(completion: completion, cancellation: cancellation, failure: failure)
+    return made
 }
 
 /// Runs a block on the calling thread, and waits there until it is ended by a call.
@@ -154,15 +162,6 @@ public func transactionalOperation<V: Sendable>(
     transaction.startNew(
         .transaction(block), completion: completion, decision: COTransaction<V>.decision(cancellation))
     return transaction
-}
-
-private func started<V>(
-    _ operation: COOperation<V>, _ completion: (@Sendable () -> Void)?,
-    _ cancellation: (@Sendable () -> Void)?, _ failure: (@Sendable (any Error) -> Void)?
-) -> COOperation<V> {
-    _ = operation.set(completion: completion, cancellation: cancellation, failure: failure)
-    operation.startNew()
-    return operation
 }
 
 // MARK: Queues

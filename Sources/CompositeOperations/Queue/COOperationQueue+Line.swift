@@ -38,6 +38,9 @@ extension COOperationQueue {
             return nil
         }
 
+        /// To be called before they go.
+        mutating func giveUp() { for place in lines.indices { lines[place].giveUp() } }
+
         /// The ticket that was taken has a slot.
         mutating func hasAdmitted() { admitted = (admitted + 1) % Self.round }
 
@@ -64,38 +67,48 @@ extension COOperationQueue {
     struct Line {
         private struct Entry {
             let number: UInt64
-            let ticket: Ticket
-
+            /// With a reference, which goes to the one who takes it.
+            let ticket: Unmanaged<Ticket>
         }
+
+        /// With so many entries, those that are not valid any more go; so much room stays.
+        private static let least = 32
 
         private let priority: Scheduler.Priority
         private let newestFirst: Bool
         private var entries: [Entry] = []
         private var head = 0
         private var late: [Entry] = []
-        /// With so many entries, those that are not valid any more go.
-        private var most = 32
+        private var most = Self.least
 
         init(_ priority: Scheduler.Priority, newestFirst: Bool) {
             self.priority = priority
             self.newestFirst = newestFirst
         }
 
-        /// Its ticket has neither another number nor another line.
-        private func isCurrent(_ entry: Entry) -> Bool {
-            entry.ticket.number == entry.number && entry.ticket.priority == priority
+        /// To be called before it goes.
+        mutating func giveUp() {
+            while let entry = next() { entry.ticket.release() }
         }
 
-        private func isValid(_ entry: Entry) -> Bool { entry.ticket.place == .inLine && isCurrent(entry) }
-
-        /// It is not in the line any more.
-        private func leaves(_ entry: Entry) { if isCurrent(entry) { entry.ticket.isListed = false } }
+        /// - Returns: nil: its ticket is not in the line any more; that may be in it anew, with another entry.
+        @inline(__always)
+        private func valid(_ entry: Entry) -> Unmanaged<Ticket>? {
+            let isValid = entry.ticket._withUnsafeGuaranteedRef { ticket in
+                // It has neither another number nor another line.
+                guard ticket.number == entry.number, ticket.priority == priority else { return false }
+                if ticket.state == .inLine { return true }
+                ticket.isListed = false
+                return false
+            }
+            return isValid ? entry.ticket : nil
+        }
 
         mutating func insert(_ ticket: Ticket) {
             if ticket.isListed { return }  // it has been here
             ticket.isListed = true
             if entries.count + late.count >= most { tidy() }
-            let entry = Entry(number: ticket.number, ticket: ticket)
+            let entry = Entry(number: ticket.number, ticket: .passRetained(ticket))
             if head < entries.count, entries[entries.count - 1].number > ticket.number {
                 push(entry)
             } else {
@@ -106,16 +119,25 @@ extension COOperationQueue {
         /// The first one whose turn it is.
         mutating func take() -> Ticket? {
             while let entry = next() {
-                leaves(entry)
-                if isValid(entry) { return entry.ticket }
+                if let ticket = valid(entry) {
+                    ticket._withUnsafeGuaranteedRef { $0.isListed = false }
+                    return ticket.takeRetainedValue()
+                }
+                entry.ticket.release()
             }
-            self = Line(priority, newestFirst: newestFirst)
+            if most == Self.least {
+                entries.removeAll(keepingCapacity: true)
+                head = 0
+            } else {
+                self = Line(priority, newestFirst: newestFirst)
+            }
             return nil
         }
 
+        @inline(__always)
         private mutating func next() -> Entry? {
-            let inOrder = head < entries.count ? entries[newestFirst ? entries.count - 1 : head] : nil
-            guard let inOrder else { return late.isEmpty ? nil : pop() }
+            guard head < entries.count else { return late.isEmpty ? nil : pop() }
+            let inOrder = entries[newestFirst ? entries.count - 1 : head]
             if let late = late.first, isBefore(late, inOrder) { return pop() }
             if newestFirst { entries.removeLast() } else { head += 1 }
             return inOrder
@@ -124,15 +146,16 @@ extension COOperationQueue {
         private mutating func tidy() {
             func areValid(_ entries: some Sequence<Entry>) -> [Entry] {
                 entries.filter { entry in
-                    if !isValid(entry) { leaves(entry) }
-                    return isValid(entry)
+                    let isValid = valid(entry) != nil
+                    if !isValid { entry.ticket.release() }
+                    return isValid
                 }
             }
             (entries, head) = (areValid(entries[head...]), 0)
             let late = areValid(late)
             self.late = []
             for entry in late { push(entry) }
-            most = max(32, 2 * (entries.count + late.count))
+            most = max(Self.least, 2 * (entries.count + late.count))
         }
 
         private func isBefore(_ first: Entry, _ second: Entry) -> Bool {

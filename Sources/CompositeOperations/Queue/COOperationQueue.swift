@@ -88,145 +88,26 @@ public final class COOperationQueue: ExecutionTarget {
         COQueues.beginSurroundings()
     }
 
+    deinit { state.withLock { $0.lines.giveUp() } }
+
     private static func check(_ limit: Int?, atLeast least: Int, _ name: String) {
         if let limit, limit < least { fatalError("COOperationQueue: a \(name) of \(limit) is too small") }
     }
 
     // MARK: State
 
-    /// What a queue knows of one operation. Under the queue's lock, but `operation`.
-    final class Ticket {
-        enum Place {
-            case outside
-            /// In a line.
-            case inLine
-            /// Waits, but not for a slot.
-            case asleep
-            /// Holds a slot.
-            case running
-            /// Needs none now: a composite after its registration, a suspended operation, one that pauses.
-            case aside
-        }
-
-        /// The operation, except outside: a stale entry of a line keeps nothing alive.
-        var operation: AnyOperation?
-        var place = Place.outside
-        /// Its place among those that wait; 0: none yet.
-        var number: UInt64 = 0
-        /// How many of its blocks had begun when it was given the number.
-        var runs: Int32 = 0
-        /// That of its operation, when the queue looked at it last.
-        var priority = Scheduler.Priority.default
-        /// The line of that priority has an entry of it with that number.
-        var isListed = false
-        /// A child: goes first, and is not counted as pending.
-        let isChild: Bool
-        // The list of all that are not outside.
-        var next: Ticket?
-        unowned(unsafe) var previous: Ticket?
-        private let instance = Instance(.tickets)
-
-        /// Under the operation's lock: what has a ticket becomes nobody's child any more.
-        init(isChild: Bool) { self.isChild = isChild }
-
-        var waits: Bool { place == .inLine || place == .asleep }
-        /// It waits, and is counted.
-        var isPending: Bool { waits && !isChild }
-    }
-
     private struct State {
         var runningLimit: Int?
         var pendingLimit: Int?
-        var lastNumber: UInt64 = 0
-        var running = 0
-        var pending = 0
-        var count = 0
-        var first: Ticket?
-        unowned(unsafe) var last: Ticket?
-        /// The first one that may be pending; nil: none is.
-        unowned(unsafe) var firstPending: Ticket?
+        var all = Tickets()
         var lines: Lines
         var idlers = WaitList()
 
-        var hasFreeSlot: Bool { running < runningLimit ?? .max }
-
-        mutating func link(_ ticket: Ticket) {
-            count += 1
-            ticket.previous = last
-            if let last { last.next = ticket } else { first = ticket }
-            last = ticket
-        }
-
-        mutating func unlink(_ ticket: Ticket) {
-            count -= 1
-            if firstPending === ticket { firstPending = ticket.next }
-            if let previous = ticket.previous { previous.next = ticket.next } else { first = ticket.next }
-            if let next = ticket.next { next.previous = ticket.previous } else { last = ticket.previous }
-            ticket.next = nil
-            ticket.previous = nil
-            ticket.operation = nil  // whoever came with it holds it
-        }
-
-        /// Puts a ticket elsewhere, and keeps the counts.
-        mutating func move(_ ticket: Ticket, to place: Ticket.Place) {
-            if ticket.place == .running { running -= 1 }
-            if ticket.isPending { pending -= 1 }
-            if ticket.place == .outside, place != .outside { link(ticket) }
-            if ticket.place != .outside, place == .outside { unlink(ticket) }
-            ticket.place = place
-            if place == .running { running += 1 }
-            if ticket.isPending {
-                pending += 1
-                keepFirst(ticket)
-            }
-        }
-
-        /// Keeps I5: a ticket has become pending.
-        private mutating func keepFirst(_ ticket: Ticket) {
-            // The places of pending ones, which are no children, are those of their numbers.
-            guard let firstPending = oldestPending() else { return self.firstPending = ticket }
-            if ticket.number < firstPending.number { self.firstPending = ticket }
-        }
-
-        /// The pending one that has the place at the front.
-        ///
-        /// - Complexity: O(1) amortised: those that are passed over are looked at again only when one before them waits anew.
-        mutating func oldestPending() -> Ticket? {
-            while let ticket = firstPending, !ticket.isPending { firstPending = ticket.next }
-            return firstPending
-        }
-
-        /// The last one of all, from now on.
-        mutating func number(_ ticket: Ticket, runs: Int32) {
-            lastNumber += 1
-            ticket.number = lastNumber
-            ticket.isListed = false
-            ticket.runs = runs
-            guard ticket.place != .outside else { return }  // it will be
-            let operation = ticket.operation
-            unlink(ticket)
-            link(ticket)
-            ticket.operation = operation
-            if ticket.isPending, firstPending == nil { firstPending = ticket }
-        }
+        var hasFreeSlot: Bool { all.running < runningLimit ?? .max }
 
         mutating func enqueue(_ ticket: Ticket) {
-            move(ticket, to: .inLine)
+            all.move(ticket, to: .inLine)
             lines.insert(ticket)
-        }
-
-        func tickets(where isWanted: (Ticket) -> Bool) -> [Ticket] {
-            var found: [Ticket] = []
-            var ticket = first
-            while let one = ticket {
-                if isWanted(one) { found.append(one) }
-                ticket = one.next
-            }
-            return found
-        }
-
-        func operations(where isWanted: (Ticket) -> Bool) -> [AnyOperation] {
-            tickets(where: isWanted).compactMap(\.operation)
         }
     }
 
@@ -246,24 +127,54 @@ public final class COOperationQueue: ExecutionTarget {
         case over
     }
 
+    /// That, and what else a queue is to know then.
+    fileprivate struct Demand {
+        let need: Need
+        /// The operation holds it.
+        let ticket: Unmanaged<Ticket>
+        /// How many of its blocks have begun.
+        let runs: Int32
+        let priority: Scheduler.Priority
+    }
+
     /// What is to be done when the lock has been let go.
     private struct Verdict: ~Copyable {
-        // Most have one at most.
-        private var turn: (operation: AnyOperation, priority: Scheduler.Priority)?
-        private var moreTurns: [(operation: AnyOperation, priority: Scheduler.Priority)] = []
+        // As in Effects: most have one turn at most, with a reference that goes to the target.
+        private var turn: Unmanaged<AnyOperation>?
+        private var priority = Scheduler.Priority.default
+        private var rest: Unmanaged<Rest>?
         /// Of the ends of those that were taken out.
         var effects = Effects()
-        var idlers: WaitList.Woken?
 
-        mutating func send(_ operation: AnyOperation, _ priority: Scheduler.Priority) {
-            if turn == nil { turn = (operation, priority) } else { moreTurns.append((operation, priority)) }
+        private final class Rest {
+            var turns: [(operation: AnyOperation, priority: Scheduler.Priority)] = []
+            var idlers: WaitList.Woken?
         }
 
+        @inline(never)
+        private mutating func ensureRest() -> Rest {
+            if let rest { return rest.takeUnretainedValue() }
+            let made = Rest()
+            rest = .passRetained(made)
+            return made
+        }
+
+        mutating func send(_ operation: AnyOperation, _ priority: Scheduler.Priority) {
+            if turn == nil {
+                (turn, self.priority) = (.passRetained(operation), priority)
+            } else {
+                ensureRest().turns.append((operation, priority))
+            }
+        }
+
+        mutating func wake(_ idlers: WaitList.Woken) { ensureRest().idlers = idlers }
+
         consuming func carryOut() {
-            if let turn { turn.operation.sendTurn(at: turn.priority) }
-            for turn in moreTurns { turn.operation.sendTurn(at: turn.priority) }
+            if let turn { AnyOperation.sendTurn(turn, at: priority) }
+            let rest = rest?.takeRetainedValue()
+            if let rest { for turn in rest.turns { turn.operation.sendTurn(at: turn.priority) } }
             effects.perform()
-            idlers?.wake()
+            rest?.idlers?.wake()
         }
     }
 
@@ -278,7 +189,7 @@ public final class COOperationQueue: ExecutionTarget {
         let answer = state.withLock { state in
             let answer = body(&state, &verdict)
             pump(&state, &verdict)
-            if state.count == 0, !state.idlers.isEmpty { verdict.idlers = state.idlers.takeAll() }
+            if state.all.count == 0, !state.idlers.isEmpty { verdict.wake(state.idlers.takeAll()) }
             return answer
         }
         verdict.carryOut()
@@ -287,7 +198,7 @@ public final class COOperationQueue: ExecutionTarget {
 
     /// Whether a slot is held that was given to a ticket's operation after so many blocks of it.
     func isHeld(_ ticket: Ticket, since runs: Int32) -> Bool {
-        state.withLock { _ in ticket.place == .running && ticket.runs == runs }
+        state.withLock { _ in ticket.state == .running && ticket.runs == runs }
     }
 
     /// Whether an operation waits for a slot, all of which are among these. Under no lock.
@@ -296,9 +207,9 @@ public final class COOperationQueue: ExecutionTarget {
         if held.isEmpty { return false }
         return state.withLock { state in
             guard let limit = state.runningLimit,
-                operation.look({ operation.place?.ticket?.place }) == .inLine
+                operation.look({ operation.ticket?._withUnsafeGuaranteedRef { $0.state } }) == .inLine
             else { return false }
-            let own = held.filter { $0.ticket.place == .running && $0.ticket.runs == $0.runs }
+            let own = held.filter { $0.ticket.state == .running && $0.ticket.runs == $0.runs }
             return Set(own.map { ObjectIdentifier($0.ticket) }).count >= limit
         }
     }
@@ -309,7 +220,7 @@ public final class COOperationQueue: ExecutionTarget {
         guard let lane = target as? SerialLane, lane.isOnStack else { return false }
         return state.withLock { state in
             !state.hasFreeSlot
-                && state.tickets { $0.place == .running }.allSatisfy { ticket in
+                && state.all.tickets { $0.state == .running }.allSatisfy { ticket in
                     guard let operation = ticket.operation else { return false }
                     return operation.look { operation.machine.isPosted && operation.target === lane }
                 }
@@ -332,7 +243,7 @@ public final class COOperationQueue: ExecutionTarget {
         change { state, verdict in
             pump(&state, &verdict)  // what is free then is free for this one
             let room: Room =
-                if order == .aggressiveLIFO || state.pending < state.pendingLimit ?? .max {
+                if order == .aggressiveLIFO || state.all.pending < state.pendingLimit ?? .max {
                     .forAll
                 } else {
                     state.hasFreeSlot && !isSuspended ? .forSlot : .forNobody
@@ -347,22 +258,32 @@ public final class COOperationQueue: ExecutionTarget {
     private func look(
         at operation: AnyOperation, isInvited: Bool = false, _ state: inout State, _ verdict: inout Verdict
     ) {
-        guard
-            let (need, ticket, runs, priority) = operation.need(
-                of: self, keepsSlot: slots == .holdWhileSuspended)
-        else { return }
-        if need == .over, ticket.place == .outside { return }
-        ticket.operation = operation
-        if ticket.priority != priority {
-            ticket.priority = priority
+        guard let demand = operation.demand(on: self, keepsSlot: slots == .holdWhileSuspended) else { return }
+        demand.ticket._withUnsafeGuaranteedRef { ticket in
+            if ticket.state == .outside {
+                if demand.need == .over { return }
+                ticket.operation = operation
+            }
+            look(at: ticket, demand, isInvited: isInvited, &state, &verdict)
+        }
+    }
+
+    @inline(__always)
+    private func look(
+        at ticket: Ticket, _ demand: Demand, isInvited: Bool, _ state: inout State, _ verdict: inout Verdict
+    ) {
+        if ticket.priority != demand.priority {
+            ticket.priority = demand.priority
             ticket.isListed = false  // in another line
         }
         let (isNew, hasWaited) = (ticket.number == 0, ticket.waits)
         // One whose turn met a closed gate has the place that it had. Another attempt goes last.
-        if need == .turn || need == .laterTurn, ticket.place == .outside || ticket.runs != runs {
-            state.number(ticket, runs: runs)
+        if demand.need == .turn || demand.need == .laterTurn,
+            ticket.state == .outside || ticket.runs != demand.runs
+        {
+            state.all.number(ticket, runs: demand.runs)
         }
-        adapt(ticket, to: need, &state)
+        adapt(ticket, to: demand.need, &state)
         guard ticket.waits, !hasWaited, !ticket.isChild else { return }
         if order == .aggressiveLIFO {
             displace(&state, &verdict)
@@ -373,13 +294,13 @@ public final class COOperationQueue: ExecutionTarget {
 
     private func adapt(_ ticket: Ticket, to need: Need, _ state: inout State) {
         switch need {
-        case .turn: if ticket.place != .inLine || !ticket.isListed { state.enqueue(ticket) }
-        case .laterTurn: state.move(ticket, to: .asleep)
+        case .turn: if ticket.state != .inLine || !ticket.isListed { state.enqueue(ticket) }
+        case .laterTurn: state.all.move(ticket, to: .asleep)
         case .slot:
             // One that is resumed, and whose block has left, takes a slot only if one is free.
-            if ticket.place != .running, state.hasFreeSlot { state.move(ticket, to: .running) }
-        case .nothing: state.move(ticket, to: .aside)
-        case .over: state.move(ticket, to: .outside)
+            if ticket.state != .running, state.hasFreeSlot { state.all.move(ticket, to: .running) }
+        case .nothing: state.all.move(ticket, to: .aside)
+        case .over: state.all.move(ticket, to: .outside)
         }
     }
 
@@ -387,7 +308,7 @@ public final class COOperationQueue: ExecutionTarget {
     private func displace(_ state: inout State, _ verdict: inout Verdict) {
         guard let limit = state.pendingLimit ?? state.runningLimit else { return }
         pump(&state, &verdict)
-        while state.pending > limit, let oldest = state.oldestPending() {
+        while state.all.pending > limit, let oldest = state.all.oldestPending() {
             _ = takeOut(oldest, .displaced, &state, &verdict)
         }
     }
@@ -397,7 +318,7 @@ public final class COOperationQueue: ExecutionTarget {
         guard let limit = state.pendingLimit else { return }
         pump(&state, &verdict)
         // One that need not wait may find too many that do: the limit was lowered.
-        if state.pending > limit, newcomer.waits { _ = takeOut(newcomer, .queueFull, &state, &verdict) }
+        if state.all.pending > limit, newcomer.waits { _ = takeOut(newcomer, .queueFull, &state, &verdict) }
     }
 
     /// Ends one that waits (I4).
@@ -407,7 +328,7 @@ public final class COOperationQueue: ExecutionTarget {
         _ ticket: Ticket, _ reason: CancelReason.Kind, _ state: inout State, _ verdict: inout Verdict
     ) -> Bool {
         let operation = ticket.operation
-        state.move(ticket, to: .outside)
+        state.all.move(ticket, to: .outside)
         return operation?.endUnbegun(CancelReason(reason), &verdict.effects) ?? false
     }
 
@@ -416,11 +337,11 @@ public final class COOperationQueue: ExecutionTarget {
         while state.hasFreeSlot {
             guard let next = state.lines.take(), let operation = next.operation else { return }
             if let priority = operation.claimTurn() {
-                state.move(next, to: .running)
+                state.all.move(next, to: .running)
                 state.lines.hasAdmitted()
                 verdict.send(operation, priority)
             } else {
-                state.move(next, to: .asleep)
+                state.all.move(next, to: .asleep)
             }
         }
     }
@@ -473,7 +394,7 @@ public final class COOperationQueue: ExecutionTarget {
         change { state, verdict in
             suspended.store(false, ordering: .sequentiallyConsistent)
             // All of them, before the first one takes its turn: who goes first is not who came first.
-            for operation in state.operations(where: { $0.place == .asleep }) {
+            for operation in state.all.operations(where: { $0.state == .asleep }) {
                 look(at: operation, &state, &verdict)
             }
         }
@@ -483,17 +404,19 @@ public final class COOperationQueue: ExecutionTarget {
     public var isSuspended: Bool { suspended.load(ordering: .sequentiallyConsistent) }
 
     /// How many it has: pending, running, or aside.
-    public var operationCount: Int { state.withLock { $0.count } }
+    public var operationCount: Int { state.withLock { $0.all.count } }
 
     /// Those that wait for their turn, the oldest first.
-    public var pendingOperations: [AnyOperation] { state.withLock { $0.operations { $0.waits } } }
+    public var pendingOperations: [AnyOperation] { state.withLock { $0.all.operations { $0.waits } } }
 
     /// Those that hold a slot.
-    public var runningOperations: [AnyOperation] { state.withLock { $0.operations { $0.place == .running } } }
+    public var runningOperations: [AnyOperation] {
+        state.withLock { $0.all.operations { $0.state == .running } }
+    }
 
     /// Composites whose children are under way.
     public var waitingComposites: [AnyOperation] {
-        state.withLock { $0.operations { $0.place == .aside && $0.operation?.composition != nil } }
+        state.withLock { $0.all.operations { $0.state == .aside && $0.operation?.composition != nil } }
     }
 
     /// Cancels all that are in it, in one step: what waits for its turn does not begin any more.
@@ -501,7 +424,7 @@ public final class COOperationQueue: ExecutionTarget {
     /// - Complexity: O(operations in it, and what is registered below them).
     public func cancelAll(_ reason: CancelReason? = nil) {
         change { state, verdict in
-            for operation in state.operations(where: { _ in true }) {
+            for operation in state.all.operations(where: { _ in true }) {
                 operation.look { _ = operation.cancelIfNotDecided(reason, &verdict.effects) }
             }
         }
@@ -513,7 +436,7 @@ public final class COOperationQueue: ExecutionTarget {
     @discardableResult
     public func removeAllPending() -> Int {
         change { state, verdict in
-            state.tickets { $0.waits && !$0.isChild }
+            state.all.tickets { $0.waits && !$0.isChild }
                 .count(where: { takeOut($0, .removed, &state, &verdict) })
         }
     }
@@ -521,7 +444,7 @@ public final class COOperationQueue: ExecutionTarget {
     /// Waits until nothing is in it.
     public func idle() async {
         await Waiter.wait { waiter in
-            state.withLock { state in state.count == 0 ? .isOver : state.idlers.append(waiter) }
+            state.withLock { state in state.all.count == 0 ? .isOver : state.idlers.append(waiter) }
         }
     }
 
@@ -537,17 +460,17 @@ public final class COOperationQueue: ExecutionTarget {
 }
 
 extension AnyOperation {
-    /// What it needs of its queue, its ticket there, how many of its blocks have begun, and its priority; nil: it has not been started,
-    /// or is not the queue's any more. Under the queue's lock.
-    fileprivate final func need(
-        of queue: COOperationQueue, keepsSlot: Bool
-    ) -> (COOperationQueue.Need, COOperationQueue.Ticket, runs: Int32, Scheduler.Priority)? {
+    /// What it needs of its queue; nil: it has not been started, or is not the queue's any more. Under the queue's lock.
+    fileprivate final func demand(on queue: COOperationQueue, keepsSlot: Bool) -> COOperationQueue.Demand? {
         look {
-            guard let place, place.admission === queue else { return nil }
-            if machine.phase == .ready, place.ticket == nil { return nil }
-            let ticket = place.ticket ?? COOperationQueue.Ticket(isChild: isChild)
-            place.ticket = ticket
-            return (need(keepsSlot), ticket, machine.runs, currentPriority)
+            guard isAdmitted(by: queue) else { return nil }
+            let ticket = ensureTicket()
+            if ticket._withUnsafeGuaranteedRef({ $0.number == 0 }) {
+                if machine.phase == .ready { return nil }
+                ticket._withUnsafeGuaranteedRef { $0.isChild = isChild }
+            }
+            return COOperationQueue.Demand(
+                need: need(keepsSlot), ticket: ticket, runs: machine.runs, priority: currentPriority)
         }
     }
 

@@ -13,22 +13,21 @@ public enum COQueues {
     private static let isSet = Atomic(false)
 
     /// A default queue for a part of the program.
-    final class Scope: Surroundings, @unchecked Sendable {
-        // Unchecked: as its superclass.
+    final class Scope: Sendable {
         let target: any ExecutionTarget
+
         init(_ target: any ExecutionTarget) {
             self.target = target
-            super.init(nil, [], nil)
             haveBeenUsed.store(true, ordering: .relaxed)
             beginSurroundings()
         }
 
-        override var scope: Scope? { self }
-
-        /// With the slots that are held here.
+        /// What surrounds code that is called here with another default queue.
         static func here(_ target: any ExecutionTarget) -> Surroundings {
             let scope = Scope(target)
-            return surroundings?.within(scope) ?? scope
+            var here = surroundings ?? Surroundings()
+            here.scope = scope
+            return here
         }
     }
 

@@ -35,46 +35,75 @@ struct HeldSlot: @unchecked Sendable {
 
     fileprivate func isSame(as other: HeldSlot) -> Bool { ticket === other.ticket && runs == other.runs }
 
+    /// As the operation holds it, while its block is out.
+    struct Reference {
+        let queue: Unmanaged<COOperationQueue>
+        let ticket: Unmanaged<COOperationQueue.Ticket>
+        let runs: Int32
+
+        var slot: HeldSlot {
+            HeldSlot(queue: queue.takeUnretainedValue(), ticket: ticket.takeUnretainedValue(), runs: runs)
+        }
+    }
+
     // MARK: Of a thread
 
-    /// Of those that have not returned, the innermost last.
-    private final class Stack {
-        var slots: [HeldSlot] = []
-
-        func push(_ slot: HeldSlot) { if !slots.contains(where: slot.isSame) { slots.append(slot) } }
+    /// Those of one that has not returned: its own, and those of its callers that are not held below it.
+    private struct Frame {
+        let own: Reference?
+        var callers: UnsafeBufferPointer<HeldSlot>?
+        let below: UnsafeMutablePointer<Frame>?
     }
 
-    private static let value = ThreadValue { stack in
-        if let stack { Unmanaged<Stack>.fromOpaque(stack).release() }
+    private static let value = ThreadValue()
+
+    private static var innermost: UnsafeMutablePointer<Frame>? {
+        value.here?.assumingMemoryBound(to: Frame.self)
     }
 
-    private static var stack: Stack? {
-        value.here.map { Unmanaged<Stack>.fromOpaque($0).takeUnretainedValue() }
+    /// Those that are held on the stack of this thread, the innermost last: each is there once.
+    static var onThisThread: [HeldSlot] {
+        var found: [HeldSlot] = []
+        func add(_ slot: HeldSlot) { if !found.contains(where: slot.isSame) { found.append(slot) } }
+        var next = innermost
+        while let frame = next?.pointee {
+            if let own = frame.own { add(own.slot) }
+            for slot in frame.callers?.reversed() ?? [] { add(slot) }
+            next = frame.below
+        }
+        found.reverse()
+        return found
     }
 
-    /// Those that are held on the stack of this thread.
-    static var onThisThread: [HeldSlot] { stack?.slots ?? [] }
-
-    /// Calls `body` with these held on the stack, beside those that are held below it: each is there once.
+    /// Calls `body` with these held on the stack, beside those that are held below it.
     ///
     /// - Parameters:
-    ///   - callers: those of a sync operation's caller.
+    ///   - callers: those on the stack of a sync operation's caller, and of the block that called.
     ///   - own: the block's.
-    static func holding(_ callers: HeldSlots, _ own: HeldSlot?, _ body: () -> Void) {
+    fileprivate static func holding(_ callers: HeldSlots, _ own: Reference?, _ body: () -> Void) {
         if own == nil, callers.isEmpty { return body() }
-        let stack = self.stack ?? makeStack()
-        let count = stack.slots.count
-        for slot in callers.onStack { stack.push(slot) }
-        for slot in callers.ofBlock { stack.push(slot) }
-        if let own { stack.push(own) }
-        body()
-        stack.slots.removeLast(stack.slots.count - count)
+        let here = callers.isEmpty ? [] : onThisThread
+        let others = (callers.onStack + callers.ofBlock).filter { !here.contains(where: $0.isSame) }
+        others.withUnsafeBufferPointer { others in
+            push(Frame(own: own, callers: others, below: innermost), body)
+        }
     }
 
-    private static func makeStack() -> Stack {
-        let made = Stack()
-        value.set(Unmanaged.passRetained(made).toOpaque())
-        return made
+    /// As above.
+    @inline(__always)
+    fileprivate static func holding(_ own: Reference, _ body: () -> Void) {
+        push(Frame(own: own, below: innermost), body)
+    }
+
+    @inline(__always)
+    private static func push(_ frame: Frame, _ body: () -> Void) {
+        var frame = frame
+        let below = frame.below
+        withUnsafeMutablePointer(to: &frame) { frame in
+            value.set(frame)
+            body()
+            value.set(below)
+        }
     }
 }
 
@@ -105,30 +134,16 @@ struct HeldSlots {
     var isEmpty: Bool { onStack.isEmpty && ofBlock.isEmpty }
 }
 
-/// What a block knows of where it runs: one object, which is bound while it is called.
-class Surroundings: @unchecked Sendable {
-    // Unchecked: it does not change.
-
+/// What a block knows of where it runs, bound while it is called.
+struct Surroundings {
     /// The default queue of that part of the program.
-    var scope: COQueues.Scope? { around }
-    private let around: COQueues.Scope?
+    var scope: COQueues.Scope?
     /// The slots of those who wait for the block.
-    let callers: [HeldSlot]
+    var callers: [HeldSlot] = []
     /// The block's own.
-    let own: HeldSlot?
+    var own: HeldSlot?
 
-    init(_ scope: COQueues.Scope?, _ callers: [HeldSlot], _ own: HeldSlot?) {
-        around = scope
-        self.callers = callers
-        self.own = own
-    }
-
-    /// These, with another default queue.
-    func within(_ scope: COQueues.Scope) -> Surroundings {
-        hasSlots ? Surroundings(scope, callers, own) : scope
-    }
-
-    var hasSlots: Bool { own != nil || !callers.isEmpty }
+    var isEmpty: Bool { scope == nil && own == nil && callers.isEmpty }
     var slots: [HeldSlot] { if let own { callers + [own] } else { callers } }
 }
 
@@ -144,30 +159,37 @@ extension COQueues {
     /// Calls a block of an operation.
     ///
     /// - Parameters:
-    ///   - slot: its own.
+    ///   - scope: where the operation was made.
     ///   - callers: those of a sync operation's caller.
+    ///   - slot: its own.
     static func calling(
-        in scope: Scope?, slot: HeldSlot?, callers: HeldSlots, _ context: OperationContext?,
+        in scope: Scope?, _ callers: HeldSlots, _ slot: HeldSlot.Reference?, _ context: OperationContext?,
         _ body: () -> Void
     ) {
         if !haveSurroundings, context == nil { return body() }
         HeldSlot.holding(callers, slot) {
-            guard let context else { return within(scope, callers.ofBlock, slot, body) }
-            context.run { within(scope, callers.ofBlock, slot, body) }
+            func bound() {
+                within(Surroundings(scope: scope, callers: callers.ofBlock, own: slot?.slot), body)
+            }
+            if let context { context.run(bound) } else { bound() }
         }
+    }
+
+    /// Calls the block of an operation that has nothing but a slot.
+    @inline(__always)
+    static func calling(_ slot: HeldSlot.Reference, _ body: () -> Void) {
+        HeldSlot.holding(slot) { $surroundings.withValue(Surroundings(own: slot.slot), operation: body) }
     }
 
     /// Calls `body`, which is no part of what runs here, but for the stack.
     static func apart<Answer>(_ body: () -> Answer) -> Answer {
-        haveSurroundings ? within(nil, [], nil, body) : body()
+        haveSurroundings ? within(Surroundings(), body) : body()
     }
 
-    private static func within<Answer>(
-        _ scope: Scope?, _ callers: [HeldSlot], _ own: HeldSlot?, _ body: () -> Answer
-    ) -> Answer {
-        if own == nil, callers.isEmpty {
-            return surroundings === scope ? body() : $surroundings.withValue(scope, operation: body)
+    private static func within<Answer>(_ those: Surroundings, _ body: () -> Answer) -> Answer {
+        if those.isEmpty {
+            return surroundings == nil ? body() : $surroundings.withValue(nil, operation: body)
         }
-        return $surroundings.withValue(Surroundings(scope, callers, own), operation: body)
+        return $surroundings.withValue(those, operation: body)
     }
 }

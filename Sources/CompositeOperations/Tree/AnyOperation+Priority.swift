@@ -57,7 +57,9 @@ extension AnyOperation {
 
     @inline(never)
     private final var priorityOfStart: Scheduler.Priority {
-        extras?.options?.priority ?? admission?.priority ?? Scheduler.callersPriority
+        if let priority = extras?.options?.priority { return priority }
+        let ofQueue = admissionReference.flatMap { $0._withUnsafeGuaranteedRef { $0.priority } }
+        return ofQueue ?? Scheduler.callersPriority
     }
 
     /// - Parameter priority: unless it has been raised already.

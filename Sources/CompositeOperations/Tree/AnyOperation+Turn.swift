@@ -42,9 +42,35 @@ extension AnyOperation {
         return hasStarted
     }
 
+    /// As ``startNew()``, with closures for its end.
+    @usableFromInline
+    final func startNew(
+        completion: (@Sendable () -> Void)?, cancellation: (@Sendable () -> Void)?,
+        failure: (@Sendable (any Error) -> Void)?
+    ) {
+        _ = set(completion: completion, cancellation: cancellation, failure: failure)
+        startNew()
+    }
+
+    /// Sets the closures for its end, where it is given some. Under the lock, or before anybody else knows it; it is ready.
+    ///
+    /// - Returns: what they replace.
+    final func set(
+        completion: (@Sendable () -> Void)?, cancellation: (@Sendable () -> Void)?,
+        failure: (@Sendable (any Error) -> Void)?
+    ) -> [Any] {
+        guard completion != nil || cancellation != nil || failure != nil else { return [] }
+        let extras = ensureExtras()
+        let former = [extras.completion as Any, extras.cancellation as Any, extras.failure as Any]
+        if let completion { extras.completion = completion }
+        if let cancellation { extras.cancellation = cancellation }
+        if let failure { extras.failure = failure }
+        return former
+    }
+
     /// Starts it, with a block, when nobody else knows it yet: what else there is of it is the caller's, and needs no lock.
     final func startNew() {
-        guard isBare else {
+        guard extras == nil else {
             start()
             return
         }
@@ -52,8 +78,12 @@ extension AnyOperation {
         precondition(hasStarted)
         keep()
         choosePriority()
-        machine.post()
-        Self.sendTurn(.passRetained(self), at: priorityMark == 0 ? .default : currentPriority)
+        if let admission {
+            admission.reconcile(self)
+        } else {
+            machine.post()
+            Self.sendTurn(.passRetained(self), at: priorityMark == 0 ? .default : currentPriority)
+        }
     }
 
     /// Under the lock.
@@ -157,7 +187,7 @@ extension AnyOperation {
     /// Its turn has come: on the target's thread, as a piece of work of its own.
     final func turn() {
         let bits = lock()
-        guard isBare, gateIsOpen else { return turn(holding: bits) }
+        guard extras == nil, gateIsOpen, queueIsOpen else { return turn(holding: bits) }
         let wasQuiescent = machine.isQuiescent
         let turn = machine.turn(gateIsOpen: true)
         if turn == .begins {
@@ -165,9 +195,16 @@ extension AnyOperation {
             withComposition { $0.isRegistering = true }
         }
         let number = machine.attempt
+        let slot = slotOfBlock
         unlock(bits)
         guard turn == .begins else { return Scheduler.turnWasVoid() }
-        if COQueues.haveSurroundings { executeApart(number) } else { call(number) }
+        if let slot {
+            COQueues.calling(slot) { call(number) }
+        } else if COQueues.haveSurroundings {
+            executeApart(number)
+        } else {
+            call(number)
+        }
     }
 
     /// As ``turn()``, for any operation.
@@ -198,18 +235,18 @@ extension AnyOperation {
         }
         let number = machine.attempt
         let (scope, callers) = (extras?.scope, extras?.callersSlots ?? HeldSlots())
-        let context = extras?.context
-        let slot = turn == .begins ? slotOfBlock : nil
+        let (context, slot) = (extras?.context, slotOfBlock)
         unlock(bits)
         effects.perform()
         guard turn == .begins else { return Scheduler.turnWasVoid() }
-        COQueues.calling(in: scope, slot: slot, callers: callers, context) { call(number) }
+        COQueues.calling(in: scope, callers, slot, context) { call(number) }
     }
 
-    /// The slot of its block, which begins. Under the lock.
-    private final var slotOfBlock: HeldSlot? {
-        guard let queue = admission, let ticket = place?.ticket else { return nil }
-        return HeldSlot(queue: queue, ticket: ticket, runs: machine.runs - 1)
+    /// The slot of its block, which begins, and for which it keeps that. Under the lock.
+    @inline(__always)
+    private final var slotOfBlock: HeldSlot.Reference? {
+        guard let queue = admissionReference, let ticket else { return nil }
+        return HeldSlot.Reference(queue: queue, ticket: ticket, runs: machine.runs - 1)
     }
 
     /// As `execute`, where somebody may wait below this on the stack, of whom it must not know.
@@ -245,17 +282,18 @@ extension AnyOperation {
         }
     }
 
-    /// The block of a plain leaf has returned, and that finishes it: end, way up and settling in one step, unless it
+    /// The block of a leaf without extras has returned, and that finishes it: end, way up and settling in one step, unless it
     /// completes its composite. Under the lock; the caller calls `releaseHoldings`.
     ///
     /// - Parameter store: stores the value, before anybody could look at it.
     /// - Returns: false: nothing was done.
     @inline(__always)
     final func leaveFinished(_ number: Int32, _ effects: inout Effects, _ store: () -> Void) -> Bool {
-        guard isPlain else { return false }
+        guard extras == nil, !isComposite else { return false }
         guard let parentReference else {
             guard isHeld, machine.leaveFinished(number: number) else { return false }
             store()
+            if isAdmitted { effects.reconcile(self) }
             return true
         }
         return parentReference._withUnsafeGuaranteedRef { parent in
@@ -263,6 +301,7 @@ extension AnyOperation {
             let goesOn = siblings._withUnsafeGuaranteedRef { siblings in
                 guard siblings.unfinished > 1, machine.leaveFinished(number: number) else { return false }
                 store()
+                if isAdmitted { effects.reconcile(self) }
                 siblings.childFinished(self, of: parent, &effects)
                 return true
             }

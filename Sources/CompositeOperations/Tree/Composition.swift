@@ -18,6 +18,8 @@ final class Composition: Domain, @unchecked Sendable {
     @exclusivity(unchecked) var order: ChildOrder
     /// Whose it is, as long as that is.
     @exclusivity(unchecked) var owner: Unmanaged<AnyOperation>!
+    /// What the queue of the composite knows of it.
+    @exclusivity(unchecked) var ticket: COOperationQueue.Ticket?
     /// The children that are operations; with plain ones: those that come after them.
     @exclusivity(unchecked) var operations: ContiguousArray<AnyOperation> = []
     /// The children with which the composite was settled, on the thread that did it.

@@ -115,12 +115,13 @@ struct Effects: ~Copyable {
     /// A queue may have to look at the operation.
     @inline(never)
     mutating func reconcile(_ operation: AnyOperation) {
-        if reconciled?.operation.toOpaque() == Unmanaged.passUnretained(operation).toOpaque() { return }
-        guard let queue = operation.admission else { return }
+        let reference = Unmanaged.passUnretained(operation)
+        if let reconciled, reconciled.operation.toOpaque() == reference.toOpaque() { return }
+        guard let queue = operation.admissionReference else { return }
         if reconciled == nil {
-            reconciled = (.passRetained(operation), .passRetained(queue))
+            reconciled = (reference.retain(), queue.retain())
         } else {
-            add(.reconcile(operation, queue))
+            add(.reconcile(operation, queue.takeUnretainedValue()))
         }
     }
 
@@ -185,7 +186,11 @@ struct Effects: ~Copyable {
     @inline(never)
     private consuming func performAll() {
         if let (operation, queue) = reconciled {
-            queue.takeRetainedValue().reconcile(operation.takeRetainedValue())
+            operation._withUnsafeGuaranteedRef { operation in
+                queue._withUnsafeGuaranteedRef { $0.reconcile(operation) }
+            }
+            operation.release()
+            queue.release()
         }
         let rest = rest?.takeRetainedValue()
         rest?.performStarts()

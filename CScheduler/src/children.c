@@ -23,6 +23,9 @@
 //   Y6  The context of a block is released under no lock, when its child has finished and has left: only a
 //       cascade that goes on has the next step in hand then, and if the release blocks, somebody else takes
 //       it (X8).
+//   Y7  A part of a range is run by one worker, child after child. What follows the one that runs is in its
+//       hand (X8): a part of its own, in the words for the value of its first node, for these have none. Where
+//       somebody is idle its halves are pushed first, as in range.c, F2, so that others find them at once.
 //
 // Orderings:
 //   P50  send: count, a fence, then word <-> take: word, then count, both seq_cst. So a child is seen by the
@@ -30,7 +33,8 @@
 //   P51  finished (release) -> taken (acquire): the value of a child that has finished.
 //   P52  leave (release) -> the last leave (acquire): what all children wrote is visible to whoever goes on.
 //        In a cascade: the exchange of each step.
-//   P53  in_hand (release) -> whoever takes it (acquire): the cursor, and the step before.
+//   P53  in_hand (release) -> whoever takes it (acquire): the cursor, and the step before; of a range the words
+//        of its rest.
 
 #include "children.h"
 
@@ -44,6 +48,8 @@
 #define RUNS (UINT64_C(1) << 34)
 #define OPEN (INT64_C(1) << 40)
 #define LEAVING (INT64_C(1) << 50)
+// Y7. What a worker has in hand is the rest of a range, by its first node; else a cascade.
+#define IS_RANGE ((uintptr_t)1)
 
 // The header is Swift's, too, which has no atomic fields.
 #define WORD(children) ((csched_atomic(uint64_t) *)&(children)->word)
@@ -270,7 +276,7 @@ static part unpack(void *word)
     return (part){.low = (uint32_t)(uintptr_t)word, .high = (uint32_t)((uint64_t)(uintptr_t)word >> 32)};
 }
 
-// The children of a range. It has no values: so the first of its nodes has room for that.
+// The children of a part of a range. It has no values: so the first of its nodes has room for that.
 static csched_children *children_of(const csched_child *first)
 {
     return (csched_children *)(uintptr_t)first->value[0];
@@ -284,21 +290,56 @@ static csched_status submit_range(csched_child *first, part here)
     return csched_submit_exempt_at(children_of(first)->scheduler, &turn, CSCHED_PRIORITY_DEFAULT);
 }
 
-// As in range.c, F2, but down to one: each child has a turn of its own.
-static void run_range(void *context, void *extra, csched_disposition disposition)
+// Y7. Pushes upper halves of a part, where somebody is idle. Returns what is left of it.
+static part share(csched_worker *worker, csched_child *first, part here)
 {
-    csched_child *first = context;
-    csched_children *children = children_of(first);
-    part here = unpack(extra);
-    while (disposition == CSCHED_RUN && here.high - here.low > 1) {
+    while (here.high - here.low > 1 && csched_worker_is_wanted(worker)) {
         uint32_t middle = here.low + (here.high - here.low) / 2;
         if (submit_range(first, (part){middle, here.high}) != CSCHED_OK) {
             break; // out of memory: do it all here
         }
         here.high = middle;
     }
-    for (uint32_t index = here.low; index < here.high; index++) { // the last one may be the last use of them
-        run_child(children, &first[index], disposition);
+    return here;
+}
+
+// Y7. What follows the child that begins, in hand: a part of its own.
+static void hold_rest(csched_worker *worker, csched_children *children, csched_child *rest, uint32_t count)
+{
+    rest->value[0] = (uint64_t)(uintptr_t)children;
+    rest->value[1] = count;
+    csched_worker_hold(worker, (uintptr_t)rest | IS_RANGE);
+}
+
+static void run_range(void *context, void *extra, csched_disposition disposition)
+{
+    csched_child *first = context;
+    csched_children *children = children_of(first);
+    part here = unpack(extra);
+    if (csched_unlikely(disposition != CSCHED_RUN)) {
+        for (uint32_t index = here.low; index < here.high; index++) {
+            run_child(children, &first[index], disposition); // the last one may be the last use of them
+        }
+        return;
+    }
+    csched_worker *worker = csched_worker_self();
+    for (;;) {
+        here = share(worker, first, here);
+        csched_child *child = &first[here.low++];
+        if (here.low == here.high) {
+            run_child(children, child, disposition);
+            return;
+        }
+        bool goes_on = csched_worker_goes_on(worker);
+        if (!goes_on && submit_range(first, here) == CSCHED_OK) { // others have their turn
+            run_child(children, child, disposition);
+            return;
+        }
+        hold_rest(worker, children, &first[here.low], here.high - here.low);
+        run_child(children, child, disposition);
+        if (csched_unlikely(csched_worker_take_in_hand(worker) == 0)) {
+            return;
+        }
     }
 }
 
@@ -457,9 +498,9 @@ static void run_steps(csched_children *children, csched_child *child, uint64_t w
             release_block(face, block);
             return;
         }
-        csched_worker_hold(worker, children); // Y6
+        csched_worker_hold(worker, (uintptr_t)children); // Y6
         face->release(block);
-        if (csched_unlikely(csched_worker_take_in_hand(worker) == NULL)) {
+        if (csched_unlikely(csched_worker_take_in_hand(worker) == 0)) {
             return;
         }
         if (!begin_step(children, &word)) {
@@ -484,9 +525,14 @@ static void run_cascade(void *context, void *extra, csched_disposition dispositi
     }
 }
 
-csched_operation csched_children_in_hand(csched_children *children)
+csched_operation csched_children_in_hand(uintptr_t in_hand)
 {
-    return (csched_operation){.run = run_cascade, .context = children};
+    if ((in_hand & IS_RANGE) == 0) {
+        return (csched_operation){.run = run_cascade, .context = (void *)in_hand};
+    }
+    csched_child *rest = (void *)(in_hand & ~IS_RANGE);
+    return (csched_operation){
+        .run = run_range, .context = rest, .extra = pack((part){0, (uint32_t)rest->value[1]})};
 }
 
 // MARK: Taking

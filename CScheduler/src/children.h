@@ -5,7 +5,7 @@
 
 #include "cscheduler/internals/children.h"
 
-/// The step that a worker has had in hand, as an operation: it has begun, for all that others can see.
-csched_operation csched_children_in_hand(csched_children *children);
+/// What a worker has had in hand, as an operation: the next step of a cascade, or the rest of a range.
+csched_operation csched_children_in_hand(uintptr_t in_hand);
 
 #endif

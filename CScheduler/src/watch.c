@@ -178,7 +178,7 @@ static bool anything_waits(csched_scheduler *scheduler, const csched_crew *crew)
     for (uint32_t position = 0; !waits && position < crew->count; position++) {
         const csched_worker *worker = crew->workers[position];
         waits = csched_deque_depth(&worker->deque[CSCHED_PRIORITY_DEFAULT]) != 0 ||
-                csched_load(&worker->in_hand, relaxed) != NULL; // X8
+                csched_load(&worker->in_hand, relaxed) != 0; // X8
     }
     return waits;
 }

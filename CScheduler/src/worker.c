@@ -35,11 +35,11 @@
 //       branches of the branch that was taken. What it waits for could not end without these, so whatever
 //       lock the body holds, they need it in every order. When nothing of it is in reach the thread sleeps,
 //       and says so (Z2).
-//   X8  A body that consists of several, such as the steps of a cascade, goes on with the next one in its
-//       place as long as a worker would take it next: until the next fair turn (X4), under no suspension
-//       (X3), with its seat, nothing of high priority waiting, and nobody on its stack who waits. What it has
-//       in hand while others' code runs is as a lone operation in its deque (W5): the sentry takes it from
-//       one that does not come back for it, and the worker itself lays it down before it waits.
+//   X8  A body that consists of several, the steps of a cascade or the children of a range, goes on with the
+//       next one in its place as long as a worker would take it next: until the next fair turn (X4), under no
+//       suspension (X3), with its seat, nothing of high priority waiting, and nobody on its stack who waits.
+//       What it has in hand while others' code runs is as a lone operation in its deque (W5): the sentry
+//       takes it from one that does not come back for it, and the worker itself lays it down before it waits.
 //
 // Orderings:
 //   P19  show_running: running, a fence, then control <-> suspend: control, then running (statistics), both
@@ -141,7 +141,7 @@ csched_worker *csched_worker_create(csched_scheduler *scheduler, uint32_t index,
     worker->blocking = 0;
     worker->enclosing = NULL;
     worker->innermost = NULL;
-    csched_init(&worker->in_hand, NULL);
+    csched_init(&worker->in_hand, 0);
     worker->stack_limit = NULL;
     return worker;
 }
@@ -455,8 +455,8 @@ static void give_places_back(csched_worker *worker)
 // X8
 static size_t take_in_hand(csched_worker *worker, csched_worker *victim, csched_operation *operation)
 {
-    csched_children *in_hand = csched_worker_take_in_hand(victim);
-    if (in_hand == NULL) {
+    uintptr_t in_hand = csched_worker_take_in_hand(victim);
+    if (in_hand == 0) {
         return 0;
     }
     *operation = csched_children_in_hand(in_hand);
@@ -479,8 +479,8 @@ static size_t take_from_workers(csched_worker *worker, csched_priority priority,
             continue;
         }
         int64_t depth = csched_deque_depth(&victim->deque[priority]);
-        bool in_hand = depth == 0 && priority == CSCHED_PRIORITY_DEFAULT &&
-                       csched_load(&victim->in_hand, relaxed) != NULL;
+        bool in_hand =
+            depth == 0 && priority == CSCHED_PRIORITY_DEFAULT && csched_load(&victim->in_hand, relaxed) != 0;
         if (depth == 0 && !in_hand) {
             continue;
         }
@@ -1072,9 +1072,14 @@ bool csched_worker_goes_on(csched_worker *worker)
     return true;
 }
 
-void csched_worker_hold(csched_worker *worker, csched_children *children)
+bool csched_worker_is_wanted(const csched_worker *worker)
 {
-    csched_store(&worker->in_hand, children, release); // P53
+    return csched_idle_has_sleepers(&worker->scheduler->idle);
+}
+
+void csched_worker_hold(csched_worker *worker, uintptr_t in_hand)
+{
+    csched_store(&worker->in_hand, in_hand, release); // P53
     csched_idle *idle = &worker->scheduler->idle;
     if (csched_unlikely(csched_idle_has_sleepers(idle))) {
         csched_idle_after_push(idle, 1, false); // W5
@@ -1084,8 +1089,8 @@ void csched_worker_hold(csched_worker *worker, csched_children *children)
 // X8. The running code waits.
 static void lay_down(csched_worker *worker)
 {
-    csched_children *in_hand = csched_worker_take_in_hand(worker);
-    if (csched_unlikely(in_hand != NULL)) {
+    uintptr_t in_hand = csched_worker_take_in_hand(worker);
+    if (csched_unlikely(in_hand != 0)) {
         csched_operation operation = csched_children_in_hand(in_hand);
         put_back(worker, &operation, CSCHED_PRIORITY_DEFAULT);
         count(&worker->submitted, 1); // as an operation of its own

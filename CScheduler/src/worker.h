@@ -21,7 +21,7 @@ typedef struct csched_worker {
     csched_atomic(uint64_t) cancelled;
     csched_atomic(uint64_t) submitted;
     csched_atomic(uint64_t) stolen;
-    csched_atomic(csched_children *) in_hand; // X8: of the cascade whose next step it runs, or NULL
+    csched_atomic(uintptr_t) in_hand; // X8: see csched_children_in_hand; 0: nothing
     csched_atomic(uint64_t) parked;
     csched_atomic(uint32_t) running;
     // Written by others, rarely.
@@ -133,14 +133,15 @@ typedef struct {
 /// Runs what belongs to a wait, nested on the worker's stack, until it is over or nothing is in reach. False:
 /// nothing was run.
 bool csched_worker_run_nested(csched_worker *worker, const csched_wait *wait);
-/// From now on the worker has the next step of a cascade in hand.
-void csched_worker_hold(csched_worker *worker, csched_children *children);
-/// What it has in hand while others' code runs: whoever is first takes it, with its own exchange. NULL:
-/// somebody has. P53: with what its holder has written.
-static inline csched_children *csched_worker_take_in_hand(csched_worker *worker)
+/// Whether another worker is idle, so that more should be pushed than one operation (W5). A hint.
+bool csched_worker_is_wanted(const csched_worker *worker);
+/// From now on the worker has something in hand: csched_children_in_hand makes an operation of it.
+void csched_worker_hold(csched_worker *worker, uintptr_t in_hand);
+/// What it has in hand while others' code runs: whoever is first takes it, with its own exchange. 0: somebody
+/// has. P53: with what its holder has written.
+static inline uintptr_t csched_worker_take_in_hand(csched_worker *worker)
 {
-    return csched_load(&worker->in_hand, relaxed) == NULL ? NULL
-                                                          : csched_exchange(&worker->in_hand, NULL, acquire);
+    return csched_load(&worker->in_hand, relaxed) == 0 ? 0 : csched_exchange(&worker->in_hand, 0, acquire);
 }
 /// Whether a body that consists of several goes on with the next one in its place: that counts as an
 /// operation (X8). False: it has to be submitted.

@@ -644,7 +644,8 @@ extension Form {
     func `waits within waits run what they wait for, and take no thread each`(way: Int) async {
         // In a process of its own, with one worker: a child that another worker steals is waited for asleep, and takes a thread.
         await #expect(processExitsWith: .success) { [way] in
-            try Scheduler.shared.setWorkers(1)
+            setenv("CSCHED_WORKERS", "1", 1)
+            try #require(Scheduler.shared.workers == 1)
             let done = Gate()
             let threads = Locked<Set<UInt>>([])
             Scheduler.submit {

@@ -735,6 +735,68 @@ MAIN(in_hand_sentry)
 static void in_hand_watch_main(void) { in_hand_untold(1, 1); }
 MAIN(in_hand_watch)
 
+// MARK: What follows a child of a range is in hand while it runs
+
+static void register_range(int count)
+{
+    append_range(count);
+    close_embedder();
+}
+
+// The first child waits for the second one.
+static void first_waits(int number)
+{
+    waits_for_the_next(number);
+    opens_for_the_last(number);
+}
+
+static void first_waits_untold(int number)
+{
+    waits_untold(number);
+    opens_for_the_last(number);
+}
+
+static void range_in_hand_main(void)
+{
+    open_world(false, 2);
+    while_running = first_waits;
+    world_explore_without_time();
+    register_range(3);
+    expect_values(3);
+    world_close();
+}
+MAIN(range_in_hand)
+
+// The same, while they are taken: what is in hand is still to be turned.
+static void range_in_hand_look_main(void)
+{
+    open_world(false, 2);
+    while_running = first_waits;
+    int thread = thread_start("taker", looks);
+    world_explore_without_time();
+    register_range(3);
+    thread_join(thread);
+    expect_values(3);
+    world_close();
+}
+MAIN(range_in_hand_look)
+
+static void range_in_hand_untold(uint32_t workers, uint32_t spares)
+{
+    world_open_with_spares(workers, spares);
+    begin_embedder(false);
+    while_running = first_waits_untold;
+    world_explore();
+    register_range(3);
+    expect_values(3);
+    world_close();
+}
+
+static void range_in_hand_sentry_main(void) { range_in_hand_untold(2, 0); }
+MAIN(range_in_hand_sentry)
+static void range_in_hand_watch_main(void) { range_in_hand_untold(1, 1); }
+MAIN(range_in_hand_watch)
+
 // Who has a handle asks under no lock, and reads the value (P51).
 static void asks_for_the_first(void)
 {
@@ -922,6 +984,7 @@ static void fair_main(void)
     expect_values(5);
     world_close();
 }
+
 MAIN(fair)
 
 // It comes while the first step runs: four more are too many before it.
@@ -934,13 +997,13 @@ static void lets_the_other_come(int number)
     notes_whether_the_other_has_run(number);
 }
 
-static void fair_inside_main(void)
+static void beside_a_younger_one(bool cascade, void (*registers)(int))
 {
-    open_world(true, 1);
+    open_world(cascade, 1);
     other_has_run = false;
     while_running = lets_the_other_come;
     world_explore_without_time();
-    register_all(5);
+    registers(5);
     gate_pass(&gates[0]);
     submit(operation_with(0, other_runs));
     gate_open(&gates[1]);
@@ -948,7 +1011,11 @@ static void fair_inside_main(void)
     expect_values(5);
     world_close();
 }
+
+static void fair_inside_main(void) { beside_a_younger_one(true, register_all); }
 MAIN(fair_inside)
+static void range_fair_main(void) { beside_a_younger_one(false, register_range); }
+MAIN(range_fair)
 
 // A step suspends the scheduler: the next one does not begin.
 static void suspends_between(int number)
@@ -978,21 +1045,23 @@ static void suspended_main(void)
 MAIN(suspended)
 
 // The shutdown comes first: nothing is lost.
-static void shut_down_with(bool cascade)
+static void shut_down_with(bool cascade, void (*registers)(int))
 {
     open_world(cascade, 1);
     csched_scheduler_suspend(scheduler);
-    register_all(3);
+    registers(3);
     world_explore_without_time();
     csched_check(csched_scheduler_shutdown(scheduler, 0) == CSCHED_OK, "shutdown");
     expect_given_up(3);
     world_close();
 }
 
-static void group_cancelled_main(void) { shut_down_with(false); }
+static void group_cancelled_main(void) { shut_down_with(false, register_all); }
 MAIN(group_cancelled)
-static void cascade_cancelled_main(void) { shut_down_with(true); }
+static void cascade_cancelled_main(void) { shut_down_with(true, register_all); }
 MAIN(cascade_cancelled)
+static void range_cancelled_main(void) { shut_down_with(false, register_range); }
+MAIN(range_cancelled)
 
 const explorer_program children_scenarios[] = {
     SCENARIO("children", group, "S1 S3", "three children on two workers"),
@@ -1020,6 +1089,10 @@ const explorer_program children_scenarios[] = {
     SCENARIO("children", in_hand_look, "S1 S3 R1", "the same, while the steps are taken"),
     SCENARIO("children", in_hand_sentry, "S1 S12", "the same, and nobody is told that it waits"),
     SCENARIO("children", in_hand_watch, "S1 S12", "likewise, with one worker and a spare"),
+    SCENARIO("children", range_in_hand, "S1 S3", "a child of a range waits for the next one"),
+    SCENARIO("children", range_in_hand_look, "S1 S3 R1", "the same, while the children are taken"),
+    SCENARIO("children", range_in_hand_sentry, "S1 S12", "the same, and nobody is told that it waits"),
+    SCENARIO("children", range_in_hand_watch, "S1 S12", "likewise, with one worker and a spare"),
     SCENARIO("children", group_handle, "S1", "a handle of a child, and its value"),
     SCENARIO("children", cascade_handle, "S1", "a handle of a step, and its value"),
     SCENARIO("children", release_gives_up, "S13 R1", "the release of a block gives up the steps after it"),
@@ -1030,8 +1103,10 @@ const explorer_program children_scenarios[] = {
     SCENARIO("children", range_nested, "S1 S3", "the only worker waits for a range"),
     SCENARIO("children", fair, "S11", "an older operation, and steps"),
     SCENARIO("children", fair_inside, "S11", "an operation that comes while steps run"),
+    SCENARIO("children", range_fair, "S11", "an operation that comes while a range runs"),
     SCENARIO("children", suspended, "S5", "the scheduler is suspended between two steps"),
     SCENARIO("children", group_cancelled, "S13 R1", "a shutdown cancels children"),
     SCENARIO("children", cascade_cancelled, "S13 R1", "a shutdown cancels steps"),
+    SCENARIO("children", range_cancelled, "S13 R1", "a shutdown cancels a range"),
 };
 const size_t children_scenario_count = sizeof children_scenarios / sizeof children_scenarios[0];

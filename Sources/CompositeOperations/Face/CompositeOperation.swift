@@ -32,7 +32,11 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
     // MARK: Registration
 
     override final func execute(_ number: Int32) {
-        guard let composition else { return }
+        compositionReference?._withUnsafeGuaranteedRef { register(number, $0) }
+    }
+
+    @inline(__always)
+    private final func register(_ number: Int32, _ composition: Composition) {
         let (epoch, isCurrent) = look { (composition.epoch, machine.attempt == number) }
         guard isCurrent, let registration else {
             return change { effects in left(&effects) }
@@ -44,7 +48,7 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
         } catch { thrown = error }
         composition.registrationEnds()
         // Beside the answer of the section: one type for all of it would be made at run time.
-        var (steps, taken): (PlainChildren?, [PlainChildren]) = (nil, [])
+        var (steps, taken): (PlainChildren?, [PlainChildren]?) = (nil, nil)
         change { effects in
             // It may be at another attempt, which goes on with the children of this block.
             if composition.epoch == epoch {
@@ -57,17 +61,21 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
                     steps = composition.registrationHasClosed(self, &effects)
                 }
             }
-            if let thrown, machine.phase != .executing, machine.phase != .deciding,
-                !(machine.isDecided && machine.end == .cancelled)
-            {
-                tell("its block threw, but its attempt had ended", thrown, &effects)
-            }
+            if let thrown { tellOfThrow(thrown, &effects) }
             left(&effects)
             taken = composition.takeUpTaken()
         }
         steps?.begin()
-        taken.giveUpBlocks()
+        taken?.giveUpBlocks()
         withExtendedLifetime(made) {}
+    }
+
+    /// Its block has thrown. Under the lock.
+    @inline(never)
+    private final func tellOfThrow(_ error: any Error, _ effects: inout Effects) {
+        if machine.phase == .executing || machine.phase == .deciding { return }
+        if machine.isDecided, machine.end == .cancelled { return }
+        tell("its block threw, but its attempt had ended", error, &effects)
     }
 
     private static func cause(of error: any Error) -> Cause {

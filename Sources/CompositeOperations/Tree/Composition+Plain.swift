@@ -29,6 +29,12 @@ internal import Synchronization
 struct PlainPart {
     /// They are plain. Under the lock.
     var store: PlainChildren?
+    /// Some of them may not have finished. Under the lock.
+    @inline(__always)
+    var areLeft: Bool { storeReference?._withUnsafeGuaranteedRef { !$0.isOver } ?? false }
+    /// As ``store``; where references need not be counted.
+    @inline(__always)
+    var storeReference: Unmanaged<PlainChildren>? { unsafeBitCast(store, to: Unmanaged<PlainChildren>?.self) }
     /// How many they are, as soon as others come after them. Under the lock.
     var count = 0
     /// The stores that were taken, the current one last: to be released under no lock.

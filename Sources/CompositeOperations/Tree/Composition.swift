@@ -77,7 +77,7 @@ final class Composition: Domain, @unchecked Sendable {
 
     /// The children that may not have finished: all but plain ones that are over. Under the lock.
     var childrenLeft: ContiguousArray<AnyOperation> {
-        if plain.store?.isOver == false { takePlain() }
+        if plain.areLeft { takePlain() }
         return operations
     }
 
@@ -145,7 +145,7 @@ final class Composition: Domain, @unchecked Sendable {
     /// Starts those whose turn it is.
     func startChildren(_ effects: inout Effects) {
         // Of a cascade plain steps come first.
-        if isCascade, let store = plain.store, !store.isOver { return }
+        if isCascade, plain.areLeft { return }
         let first = plain.count
         while let next = order.next(
             of: first + operations.count, isFinished: { operations[$0 - first].isFinishedForGood })
@@ -266,11 +266,11 @@ final class Composition: Domain, @unchecked Sendable {
 
     /// The composite has finished. Under the lock.
     func postCompletion(of composite: AnyOperation, keepingIt: Bool, _ effects: inout Effects) {
-        guard let completion else { return }
+        if completion == nil { return }
         if composite.extras == nil {
             isCompletionOut = true
             effects.deliver(composite)
-        } else {
+        } else if let completion {
             composite.post(&effects, .ofEnd(completion))
             if !keepingIt { self.completion = nil }  // the notice has it
         }

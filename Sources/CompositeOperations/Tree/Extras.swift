@@ -241,15 +241,17 @@ extension AnyOperation {
         let extras = ensureExtras()
         extras.notices.append(notice)
         // Else whoever calls the completion sees to it, then.
-        if composition?.isCompletionOut != true, extras.notices.claim() { effects.deliver(self) }
+        if !isCompletionOut, extras.notices.claim() { effects.deliver(self) }
     }
 
     /// Sends the first notice to its target. Those of one operation run one at a time. Under no lock.
     final func deliverNotices() {
-        let (target, priority) = look { () -> ((any ExecutionTarget)?, Scheduler.Priority) in
-            guard composition?.isCompletionOut != true, let extras else { return (nil, currentPriority) }
-            let target = extras.notices.first.flatMap { $0.target ?? extras.options?.handlerTarget }
-            return (target, currentPriority)
+        var target: (any ExecutionTarget)?
+        let priority = look {
+            if !isCompletionOut, let extras {
+                target = extras.notices.first.flatMap { $0.target ?? extras.options?.handlerTarget }
+            }
+            return currentPriority
         }
         if target == nil {
             sendNoticeToShared(at: priority)
@@ -259,19 +261,23 @@ extension AnyOperation {
     }
 
     final func deliverNotice() {
-        if let composition, composition.isCompletionOut { return callCompletion(composition) }
+        if isCompletionOut {
+            withComposition { callCompletion($0) }
+            return
+        }
         let notice = look { extras?.notices.next() }
         COQueues.apart { notice?.handler.call(self) }
         if look({ extras?.notices.isOver() == false }) { deliverNotices() }
     }
 
+    /// A composite's completion comes before all notices. Under the lock, or where only whoever asks changes it.
+    @inline(__always)
+    private final var isCompletionOut: Bool { withComposition { $0.isCompletionOut } ?? false }
+
     /// Nothing was posted before it.
     private final func callCompletion(_ composition: Composition) {
         var completion: (@Sendable () -> Void)?  // as an answer it would be wrapped
-        look {
-            completion = composition.completion
-            composition.completion = nil
-        }
+        look { swap(&completion, &composition.completion) }
         COQueues.apart { completion?() }
         completion = nil
         let areMore = look {

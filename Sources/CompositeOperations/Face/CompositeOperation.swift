@@ -16,10 +16,9 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
         on target: (any ExecutionTarget)?, options: OperationOptions?, within composite: AnyOperation?
     ) {
         self.registration = registration
-        super.init(
-            on: target, options: options, composition: Composition(order, isCascade: isCascade),
-            within: composite)
-        composition?.owner = .passUnretained(self)
+        let composition = Composition(order, isCascade: isCascade)
+        super.init(on: target, options: options, composition: composition, within: composite)
+        composition.owner = .passUnretained(self)
         if registration != nil { _ = setContext(.here(options)) }
     }
 

@@ -78,8 +78,8 @@ extension AnyOperation {
         precondition(hasStarted)
         keep()
         choosePriority()
-        if let admission {
-            admission.reconcile(self)
+        if let queue = admissionReference {
+            queue.takeUnretainedValue().reconcile(self)
         } else {
             machine.post()
             Self.sendTurn(.passRetained(self), at: priorityMark == 0 ? .default : currentPriority)

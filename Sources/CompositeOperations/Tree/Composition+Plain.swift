@@ -27,14 +27,8 @@ internal import Synchronization
 
 /// What a composition knows of its plain children.
 struct PlainPart {
-    /// They are plain. Under the lock.
-    var store: PlainChildren?
-    /// Some of them may not have finished. Under the lock.
-    @inline(__always)
-    var areLeft: Bool { storeReference?._withUnsafeGuaranteedRef { !$0.isOver } ?? false }
-    /// As ``store``; where references need not be counted.
-    @inline(__always)
-    var storeReference: Unmanaged<PlainChildren>? { unsafeBitCast(store, to: Unmanaged<PlainChildren>?.self) }
+    /// They are plain. Under the lock. With a reference, which the composition gives up.
+    fileprivate var reference: Unmanaged<PlainChildren>?
     /// How many they are, as soon as others come after them. Under the lock.
     var count = 0
     /// The stores that were taken, the current one last: to be released under no lock.
@@ -49,6 +43,30 @@ struct PlainPart {
     var values: BoundValues.Place?
     /// There can be none in this epoch.
     var isRefused = false
+
+    /// They are plain. Under the lock.
+    @inline(__always)
+    var store: PlainChildren? {
+        get { reference?.takeUnretainedValue() }
+        set {
+            let former = reference
+            reference = newValue.map { .passRetained($0) }
+            former?.release()
+        }
+    }
+
+    @inline(__always)
+    fileprivate func isStore(_ children: PlainChildren) -> Bool {
+        reference?.toOpaque() == Unmanaged.passUnretained(children).toOpaque()
+    }
+
+    /// Whether there are some. Under the lock.
+    @inline(__always)
+    var areThere: Bool { reference != nil }
+
+    /// Whether some of them may not have finished. Under the lock.
+    @inline(__always)
+    var areLeft: Bool { reference?._withUnsafeGuaranteedRef { !$0.isOver } ?? false }
 }
 
 extension Composition {
@@ -255,8 +273,9 @@ extension Composition {
 
     /// The composite is settled. Under the lock.
     func giveUpPlain() {
-        if plain.store == nil { return }
-        swap(&plain.last, &plain.store)
+        guard let reference = plain.reference else { return }
+        plain.last = reference.takeRetainedValue()  // none was there
+        plain.reference = nil
         plain.count = 0
     }
 
@@ -280,10 +299,8 @@ extension Composition {
 
     @inline(never)
     private func releaseStores() {
-        if let last = plain.last {
-            last.giveUpBlocks()
-            plain.last = nil
-        }
+        plain.last?.giveUpBlocks()
+        plain.last = nil
         plain.stub = nil
         if !plain.taken.isEmpty {
             plain.taken.giveUpBlocks()
@@ -345,7 +362,7 @@ extension AnyOperation {
     /// - Returns: whether they were taken meanwhile.
     fileprivate final func plainHaveFinished(_ store: PlainChildren) -> Bool {
         change { effects in
-            guard let composition, composition.plain.store === store else {
+            guard let composition, composition.plain.isStore(store) else {
                 // Whoever took them may have had nobody to go on for.
                 if let composition, composition.epoch == store.epoch {
                     if composition.isCascade, machine.phase == .executing {

@@ -66,11 +66,11 @@ final class Composition: Domain, @unchecked Sendable {
     /// All children. Plain ones become operations.
     var children: ContiguousArray<AnyOperation> {
         @inline(__always) _read {
-            if plain.store != nil { takePlain() }
+            if plain.areThere { takePlain() }
             yield operations
         }
         @inline(__always) _modify {
-            if plain.store != nil { takePlain() }
+            if plain.areThere { takePlain() }
             yield &operations
         }
     }
@@ -89,6 +89,8 @@ final class Composition: Domain, @unchecked Sendable {
         mayHavePlain = isCascade || order.width == .max
         self.isCascade = isCascade
     }
+
+    deinit { plain.store = nil }
 
     // MARK: Registration
 
@@ -114,7 +116,7 @@ final class Composition: Domain, @unchecked Sendable {
     @inline(__always)
     func append(_ child: AnyOperation, to composite: AnyOperation, _ effects: inout Effects) {
         if !child.machine.isTerminal { child.parent = composite }
-        if plain.store != nil { sealPlain() }
+        if plain.areThere { sealPlain() }
         child.index = UInt32(plain.count + operations.count)
         if operations.isEmpty { operations.reserveCapacity(8) }
         operations.append(child)

@@ -24,8 +24,8 @@
 //       cascade that goes on has the next step in hand then, and if the release blocks, somebody else takes
 //       it (X8).
 //   Y7  A part of a range is run by one worker, child after child. What follows the one that runs is in its
-//       hand (X8): a part of its own, in the words for the value of its first node, for these have none. Where
-//       somebody is idle its halves are pushed first, as in range.c, F2, so that others find them at once.
+//       hand (X8): a part of its own, in the words for the value of its first node, for these have none.
+//       Where somebody is idle its halves are pushed first, as in range.c, F2: so others find them at once.
 //
 // Orderings:
 //   P50  send: count, a fence, then word <-> take: word, then count, both seq_cst. So a child is seen by the
@@ -33,8 +33,8 @@
 //   P51  finished (release) -> taken (acquire): the value of a child that has finished.
 //   P52  leave (release) -> the last leave (acquire): what all children wrote is visible to whoever goes on.
 //        In a cascade: the exchange of each step.
-//   P53  in_hand (release) -> whoever takes it (acquire): the cursor, and the step before; of a range the words
-//        of its rest.
+//   P53  in_hand (release) -> whoever takes it (acquire): the cursor, and the step before; of a range the
+//        words of its rest.
 
 #include "children.h"
 

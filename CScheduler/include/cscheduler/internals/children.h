@@ -3,7 +3,7 @@
 ///
 /// A composite with such children is a group, whose children may run at once, or a cascade, whose steps run
 /// one after another. What else may be wanted of a child is its embedder's business: it takes all of them,
-/// once, and from then on each of them is the embedder's own object (children.c: Y1-Y6).
+/// once, and from then on each of them is the embedder's own object (children.c: Y1-Y7).
 
 #ifndef CSCHEDULER_INTERNALS_CHILDREN_H
 #define CSCHEDULER_INTERNALS_CHILDREN_H

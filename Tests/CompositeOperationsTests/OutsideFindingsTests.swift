@@ -349,10 +349,11 @@ import Testing
             try #require(told.entries[0].contains("threw, but it had ended: TestError"))
             // To throw is the usual answer to a cancellation, and to another attempt.
             let tokens = Mail<COOperation<Void>.Attempt>()
-            for isCancelled in [false, true] {
+            for (isCancelled, isFinishedThen) in [(false, false), (true, false), (false, true)] {
                 let one = operation { attempt in
                     if attempt.number > 1 { return _ = attempt.finish() }
                     if isCancelled { attempt.cancel() } else { attempt.rerun() }
+                    if isFinishedThen { attempt.operation.finish() }
                     tokens.send(attempt)
                     throw TestError()
                 }

@@ -563,6 +563,30 @@ private func threadTime() -> Int {
         #expect(rounds.value <= 4 * 61)
     }
 
+    @Test func `turns of operations that were cancelled leave the background its share`() async throws {
+        let bench = try await Bench()
+        let (isOver, runs, rounds) = (Gate(), Count(), Count())
+        // As they have no options, they have the priority of what starts them.
+        let isStarted = Gate()
+        try Scheduler.shared.submit(priority: .background) {
+            for _ in 0..<200 { operation(on: bench.scheduler) {}.cancel() }
+            operation(on: bench.scheduler) {
+                runs.add()
+                isOver.open()
+            }
+            isStarted.open()
+        }
+        await aside { isStarted.wait() }
+        @Sendable func goOn() {
+            rounds.add()
+            if runs.value == 0 { try? bench.scheduler.submit(goOn) }
+        }
+        try bench.scheduler.submit(goOn)
+        bench.letGo()
+        await aside { isOver.wait() }
+        #expect(rounds.value <= 4 * 61)
+    }
+
     @Test(arguments: [5, scaled(50_000)])
     func `the dependencies of an operation are raised with it, over any length of a chain`(count: Int)
         async throws

@@ -4,6 +4,7 @@
 import CompositeOperations
 import CompositeOperationsBasics
 import CompositeOperationsTestSupport
+import Dispatch
 import Foundation
 import Glibc
 import PropertyTesting
@@ -120,6 +121,32 @@ private struct Bench {
         #expect(bench.log.entries == ["before it", "again"])
         #expect(await group.outcome.isFinished)
         #expect(await outer.outcome.isFinished)
+        await bench.queue.idle()
+    }
+
+    @Test func `a child that is to be begun again after a pause does not wait meanwhile`() async {
+        let (bench, clock) = (Bench(), ManualClock())
+        let resolver = COOperationResolver(
+            maxAttempts: 2, backoff: .constant(.seconds(1)), clock: clock)
+        let children = Mail<COOperation<Void>>()
+        let group = transactionalOperation(on: bench.queue, options: OperationOptions(resolver: resolver)) {
+            group in
+            children.send(group.operation { attempt in if attempt.number == 2 { attempt.finish() } })
+            children.send(group.operation { bench.log.add("child") })
+        }
+        bench.runAll()
+        let (holder, child) = (await children.next(), await children.next())
+        #expect(holder.hasLeftOpen)
+        #expect(bench.queue.pendingOperations.map(\.id) == [child.id])
+        // In one step all end, and are to be done again.
+        #expect(child.cancel())
+        #expect(group.attempt == 2 && bench.queue.pendingOperations.isEmpty)
+        #expect(await eventually { clock.sleepers == 1 })
+        clock.advance(by: .seconds(1))
+        #expect(await eventually { bench.target.count == 1 })
+        bench.runAll()
+        #expect(await group.outcome.isFinished)
+        #expect(bench.log.entries == ["child"])
         await bench.queue.idle()
     }
 
@@ -397,6 +424,7 @@ private struct Bench {
         async
     {
         await #expect(processExitsWith: .success) {
+            COQueues.context = .empty  // nor are values bound for children
             let queue = COOperationQueue(runningLimit: 1)
             let tokens = Mail<COOperation<Void>.Attempt>()
             let group = transactionalOperation(on: queue) { group in
@@ -588,6 +616,29 @@ private struct Bench {
     }
 
     #if DEBUG
+        @Test func `a line keeps nothing of whom it has let in, nor of who had left it before`() async {
+            // In a process of its own, where no other test has queues.
+            await #expect(processExitsWith: .success) {
+                for order in [COOperationQueue.Order.fifo, .lifo] {
+                    let bench = Bench(order)
+                    func addSome() -> COOperation<Void> {
+                        let holder = bench.holder()
+                        for index in 0..<10 {
+                            let one = bench.add("\(index)")
+                            if index % 2 == 0 { one.cancel() }
+                        }
+                        return holder
+                    }
+                    addSome().finish()
+                    bench.runAll()
+                    precondition(bench.log.entries.count == 5)
+                    let tickets = InstanceCount.live["tickets of queues"] ?? 0
+                    precondition(tickets == 0, "\(tickets) tickets")
+                    bench.log.removeAll()
+                }
+            }
+        }
+
         @Test func `those that are displaced leave nothing behind, while the queue is full all the time`()
             async
         {
@@ -604,6 +655,47 @@ private struct Bench {
             }
         }
     #endif
+
+    @Test func `children that are settled before their queue has heard of their ends have left it`() async {
+        /// Runs one piece of work after the other; when it is given one, a test may do something first.
+        final class Target: ExecutionTarget {
+            let lane = DispatchQueue(label: "lane")
+            let first = Locked<(@Sendable () -> Void)?>(nil)
+            var isCurrent: Bool { false }
+            func submit(_ work: ExecutionWork) {
+                first.withLock { $0.take() }?()
+                lane.async { work.run() }
+            }
+        }
+        let target = Target()
+        let queue = COOperationQueue(runningLimit: 2, on: target)
+        let (children, begun, gate) = (Mail<COOperation<Void>>(), Mail<Void>(), Gate())
+        let group = transactionalOperation(on: queue) { group in
+            children.send(group.operation { _ in })
+            group.operation {
+                begun.send(())
+                gate.wait()
+            }
+            for _ in 0..<2 { group.operation {} }
+        }
+        let holder = await children.next()
+        await begun.next()
+        #expect(holder.hasLeftOpen)
+        let other = operation(on: queue) {}
+        #expect(queue.pendingOperations.count == 3)
+        // The first child's slot goes to the other operation, and then only the queue hears of the last two children. Before that
+        // the block of the second one returns, and that settles all of them.
+        target.first.withLock { first in
+            first = {
+                gate.open()
+                target.lane.sync {}
+            }
+        }
+        #expect(group.cancel())
+        #expect(target.first.withLock { $0 == nil })
+        #expect(await other.outcome.isFinished)
+        #expect(await eventually { queue.operationCount == 0 })
+    }
 
     @Test func `children that have gone do not count as pending`() async {
         let bench = Bench(pendingLimit: 1)

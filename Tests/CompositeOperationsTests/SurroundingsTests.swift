@@ -245,6 +245,36 @@ import Testing
         #expect(seen.entries == Array(repeating: true, count: 7))
     }
 
+    @Test func `a block that a target runs at once does not know the default queue of whoever submits it`() {
+        final class Inline: ExecutionTarget {
+            var isCurrent: Bool { false }
+            func submit(_ work: ExecutionWork) { work.run() }
+        }
+        let (outside, scope) = (COQueues.defaultQueue, DispatchQueue(label: "scope"))
+        let seen = Log<Bool>()
+        let note: @Sendable () -> Void = { seen.add(COQueues.defaultQueue === outside) }
+        let target = Inline()
+        let queue = COOperationQueue(on: target)
+        // As plain as may be, with a slot, with extras, with both, and one with a handler.
+        var all: [COOperation<Void>] = []
+        for options in [OperationOptions.standard, OperationOptions(name: "one with extras")] {
+            for target in [target, queue] as [any ExecutionTarget] {
+                all.append(
+                    COOperation(on: target, options: options) { attempt in
+                        note()
+                        attempt.finish()
+                    })
+            }
+        }
+        let told = COOperation<Void>(options: OperationOptions(handlerTarget: target))
+        told.onOutcome { _ in note() }
+        COQueues.withDefaultQueue(scope) {
+            for one in all { one.start() }
+            told.cancel()
+        }
+        #expect(seen.entries == Array(repeating: true, count: 5))
+    }
+
     @Test func `who runs on the stack of one that waits, and asks for its slot, has it`() async throws {
         let alone = try Scheduler(Scheduler.Configuration(workers: 1, spareWorkers: 0))
         let queue = COOperationQueue(runningLimit: 1, on: alone)
@@ -264,6 +294,39 @@ import Testing
         _ = try await waiting.value
         #expect(ran.value == 1)
         await queue.idle()
+    }
+
+    @Test func `so has a child that runs there, also within a slot of its own, whatever options there are`()
+        async throws
+    {
+        let all = [OperationOptions.standard, OperationOptions(name: "one with extras")]
+        for (options, isInQueue) in [(all[0], false), (all[0], true), (all[1], false), (all[1], true)] {
+            for optionsOfChild in all {
+                let alone = try Scheduler(Scheduler.Configuration(workers: 1, spareWorkers: 0))
+                let queue = COOperationQueue(runningLimit: 1, on: alone)
+                let other = COOperationQueue(runningLimit: 1, on: alone)
+                let targetOfChild: any ExecutionTarget = isInQueue ? other : alone
+                let (ran, begun) = (Count(), Mail<Void>())
+                let group = COTransactionalOperation<Void>(on: alone) { group in
+                    group.operation(on: targetOfChild, options: optionsOfChild) {
+                        syncOperation(on: queue) {
+                            ran.add()
+                            $0.finish()
+                        }
+                    }
+                }
+                let waiting = operation(on: queue, options: options) {
+                    begun.send(())
+                    group.start()
+                    group.wait()
+                }
+                await begun.next()  // or the wait would give it extras
+                _ = try await waiting.value
+                #expect(ran.value == 1)
+                await queue.idle()
+                await other.idle()
+            }
+        }
     }
 
     @Test func `so has who is called from there on another one's stack`() async throws {
@@ -324,22 +387,26 @@ import Testing
     }
 
     @Test func `a task of a block that has a slot has it, as long as that is held`() async {
-        let queue = COOperationQueue(runningLimit: 1, on: elsewhere)
-        let ran = Count()
-        // The block returns, and keeps the slot until the task ends its attempt.
-        let outer = operation(on: queue) { attempt in
-            Task {
-                start(
-                    COSyncOperation<Void>(on: queue) {
-                        ran.add()
-                        $0.finish()
-                    })
-                attempt.finish()
+        for options in [OperationOptions.standard, OperationOptions(name: "one with extras")] {
+            let queue = COOperationQueue(runningLimit: 1, on: elsewhere)
+            let (ran, begun) = (Count(), Mail<Void>())
+            // The block returns, and keeps the slot until the task ends its attempt.
+            let outer = operation(on: queue, options: options) { attempt in
+                begun.send(())
+                Task {
+                    start(
+                        COSyncOperation<Void>(on: queue) {
+                            ran.add()
+                            $0.finish()
+                        })
+                    attempt.finish()
+                }
             }
+            await begun.next()  // or the wait would give it extras
+            #expect(await outer.outcome.isFinished)
+            #expect(ran.value == 1)
+            await queue.idle()
         }
-        #expect(await outer.outcome.isFinished)
-        #expect(ran.value == 1)
-        await queue.idle()
     }
 
     @Test func `a task of a sync operation's block has the slots of those who wait for that`() async throws {

@@ -47,6 +47,38 @@ import Testing
         #expect(root.trace.take() == ["begin root", "validate root", "commit root"])
     }
 
+    @Test(arguments: Intrusion.allCases)
+    func `X13: what another task does while a transaction is suspended stops the process`(_ what: Intrusion)
+        async
+    {
+        await #expect(processExitsWith: .failure) { [what] in await Self.intrude(what) }
+    }
+
+    enum Intrusion: CaseIterable, Codable {
+        case write, writeOutside, create
+    }
+
+    private static func intrude(_ what: Intrusion) async {
+        let root = Logged(root: "root")
+        let (isOpen, isOver) = (Signal(), Signal())
+        let task = Task { @Home in
+            try await root.withTransaction {
+                root.number = 1
+                isOpen.open()
+                await isOver.opened()
+                throw TestError()
+            }
+        }
+        await isOpen.opened()
+        switch what {
+        case .write: root.number += 1000
+        case .writeOutside: root.free += 1000
+        case .create: _ = Logged("late", below: root)
+        }
+        isOver.open()
+        _ = await task.result
+    }
+
     @Test func `Q7: a body that throws is rolled back, and its error thrown`() async {
         await #expect(throws: TestError(number: 1)) {
             try await root.withTransaction {

@@ -216,6 +216,64 @@ import Testing
         }
     }
 
+    @Test func `X13: a change of state in place that throws half-way, outside, is taken back`() throws {
+        func change(_ list: inout [Int]) throws {
+            list.append(1)
+            throw TestError()
+        }
+        let free = TransactionalState([0], outside: .transact)
+        free.bind(to: root, as: \Logged.list)
+        #expect(thrown { try change(&free.value) } is TestError)
+        #expect(free.value == [0] && !root.transactionIsActive)
+        #expect(root.trace.take() == ["begin root", "rollback root"])
+        // In a transaction that goes on it is that one's, as any other change.
+        try root.transaction { try? change(&free.value) }
+        #expect(free.value == [0, 1])
+    }
+
+    /// Counts what it is of, also when it goes.
+    private final class Counted {
+        unowned let keeper: Logged
+        init(_ keeper: Logged) {
+            self.keeper = keeper
+            keeper.number += 1
+        }
+        deinit { keeper.number -= 1 }
+    }
+
+    private final class Shelf: LoggedTransactable, TransactableDefaults {
+        @Transacted var counted: [Counted] = []
+        private var context: TransactionContext?
+        var transactionContext: TransactionContext { context! }
+        init(below parent: Member) { context = .createNode(owner: self, parent: parent) }
+    }
+
+    @Test func `X13: what deinit writes at a commit stays, and at a rollback is taken back`() throws {
+        let shelf = Shelf(below: root)
+        try root.transaction { shelf.counted = [Counted(root), Counted(root), Counted(root)] }
+        #expect(root.number == 3)
+        try root.transaction { _ = shelf.counted.removeLast() }
+        #expect(root.number == 2 && shelf.counted.count == 2)
+        for isRemoved in [true, false] {
+            try? root.transaction {
+                if isRemoved { shelf.counted.removeLast() }
+                shelf.counted.append(Counted(root))
+                throw TestError()
+            }
+            #expect(root.number == 2 && shelf.counted.count == 2)
+        }
+        try root.transaction {
+            try? root.transaction(nesting: .savepoint) {
+                shelf.counted.append(Counted(root))
+                throw TestError()
+            }
+            #expect(root.number == 2)
+            shelf.counted = []
+        }
+        #expect(root.number == 0)
+        #expect(root.$number.committed == 0)
+    }
+
     @Test func `X13: a write to a member that a savepoint ended stops the process`() async {
         await #expect(processExitsWith: .failure) {
             let root = Logged(root: "root")

@@ -342,21 +342,41 @@ import Testing
         #expect(outside == [0, 0])
     }
 
-    #if DEBUG
-        @Test func `X15: in a debug build, a write from another thread than the closure's stops the process`()
-            async
-        {
-            await #expect(processExitsWith: .failure) {
-                final class Shared: @unchecked Sendable {
-                    let root = Logged(root: "root")
-                }
-                let shared = Shared()
-                try shared.root.transaction {
-                    _ = concurrently(1) { _ in shared.root.number = 1 }
-                }
+    @Test func `X15: a write from another thread than the closure's stops the process`() async {
+        await #expect(processExitsWith: .failure) {
+            final class Shared: @unchecked Sendable {
+                let root = Logged(root: "root")
+            }
+            let shared = Shared()
+            try shared.root.transaction {
+                _ = concurrently(1) { _ in shared.root.number = 1 }
             }
         }
-    #endif
+    }
+
+    @Test
+    func `X17: threads that use one tree tell of their transactions one after another, and of each once`()
+        throws
+    {
+        final class Shared: @unchecked Sendable {
+            let root = Logged(root: "root")
+            var told: [UInt64] = []
+        }
+        let shared = Shared()
+        let subscription = shared.root.transactionContext.didCommit {
+            shared.told.append($0.transaction.number)
+        }
+        let committed = concurrently(2) { _ in
+            var committed = 0
+            for _ in 0..<scaled(20_000) {
+                if (try? shared.root.transaction { shared.root.number += 1 }) != nil { committed += 1 }
+            }
+            return committed
+        }
+        #expect(shared.root.number == committed.reduce(0, +))
+        #expect(shared.told.count == shared.root.number && Set(shared.told).count == shared.told.count)
+        subscription.cancel()
+    }
 
     // MARK: Undo steps
 

@@ -49,6 +49,54 @@ import Testing
         try #require(members.map(\.transactionContext.isDetached) == detached)
     }
 
+    @Test
+    func `X19: a member that came, was written and left in one transaction keeps no step from being undone`()
+        throws
+    {
+        var kept: [Logged] = []
+        let first = try step { root.number = 1 }
+        let second = try step {
+            root.number = 2
+            let passing = Logged("passing", below: root)
+            let below = Logged("below", below: passing)
+            passing.number = 3
+            below.number = 4
+            try leave(passing)
+            kept = [passing, below]
+        }
+        for _ in 1...2 {
+            try second.undo()
+            #expect(root.number == 1)
+            try first.undo()
+            #expect(root.number == 0)
+            try first.redo()
+            try second.redo()
+            #expect(root.number == 2)
+        }
+        #expect(kept.map(\.number) == [3, 4] && kept.allSatisfy(\.transactionContext.isDetached))
+    }
+
+    @Test func `X19: a member that left with one that came is put back, and leaves again`() throws {
+        let member = Logged("member", below: root)
+        let below = Logged("below", below: member)
+        var kept: Logged?
+        let step = try step {
+            let passing = Logged("passing", below: root)
+            try move(member, to: passing)
+            try leave(passing)
+            kept = passing
+        }
+        for _ in 1...2 {
+            try step.undo()
+            #expect(parents([member, below]) == ["root", "member"] && !member.transactionContext.isDetached)
+            try step.redo()
+            #expect(member.transactionContext.isDetached && below.transactionContext.isDetached)
+        }
+        try step.undo()
+        try root.transaction { below.number = 1 }
+        #expect(kept?.transactionContext.isDetached == true && below.number == 1)
+    }
+
     @Test func `X19: members that left after their parents are put back`() throws {
         let parent = Logged("parent", below: root)
         let child = Logged("child", below: parent)

@@ -16,16 +16,24 @@ public struct Transaction: Hashable, Sendable {
     /// Stands for the transaction that is active, whichever it is.
     public static let any = Transaction(number: 0)
 
-    /// The same for equal descriptors, different for others of this process.
+    /// The same for equal descriptors, and different for others, also of other processes; of ``any`` all bits are 0.
     public var id: UUID {
-        func byte(_ index: UInt64) -> UInt8 { UInt8(truncatingIfNeeded: number >> (8 * (7 - index))) }
-        // Version 8 of RFC 9562: bits of our own.
+        if number == 0 { return UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)) }
+        func byte(_ word: UInt64, _ index: UInt64) -> UInt8 {
+            UInt8(truncatingIfNeeded: word >> (8 * (7 - index)))
+        }
+        let process = Self.process
+        // Version 8 of RFC 9562: bits of our own. 58 of them are drawn for the process, and 64 are the number.
         return UUID(
             uuid: (
-                0, 0, 0, 0, 0, 0, 0x80, 0, 0x80 | byte(0) & 0x3F, byte(1), byte(2), byte(3), byte(4), byte(5),
-                byte(6), byte(7)
+                byte(process, 0), byte(process, 1), byte(process, 2), byte(process, 3), byte(process, 4),
+                byte(process, 5), 0x80 | byte(process, 6) & 0x0F, byte(process, 7),
+                0x80 | byte(number, 0) & 0x3F, byte(number, 1), byte(number, 2), byte(number, 3),
+                byte(number, 4), byte(number, 5), byte(number, 6), byte(number, 7)
             ))
     }
+
+    private static let process = UInt64.random(in: 0...UInt64.max)
 }
 
 /// Numbers of transactions, savepoints and trees: one sequence, so that of two the later has the greater.

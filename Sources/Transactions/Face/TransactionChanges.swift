@@ -55,10 +55,11 @@ final class CommitRecord {
     private let instance = Instance(.records)
     private let added: [TransactionContext]
     private let removed: [TransactionContext]
+    /// Members that came and left again: they were never there.
+    private let passing: Set<ObjectIdentifier>
 
     init(_ run: Run) {
         transaction = run.transaction
-        changes = run.log.values.compactMap { $0.change(of: run.transaction) }
         var isLogged = true
         run.forEachTree { isLogged = isLogged && ($0.unlogged == 0 || !run.hasUnlogged($0)) }
         self.isLogged = isLogged
@@ -82,16 +83,30 @@ final class CommitRecord {
             let isGone = gone.contains(ObjectIdentifier(context))
             // Of what left with its parent, the parent's placement says it.
             let new = context.parent === run.limbo ? nil : context.parent
-            guard old !== new, run.takesPart(context), context.owner != nil, let tree = context.tree else {
-                continue
-            }
-            if old == nil, !isGone { added.append(context) }
+            guard old !== new, old != nil || !isGone, run.takesPart(context), context.owner != nil,
+                let tree = context.tree
+            else { continue }
+            if old == nil { added.append(context) }
             placements.append((context, old, new, tree))
         }
         self.added = added
         removed = left.filter { !came.contains(ObjectIdentifier($0)) }
+        let passing = came.intersection(gone)
+        self.passing = passing
+        changes = run.log.values.compactMap { value in
+            guard let change = value.change(of: run.transaction) else { return nil }
+            return change.context.map { passing.contains(ObjectIdentifier($0)) } == true ? nil : change
+        }
         self.placements = placements
     }
+
+    /// Whether a member is of no tree, by its own leaving, or with one that came and left again.
+    func isOutside(_ context: TransactionContext) -> Bool {
+        context.tree == nil && (context.parent.map(passes) ?? true)
+    }
+
+    /// Whether it came and left again.
+    func passes(_ context: TransactionContext) -> Bool { passing.contains(ObjectIdentifier(context)) }
 
     /// While the run is active: members that left are of the tree still.
     func changes(of tree: Tree) -> TransactionChanges {

@@ -77,7 +77,8 @@ public final class TransactionContext {
     /// During a transaction the member is begun at once; its `onBegin` must not ask for its context, which it has only
     /// when this returns. See ``createNode(owner:parent:store:)``. What that hook throws is thrown by the commit.
     ///
-    /// - Precondition: an owner is not its own parent; and as for ``createRoot(owner:)``.
+    /// - Precondition: an owner is not its own parent, and no transaction of another task or thread is active; and as for
+    ///   ``createRoot(owner:)``.
     /// - Complexity: O(1), but for the hook.
     public static func createNode(owner: any Transactable, parent: any Transactable) -> TransactionContext {
         createNode(owner: owner, parent: parent) { _ in }
@@ -90,6 +91,10 @@ public final class TransactionContext {
     ) -> TransactionContext {
         demand(owner !== parent, "TransactionContext.createNode: an object cannot be its own parent")
         let above = parent.transactionContext
+        demand(
+            above.tree?.isMine ?? true,
+            "TransactionContext.createNode: a transaction of another task or thread is active, which could take that back"
+        )
         let context = TransactionContext(owner: owner, tree: above.tree)
         above.insert(context, after: above.lastChild)
         store(context)

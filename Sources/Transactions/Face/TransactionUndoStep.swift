@@ -64,8 +64,10 @@ public final class TransactionUndoStep {
 
     /// Whether the member is where the commit, or the last undo, put it. One that left with its parent is below it still.
     private func isAsLeft(_ placement: CommitRecord.Placement) -> Bool {
-        placement.context.owner == nil
-            || placement.context.parent === (isUndone ? placement.old : placement.new)
+        guard placement.context.owner != nil else { return true }
+        let parent = isUndone ? placement.old : placement.new
+        if let parent, record.passes(parent) { return record.isOutside(placement.context) }
+        return placement.context.parent === parent
     }
 
     /// What is of no tree would be written for good.
@@ -78,7 +80,7 @@ public final class TransactionUndoStep {
     private func place(_ version: PropertyChange.Version, in run: Run) throws {
         var moved = record.placements.filter { $0.context.owner != nil }
         if version == .old { moved.reverse() }
-        for (context, _, _, tree) in moved where context.tree == nil && context.parent == nil {
+        for (context, _, _, tree) in moved where record.isOutside(context) {
             try requireNoOther(context)
             context.attach(to: tree)
             run.place(context, below: run.limbo)
@@ -88,7 +90,9 @@ public final class TransactionUndoStep {
             run.place(context, below: run.limbo)
         }
         for placement in moved {
-            guard let parent = version == .old ? placement.old : placement.new else { continue }
+            guard let parent = version == .old ? placement.old : placement.new, !record.passes(parent) else {
+                continue
+            }
             try place(placement.context, below: parent, in: run)
         }
     }

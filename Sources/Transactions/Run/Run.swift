@@ -30,6 +30,9 @@ final class Run {
     var moves: UInt64 = 0
     /// What the hook of a late member threw.
     var doom: (any Error)?
+    /// What is not needed any more is let go, at an end: `deinit` may be anyone's, and write. After a commit that stays, and in a
+    /// rollback it is taken back with the rest.
+    private(set) var isReleasing = false
     private let instance = Instance(.runs)
 
     init() { cursors.reserveCapacity(4) }
@@ -195,7 +198,7 @@ final class Run {
         phase = .commit
         let transaction = transaction
         end { $0.onCommit(transaction: transaction) }
-        do { for value in log.takeValues() { value.keep(transaction) } }
+        releasing { for value in log.takeValues() { value.keep(transaction) } }
         clear { tree in
             if !tree.views.isEmpty { tree.publish() }
         } post: { tree in
@@ -222,8 +225,14 @@ final class Run {
         }
     }
 
+    private func releasing(_ body: () -> Void) {
+        isReleasing = true
+        body()
+        isReleasing = false
+    }
+
     func takeBack(to mark: Log.Mark) {
-        while let value = log.popValue(to: mark) { value.restore() }
+        releasing { while let value = log.popValue(to: mark) { value.restore() } }
         while let (context, place) = log.popMembership(to: mark) {
             switch place {
             case .joined: break
@@ -254,8 +263,10 @@ final class Run {
     /// The tree is idle before anyone is told, and all are told before anyone who waits is woken.
     private func clear(publish: (Tree) -> Void, post: (Tree) -> Void) {
         detachDeparted()
-        _ = log.takeValues()
-        _ = log.takePlaces()
+        releasing {
+            _ = log.takeValues()
+            _ = log.takePlaces()
+        }
         doom = nil
         transaction = .any
         guard let first else { return }

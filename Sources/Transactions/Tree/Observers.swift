@@ -1,6 +1,10 @@
 // Who is told of a tree's commits and rollbacks.
+//
+//   I12  they are told when the tree is free again, so another thread may be at the next transaction, and tell of that: what
+//        is told, and who is, is under a lock. Bodies are called, and released, outside of it.
 
 @_spi(Faces) import CompositeOperationsBasics
+import Synchronization
 
 /// Ends what it stands for when it goes, or is cancelled.
 public final class TransactionSubscription {
@@ -21,52 +25,83 @@ final class Observers {
     }
 
     final class Observer {
+        /// Without a type a closure would be wrapped in another at each call.
+        struct Body {
+            let call: (Event) -> Void
+        }
+
         /// For commits, or for rollbacks.
         let wantsCommits: Bool
-        private(set) var body: ((Event) -> Void)?
+        private let lock: Lock
+        private var body: Body?
         private let instance = Instance(.observers)
 
-        init(commits: Bool, _ body: @escaping (Event) -> Void) {
+        init(commits: Bool, _ lock: Lock, _ body: @escaping (Event) -> Void) {
             wantsCommits = commits
-            self.body = body
+            self.lock = lock
+            self.body = Body(call: body)
+        }
+
+        /// Under the lock.
+        var isCancelled: Bool { body == nil }
+
+        func tell(_ event: Event) {
+            let body = lock.locked { self.body }
+            body?.call(event)
         }
 
         func cancel() {
-            // Released outside of the access: `deinit` of what it captured may cancel, too.
-            let gone = body
-            body = nil
+            // Released outside of the lock: `deinit` of what it captured may cancel, too.
+            let gone = lock.locked {
+                defer { body = nil }
+                return body
+            }
             withExtendedLifetime(gone) {}
         }
     }
 
+    private let lock = Lock()
     private var observers: [Observer] = []
     private var pending = Notices<Event>()
+    /// There has been one: a word to look at for trees without. Whoever has the gate sees what came before it was free.
+    private let areThere = Atomic(false)
 
-    var wantCommits: Bool { observers.contains { $0.wantsCommits && $0.body != nil } }
+    var wantCommits: Bool {
+        areThere.load(ordering: .acquiring)
+            && lock.locked { observers.contains { $0.wantsCommits && !$0.isCancelled } }
+    }
 
-    func add(_ observer: Observer) -> TransactionSubscription {
-        observers.removeAll { $0.body == nil }
-        observers.append(observer)
+    func add(commits: Bool, _ body: @escaping (Event) -> Void) -> TransactionSubscription {
+        let observer = Observer(commits: commits, lock, body)
+        lock.locked {
+            observers.removeAll { $0.isCancelled }
+            observers.append(observer)
+        }
+        areThere.store(true, ordering: .releasing)
         return TransactionSubscription(observer)
     }
 
     /// Has an event told by the next ``deliver()``, or by the one that is under way.
     func post(_ event: Event) {
-        // Nothing is written when there is none: the gate is free, and another may be at it.
-        if !observers.isEmpty { pending.append(event) }
+        guard areThere.load(ordering: .acquiring) else { return }
+        lock.locked { if !observers.isEmpty { pending.append(event) } }
     }
 
     /// Whether the caller is to deliver, and nobody else meanwhile.
-    func claim() -> Bool { !observers.isEmpty && pending.claim() }
+    func claim() -> Bool { areThere.load(ordering: .acquiring) && lock.locked { pending.claim() } }
 
     /// In order of registration; what is to be told of a transaction that an observer ends follows after the others have
     /// been told of this one. For who has a ``claim()``.
     func deliver() {
         // Taken out first: what goes with an event is anyone's, and its `deinit` may end a transaction.
-        while let event = pending.next() {
+        while let (event, observers) = next() {
             let isCommit = if case .committed = event { true } else { false }
-            for observer in observers where observer.wantsCommits == isCommit { observer.body?(event) }
+            for observer in observers where observer.wantsCommits == isCommit { observer.tell(event) }
         }
+    }
+
+    private func next() -> (Event, [Observer])? {
+        lock.locked { pending.next().map { ($0, observers) } }
     }
 }
 
@@ -76,24 +111,24 @@ extension TransactionContext {
     ///
     /// - Precondition: the member has not left its tree.
     public func didCommit(_ body: @escaping (TransactionChanges) -> Void) -> TransactionSubscription {
-        observe(
-            Observers.Observer(commits: true) { event in
-                if case .committed(let changes) = event { body(changes) }
-            })
+        observe(commits: true) { event in
+            if case .committed(let changes) = event { body(changes) }
+        }
     }
 
     /// Calls `body` after each rollback of the tree, also that of a begin that failed; as ``didCommit(_:)``.
     ///
     /// - Precondition: the member has not left its tree.
     public func didRollback(_ body: @escaping (Transaction) -> Void) -> TransactionSubscription {
-        observe(
-            Observers.Observer(commits: false) { event in
-                if case .rolledBack(let transaction) = event { body(transaction) }
-            })
+        observe(commits: false) { event in
+            if case .rolledBack(let transaction) = event { body(transaction) }
+        }
     }
 
-    private func observe(_ observer: Observers.Observer) -> TransactionSubscription {
+    private func observe(
+        commits: Bool, _ body: @escaping (Observers.Event) -> Void
+    ) -> TransactionSubscription {
         guard let tree else { fatalError("a member that left its tree cannot observe it") }
-        return tree.observers.add(observer)
+        return tree.observers.add(commits: commits, body)
     }
 }

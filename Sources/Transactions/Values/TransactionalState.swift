@@ -55,8 +55,10 @@ public final class TransactionalState<Value> {
         get { current }
         _modify {
             prepare()
-            defer { finish() }
+            var isWhole = false
+            defer { finish(isWhole) }
             yield &current
+            isWhole = true  // not after a throw
         }
     }
 
@@ -106,14 +108,17 @@ public final class TransactionalState<Value> {
                 fatalError("a property was assigned outside of a transaction, and none could begin: \(error)")
             }
         }
-        assert(tree.isMine, "a property was assigned from outside of the transaction that is active")
+        demand(
+            tree.isMine,
+            "a property was assigned while a transaction of another task or thread is active, which could take that back: \(property)"
+        )
         let run = tree.run
-        demand(
-            run.phase != .commit && run.phase != .rollback,
-            "a property was assigned while its transaction ended: \(property)")
-        demand(
-            !run.hasEnded(context),
-            "a property was assigned of a member that was rolled back to a savepoint: \(property)")
+        if run.isReleasing {
+            // Of what the commit has let go, `deinit` writes: that stays.
+            if run.phase == .commit { return }
+        } else {
+            demandOpen(run, context)
+        }
         run.changes += 1
         if last == nil || last!.scope < run.scope {
             let saved = Saved(self, scope: run.scope)
@@ -122,10 +127,21 @@ public final class TransactionalState<Value> {
         }
     }
 
-    private func finish() {
+    private func demandOpen(_ run: Run, _ context: TransactionContext) {
+        demand(
+            run.phase != .commit && run.phase != .rollback,
+            "a property was assigned while its transaction ended: \(property)")
+        demand(
+            !run.hasEnded(context),
+            "a property was assigned of a member that was rolled back to a savepoint: \(property)")
+    }
+
+    /// - Parameter isWhole: false: whoever changes the value in place has thrown half-way.
+    private func finish(_ isWhole: Bool) {
         guard let transaction = own else { return }
         own = nil
         guard let tree = context?.tree else { return }
+        guard isWhole else { return tree.abandon(transaction) }
         do { try tree.close(transaction) } catch {
             fatalError("a property was assigned outside of a transaction, which was refused: \(error)")
         }
@@ -157,7 +173,7 @@ public final class TransactionalState<Value> {
     public var projectedValue: TransactionalState<Value> { state }
 
     /// The property, as the class has it.
-    public static subscript<Owner: AnyObject>(
+    public static subscript<Owner: Transactable>(
         _enclosingInstance owner: Owner, wrapped property: ReferenceWritableKeyPath<Owner, Value>,
         storage storage: ReferenceWritableKeyPath<Owner, Self>
     ) -> Value {
@@ -170,7 +186,7 @@ public final class TransactionalState<Value> {
     }
 
     /// The state behind the property, as the class has it.
-    public static subscript<Owner: AnyObject>(
+    public static subscript<Owner: Transactable>(
         _enclosingInstance owner: Owner, projected property: KeyPath<Owner, TransactionalState<Value>>,
         storage storage: ReferenceWritableKeyPath<Owner, Self>
     ) -> TransactionalState<Value> {

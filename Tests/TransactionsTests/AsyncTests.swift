@@ -395,9 +395,79 @@ import Testing
         }
     }
 
+    @Test func `X7: who would wait for what it began by hand is refused`() async throws {
+        try root.beginTransaction()
+        await #expect(throws: TransactionFault.deadlock) { try await root.withTransaction {} }
+        await #expect(throws: TransactionFault.timedOut) {
+            try await root.withTransaction(waiting: .atMost(.milliseconds(1))) {}
+        }
+        #expect(tree.line.count == 0 && root.transactionIsActive)
+        // Another task may be waited for.
+        let other = Task { @Home in try await root.withTransaction { root.number += 1 } }
+        await waiting(1)
+        try root.commitTransaction()
+        try await other.value
+        #expect(root.number == 1)
+    }
+
+    /// Each opens a tree and then wants the next one's.
+    private func circle(_ count: Int, limited: Bool = false) async -> [Result<Void, any Error>] {
+        let roots = (0..<count).map { Logged(root: "\($0)") }
+        let areOpen = (0..<count).map { _ in Signal() }
+        let tasks = (0..<count).map { index in
+            Task { @Home in
+                try await roots[index].withTransaction {
+                    roots[index].number = 1
+                    areOpen[index].open()
+                    for signal in areOpen { await signal.opened() }
+                    let waiting =
+                        limited && index == 0 ? TransactionWait.atMost(.milliseconds(1)) : .untilFree
+                    try await roots[(index + 1) % count].withTransaction(waiting: waiting) {
+                        roots[(index + 1) % count].list.append(index)
+                    }
+                }
+            }
+        }
+        var results: [Result<Void, any Error>] = []
+        for task in tasks { results.append(await task.result) }
+        for root in roots { #expect(!root.transactionIsActive) }
+        return results
+    }
+
+    @Test func `X7: of those that would wait for each other one is refused, and the others go on`() async {
+        for count in 2...5 {
+            let results = await circle(count)
+            let faults = results.compactMap { if case .failure(let error) = $0 { error } else { nil } }
+            #expect(faults.count == 1 && faults.first as? TransactionFault == .deadlock)
+            let late = await circle(count, limited: true)
+            let timedOut = late.compactMap { if case .failure(let error) = $0 { error } else { nil } }
+            #expect(timedOut.count == 1 && timedOut.first as? TransactionFault == .timedOut)
+        }
+    }
+
+    @Test func `X7: who would wait behind one that waits for it is refused`() async throws {
+        let other = Logged(root: "other")
+        try other.beginTransaction()
+        let isOpen = Signal()
+        let first = Task { @Home in
+            try await root.withTransaction {
+                isOpen.open()
+                while other.transactionContext.tree!.line.count != 1 { await Task.yield() }
+                // The one before it waits for this one's tree, too.
+                await #expect(throws: TransactionFault.deadlock) { try await other.withTransaction {} }
+            }
+        }
+        await isOpen.opened()
+        let joint = Task { @Home in try await withJointTransaction(over: [root, other]) { root.number = 1 } }
+        try await first.value
+        try other.rollbackTransaction()
+        try await joint.value
+        #expect(root.number == 1)
+    }
+
     @Test func `X7: however deep what joins is nested, it is known once what is open`() async throws {
         func nest(_ depth: Int) async throws {
-            if depth == 0 { return #expect(OpenTransactions.numbers.count == 1) }
+            if depth == 0 { return #expect(OpenTransactions.all.count == 1) }
             try await root.withTransaction { try await nest(depth - 1) }
         }
         try await nest(100)

@@ -368,21 +368,65 @@ import Testing
         }
     }
 
-    @Test func `X2: a second context of an object stops the process, unless the first has left its tree`()
+    @Test func `X2: a second context of logged state stops the process, unless the first has left its tree`()
         async throws
     {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let root = Member(root: "root")
-            let node = Member("node", below: root)
+            let node = Logged("node", below: root)
             _ = TransactionContext.createNode(owner: node, parent: root)
         }
         let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
         #expect(said.contains("the object has a context already"))
-        let node = Member("node", below: root)
+        let node = Logged("node", below: root)
         let former = node.transactionContext
         try former.leave()
         let again = TransactionContext.createNode(owner: node, parent: root)
         #expect(former.isDetached && !again.isDetached)
+    }
+
+    /// As clients of the library's first version write it.
+    private final class Client: TransactableDefaults {
+        let trace: Trace
+        var context: TransactionContext!
+        var transactionContext: TransactionContext { context }
+        @Transacted var number = 0
+        init(below parent: any Transactable, _ trace: Trace) {
+            self.trace = trace
+            context = .createNode(owner: self, parent: parent)
+        }
+        func onCommit(transaction: Transaction) { trace.calls.append("commit") }
+    }
+
+    @Test func `X2: a member moves by a context that replaces its own, and may be in two trees`() throws {
+        let (trace, other) = (Trace(), Member(root: "other"))
+        let client = Client(below: root, trace)
+        try root.transaction { client.number = 1 }
+        #expect(trace.take() == ["commit"])
+        client.context = .createNode(owner: client, parent: other)
+        try other.transaction { client.number = 2 }
+        #expect(trace.take() == ["commit"])
+        try root.transaction {}
+        #expect(trace.take().isEmpty, "the state does not keep the context that was replaced")
+        try? other.transaction {
+            client.number = 3
+            throw TestError()
+        }
+        #expect(client.number == 2)
+        // Within a transaction, too.
+        try other.transaction {
+            client.context = .createNode(owner: client, parent: Member("below", below: other))
+        }
+        client.context = .createRoot(owner: client)
+        client.context = .createRoot(owner: client)
+        try client.transaction { client.number = 4 }
+        #expect(trace.take().last == "commit" && client.number == 4)
+        let second = TransactionContext.createNode(owner: client, parent: root)
+        trace.calls = []
+        try root.transaction {}
+        try client.context.beginTransaction()
+        try client.context.commitTransaction()
+        #expect(trace.take() == ["commit", "commit"] && !second.isDetached)
     }
 
     @Test func `X2: a root that leaves stops the process`() async {

@@ -28,6 +28,8 @@ public final class TransactionContext {
     /// The last savepoint whose walk came to it.
     var markedIn: UInt64 = 0
     var part = Part.ended
+    /// Its owner has another one, which is younger.
+    private(set) var isReplaced = false
     private let instance = Instance(.contexts)
 
     enum Part: UInt8 {
@@ -39,10 +41,12 @@ public final class TransactionContext {
         self.tree = tree
         ownerID = owner.map { ObjectIdentifier($0) }
         kind = owner.map { MemberKind($0) } ?? []
-        if let ownerID {
+        if let ownerID, let former = Owners.add(self, of: ownerID) {
             demand(
-                Owners.add(self, of: ownerID),
-                "TransactionContext: the object has a context already, which is in a tree")
+                !kind.contains(.logged),
+                "TransactionContext: the object has a context already, which is in a tree, and state that is logged there"
+            )
+            former.isReplaced = true
         }
         tree?.count(self)
     }
@@ -63,7 +67,10 @@ public final class TransactionContext {
 
     /// Makes the context of the root of a new tree.
     ///
-    /// - Precondition: the owner has no other context, unless that has left its tree. One that is replaced goes first.
+    /// An owner may have several contexts at a time, in one tree or in several, and gets the hooks of each; one that is replaced goes
+    /// when nobody keeps it, its owner and its nodes. ``move(to:)`` takes the nodes along.
+    ///
+    /// - Precondition: a ``LoggedTransactable`` has no other context that is in a tree.
     /// - Complexity: O(1).
     public static func createRoot(owner: any Transactable) -> TransactionContext {
         let tree = Tree()

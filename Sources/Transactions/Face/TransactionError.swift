@@ -34,6 +34,9 @@ public enum TransactionFault: Error, Hashable, Sendable {
     case outOfOrder
     /// The tree was not free within the time given.
     case timedOut
+    /// To wait would be in vain: the task itself began the active transaction by hand, or those for whom it would wait wait for
+    /// what it has open.
+    case deadlock
 }
 
 /// What a transaction is at.

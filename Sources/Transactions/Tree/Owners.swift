@@ -19,14 +19,15 @@ enum Owners {
         return tables[Int((address >> 4 ^ address >> 12) % 64)]
     }
 
-    /// - Returns: whether the owner has no other context that is in a tree.
-    static func add(_ context: TransactionContext, of owner: ObjectIdentifier) -> Bool {
+    /// - Returns: another context of the owner, which is in a tree.
+    static func add(_ context: TransactionContext, of owner: ObjectIdentifier) -> TransactionContext? {
         let table = table(of: owner)
         return table.locked {
             let former = table.contexts.updateValue(.passUnretained(context), forKey: owner)
-            guard let former else { return true }
-            // Only the owner's own is of this isolation.
-            return former._withUnsafeGuaranteedRef { $0.owner !== context.owner || $0.tree == nil }
+            guard let former else { return nil }
+            // Only the owner's own is of this isolation, and may be retained.
+            let isOwners = former._withUnsafeGuaranteedRef { $0.owner === context.owner && $0.tree != nil }
+            return isOwners ? former.takeUnretainedValue() : nil
         }
     }
 

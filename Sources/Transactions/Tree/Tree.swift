@@ -14,6 +14,9 @@ final class Tree {
     /// Of a synchronous closure that is open.
     private let thread = Atomic<UInt>(0)
 
+    /// The task that began by hand; 0: none.
+    private var handOf = 0
+
     /// Keeps the tree; it is the last of the contexts to go.
     unowned(unsafe) var root: TransactionContext?
     /// Its own, or for a joint transaction that of the first root.
@@ -62,6 +65,13 @@ final class Tree {
     private static func opener(of word: UInt64) -> Opener { Opener(rawValue: word & 3) ?? .byHand }
     private static var thisThread: UInt { UInt(pthread_self()) }
 
+    private static var thisTask: Int { withUnsafeCurrentTask { $0?.hashValue ?? 0 } }
+
+    /// Whether the task that runs here has begun a transaction by hand, which is active still.
+    var isOpenedByHandHere: Bool {
+        active != nil && isOpenedByHand && handOf != 0 && handOf == Tree.thisTask
+    }
+
     var active: Transaction? {
         let word = gate.load(ordering: .acquiring)
         return word == 0 ? nil : Transaction(number: word >> 2)
@@ -75,7 +85,11 @@ final class Tree {
         else {
             return false
         }
-        if opener == .closure { thread.store(Tree.thisThread, ordering: .relaxed) }
+        switch opener {
+        case .byHand: handOf = Tree.thisTask
+        case .closure: thread.store(Tree.thisThread, ordering: .relaxed)
+        case .task: break
+        }
         return true
     }
 
@@ -92,7 +106,7 @@ final class Tree {
         switch Tree.opener(of: word) {
         case .byHand: return true
         case .closure: return thread.load(ordering: .relaxed) == Tree.thisThread
-        case .task: return OpenTransactions.numbers.contains(word >> 2)
+        case .task: return OpenTransactions.contains(word >> 2)
         }
     }
 

@@ -17,10 +17,28 @@ public enum TransactionWait: Hashable, Sendable {
 
 /// The transactions that the current task opened, or the task that it is a child of.
 enum OpenTransactions {
-    @TaskLocal static var numbers: [UInt64] = []
+    struct Open: Sendable {
+        let number: UInt64
+        /// By their numbers.
+        let trees: [UInt64]
+    }
+
+    @TaskLocal static var all: [Open] = []
 
     static func contains(_ transaction: Transaction?) -> Bool {
-        transaction.map { numbers.contains($0.number) } ?? false
+        transaction.map { contains($0.number) } ?? false
+    }
+
+    static func contains(_ number: UInt64) -> Bool { all.contains { $0.number == number } }
+
+    /// The trees of all but one, by their numbers.
+    static func serials(but transaction: Transaction) -> [UInt64] {
+        all.filter { $0.number != transaction.number }.flatMap(\.trees)
+    }
+
+    /// These, and one more.
+    static func and(_ transaction: Transaction, of trees: Trees) -> [Open] {
+        all + [Open(number: transaction.number, trees: trees.serials)]
     }
 }
 
@@ -93,6 +111,7 @@ extension Trees {
         guard allSatisfy({ !OpenTransactions.contains($0.active) }) else {
             throw TransactionError.anotherTransactionIsActive
         }
+        if waiting == .untilFree, !allSatisfy({ !$0.isOpenedByHandHere }) { throw TransactionFault.deadlock }
         let waiter = Waiter()
         forEach { $0.line.add(waiter) }
         defer {
@@ -105,6 +124,8 @@ extension Trees {
         if case .atMost(let duration) = waiting { end = .now + duration }
         var timer: Task<Void, Never>?
         defer { timer?.cancel() }
+        var wait: Int?
+        defer { if let wait { WaitGraph.leave(wait) } }
         while true {
             waiter.reset()
             if Task.isCancelled { throw CancellationError() }
@@ -121,16 +142,22 @@ extension Trees {
                     }
                 }
             }
+            if wait == nil {
+                wait = WaitGraph.enter(
+                    wanting: serials, open: OpenTransactions.serials(but: transaction), hasLimit: end != nil)
+                if wait == nil { throw TransactionFault.deadlock }
+            }
             await waiter.wait(isolation: isolation)
         }
     }
+
+    var serials: [UInt64] { [first.serial] + others.map(\.serial) }
 
     func performWhenFree<Result>(
         waiting: TransactionWait, isolation: isolated (any Actor)?, _ body: () async throws -> Result
     ) async throws -> Result {
         let transaction = Transaction(number: Serial.next())
-        return try await OpenTransactions.$numbers.withValue(OpenTransactions.numbers + [transaction.number])
-        {
+        return try await OpenTransactions.$all.withValue(OpenTransactions.and(transaction, of: self)) {
             try await beginWhenFree(transaction, .task, waiting: waiting, isolation: isolation)
             let result: Result
             do {
@@ -158,7 +185,7 @@ extension TransactionContext {
         }
         try tree.run.requireChangeable()
         if isOpenedHere { return try await tree.run.nested(nesting, in: tree, isolation: isolation, body) }
-        return try await OpenTransactions.$numbers.withValue(OpenTransactions.numbers + [active.number]) {
+        return try await OpenTransactions.$all.withValue(OpenTransactions.and(active, of: Trees(tree))) {
             try await tree.run.nested(nesting, in: tree, isolation: isolation, body)
         }
     }
@@ -189,7 +216,7 @@ extension Transactable {
     /// transaction cannot be ended by hand from elsewhere. A transaction that was begun by hand is waited for.
     ///
     /// - Throws: `CancellationError` when the task is cancelled while it waits, or is cancelled when the body returns, and
-    ///   all is taken back; ``TransactionFault/timedOut``; otherwise as ``transaction(_:)``.
+    ///   all is taken back; ``TransactionFault/timedOut``; ``TransactionFault/deadlock``; otherwise as ``transaction(_:)``.
     @discardableResult
     public func withTransaction<Result>(
         joining: Transaction? = nil, waiting: TransactionWait = .untilFree,

@@ -43,9 +43,11 @@ public final class TransactionalState<Value> {
         self.outside = outside
     }
 
-    /// Until the owner has a context, assignments are its initialisation. One that left for good may have another since.
+    /// Until the owner has a context, assignments are its initialisation. One that left for good, or was replaced, may have
+    /// another since.
     func bind(to owner: AnyObject, as property: @autoclosure () -> AnyKeyPath) {
-        guard context?.tree == nil, let found = Owners.context(of: owner), found !== context else { return }
+        if let context, context.tree != nil, !context.isReplaced || last != nil { return }
+        guard let found = Owners.context(of: owner), found !== context else { return }
         context = found
         boundProperty = property()
     }

@@ -1,0 +1,80 @@
+// Who waits for whom: so that tasks which would wait for each other for ever are told so, instead.
+//
+//   I13  a waiter waits for each one that waits without a limit of time and has a tree open that it wants, and for each that
+//        came before it to one of those trees. A circle is closed by whoever comes last, and found by that one.
+
+/// Those who wait for trees, of all isolations.
+enum WaitGraph {
+    /// Whoever waits.
+    private struct Wait {
+        /// The trees that it has open.
+        let open: [UInt64]
+        let wanted: [UInt64]
+        let hasLimit: Bool
+    }
+
+    private final class Table: @unchecked Sendable {
+        // Unchecked: under `lock` alone.
+        let lock = Lock()
+        var last = 0
+        var waits: [Int: Wait] = [:]
+        /// Of a tree, who waits for it.
+        var wanting: [UInt64: Set<Int>] = [:]
+        /// Of a tree, who has it open and waits: also several tasks that are parts of one transaction.
+        var holding: [UInt64: Set<Int>] = [:]
+    }
+
+    private static let table = Table()
+
+    /// A task begins to wait.
+    ///
+    /// - Parameters:
+    ///   - wanted: the trees, by their numbers.
+    ///   - open: those of which the task has a transaction.
+    /// - Returns: for ``leave(_:)``; nil: it would wait for itself.
+    /// - Complexity: O(trees) for a task that has none open; else O(those it would wait for).
+    static func enter(wanting wanted: [UInt64], open: [UInt64], hasLimit: Bool) -> Int? {
+        table.lock.locked {
+            table.last += 1
+            let number = table.last
+            // Nobody waits yet for one that has nothing open.
+            if !hasLimit, !open.isEmpty, closesCircle(number, wanted, Set(open)) { return nil }
+            table.waits[number] = Wait(open: open, wanted: wanted, hasLimit: hasLimit)
+            for tree in wanted { table.wanting[tree, default: []].insert(number) }
+            for tree in open { table.holding[tree, default: []].insert(number) }
+            return number
+        }
+    }
+
+    /// It waits no more.
+    static func leave(_ number: Int) {
+        table.lock.locked {
+            guard let wait = table.waits.removeValue(forKey: number) else { return }
+            for tree in wait.wanted { remove(number, tree, from: &table.wanting) }
+            for tree in wait.open { remove(number, tree, from: &table.holding) }
+        }
+    }
+
+    private static func remove(_ number: Int, _ tree: UInt64, from index: inout [UInt64: Set<Int>]) {
+        index[tree]?.remove(number)
+        if index[tree]?.isEmpty == true { index[tree] = nil }
+    }
+
+    /// Whether someone for whom it would wait, over whatever others, waits for a tree that it has open.
+    private static func closesCircle(_ number: Int, _ wanted: [UInt64], _ open: Set<UInt64>) -> Bool {
+        var seen: Set<Int> = []
+        var walk = others(than: number, wanted)
+        while let next = walk.popLast() {
+            guard seen.insert(next).inserted, let wait = table.waits[next], !wait.hasLimit else { continue }
+            if wait.wanted.contains(where: open.contains) { return true }
+            walk += others(than: next, wait.wanted)
+        }
+        return false
+    }
+
+    private static func others(than number: Int, _ wanted: [UInt64]) -> [Int] {
+        wanted.flatMap { tree in
+            (table.holding[tree] ?? []) + (table.wanting[tree] ?? []).filter { $0 < number }
+        }
+    }
+}

@@ -4,7 +4,6 @@
 import CompositeOperations
 import CompositeOperationsBasics
 import CompositeOperationsTestSupport
-import Dispatch
 import Foundation
 import Glibc
 import PropertyTesting
@@ -143,9 +142,11 @@ private struct Bench {
         #expect(group.attempt == 2 && bench.queue.pendingOperations.isEmpty)
         #expect(await eventually { clock.sleepers == 1 })
         clock.advance(by: .seconds(1))
-        #expect(await eventually { bench.target.count == 1 })
-        bench.runAll()
-        #expect(await group.outcome.isFinished)
+        #expect(
+            await eventually {
+                bench.runAll()
+                return group.isFinished
+            })
         #expect(bench.log.entries == ["child"])
         await bench.queue.idle()
     }
@@ -657,42 +658,36 @@ private struct Bench {
     #endif
 
     @Test func `children that are settled before their queue has heard of their ends have left it`() async {
-        /// Runs one piece of work after the other; when it is given one, a test may do something first.
+        /// Holds its work; when it is given some, a test may do something first.
         final class Target: ExecutionTarget {
-            let lane = DispatchQueue(label: "lane")
+            let held = HoldingTarget()
             let first = Locked<(@Sendable () -> Void)?>(nil)
             var isCurrent: Bool { false }
             func submit(_ work: ExecutionWork) {
                 first.withLock { $0.take() }?()
-                lane.async { work.run() }
+                held.submit(work)
             }
+            func runAll() { while held.count > 0 { held.letGo() } }
         }
         let target = Target()
-        let queue = COOperationQueue(runningLimit: 2, on: target)
-        let (children, begun, gate) = (Mail<COOperation<Void>>(), Mail<Void>(), Gate())
-        let group = transactionalOperation(on: queue) { group in
+        let queue = COOperationQueue(runningLimit: 1, on: target)
+        let children = Mail<COOperation<Void>>()
+        let options = OperationOptions(handlerTarget: target.held)
+        let group = transactionalOperation(on: queue, options: options) { group in
             children.send(group.operation { _ in })
-            group.operation {
-                begun.send(())
-                gate.wait()
-            }
             for _ in 0..<2 { group.operation {} }
+        } cancellation: { _ in
         }
+        target.runAll()
         let holder = await children.next()
-        await begun.next()
-        #expect(holder.hasLeftOpen)
         let other = operation(on: queue) {}
-        #expect(queue.pendingOperations.count == 3)
-        // The first child's slot goes to the other operation, and then only the queue hears of the last two children. Before that
-        // the block of the second one returns, and that settles all of them.
-        target.first.withLock { first in
-            first = {
-                gate.open()
-                target.lane.sync {}
-            }
-        }
-        #expect(group.cancel())
-        #expect(target.first.withLock { $0 == nil })
+        #expect(holder.hasLeftOpen && queue.pendingOperations.count == 3)
+        // The slot goes to the other operation before the queue hears of the last two children. Then, while the decision of the
+        // composite is open, its end settles them.
+        target.first.withLock { $0 = { group.cancel() } }
+        #expect(holder.cancel())
+        #expect(target.first.withLock { $0 == nil } && group.isCancelled)
+        target.runAll()
         #expect(await other.outcome.isFinished)
         #expect(await eventually { queue.operationCount == 0 })
     }

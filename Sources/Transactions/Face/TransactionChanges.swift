@@ -93,11 +93,14 @@ final class CommitRecord {
         removed = left.filter { !came.contains(ObjectIdentifier($0)) }
         let passing = came.intersection(gone)
         self.passing = passing
-        changes = run.log.values.compactMap { value in
-            guard let change = value.change(of: run.transaction) else { return nil }
-            return change.context.map { passing.contains(ObjectIdentifier($0)) } == true ? nil : change
-        }
         self.placements = placements
+        var seen: Set<ObjectIdentifier> = []
+        changes = run.log.values.compactMap { state in
+            // Saved by a savepoint, too, it is in the log again.
+            guard seen.insert(ObjectIdentifier(state)).inserted else { return nil }
+            let passes = state.context.map { passing.contains(ObjectIdentifier($0)) } ?? false
+            return passes ? nil : state.change(of: run.transaction)
+        }
     }
 
     /// Whether a member is of no tree, by its own leaving, or with one that came and left again.

@@ -13,7 +13,17 @@ public final class TransactionContext {
     let kind: MemberKind
 
     /// Nil for a member that left, and for the place where those are that leave.
-    var tree: Tree?
+    @inline(__always)
+    var tree: Tree? {
+        get { treeReference?.takeUnretainedValue() }
+        set {
+            let former = treeReference
+            treeReference = newValue.map { .passRetained($0) }
+            former?.release()
+        }
+    }
+    /// As ``tree``, with a reference; where references need not be counted.
+    @exclusivity(unchecked) private(set) var treeReference: Unmanaged<Tree>?
     var parent: TransactionContext?
     unowned(unsafe) var firstChild: TransactionContext?
     unowned(unsafe) var lastChild: TransactionContext?
@@ -21,13 +31,13 @@ public final class TransactionContext {
     unowned(unsafe) var nextSibling: TransactionContext?
 
     /// The last transaction that came to it, the last savepoint before that, and what it is in that transaction.
-    var begunIn: UInt64 = 0
+    @exclusivity(unchecked) var begunIn: UInt64 = 0
     var begunAfter: UInt64 = 0
     /// The last pass of validation that came to it: a walk may meet again who moves.
     var visitedIn: UInt64 = 0
     /// The last savepoint whose walk came to it.
     var markedIn: UInt64 = 0
-    var part = Part.ended
+    @exclusivity(unchecked) var part = Part.ended
     /// Its owner has another one, which is younger.
     private(set) var isReplaced = false
     private let instance = Instance(.contexts)
@@ -38,7 +48,7 @@ public final class TransactionContext {
 
     private init(owner: (any Transactable)?, tree: Tree?) {
         self.owner = owner
-        self.tree = tree
+        treeReference = tree.map { .passRetained($0) }
         ownerID = owner.map { ObjectIdentifier($0) }
         kind = owner.map { MemberKind($0) } ?? []
         if let ownerID, let former = Owners.add(self, of: ownerID) {
@@ -58,6 +68,7 @@ public final class TransactionContext {
         if let ownerID { Owners.remove(self, of: ownerID) }
         var above = unlink()
         tree?.forget(self)
+        tree = nil
         // Not left to the references: a chain of 10^6 would need as many frames.
         while above != nil, isKnownUniquelyReferenced(&above) {
             let next = above?.unlink()

@@ -19,16 +19,16 @@ struct Log {
         static let start = Mark()
     }
 
-    private(set) var values: [SavedValue] = []
+    private(set) var values: [LoggedState] = []
     private(set) var places: [(context: TransactionContext, place: Place)] = []
 
     var mark: Mark { Mark(values: values.count, places: places.count) }
 
-    mutating func saved(_ value: SavedValue) { values.append(value) }
+    mutating func saved(_ state: LoggedState) { values.append(state) }
     mutating func joined(_ context: TransactionContext) { places.append((context, .joined)) }
     mutating func placed(_ context: TransactionContext, from place: Place) { places.append((context, place)) }
 
-    mutating func popValue(to mark: Mark) -> SavedValue? {
+    mutating func popValue(to mark: Mark) -> LoggedState? {
         values.count > mark.values ? values.removeLast() : nil
     }
 
@@ -37,27 +37,22 @@ struct Log {
     }
 
     /// Empties it. Who takes what was in it releases that outside of any access to the log: `deinit` may be anyone's.
-    mutating func takeValues() -> [SavedValue] {
+    mutating func takeValues() -> [LoggedState] {
+        if values.isEmpty { return [] }
         defer { values = [] }
         return values
     }
 
+    /// Room for the values of the next transaction, which has none so far.
+    mutating func keepRoom(of taken: consuming [LoggedState]) {
+        if values.capacity < taken.capacity, taken.capacity <= Self.most { values = taken }
+    }
+
+    /// So much room stays.
+    private static let most = 1024
+
     mutating func takePlaces() -> [(context: TransactionContext, place: Place)] {
         defer { places = [] }
         return places
-    }
-}
-
-/// A value as it was before the first write in a scope; what it is of is known to the subclass.
-class SavedValue {
-    /// The scope in which it was saved.
-    let scope: UInt64
-    private let instance = Instance(.savedValues)
-    init(scope: UInt64) { self.scope = scope }
-    func restore() { fatalError("SavedValue.restore: a subclass does it") }
-    func keep(_ transaction: Transaction) { fatalError("SavedValue.keep: a subclass does it") }
-    /// Of the first value that was saved of a property, what has become of it.
-    func change(of transaction: Transaction) -> PropertyChange? {
-        fatalError("SavedValue.change: a subclass does it")
     }
 }

@@ -7,32 +7,32 @@
 import CompositeOperationsBasics
 
 final class Run {
-    private(set) var transaction = Transaction.any
-    var phase = TransactionPhase.body
+    @exclusivity(unchecked) private(set) var transaction = Transaction.any
+    @exclusivity(unchecked) var phase = TransactionPhase.body
     private unowned(unsafe) var first: Tree?
     /// The other trees of a joint transaction; the first has the run.
     private var others: [Tree] = []
     private(set) var isJoint = false
 
     /// What is taken back by a rollback, in order.
-    var log = Log()
+    @exclusivity(unchecked) var log = Log()
     /// Where those are that left, until the end.
     let limbo = TransactionContext.limbo()
     /// Walks that are under way, for members that leave and move.
     var cursors: [Cursor] = []
 
     /// The innermost savepoint that is open, and the last that was set; the transaction itself counts as one.
-    var scope: UInt64 = 0
+    @exclusivity(unchecked) var scope: UInt64 = 0
     var lastScope: UInt64 = 0
     /// Grows with everything that a validation might have to see.
-    var changes: UInt64 = 0
+    @exclusivity(unchecked) var changes: UInt64 = 0
     /// Grows when members move: a walk may have missed them.
     var moves: UInt64 = 0
     /// What the hook of a late member threw.
     var doom: (any Error)?
     /// What is not needed any more is let go, at an end: `deinit` may be anyone's, and write. After a commit that stays, and in a
     /// rollback it is taken back with the rest.
-    private(set) var isReleasing = false
+    @exclusivity(unchecked) private(set) var isReleasing = false
     private let instance = Instance(.runs)
 
     init() { cursors.reserveCapacity(4) }
@@ -198,7 +198,12 @@ final class Run {
         phase = .commit
         let transaction = transaction
         end { $0.onCommit(transaction: transaction) }
-        releasing { for value in log.takeValues() { value.keep(transaction) } }
+        releasing {
+            var kept = log.takeValues()
+            for state in kept { state.keep(transaction) }
+            kept.removeAll(keepingCapacity: true)
+            log.keepRoom(of: kept)
+        }
         clear { tree in
             if !tree.views.isEmpty { tree.publish() }
         } post: { tree in
@@ -264,7 +269,6 @@ final class Run {
     private func clear(publish: (Tree) -> Void, post: (Tree) -> Void) {
         detachDeparted()
         releasing {
-            _ = log.takeValues()
             _ = log.takePlaces()
         }
         doom = nil

@@ -20,7 +20,9 @@ final class Tree {
     /// Keeps the tree; it is the last of the contexts to go.
     unowned(unsafe) var root: TransactionContext?
     /// Its own, or for a joint transaction that of the first root.
-    private(set) var run: Run
+    var run: Run { runReference.takeUnretainedValue() }
+    /// As ``run``, with a reference; where references need not be counted.
+    @exclusivity(unchecked) private(set) var runReference: Unmanaged<Run>
     private let ownRun = Run()
 
     var validation = ValidationMode.failFast
@@ -38,7 +40,9 @@ final class Tree {
     /// How many keep state that no savepoint can restore; some of them may be without an owner.
     private(set) var withoutSavepoints = 0
 
-    init() { run = ownRun }
+    init() { runReference = .passRetained(ownRun) }
+
+    deinit { runReference.release() }
 
     // MARK: Members
 
@@ -94,9 +98,16 @@ final class Tree {
     }
 
     func close() {
-        run = ownRun
+        adopt(ownRun)
         thread.store(0, ordering: .relaxed)
         gate.store(0, ordering: .releasing)
+    }
+
+    /// Whether a transaction is active to which the code that runs belongs.
+    @inline(__always)
+    var isActiveHere: Bool {
+        let word = gate.load(ordering: .acquiring)
+        return word != 0 && isMine(word)
     }
 
     /// Whether the code that runs belongs to the transaction that is active, if any is.
@@ -134,7 +145,12 @@ final class Tree {
     }
 
     /// For one transaction of several trees, until the gate is closed.
-    func adopt(_ run: Run) { self.run = run }
+    func adopt(_ run: Run) {
+        if runReference.toOpaque() == Unmanaged.passUnretained(run).toOpaque() { return }
+        let former = runReference
+        runReference = .passRetained(run)
+        former.release()
+    }
 
     func commit(_ descriptor: Transaction) throws {
         try judge(descriptor, needsRoot: true)

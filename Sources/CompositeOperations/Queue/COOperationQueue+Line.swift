@@ -38,9 +38,6 @@ extension COOperationQueue {
             return nil
         }
 
-        /// To be called before they go.
-        mutating func giveUp() { for place in lines.indices { lines[place].giveUp() } }
-
         /// The ticket that was taken has a slot.
         mutating func hasAdmitted() { admitted = (admitted + 1) % Self.round }
 
@@ -67,7 +64,8 @@ extension COOperationQueue {
     struct Line {
         private struct Entry {
             let number: UInt64
-            /// With a reference, which goes to the one who takes it.
+            /// With a reference, which goes to the one who takes it. None is left when the queue goes: nobody is in it then, and so a
+            /// slot was free in the last call, which has taken all.
             let ticket: Unmanaged<Ticket>
         }
 
@@ -84,11 +82,6 @@ extension COOperationQueue {
         init(_ priority: Scheduler.Priority, newestFirst: Bool) {
             self.priority = priority
             self.newestFirst = newestFirst
-        }
-
-        /// To be called before it goes.
-        mutating func giveUp() {
-            while let entry = next() { entry.ticket.release() }
         }
 
         /// - Returns: nil: its ticket is not in the line any more; that may be in it anew, with another entry.

@@ -123,7 +123,7 @@ extension COOperationQueue {
             return firstPending?.takeUnretainedValue()
         }
 
-        /// The last one of all, from now on.
+        /// The last one of all, from now on. It is not pending: another attempt begins with a slot.
         mutating func number(_ ticket: Ticket, runs: Int32) {
             lastNumber += 1
             ticket.number = lastNumber
@@ -132,7 +132,6 @@ extension COOperationQueue {
             guard ticket.state != .outside else { return }  // it will be
             unlink(ticket)
             link(ticket)
-            if ticket.isPending, firstPending == nil { firstPending = .passUnretained(ticket) }
         }
 
         private func forEach(_ body: (Ticket) -> Void) {

@@ -88,8 +88,6 @@ public final class COOperationQueue: ExecutionTarget {
         COQueues.beginSurroundings()
     }
 
-    deinit { state.withLock { $0.lines.giveUp() } }
-
     private static func check(_ limit: Int?, atLeast least: Int, _ name: String) {
         if let limit, limit < least { fatalError("COOperationQueue: a \(name) of \(limit) is too small") }
     }

@@ -167,18 +167,18 @@ extension COQueues {
         _ body: () -> Void
     ) {
         if !haveSurroundings, context == nil { return body() }
-        HeldSlot.holding(callers, slot) {
-            func bound() {
-                within(Surroundings(scope: scope, callers: callers.ofBlock, own: slot?.slot), body)
+        func bound() {
+            within(Surroundings(scope: scope, callers: callers.ofBlock, own: slot?.slot)) {
+                HeldSlot.holding(callers, slot, body)
             }
-            if let context { context.run(bound) } else { bound() }
         }
+        if let context { context.run(bound) } else { bound() }
     }
 
     /// Calls the block of an operation that has nothing but a slot.
     @inline(__always)
     static func calling(_ slot: HeldSlot.Reference, _ body: () -> Void) {
-        HeldSlot.holding(slot) { $surroundings.withValue(Surroundings(own: slot.slot), operation: body) }
+        $surroundings.withValue(Surroundings(own: slot.slot)) { HeldSlot.holding(slot, body) }
     }
 
     /// Calls `body`, which is no part of what runs here, but for the stack.

@@ -34,10 +34,10 @@ public final class CommittedView<Value: Sendable>: Sendable {
     }
 
     /// The value after the last commit. Does not wait.
-    public var value: Value { published.read().value }
+    public var value: Value { published.value }
 
     /// How many commits there have been since the view was made.
-    public var version: Int { published.read().version }
+    public var version: Int { published.version }
 }
 
 protocol PublishedView {
@@ -63,12 +63,38 @@ private final class Published<Value: Sendable>: @unchecked Sendable {
     /// Slots are made when all others have readers, and go with the last reference to the view.
     final class Slot {
         let readers = Atomic<Int>(0)
-        var content: (value: Value, version: Int)?
+        /// A place of its own: an optional value would be of a type that is looked up for each reader.
+        @exclusivity(unchecked) private var place = UnsafeMutablePointer<Value>.allocate(capacity: 1)
+        @exclusivity(unchecked) private var isFull = false
+        @exclusivity(unchecked) private(set) var version = 0
         let older: Slot?
 
-        init(_ content: (value: Value, version: Int), older: Slot?) {
-            self.content = content
+        init(_ value: Value, version: Int, older: Slot?) {
             self.older = older
+            fill(value, version)
+        }
+
+        deinit {
+            empty()
+            place.deallocate()
+        }
+
+        /// Of one that is current, or has been when its reader was counted.
+        var value: Value { place.pointee }
+
+        func fill(_ value: Value, _ version: Int) {
+            empty()
+            place.initialize(to: value)
+            isFull = true
+            self.version = version
+        }
+
+        func empty() {
+            if !isFull { return }
+            isFull = false
+            // What goes with it is anyone's, and may read the view, which has another slot by now.
+            let gone = place.move()
+            withExtendedLifetime(gone) {}
         }
     }
 
@@ -79,21 +105,36 @@ private final class Published<Value: Sendable>: @unchecked Sendable {
     private let instance = Instance(.views)
 
     init(_ value: Value) {
-        newest = Slot((value, 0), older: nil)
+        newest = Slot(value, version: 0, older: nil)
         current = Atomic(.passUnretained(newest))
     }
 
-    func read() -> (value: Value, version: Int) {
+    var value: Value {
+        let slot = enter()
+        defer { leave(slot) }
+        return slot._withUnsafeGuaranteedRef { $0.value }
+    }
+
+    var version: Int {
+        let slot = enter()
+        defer { leave(slot) }
+        return slot._withUnsafeGuaranteedRef { $0.version }
+    }
+
+    /// - Returns: the current slot, with one more reader, so that it stays as it is (P2).
+    @inline(__always)
+    private func enter() -> Unmanaged<Slot> {
         while true {
             let slot = current.load(ordering: .sequentiallyConsistent)
-            let content: (value: Value, version: Int)? = slot._withUnsafeGuaranteedRef { slot in
-                slot.readers.add(1, ordering: .sequentiallyConsistent)
-                defer { slot.readers.subtract(1, ordering: .sequentiallyConsistent) }
-                let now = current.load(ordering: .sequentiallyConsistent)
-                return now.toOpaque() == Unmanaged.passUnretained(slot).toOpaque() ? slot.content : nil
-            }
-            if let content { return content }
+            slot._withUnsafeGuaranteedRef { _ = $0.readers.add(1, ordering: .sequentiallyConsistent) }
+            if current.load(ordering: .sequentiallyConsistent).toOpaque() == slot.toOpaque() { return slot }
+            leave(slot)
         }
+    }
+
+    @inline(__always)
+    private func leave(_ slot: Unmanaged<Slot>) {
+        slot._withUnsafeGuaranteedRef { _ = $0.readers.subtract(1, ordering: .releasing) }  // P3
     }
 
     func write(_ compute: () -> Value) {
@@ -102,7 +143,7 @@ private final class Published<Value: Sendable>: @unchecked Sendable {
         let value = compute()
         isComputing = false
         let old = current.load(ordering: .relaxed).takeUnretainedValue()
-        let content = (value, (old.content?.version ?? 0) + 1)
+        let version = old.version + 1
         var free: Slot? = newest
         while let slot = free, slot === old || slot.readers.load(ordering: .sequentiallyConsistent) != 0 {
             free = slot.older
@@ -110,13 +151,13 @@ private final class Published<Value: Sendable>: @unchecked Sendable {
         let slot: Slot
         if let free {
             slot = free
-            slot.content = content
+            slot.fill(value, version)
         } else {
-            slot = Slot(content, older: newest)
+            slot = Slot(value, version: version, older: newest)
             newest = slot
         }
         current.store(.passUnretained(slot), ordering: .sequentiallyConsistent)
         // Not kept until the slot is used again.
-        if old.readers.load(ordering: .sequentiallyConsistent) == 0 { old.content = nil }
+        if old.readers.load(ordering: .sequentiallyConsistent) == 0 { old.empty() }
     }
 }

@@ -318,6 +318,27 @@ struct InvokerTests {
         #expect(await invoker.submit(Immediate { _ in }).outcome.isFinished)
     }
 
+    @Test func `a flush that is cancelled returns, and the commands go on`() async throws {
+        let invoker = SerialInvoker()
+        let (begun, goOn) = (Mail<Void>(), Mail<Void>())
+        let slow = invoker.submit(
+            ClosureCommand {
+                begun.send(())
+                await goOn.next()
+            })
+        let after = invoker.submit(ClosureCommand { 3 })
+        await begun.next()
+        let flush = Task { try await invoker.flush() }
+        flush.cancel()
+        await #expect(throws: CancellationError.self) { try await flush.value }
+        let waiting = Task { try await invoker.flush() }
+        goOn.send(())
+        try await waiting.value
+        try await invoker.flush()
+        #expect(await slow.outcome.isFinished)
+        #expect(try await after.value == 3)
+    }
+
     @Test func `a flush from inside is refused`() async throws {
         let invoker = SerialInvoker()
         let answer = await invoker.submit(ClosureCommand { try await invoker.flush() }).outcome

@@ -355,6 +355,24 @@ import Testing
     }
 
     @Test
+    func `X17: a property that savepoints have saved, too, is told once, with its first value and its last`()
+        throws
+    {
+        var told: [TransactionChanges.Change] = []
+        let subscription = root.transactionContext.didCommit { told += $0.changes }
+        try root.transaction {
+            root.number = 1
+            try root.transaction(nesting: .savepoint) {
+                root.number = 2
+                try root.transaction(nesting: .savepoint) { root.number = 3 }
+            }
+            try root.transaction(nesting: .savepoint) { root.number = 4 }
+        }
+        #expect(told.count == 1 && told.first?.old as? Int == 0 && told.first?.new as? Int == 4)
+        subscription.cancel()
+    }
+
+    @Test
     func `X17: threads that use one tree tell of their transactions one after another, and of each once`()
         throws
     {

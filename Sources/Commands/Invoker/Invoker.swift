@@ -33,7 +33,8 @@ public protocol Invoker: Sendable {
 
     /// Waits until everything that was accepted before the call has its outcome.
     ///
-    /// - Throws: ``CommandUsageError/reentrant`` in a command of this invoker, which would wait for itself.
+    /// - Throws: ``CommandUsageError/reentrant`` in a command of this invoker, which would wait for itself; a `CancellationError` when the calling
+    ///   task is cancelled first: the commands go on.
     func flush() async throws
 
     /// Cancels everything that was accepted, as ``CommandHandle/cancel()`` does.

@@ -253,23 +253,34 @@ final class Lane: Sendable {
     // MARK: Waiting
 
     /// Returns when everything that was accepted before has its outcome.
-    func flush() async throws(CommandUsageError) {
-        if ReentrancyMark.isInside(self) { throw .reentrant }
-        await settle()
+    ///
+    /// - Throws: a `CancellationError` when it was cancelled first: the commands go on.
+    func flush() async throws {
+        if ReentrancyMark.isInside(self) { throw CommandUsageError.reentrant }
+        let wakening = await Waiter.wait { waiter in
+            register(waiter)
+        } orCancelledBy: { [self] waiter in
+            state.withLock { state in
+                for index in state.epochs.indices where state.epochs[index].waiting.remove(waiter) {
+                    return true
+                }
+                return false
+            }
+        }
+        if wakening == .cancelled { throw CancellationError() }
     }
 
-    private func settle() async {
-        await Waiter.wait { waiter in
-            let (registration, effects) = change { state in
-                state.forced = state.lastNumber
-                let registration = state.epochs[state.epochs.count - 1].waiting.append(waiter)
-                state.epochs[state.epochs.count - 1].isClosed = true
-                state.epochs.append(Epoch())
-                return (registration, follow(&state))
-            }
-            perform(effects)
-            return registration
+    /// Who waits for what was accepted so far; that is cut off here, and batches of it are let go.
+    private func register(_ waiter: Waiter) -> Waiter.Registration {
+        let (registration, effects) = change { state in
+            state.forced = state.lastNumber
+            let registration = state.epochs[state.epochs.count - 1].waiting.append(waiter)
+            state.epochs[state.epochs.count - 1].isClosed = true
+            state.epochs.append(Epoch())
+            return (registration, follow(&state))
         }
+        perform(effects)
+        return registration
     }
 
     func cancelAll() {
@@ -288,7 +299,7 @@ final class Lane: Sendable {
             return pending == .reject ? state.live.values.map(\.member) : []
         }
         end(waiting, .shutDown).deliverInline()
-        await settle()
+        await Waiter.wait { register($0) }
     }
 
     /// Nobody refers to the invoker any more.

@@ -58,7 +58,8 @@ public class LaneInvoker: Invoker, @unchecked Sendable {
     public final var history: [CommandEnd] { lane.history }
     /// Waits until everything that was accepted before the call has its outcome.
     ///
-    /// - Throws: ``CommandUsageError/reentrant`` in a command of this invoker.
+    /// - Throws: ``CommandUsageError/reentrant`` in a command of this invoker; a `CancellationError` when the calling
+    ///   task is cancelled first: the commands go on.
     public final func flush() async throws { try await lane.flush() }
     /// Cancels everything that was accepted.
     public final func cancelAll() { lane.cancelAll() }

@@ -445,6 +445,25 @@ import Testing
         }
     }
 
+    @Test func `X7: who has waited is waited for no more`() async throws {
+        let other = Logged(root: "other")
+        let otherTree = other.transactionContext.tree!
+        // One has the first tree and waits for the other; later it is the other way round.
+        for (held, wanted) in [(root, other), (other, root)] {
+            let goOn = Signal()
+            let holder = Task { @Home in try await wanted.withTransaction { await goOn.opened() } }
+            while !wanted.transactionIsActive { await Task.yield() }
+            let waiter = Task { @Home in
+                try await held.withTransaction { try await wanted.withTransaction { wanted.number += 1 } }
+            }
+            while tree.line.count + otherTree.line.count != 1 { await Task.yield() }
+            goOn.open()
+            try await holder.value
+            try await waiter.value
+        }
+        #expect(root.number == 1 && other.number == 1)
+    }
+
     @Test func `X7: who would wait behind one that waits for it is refused`() async throws {
         let other = Logged(root: "other")
         try other.beginTransaction()

@@ -55,6 +55,8 @@ import Testing
     {
         var kept: [Logged] = []
         let first = try step { root.number = 1 }
+        var told = 0
+        let subscription = root.transactionContext.didCommit { told += $0.added.count + $0.removed.count }
         let second = try step {
             root.number = 2
             let passing = Logged("passing", below: root)
@@ -64,6 +66,8 @@ import Testing
             try leave(passing)
             kept = [passing, below]
         }
+        #expect(told == 0)
+        subscription.cancel()
         for _ in 1...2 {
             try second.undo()
             #expect(root.number == 1)

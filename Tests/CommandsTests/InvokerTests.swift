@@ -328,9 +328,15 @@ struct InvokerTests {
             })
         let after = invoker.submit(ClosureCommand { 3 })
         await begun.next()
-        let flush = Task { try await invoker.flush() }
+        // When this returns, it waits.
+        let flush = Task.immediate { try await invoker.flush() }
         flush.cancel()
         await #expect(throws: CancellationError.self) { try await flush.value }
+        let late = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await invoker.flush()
+        }
+        await #expect(throws: CancellationError.self) { try await late.value }
         let waiting = Task { try await invoker.flush() }
         goOn.send(())
         try await waiting.value

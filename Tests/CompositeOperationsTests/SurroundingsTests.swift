@@ -654,4 +654,70 @@ import Testing
             try #require(outcome.isFinished)
         }
     }
+
+    @Test(arguments: [false, true])
+    func `the target of what ended while it waited is released at once, and under no lock`(isSync: Bool) async
+    {
+        /// Asks the queue when it goes.
+        final class Asking: ExecutionTarget {
+            let queue: COOperationQueue
+            let asked: Count
+            init(_ queue: COOperationQueue, _ asked: Count) { (self.queue, self.asked) = (queue, asked) }
+            deinit { asked.add(1 + queue.operationCount) }
+            func submit(_ work: ExecutionWork) { work.run() }
+            var isCurrent: Bool { false }
+        }
+        let (queue, asked) = (COOperationQueue(runningLimit: 1), Count())
+        let tokens = Mail<COOperation<Void>.Attempt>()
+        let holder = operation(on: queue) { tokens.send($0) }
+        let token = await tokens.next()
+        if isSync {
+            let mail = Mail<COSyncOperation<Void>>()
+            elsewhere.async {
+                let sync = COSyncOperation<Void>(on: Asking(queue, asked)) { $0.finish() }
+                mail.send(sync)
+                queue.add(sync)
+            }
+            do {
+                let sync = await mail.next()
+                #expect(await eventually { queue.pendingOperations.count == 1 })
+                sync.cancel()
+            }
+        } else {
+            var options = OperationOptions()
+            options.keepsBlock = true
+            let one = COOperation<Void>(on: Asking(queue, asked), options: options) { $0.finish() }
+            #expect(queue.add(one))
+            one.cancel()
+        }
+        #expect(await eventually { asked.value > 0 })
+        token.finish()
+        #expect(await holder.outcome.isFinished)
+        await queue.idle()
+    }
+
+    @Test func `a queue that goes with its last block is none of the slots on the stack any more`()
+        async throws
+    {
+        /// Runs a sync operation when it goes.
+        final class Running: ExecutionTarget {
+            let lane: SerialLane
+            let ran: Count
+            init(_ lane: SerialLane, _ ran: Count) { (self.lane, self.ran) = (lane, ran) }
+            deinit {
+                COSyncOperation<Void>(on: lane).run { $0.finish() }
+                ran.add()
+            }
+            func submit(_ work: ExecutionWork) { work.run() }
+            var isCurrent: Bool { false }
+        }
+        let (lane, ran) = (serialQueue(), Count())
+        let count = scaled(1000)
+        for index in 0..<count {
+            let queue = COOperationQueue(runningLimit: 1, on: Running(lane, ran))
+            let options = index % 2 == 0 ? OperationOptions.standard : OperationOptions(name: "named")
+            operation(on: queue, options: options) { () -> Void in }
+        }
+        #expect(await eventually { ran.value == count })
+    }
 }

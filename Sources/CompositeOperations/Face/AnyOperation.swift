@@ -384,7 +384,13 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
 
     deinit {
         if let domain = Self.domain(domainBits.load(ordering: .relaxed)) { domain.release() }
-        placeReference?.release()
+        if let placeReference {
+            // A line of its queue may come upon its ticket later, and let go of it under its lock: of that alone.
+            if !isComposite {
+                placeReference._withUnsafeGuaranteedRef { ($0.target, $0.admission) = (nil, nil) }
+            }
+            placeReference.release()
+        }
         badEnd = nil
         extras?.operationGoes()
     }

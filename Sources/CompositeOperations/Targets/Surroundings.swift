@@ -33,7 +33,13 @@ struct HeldSlot: @unchecked Sendable {
         wait?.isOver.load(ordering: .acquiring) != true && queue.isHeld(ticket, since: runs)
     }
 
-    fileprivate func isSame(as other: HeldSlot) -> Bool { ticket === other.ticket && runs == other.runs }
+    /// What tells it from others.
+    private struct Key: Hashable {
+        let ticket: ObjectIdentifier
+        let runs: Int32
+    }
+
+    private var key: Key { Key(ticket: ObjectIdentifier(ticket), runs: runs) }
 
     /// As the operation holds it, while its block is out.
     struct Reference {
@@ -61,14 +67,16 @@ struct HeldSlot: @unchecked Sendable {
         value.here?.assumingMemoryBound(to: Frame.self)
     }
 
-    /// Those that are held on the stack of this thread, the innermost last: each is there once.
+    /// Those that are held on the stack of this thread, the innermost last. Each is there once: a block has its slot in one frame, and
+    /// callers bring those that are not there.
+    ///
+    /// - Complexity: O(these).
     static var onThisThread: [HeldSlot] {
         var found: [HeldSlot] = []
-        func add(_ slot: HeldSlot) { if !found.contains(where: slot.isSame) { found.append(slot) } }
         var next = innermost
         while let frame = next?.pointee {
-            if let own = frame.own { add(own.slot) }
-            for slot in frame.callers?.reversed() ?? [] { add(slot) }
+            if let own = frame.own { found.append(own.slot) }
+            if let callers = frame.callers { found.append(contentsOf: callers.reversed()) }
             next = frame.below
         }
         found.reverse()
@@ -80,10 +88,12 @@ struct HeldSlot: @unchecked Sendable {
     /// - Parameters:
     ///   - callers: those on the stack of a sync operation's caller, and of the block that called.
     ///   - own: the block's.
+    /// - Complexity: O(all of them).
     fileprivate static func holding(_ callers: HeldSlots, _ own: Reference?, _ body: () -> Void) {
         if own == nil, callers.isEmpty { return body() }
-        let here = callers.isEmpty ? [] : onThisThread
-        let others = (callers.onStack + callers.ofBlock).filter { !here.contains(where: $0.isSame) }
+        var known: Set<Key> = []
+        if !callers.isEmpty { for slot in onThisThread { known.insert(slot.key) } }
+        let others = (callers.onStack + callers.ofBlock).filter { known.insert($0.key).inserted }
         others.withUnsafeBufferPointer { others in
             push(Frame(own: own, callers: others, below: innermost), body)
         }

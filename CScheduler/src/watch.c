@@ -31,7 +31,9 @@
 //        falls asleep: its bit, then the depth and whose it is; all seq_cst. As W1: such a deque has nobody
 //        else who looks after it.
 //   P30  give: seat, then recall (release) -> the new worker: recall (acquire).
-//   P45  reserve: recall, then state <-> disarm: state, then recall; all seq_cst.
+//   P45  reserve: recall, then state <-> disarm, and the end: state, then recall; all seq_cst. So a worker
+//        that comes late, as its seat was taken when it was about to leave, sees the end, or is seen and let
+//        go.
 //
 // Sources: Go's sysmon, which hands the processor of a blocked thread to another thread; the managed blocker
 // of Java's ForkJoinPool; tokio's block_in_place.
@@ -79,7 +81,11 @@ void csched_watch_hurry(csched_watch *watch)
 }
 
 // One that sleeps without a limit has to see to it that the reserve goes in time.
-void csched_watch_note_reserve(csched_watch *watch) { csched_watch_arm(watch); }
+bool csched_watch_note_reserve(csched_watch *watch)
+{
+    csched_watch_arm(watch);
+    return csched_load(&watch->state, seq_cst) != ENDING; // P45
+}
 
 // MARK: The reserve
 
@@ -87,7 +93,7 @@ static csched_worker *find_in_reserve(const csched_crew *crew)
 {
     for (uint32_t position = 0; position < crew->count; position++) {
         csched_worker *worker = crew->workers[position];
-        if (csched_load(&worker->recall, acquire) == CSCHED_IN_RESERVE) {
+        if (csched_load(&worker->recall, seq_cst) == CSCHED_IN_RESERVE) { // P45
             return worker;
         }
     }
@@ -328,7 +334,7 @@ void csched_watch_end(csched_scheduler *scheduler)
     if (csched_load(&watch->state, relaxed) == NONE) {
         return;
     }
-    csched_store(&watch->state, ENDING, release);
+    csched_store(&watch->state, ENDING, seq_cst); // P45
     csched_futex_wake(&watch->state, 1);
     (void)pthread_join(watch->thread, NULL);
     dismiss_reserve(scheduler);

@@ -31,7 +31,7 @@ void csched_watch_end(csched_scheduler *scheduler);
 void csched_watch_arm(csched_watch *watch);
 /// A body is about to block. Wait-free; a system call only where the watch sleeps for long.
 void csched_watch_hurry(csched_watch *watch);
-/// A worker is in reserve.
-void csched_watch_note_reserve(csched_watch *watch);
+/// A worker is in reserve. False: the watch ends, and may not have seen it.
+bool csched_watch_note_reserve(csched_watch *watch);
 
 #endif

@@ -1131,7 +1131,10 @@ static void go_into_reserve(csched_worker *worker)
     csched_store(&worker->recall, CSCHED_IN_RESERVE, seq_cst); // P45
     csched_idle_leave(idle, counted);
     csched_idle_wake_one(idle); // X6, W5: the last one that did not rest may have been this one
-    csched_watch_note_reserve(&worker->scheduler->watch);
+    uint32_t recall = CSCHED_IN_RESERVE;
+    if (csched_unlikely(!csched_watch_note_reserve(&worker->scheduler->watch))) {
+        (void)csched_cas(&worker->recall, &recall, CSCHED_DISMISSED, relaxed, relaxed); // nobody is to come
+    }
 }
 
 static bool take_any_of_its_own(csched_worker *worker, csched_operation *operation)

@@ -15,7 +15,7 @@ final class Tree {
     private let thread = Atomic<UInt>(0)
 
     /// The task that began by hand; 0: none.
-    private var handOf = 0
+    private let handOf = Atomic<Int>(0)
 
     /// Keeps the tree; it is the last of the contexts to go.
     unowned(unsafe) var root: TransactionContext?
@@ -73,7 +73,8 @@ final class Tree {
 
     /// Whether the task that runs here has begun a transaction by hand, which is active still.
     var isOpenedByHandHere: Bool {
-        active != nil && isOpenedByHand && handOf != 0 && handOf == Tree.thisTask
+        let hand = handOf.load(ordering: .relaxed)
+        return active != nil && isOpenedByHand && hand != 0 && hand == Tree.thisTask
     }
 
     var active: Transaction? {
@@ -90,7 +91,7 @@ final class Tree {
             return false
         }
         switch opener {
-        case .byHand: handOf = Tree.thisTask
+        case .byHand: handOf.store(Tree.thisTask, ordering: .relaxed)
         case .closure: thread.store(Tree.thisThread, ordering: .relaxed)
         case .task: break
         }

@@ -11,6 +11,16 @@ import PropertyTestingSupport
 import Scheduling
 import Testing
 
+/// Asks the queue when it goes.
+private final class Asking: ExecutionTarget {
+    let queue: COOperationQueue
+    let asked: Count
+    init(_ queue: COOperationQueue, _ asked: Count) { (self.queue, self.asked) = (queue, asked) }
+    deinit { asked.add(1 + queue.operationCount) }
+    func submit(_ work: ExecutionWork) { work.run() }
+    var isCurrent: Bool { false }
+}
+
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct SurroundingsTests {
     // MARK: Slots
 
@@ -634,15 +644,6 @@ import Testing
     @Test func `the target that a queue replaces is released under no lock`() async {
         // In a process of its own: it sets the default queue of all.
         await #expect(processExitsWith: .success) {
-            /// Asks the queue when it goes.
-            final class Asking: ExecutionTarget {
-                let queue: COOperationQueue
-                let asked: Count
-                init(_ queue: COOperationQueue, _ asked: Count) { (self.queue, self.asked) = (queue, asked) }
-                deinit { asked.add(1 + queue.operationCount) }
-                func submit(_ work: ExecutionWork) { work.run() }
-                var isCurrent: Bool { false }
-            }
             let (queue, asked) = (COOperationQueue(), Count())
             COQueues.setDefaultQueue(Asking(queue, asked))
             let one = COOperation<Void> { $0.finish() }
@@ -658,15 +659,6 @@ import Testing
     @Test(arguments: [false, true])
     func `the target of what ended while it waited is released at once, and under no lock`(isSync: Bool) async
     {
-        /// Asks the queue when it goes.
-        final class Asking: ExecutionTarget {
-            let queue: COOperationQueue
-            let asked: Count
-            init(_ queue: COOperationQueue, _ asked: Count) { (self.queue, self.asked) = (queue, asked) }
-            deinit { asked.add(1 + queue.operationCount) }
-            func submit(_ work: ExecutionWork) { work.run() }
-            var isCurrent: Bool { false }
-        }
         let (queue, asked) = (COOperationQueue(runningLimit: 1), Count())
         let tokens = Mail<COOperation<Void>.Attempt>()
         let holder = operation(on: queue) { tokens.send($0) }

@@ -270,7 +270,7 @@ final class Lane: Sendable {
         if wakening == .cancelled { throw CancellationError() }
     }
 
-    /// Who waits for what was accepted so far; that is cut off here, and batches of it are let go.
+    /// A waiter for all that was accepted so far, which is cut off here; batches of it are let go.
     private func register(_ waiter: Waiter) -> Waiter.Registration {
         let (registration, effects) = change { state in
             state.forced = state.lastNumber

@@ -1,6 +1,6 @@
 // COOperationQueue+Ticket.swift - what a queue knows of one operation, and the list of all that are in it.
 //
-// Who owns what: an operation that has a queue holds its ticket, a leaf as its place, a composite beside it. A ticket that
+// Ownership: an operation that has a queue holds its ticket, a leaf as its place, a composite beside it. A ticket that
 // is in the list holds its operation. So whatever is in the list stays, and the list itself counts no references. A stale
 // entry of a line keeps a ticket alive, and nothing else: with its operation go the target and the queue in it.
 

@@ -30,8 +30,8 @@ final class Run {
     var moves: UInt64 = 0
     /// What the hook of a late member threw.
     var doom: (any Error)?
-    /// What is not needed any more is let go, at an end: `deinit` may be anyone's, and write. After a commit that stays, and in a
-    /// rollback it is taken back with the rest.
+    /// At an end objects are let go, whose `deinit` may be anyone's, and write. After a commit that stays, and in a rollback it is
+    /// taken back with the rest.
     @exclusivity(unchecked) private(set) var isReleasing = false
     private let instance = Instance(.runs)
 

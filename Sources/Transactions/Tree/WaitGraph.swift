@@ -1,4 +1,4 @@
-// Who waits for whom: so that tasks which would wait for each other for ever are told so, instead.
+// The graph of tasks that wait for trees: so that those which would wait for each other for ever are told so, instead.
 //
 //   I13  a waiter waits for each one that waits without a limit of time and has a tree open that it wants, and for each that
 //        came before it to one of those trees. A circle is closed by whoever comes last, and found by that one.

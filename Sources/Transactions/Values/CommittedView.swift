@@ -92,7 +92,7 @@ private final class Published<Value: Sendable>: @unchecked Sendable {
         func empty() {
             if !isFull { return }
             isFull = false
-            // What goes with it is anyone's, and may read the view, which has another slot by now.
+            // Its `deinit` may be anyone's, and read the view, which has another slot by now.
             let gone = place.move()
             withExtendedLifetime(gone) {}
         }

@@ -108,7 +108,7 @@ public final class TransactionalState<Value>: LoggedState {
         withExtendedLifetime(gone) {}
     }
 
-    // What is released here is not in the state any more, for all that it knows: `deinit` may read the property.
+    // The state has no saved value any more, as far as it can tell: so the `deinit` of one may read the property.
     override func forget() {
         old!.deinitialize(count: 1)
         if older != nil { forgetOlder() }

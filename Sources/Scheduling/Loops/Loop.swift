@@ -138,6 +138,7 @@ extension Scheduler {
     private func awaitEnd(
         isolation: isolated (any Actor)? = #isolation, of loop: Loop, _ end: LoopEnd
     ) async throws {
+        defer { end.acquire() }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation(isolation: isolation) { continuation in
                 unsafe end.continuation = continuation
@@ -174,6 +175,15 @@ extension Scheduler {
 private final class LoopEnd: Sendable {
     // Sendable: written before the loop is submitted, read at its end.
     nonisolated(unsafe) var continuation: CheckedContinuation<Void, any Error>?
+    // resume (release) -> acquire: what the loop wrote. The runtime orders that, too, but ThreadSanitizer does not see
+    // it where the loop ended before its task slept.
+    private let hasEnded = Atomic(false)
 
-    func resume(with outcome: Result<Void, any Error>) { unsafe continuation?.resume(with: outcome) }
+    func resume(with outcome: Result<Void, any Error>) {
+        hasEnded.store(true, ordering: .releasing)
+        unsafe continuation?.resume(with: outcome)
+    }
+
+    /// The task goes on.
+    func acquire() { _ = hasEnded.load(ordering: .acquiring) }
 }

@@ -212,7 +212,8 @@ void csched_scheduler_isolate(csched_scheduler *scheduler,
 /// threads).
 csched_statistics csched_scheduler_statistics(csched_scheduler *scheduler);
 
-/// What an observer is told, on the worker concerned, outside every read section.
+/// What an observer is told, on the worker concerned, outside every read section. A spare starts when
+/// it first takes the place of a worker that blocks, with an index of its own.
 typedef enum CSCHED_CLOSED_ENUM {
     CSCHED_WORKER_STARTED CSCHED_SWIFT_NAME(workerStarted) = 0,
     CSCHED_WORKER_PARKED CSCHED_SWIFT_NAME(workerParked) = 1,

@@ -30,8 +30,11 @@
     }
 
     /// - Returns: whether the caller is the one that delivers, though nothing is there yet. Notices that come meanwhile wait for it.
-    @inlinable public mutating func claimEmpty() -> Bool {
-        guard !isDelivering, notices.count == 0 else { return false }
+    @inlinable public mutating func claimEmpty() -> Bool { notices.count == 0 && claimAny() }
+
+    /// - Returns: whether the caller is the one that delivers, whatever is there.
+    @inlinable public mutating func claimAny() -> Bool {
+        if isDelivering { return false }
         isDelivering = true
         return true
     }

@@ -5,6 +5,7 @@ import Commands
 import CompositeOperations
 import CompositeOperationsTestSupport
 import Dispatch
+import Glibc
 import PropertyTesting
 import PropertyTestingSupport
 import Testing
@@ -86,6 +87,71 @@ import Testing
         await waiter.value
         #expect(log.entries == ["started", "value 7", "finished", "outcome: finished 7"])
         events.cancel()
+    }
+
+    @Test func `work in place runs in its trigger, though another thread tells what was before`() async {
+        let log = Log(), isTold = Gate(), goOn = Gate()
+        let flag = LiveValue(true)
+        let action = Action<Int, UInt>("work", when: Precondition(flag), inline: { _, _ in UInt(pthread_self()) })
+        let events = action.observeEvents { event in
+            if case .rejected = event {
+                isTold.open()
+                goOn.wait()
+            }
+            log.add(event.text)
+        }
+        flag.set(false)
+        async let telling: Void = offThread { action.trigger(0) }
+        await offThread {
+            isTold.wait()
+            flag.set(true)
+            let execution = action.trigger(1)
+            #expect(execution.result?.value == UInt(pthread_self()))
+            #expect(!action.snapshot.isExecuting && log.entries == [])
+        }
+        goOn.open()
+        await telling
+        #expect(
+            log.entries.map { $0.hasPrefix("value") ? "value" : $0 } == [
+                "rejected precondition", "started", "value", "finished",
+            ])
+        events.cancel()
+    }
+
+    @Test func `work in place of many threads runs on each one's own, or in none`() async {
+        let action = Action<Int, UInt>(
+            "work", when: .always, limit: 3, inline: { _, _ in UInt(pthread_self()) })
+        let told = Locked(0)
+        let events = action.observeEvents { event in if case .value = event { told.withLock { $0 += 1 } } }
+        let ran = await offThread {
+            concurrently(4) { _ in
+                (0..<500).count { _ in
+                    guard let value = action.trigger(0).result?.value else { return false }
+                    #expect(value == UInt(pthread_self()))
+                    return true
+                }
+            }.reduce(0, +)
+        }
+        // The last notices may be another thread's to tell.
+        let areTold = await eventually { told.withLock { $0 } == ran }
+        #expect(ran > 0 && areTold)
+        events.cancel()
+    }
+
+    @Test func `whoever goes on after an execution, and is alone, tells what follows in its own calls`() async throws {
+        let flag = LiveValue(true)
+        let action = Action<Int, Int>("work", when: Precondition(flag)) { input, _, _ in input }
+        for round in 0..<500 {
+            flag.set(true)
+            let value = try await action(round)
+            #expect(value == round)
+            flag.set(false)
+            let log = Log()
+            let events = action.observeEvents { log.add($0.text) }
+            action.trigger(0)
+            #expect(log.entries == ["rejected precondition"])
+            events.cancel()
+        }
     }
 
     @Test func `A23: no older state is told after a newer one`() {

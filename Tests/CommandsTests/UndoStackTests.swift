@@ -6,6 +6,17 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
+/// Calls of a stack, from any task.
+@MainActor private final class StackCalls {
+    private let stack: UndoStack
+    init(_ stack: UndoStack) { self.stack = stack }
+
+    func perform() async throws {
+        try await stack.perform(UndoableClosure { (_: CommandContext) in } undo: { _ in })
+    }
+    func group() async throws { try await stack.group {} }
+}
+
 @Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct UndoStackTests {
     /// What the stack's commands change.
@@ -323,6 +334,39 @@ struct UndoStackTests {
             goOn.send(())
             #expect(await answer.next() == 0)
         }
+        stack.removeAll()  // its steps refer to it
+    }
+
+    @Test @MainActor func `a task that a group or a step began and waits for is refused, instead of waiting for both`()
+        async throws
+    {
+        let stack = UndoStack()
+        let calls = StackCalls(stack)
+        let answers = Log<CommandUsageError?>()
+        @Sendable func callFromOutside() async {
+            await Task { @MainActor in
+                do { try await calls.perform() } catch { answers.add(error as? CommandUsageError) }
+                do { try await calls.group() } catch { answers.add(error as? CommandUsageError) }
+            }.value
+        }
+        try await stack.group { await callFromOutside() }
+        try await stack.perform(UndoableClosure { (_: CommandContext) in await callFromOutside() } undo: { _ in })
+        #expect(answers.entries == [.reentrant, .reentrant, .reentrant, .reentrant])
+        // What inherits nothing waits its turn, and what began there, but comes afterwards, is like any other.
+        let goOn = Mail<Void>()
+        let (waiting, late) = try await stack.group {
+            let waiting = Task.detached { try await calls.perform() }
+            let late = Task {
+                await goOn.next()
+                try await calls.perform()
+            }
+            try await calls.perform()
+            return (waiting, late)
+        }
+        try await waiting.value
+        goOn.send(())
+        try await late.value
+        #expect(stack.count == 4)
         stack.removeAll()  // its steps refer to it
     }
 

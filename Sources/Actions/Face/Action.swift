@@ -75,10 +75,13 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
             Definition(when: .always, .task({ input, _, _ in try await work(input) }, on: executor)))
     }
 
-    /// Creates an action whose work runs inside the trigger, after what was told before: see
+    /// Creates an action whose work runs inside the trigger, on its thread: see
     /// ``init(_:when:policy:limit:group:on:describe:work:)``.
     ///
-    /// - Parameter work: triggered from within a notification of this action, it runs after that, in the same loop.
+    /// What was told before comes first, unless another thread is telling it: a trigger waits for nobody.
+    ///
+    /// - Parameter work: triggered from within a notification of this action, it runs after that, in the same loop. One that
+    ///   waits for room runs where that comes free.
     @inlinable
     public convenience init<Value>(
         _ name: String = "", when precondition: Precondition<Value>, policy: ActionPolicy = .reject,

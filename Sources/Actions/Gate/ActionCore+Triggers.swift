@@ -4,9 +4,12 @@
 //   I1  each trigger is one of: refused, waiting, running; it is settled once, as the last thing that is told of it.
 //   I2  `line` has as many as the word says wait, and `running` as many as it says run, but for one that is in directly.
 //       A trigger that has a slot and waits for its precondition to be read again is in `running`.
-//   I3  the work of a trigger is called at most once, after its `started` was told in place.
+//   I3  the work of a trigger is called at most once, and, unless I5 is the reason, after its `started` was told in place.
 //   I4  what is given a slot that it has waited for begins as an item of the mailbox in place, appended with the slot: so
 //       those that wait begin in their order, and what observers have to say afterwards does not hold them up.
+//   I5  work that is called in its trigger, and was let in at once, is called there, though another thread may deliver at that
+//       moment: a trigger neither waits for others nor leaves its work to them. Only what is triggered from within a
+//       notification of this action is left to the loop around it.
 
 @_spi(Faces) import CompositeOperationsBasics
 internal import Runs
@@ -15,13 +18,16 @@ extension ActionCore {
     /// Lets it in, if it may.
     func fire(_ trigger: Trigger) {
         let holds = trigger.bind()
+        var deliverer: Mailbox.Deliverer?
         let (superseded, cancelled, unused) = gate.transition(of: self) { bits in
             holds ? admit(&bits) : .refuse(.precondition)
         } then: { admission -> (Trigger?, Trigger?, Any?) in
             switch admission {
             case .start:
                 running[trigger.id] = trigger
-                appendStart(trigger)
+                appendStarted(trigger)
+                deliverer = trigger.isInline ? inline.claim() : nil
+                if deliverer != .another { inline.append(Start(trigger: trigger)) }
                 return (nil, nil, nil)
             case .wait:
                 line.append(trigger)
@@ -40,14 +46,15 @@ extension ActionCore {
         }
         withExtendedLifetime((superseded, unused)) {}  // released under no lock
         cancelled?.cancel()
+        if deliverer == .caller { inline.giveBack() }
         deliver()
+        if deliverer == .another { trigger.run() }  // I5
     }
 
     /// Under the gate's lock.
-    private func appendStart(_ trigger: Trigger) {
+    private func appendStarted(_ trigger: Trigger) {
         flips.reset()
         append(.started(trigger.id))
-        inline.append(Start(trigger: trigger))
     }
 
     /// Its work has ended.
@@ -72,7 +79,10 @@ extension ActionCore {
     /// Begins what has waited, unless its precondition does not hold any more: then the slot is the next one's.
     fileprivate func begin(_ trigger: Trigger) {
         if trigger.bind() {
-            gate.withLock { _ in appendStart(trigger) }
+            gate.withLock { _ in
+                appendStarted(trigger)
+                inline.append(Start(trigger: trigger))
+            }
             deliver()
         } else {
             end(trigger, .cancelled(CancelReason(ofRun: .precondition)))
@@ -172,17 +182,23 @@ extension ActionCore: Dependent {
 /// The work of a trigger that was let in.
 private struct Start: MailboxItem {
     let trigger: Trigger
-    func deliver() { trigger.run() }
+    func deliver() -> WaitList.Woken? {
+        trigger.run()
+        return nil
+    }
 }
 
 /// A trigger that has waited has a slot.
 private struct Turn: MailboxItem {
     let trigger: Trigger
-    func deliver() { trigger.core.begin(trigger) }
+    func deliver() -> WaitList.Woken? {
+        trigger.core.begin(trigger)
+        return nil
+    }
 }
 
 /// All has been told of a trigger.
 private struct Settlement: MailboxItem {
     let trigger: Trigger
-    func deliver() { trigger.settle() }
+    func deliver() -> WaitList.Woken? { trigger.settle() }
 }

@@ -46,6 +46,8 @@ import CompositeOperationsBasics
     func bind() -> Bool { fatalError("Trigger: has no work") }
     /// - Returns: the value that ``bind()`` kept, if any did, to be let go of under no lock.
     func unbind() -> Any? { fatalError("Trigger: has no work") }
+    /// Whether ``run()`` calls the work.
+    var isInline: Bool { fatalError("Trigger: has no work") }
     /// Calls the work, or has a task do so.
     func run() { fatalError("Trigger: has no work") }
     /// Lets go of what the work is given.
@@ -71,8 +73,10 @@ import CompositeOperationsBasics
     /// Latches its outcome, as soon as it is known: before it is told, and settled. Under the gate's lock.
     final func latch(_ end: Outcome<any Sendable>) { locked { $0.end = end } }
 
-    /// Its end has been told: wakes those who wait.
-    final func settle() {
+    /// Its end has been told.
+    ///
+    /// - Returns: those who wait for that.
+    final func settle() -> WaitList.Woken {
         release()
         let (waiters, task) = locked { state in
             defer { state.task = nil }
@@ -80,7 +84,7 @@ import CompositeOperationsBasics
             return (state.waiters.takeAll(), state.task)
         }
         withExtendedLifetime(task) {}  // released under no lock
-        waiters.wake()
+        return waiters
     }
 
     /// Returns when its end has been told.
@@ -110,7 +114,7 @@ import CompositeOperationsBasics
         /// By a task that begins on the executor.
         case task(
             @Sendable (Input, Value, ExecutionContext<Output>) async throws -> Output, on: any TaskExecutor)
-        /// By who delivers the notifications in place.
+        /// In the trigger; or, when it has waited for its slot, by whoever delivers the notifications in place.
         case inline(@Sendable (Input, Value) throws -> Output)
     }
 
@@ -152,6 +156,10 @@ final class TypedTrigger<Input: Sendable, Value: Sendable, Output: Sendable>: Tr
     override func release() {
         input = nil
         value = nil
+    }
+
+    override var isInline: Bool {
+        if case .inline = definition.work { true } else { false }
     }
 
     override func run() {

@@ -6,18 +6,63 @@ import Scheduling
 
 /// What is delivered. Of up to three words it takes no memory of its own.
 protocol MailboxItem: Sendable {
-    func deliver()
+    /// - Returns: those who wait for this, to be woken by whoever has delivered it.
+    func deliver() -> WaitList.Woken?
 }
 
 /// Notifications that wait for their delivery, first in, first out.
 final class Mailbox: Sendable {
     private struct Notification: MailboxItem {
         let body: @Sendable () -> Void
-        func deliver() { body() }
+        func deliver() -> WaitList.Woken? {
+            body()
+            return nil
+        }
+    }
+
+    private struct Line {
+        var items = Notices<any MailboxItem>()
+        /// That of whoever delivers. Left as it is when nobody does.
+        var thread: UInt = 0
+
+        mutating func claim() -> Bool {
+            guard items.claim() else { return false }
+            thread = 0  // until it begins
+            return true
+        }
+
+        mutating func claimEmpty() -> Bool {
+            guard items.claimEmpty() else { return false }
+            thread = ThreadValue.thread
+            return true
+        }
+
+        mutating func claimHere() -> Deliverer {
+            if items.claimAny() {
+                thread = ThreadValue.thread
+                return .caller
+            }
+            return thread == ThreadValue.thread ? .callerAlready : .another
+        }
+
+        mutating func next() -> (any MailboxItem)? {
+            thread = ThreadValue.thread
+            return items.next()
+        }
+    }
+
+    /// Who delivers what is in line.
+    enum Deliverer {
+        /// The caller, from now on: it calls ``Mailbox/giveBack()``.
+        case caller
+        /// The caller, further up on its stack.
+        case callerAlready
+        /// Another thread, or, soon, one that is not known.
+        case another
     }
 
     let delivery: Delivery
-    private let items = Guarded(Notices<any MailboxItem>())
+    private let line = Guarded(Line())
     /// How often a precondition has changed.
     private let flips: Flips?
     private let instance = Instance(.mailboxes)
@@ -28,7 +73,7 @@ final class Mailbox: Sendable {
     }
 
     /// Appends; delivers nothing. May be called under a lock.
-    func append(_ item: some MailboxItem) { items.withLock { $0.append(item) } }
+    func append(_ item: some MailboxItem) { line.withLock { $0.items.append(item) } }
 
     /// Appends; delivers nothing. May be called under a lock.
     func append(_ body: @escaping @Sendable () -> Void) { append(Notification(body: body)) }
@@ -36,28 +81,38 @@ final class Mailbox: Sendable {
     /// Delivers what is there: at once, where the calling code is in the right place and nobody is about to deliver, else
     /// soon. Under no lock.
     func deliver() {
-        guard items.withLock({ $0.claim() }) else { return }
+        guard line.withLock({ $0.claim() }) else { return }
         let flipsBefore = flips?.count ?? 0
         if delivery.isHere { drain(flipsBefore) } else { delivery.perform { self.drain(flipsBefore) } }
     }
 
     /// Makes the calling thread the one that delivers, when nothing is there and nobody does. It has to call ``giveBack()``.
-    func claimEmpty() -> Bool { items.withLock { $0.claimEmpty() } }
+    func claimEmpty() -> Bool { line.withLock { $0.claimEmpty() } }
+
+    /// Makes the calling thread the one that delivers, unless somebody does. May be called under a lock.
+    func claim() -> Deliverer { line.withLock { $0.claimHere() } }
 
     /// Delivers what came meanwhile, and stops.
-    func giveBack() { if !items.withLock({ $0.isOver() }) { drain(flips?.count ?? 0) } }
+    func giveBack() { if !line.withLock({ $0.items.isOver() }) { drain(flips?.count ?? 0) } }
 
     private func drain(_ flipsBefore: Int) {
-        while let item = items.withLock({ $0.next() }) {
-            item.deliver()
+        // Woken when this has let go of the mailbox, or goes on with the next item: so whoever goes on alone finds nobody
+        // that delivers.
+        var woken: WaitList.Woken?
+        while let item = line.withLock({ $0.next() }) {
+            woken?.wake()
+            woken = item.deliver()
             guard let flips, flips.areMany(since: flipsBefore) else { continue }
             // They cause each other, perhaps for ever: others may have this thread after each round.
             flips.report()
-            return goOnLater(flipsBefore)
+            goOnLater(flipsBefore)
+            break
         }
+        woken?.wake()
     }
 
     private func goOnLater(_ flipsBefore: Int) {
+        line.withLock { $0.thread = 0 }
         guard case .inline = delivery else { return delivery.perform { self.drain(flipsBefore) } }
         // A scheduler that refuses runs nothing any more: nor does this.
         try? Scheduler.shared.submit { self.drain(flipsBefore) }

@@ -12,7 +12,7 @@ public enum CommandUsageError: Error, Hashable, Sendable {
     case notUndoable
     /// It runs, or is being undone.
     case busy
-    /// The call comes from inside what it would wait for.
+    /// The call comes from inside what it would wait for, or from a task that was begun there.
     case reentrant
     /// An undo failed; nobody knows in which state things are.
     case broken

@@ -28,10 +28,12 @@ final class Turnstile: Sendable {
 
     /// Takes a turn. Those who wait are in the order of their calls: there is no suspension before.
     ///
-    /// - Throws: a `CancellationError` when it was cancelled first.
+    /// - Throws: a `CancellationError` when it was cancelled first; ``CommandUsageError/reentrant`` when it would wait for what may
+    ///   wait for it.
     nonisolated(nonsending) func enter() async throws {
         try Task.checkCancellation()
         if state.withLock({ $0.takeIfFree() }) { return }
+        if isBegunInTurn { throw CommandUsageError.reentrant }
         let wakening = await Waiter.wait { waiter in
             state.withLock { $0.takeIfFree() ? .isOver : $0.waiters.append(waiter) }
         } orCancelledBy: { [state] waiter in
@@ -56,6 +58,8 @@ final class Turnstile: Sendable {
     var isInStep: Bool { ReentrancyMark.isInside(step) }
     /// Whether it is the body of a group.
     var isInGroup: Bool { ReentrancyMark.isInside(group) }
+    /// Whether it is a task that was begun in one of them: its turn would come when that has ended, which may wait for it.
+    var isBegunInTurn: Bool { ReentrancyMark.isBegunInside(group) || ReentrancyMark.isBegunInside(step) }
 
     func inStep<Value>(
         isolation: isolated (any Actor)? = #isolation,

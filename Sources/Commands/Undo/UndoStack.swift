@@ -11,7 +11,8 @@ internal import CompositeOperationsBasics
 ///
 /// It lives in one isolation, that of whoever made it. Calls that await queue up, and run one at a time, each judging the
 /// stack at its turn: ten quick calls of ``undo()`` undo ten steps. A call that waits can be cancelled; one that has begun is
-/// finished. A call from inside a running step throws ``CommandUsageError/reentrant``.
+/// finished. A call from inside a running step throws ``CommandUsageError/reentrant``; so does one of a task that a step, or the
+/// body of a group, has begun, as long as that goes on: it would wait for what may wait for it. A detached task waits its turn.
 ///
 /// - SeeAlso: `UndoManager`, and `QUndoStack` of Qt, whose clean mark and merging these are.
 public final class UndoStack {
@@ -231,7 +232,8 @@ public final class UndoStack {
         return true
     }
 
-    /// Makes one step of all changes that `body` makes. A group inside of a group joins it.
+    /// Makes one step of all changes that `body` makes. A group inside of a group joins it. Only what the body's own task does
+    /// is in it.
     ///
     /// - Parameter onFailure: what becomes of the changes when `body` throws.
     /// - Throws: what `body` throws; ``CommandUsageError``; a `CancellationError` when it was cancelled before its turn. To

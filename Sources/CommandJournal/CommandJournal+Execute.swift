@@ -44,19 +44,75 @@ extension CommandJournal {
     ///   - options: as for a `TransactionCommand`. A recovery runs one member at a time, and has its own compensation policy.
     ///   - context: of the run around it, if any.
     /// - Throws: as ``execute(_:_:)``, with a `TransactionFailure` for what a member throws;
-    ///   ``JournalError/keyTaken(_:)``.
-    /// - Precondition: no key is there twice.
+    ///   ``JournalError/keyTaken(_:)``; ``JournalError/keyTwice(_:)``.
     public func execute(
         allOrNothing members: [any JournaledCommand], key: String? = nil,
         options: TransactionOptions = TransactionOptions(), _ context: CommandContext = CommandContext()
     ) async throws {
+        try await execute(members, key, options, context, answer: { _ in }, output: { _ in })
+    }
+
+    /// Runs commands of one type, all or nothing: see ``execute(allOrNothing:key:options:_:)-(Array<JournaledCommand>,_,_,_)``.
+    ///
+    /// - Returns: their outputs, in the order of the commands, when they are durable.
+    @discardableResult
+    public func execute<Member: JournaledCommand>(
+        allOrNothing members: [Member], key: String? = nil,
+        options: TransactionOptions = TransactionOptions(), _ context: CommandContext = CommandContext()
+    ) async throws -> [Member.Output] {
+        try await execute(members, key, options, context) { run in
+            try run.members.map { try CommandTypes.output(Member.self, of: $0) }
+        } output: { outputs in
+            outputs.map { $0 as! Member.Output }
+        }
+    }
+
+    /// Runs commands, all or nothing: see ``execute(allOrNothing:key:options:_:)-(Array<JournaledCommand>,_,_,_)``.
+    ///
+    /// - Returns: their outputs, when they are durable.
+    @discardableResult
+    public func execute<each Member: JournaledCommand>(
+        allOrNothing members: repeat each Member, key: String? = nil,
+        options: TransactionOptions = TransactionOptions(), context: CommandContext = CommandContext()
+    ) async throws -> (repeat (each Member).Output) {
+        var all: [any JournaledCommand] = []
+        for member in repeat each members { all.append(member) }
+        return try await execute(all, key, options, context) { run in
+            var next = 0
+            func take<Each: JournaledCommand>(_: Each.Type) throws -> Each.Output {
+                defer { next += 1 }
+                return try CommandTypes.output(Each.self, of: run.members[next])
+            }
+            return (repeat try take((each Member).self))
+        } output: { outputs in
+            var next = 0
+            func take<Value>(_: Value.Type) -> Value {
+                defer { next += 1 }
+                return outputs[next] as! Value
+            }
+            return (repeat take((each Member).Output.self))
+        }
+    }
+
+    /// - Parameters:
+    ///   - answer: what a run gave that has ended well.
+    ///   - output: what this one gives, of what its members gave.
+    private func execute<Output: Sendable>(
+        _ members: [any JournaledCommand], _ key: String?, _ options: TransactionOptions,
+        _ context: CommandContext, answer: @escaping (JournalRun) throws -> Output,
+        output: ([any Sendable]) -> Output
+    ) async throws -> Output {
         let written = try members.map { try types.write($0) }
         let key = try CommandTypes.checked(key)
         let keys = written.compactMap(\.key) + (key.map { [$0] } ?? [])
-        demand(Set(keys).count == keys.count, "CommandJournal: a run holds one key twice")
-        try await running(keys) { () -> Known<Void>? in
+        var seen: Set<String> = []
+        for key in keys where !seen.insert(key).inserted { throw JournalError.keyTwice(key) }
+        return try await running(keys) { () -> Known<Output>? in
             guard let key, let recorded = try await self.recordedRun(written, key) else { return nil }
-            return Known(run: recorded.run) { try self.answer(recorded, key) }
+            return Known(run: recorded.run) {
+                try self.demandSuccess(recorded, key)
+                return try answer(recorded.run)
+            }
         } begin: {
             for member in written {
                 guard let key = member.key, try await self.recorded(member, key) != nil else { continue }
@@ -73,8 +129,8 @@ extension CommandJournal {
             var inner = options
             inner.mapError = { $0 }  // what is thrown is looked at first
             do {
-                let transaction = TransactionCommand(commands: wrapped, options: inner)
-                return try await self.finish(run, of: transaction, context)
+                let transaction = TransactionCommand(gathering: wrapped, options: inner)
+                return output(try await self.finish(run, of: transaction, context))
             } catch let error as JournalError {
                 throw error
             } catch let left as LeftOpen {
@@ -177,13 +233,13 @@ extension CommandJournal {
     {
         let member = recorded.run.members[recorded.member ?? 0]
         guard let outcome = recorded.run.outcome else { throw JournalError.keyInDoubt(key) }
-        guard member.phase == .done, let output = member.output else {
+        guard member.phase == .done else {
             throw JournalError.recorded(key: key, outcome, text: member.text ?? recorded.run.text ?? "")
         }
-        return try CommandTypes.decode(C.Output.self, output, member.type, member.last)
+        return try CommandTypes.output(C.self, of: member)
     }
 
-    private func answer(_ recorded: Recorded, _ key: String) throws {
+    private func demandSuccess(_ recorded: Recorded, _ key: String) throws {
         guard let outcome = recorded.run.outcome else { throw JournalError.keyInDoubt(key) }
         guard outcome == .finished else {
             throw JournalError.recorded(key: key, outcome, text: recorded.run.text ?? "")

@@ -142,7 +142,8 @@ extension CommandJournal {
             let isUndo = run.run.members[index].phase == .undoing
             try run.add(isUndo ? .undone : .failed, member: index, payload: isUndo ? nil : Data("over".utf8))
         }
-        let failure = try await settle(run, commands)
+        let (failure, isKnown) = try await settle(run, commands)
+        if !isKnown { return nil }  // nothing is done, or taken back, beside what is in doubt
         // One that was in doubt may have failed; or all may be done now.
         let plan = plan == .forward ? RecoveryPlan(run.run, .resume) : plan
         if case .end(let outcome) = plan {
@@ -168,10 +169,12 @@ extension CommandJournal {
 
     /// Begins again what is in doubt, or lacks a proof, one after another: then it is known whether it was done, and with which.
     ///
-    /// - Returns: what the first one threw that did.
-    private func settle(_ run: JournaledRun, _ commands: [any JournaledCommand]) async throws -> (any Error)?
-    {
+    /// - Returns: what the first one threw that did; whether each could tell.
+    private func settle(_ run: JournaledRun, _ commands: [any JournaledCommand]) async throws -> (
+        failure: (any Error)?, isKnown: Bool
+    ) {
         var failure: (any Error)?
+        var isKnown = true
         let members = run.run.members
         for index in members.indices.filter({ members[$0].needsProof }).sorted(by: {
             members[$0].order < members[$1].order
@@ -179,10 +182,13 @@ extension CommandJournal {
             func open<C: UndoableCommand>(_ command: C) async throws {
                 _ = try await TransactionCommand(command).execute(CommandContext())
             }
-            do { try await open(member(index, commands, run)) } catch { failure = failure ?? error }
+            do { try await open(member(index, commands, run)) } catch {
+                if error is OutcomeUnknown { isKnown = false }
+                failure = failure ?? error
+            }
             if let failure = writer.failure { throw failure }
         }
-        return failure
+        return (failure, isKnown)
     }
 
     private func member(

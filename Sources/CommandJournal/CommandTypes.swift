@@ -94,6 +94,14 @@ struct CommandTypes: Sendable {
         return try encoder.encode(value)
     }
 
+    /// What a command gave that was done.
+    static func output<C: JournaledCommand>(_: C.Type, of member: JournalMember) throws -> C.Output {
+        guard let output = member.output else {
+            throw JournalError.corrupt(sequence: member.last, reason: "its command is done, and gave nothing")
+        }
+        return try decode(C.Output.self, output, member.type, member.last)
+    }
+
     static func decode<Value: Decodable>(
         _: Value.Type, _ data: Data, _ type: String, _ sequence: Int64
     ) throws -> Value {

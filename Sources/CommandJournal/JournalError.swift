@@ -22,6 +22,8 @@ public enum JournalError: Error, CustomStringConvertible {
     case keyConflict(String)
     /// The key names the same work in another run, so it cannot be a member of this one.
     case keyTaken(String)
+    /// Two commands of a run, or the run and one of them, have this key. Nothing was done.
+    case keyTwice(String)
     /// The work with this key is in doubt; see ``CommandJournal/recover(_:compensation:deciding:)``.
     case keyInDoubt(String)
     /// The work with this key has been tried, and ended so; with the text of its error.
@@ -56,6 +58,7 @@ public enum JournalError: Error, CustomStringConvertible {
         case .unusableKey(let key): "The key \(key.debugDescription) has a zero character."
         case .keyConflict(let key): "The key '\(key)' names another piece of work."
         case .keyTaken(let key): "The key '\(key)' is that of another run."
+        case .keyTwice(let key): "The key '\(key)' is there twice in one run."
         case .keyInDoubt(let key): "Whether the work with the key '\(key)' was done is in doubt."
         case .recorded(let key, let outcome, let text):
             "The work with the key '\(key)' has ended before (\(outcome.rawValue)): \(text)"

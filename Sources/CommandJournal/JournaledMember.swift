@@ -49,7 +49,8 @@ struct JournaledMember<C: JournaledCommand>: UndoableCommand {
         let left = LeftParts()
         // The first to be registered is the last to be called: after what the command registers.
         context.onFailure { _ in
-            guard let error = cause.withLock({ $0 }) else { return }
+            // One that cannot tell stays begun: so it is in doubt, as after a crash.
+            guard let error = cause.withLock({ $0 }), !(error is OutcomeUnknown) else { return }
             try run.add(
                 .failed, member: index, type: left.outcome?.rawValue, payload: JournaledRun.text(error))
         }

@@ -92,7 +92,8 @@ import Testing
     @Test func `work in place runs in its trigger, though another thread tells what was before`() async {
         let log = Log(), isTold = Gate(), goOn = Gate()
         let flag = LiveValue(true)
-        let action = Action<Int, UInt>("work", when: Precondition(flag), inline: { _, _ in UInt(pthread_self()) })
+        let action = Action<Int, UInt>(
+            "work", when: Precondition(flag), inline: { _, _ in UInt(pthread_self()) })
         let events = action.observeEvents { event in
             if case .rejected = event {
                 isTold.open()
@@ -138,7 +139,9 @@ import Testing
         events.cancel()
     }
 
-    @Test func `whoever goes on after an execution, and is alone, tells what follows in its own calls`() async throws {
+    @Test func `whoever goes on after an execution, and is alone, tells what follows in its own calls`()
+        async throws
+    {
         let flag = LiveValue(true)
         let action = Action<Int, Int>("work", when: Precondition(flag)) { input, _, _ in input }
         for round in 0..<500 {
@@ -246,7 +249,8 @@ import Testing
     private func restless(changesBefore: Int) async {
         let reports = Log()
         let flag = LiveValue(false)
-        let action = Action<Void, Void>("restless", when: Precondition(flag), inline: { _, _ in })
+        let action = Action<Void, UInt>(
+            "restless", when: Precondition(flag), inline: { _, _ in UInt(pthread_self()) })
         Diagnostics.onReport { diagnostic in
             if diagnostic.message.contains("restless") { reports.add(diagnostic.message) }
         }
@@ -263,11 +267,22 @@ import Testing
             // It goes on until the caller is back, however long that takes.
             if round >= 4_000, hasReturned.withLock({ $0 }) { end.finish() } else { flag.set(!flag.value) }
         }
+        // The loop is not this thread's any more: it keeps its own work.
+        let results = triggers(of: action)
         hasReturned.withLock { $0 = true }
         for await _ in ends {}
         loop.cancel()
+        #expect(results.allSatisfy { $0 })
         #expect(reports.entries.count == 1)
         #expect(reports.entries.first?.contains("changed 1000 times in one go") == true)
+    }
+
+    /// Whether each was refused, or had run on this thread, when the call returned.
+    private func triggers(of action: Action<Void, UInt>) -> [Bool] {
+        (0..<20).map { _ in
+            guard let result = action.trigger(()).result else { return false }
+            return result.value.map { $0 == UInt(pthread_self()) } ?? result.isCancelled
+        }
     }
 
     /// A loop in which the work runs now and then is not reported. In the same test: there is one sink.

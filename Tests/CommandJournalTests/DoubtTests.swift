@@ -53,6 +53,48 @@ struct DoubtTests {
         }
     }
 
+    @Test func `J4: a command that cannot tell stays in doubt, alone and among others, until one can`()
+        async throws
+    {
+        for isAlone in [true, false] {
+            let receiver = Receiver()
+            defer { receiver.forget() }
+            let store = MemoryStore()
+            let first = try await journal(store)
+            let isDown = Locked(true)
+            let call = Call(key: "call") { _ in
+                receiver.state.withLock { $0.log.append("call") }
+                if isDown.withLock({ $0 }) { throw OutcomeUnknown(because: TestError(number: 1)) }
+            }
+            let error = await thrown {
+                if isAlone {
+                    _ = try await first.execute(call)
+                } else {
+                    let members: [any JournaledCommand] = [works(receiver, keys: [true])[0], call]
+                    try await first.execute(allOrNothing: members, key: "run")
+                }
+            }
+            let failure = error as? TransactionFailure
+            #expect(((isAlone ? error : failure?.cause) as? OutcomeUnknown)?.cause is TestError)
+            #expect(isAlone || failure?.rollback == .incomplete && receiver.live.isEmpty)
+            #expect(store.records.last?.phase != .ended)
+            guard case JournalError.keyInDoubt? = await thrown({ _ = try await first.execute(call) }) else {
+                Issue.record("nobody knows what became of it")
+                return
+            }
+            // Another process, which cannot tell either, and one that can.
+            let second = try await journal(MemoryStore(store.records))
+            let doubtful = try await second.recover()
+            #expect(doubtful.runs.isEmpty && doubtful.inDoubt.map(\.type) == ["call"])
+            isDown.withLock { $0 = false }
+            let third = try await journal(MemoryStore(store.records))
+            let report = try await third.recover()
+            #expect(report.inDoubt.isEmpty)
+            #expect(report.runs.map(\.outcome) == [isAlone ? .finished : .rolledBack])
+            #expect(receiver.log.count { $0 == "call" } == 3)
+        }
+    }
+
     @Test func `J4: an undo that was begun, without a key, is reported, and not begun again`() async throws {
         let receiver = Receiver()
         defer { receiver.forget() }

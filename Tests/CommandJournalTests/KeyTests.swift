@@ -340,10 +340,38 @@ struct KeyTests {
         _ = try await journal.execute(Call(key: "another"))
     }
 
-    @Test func `a run that holds a key twice stops the process`() async {
-        await #expect(processExitsWith: .failure) {
-            let journal = try await journal(MemoryStore())
-            try await journal.execute(allOrNothing: [Call(key: "k"), Call(key: "k")])
+    @Test func `a run that holds a key twice is refused, and its keys are free`() async throws {
+        let store = MemoryStore()
+        let journal = try await journal(store)
+        func isRefused(_ keys: [String], run: String?) async -> Bool {
+            let error = await thrown {
+                try await journal.execute(allOrNothing: keys.map { Call(key: $0) }, key: run)
+            }
+            guard case JournalError.keyTwice("k")? = error else { return false }
+            return "\(error!)".contains("'k'")
         }
+        #expect(await isRefused(["k", "k"], run: nil))
+        #expect(await isRefused(["a", "k"], run: "k"))
+        #expect(store.records.isEmpty)
+        try await journal.execute(allOrNothing: [Call(key: "a"), Call(key: "k")], key: "run")
+    }
+
+    @Test func `a run gives what its commands gave, the first time and each later one`() async throws {
+        let store = MemoryStore()
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let first = try await journal(store)
+        let works = (0..<3).map { Work(receiver: receiver.id, run: 1, number: $0) }
+        let other = Work(receiver: receiver.id, run: 2, number: 5)
+        #expect(try await first.execute(allOrNothing: works, key: "of one type") == [0, 1, 2])
+        let call = Call(key: "call")
+        let pair = try await first.execute(allOrNothing: other, call, key: "of two")
+        #expect(pair.0 == 5 && pair.1 == Nothing())
+        let log = receiver.log
+        let second = try await journal(MemoryStore(store.records))
+        #expect(try await second.execute(allOrNothing: works, key: "of one type") == [0, 1, 2])
+        let again = try await second.execute(allOrNothing: other, call, key: "of two")
+        #expect(again.0 == 5 && again.1 == Nothing())
+        #expect(receiver.log == log)
     }
 }

@@ -11,8 +11,15 @@ import Testing
     private let stack: UndoStack
     init(_ stack: UndoStack) { self.stack = stack }
 
+    /// How often a call found the stack busy.
+    private(set) var waiting = 0
+
     func perform() async throws {
-        try await stack.perform(UndoableClosure { (_: CommandContext) in } undo: { _ in })
+        if stack.isBusy { waiting += 1 }
+        try await stack.perform(
+            UndoableClosure { (_: CommandContext) in
+            } undo: { _ in
+            })
     }
     func group() async throws { try await stack.group {} }
 }
@@ -337,7 +344,8 @@ struct UndoStackTests {
         stack.removeAll()  // its steps refer to it
     }
 
-    @Test @MainActor func `a task that a group or a step began and waits for is refused, instead of waiting for both`()
+    @Test @MainActor
+    func `a task that a group or a step began and waits for is refused, instead of waiting for both`()
         async throws
     {
         let stack = UndoStack()
@@ -350,7 +358,11 @@ struct UndoStackTests {
             }.value
         }
         try await stack.group { await callFromOutside() }
-        try await stack.perform(UndoableClosure { (_: CommandContext) in await callFromOutside() } undo: { _ in })
+        try await stack.perform(
+            UndoableClosure { (_: CommandContext) in
+                await callFromOutside()
+            } undo: { _ in
+            })
         #expect(answers.entries == [.reentrant, .reentrant, .reentrant, .reentrant])
         // What inherits nothing waits its turn, and what began there, but comes afterwards, is like any other.
         let goOn = Mail<Void>()
@@ -364,9 +376,18 @@ struct UndoStackTests {
             return (waiting, late)
         }
         try await waiting.value
+        // Late, it waits like any other.
+        let held = Held()
+        let running = Task { @MainActor in try await stack.perform(IrreversibleCommand(held, because: "test"))
+        }
+        await held.begun.next()
+        let before = calls.waiting
         goOn.send(())
+        while calls.waiting == before { await Task.yield() }
+        held.release()
+        try await running.value
         try await late.value
-        #expect(stack.count == 4)
+        #expect(stack.count == 5)
         stack.removeAll()  // its steps refer to it
     }
 

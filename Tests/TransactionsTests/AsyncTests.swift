@@ -28,6 +28,12 @@ import Testing
     }
 }
 
+/// Errors that tasks caught.
+@Home private final class Mailbox {
+    var errors: [any Error] = []
+    nonisolated init() {}
+}
+
 @Home @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct AsyncTests {
     let root = Logged(root: "root")
     var tree: Tree { root.transactionContext.tree! }
@@ -91,6 +97,57 @@ import Testing
         root.failure = TestError(number: 2)
         await #expect(throws: TestError(number: 2)) { try await root.withTransaction { root.number = 1 } }
         #expect(root.number == 0 && !root.transactionIsActive)
+    }
+
+    /// The first child ends its savepoint, well or not, while that of the second is open; then the second ends, well or not.
+    @Test(arguments: [true, false], [true, false])
+    func `X6: savepoints of two child tasks that interleave take the whole transaction back`(
+        firstThrows: Bool, secondThrows: Bool
+    ) async {
+        let faults = Mailbox()
+        let error: (any Error)?
+        do {
+            try await root.withTransaction {
+                root.number = 1
+                let (isSet, isOver) = (Signal(), Signal())
+                @Home func child(
+                    _ number: Int, throwing: Bool, _ meanwhile: @escaping @Home @Sendable () async -> Void
+                ) -> Task<Void, Never> {
+                    Task { @Home in
+                        do {
+                            try await root.withTransaction(nesting: .savepoint) {
+                                root.number = number
+                                await meanwhile()
+                                if throwing { throw TestError(number: number) }
+                            }
+                        } catch { faults.errors.append(error) }
+                    }
+                }
+                let first = child(2, throwing: firstThrows) { await isSet.opened() }
+                let second = child(3, throwing: secondThrows) {
+                    isSet.open()
+                    await isOver.opened()
+                }
+                await first.value
+                // Nobody sets another one.
+                #expect(fault { try root.transaction(nesting: .savepoint) {} } == .savepointsInterleave)
+                isOver.open()
+                await second.value
+            }
+            error = nil
+        } catch let thrown { error = thrown }
+        #expect(error as? TransactionFault == .savepointsInterleave)
+        #expect(faults.errors.count == 2)
+        for (index, isThrown) in [firstThrows, secondThrows].enumerated() {
+            #expect((faults.errors[index] is TestError) == isThrown)
+            #expect((faults.errors[index] as? TransactionFault == .savepointsInterleave) == !isThrown)
+        }
+        #expect(root.number == 0 && !root.transactionIsActive)
+        // The next one knows nothing of it.
+        #expect(
+            thrown { try root.transaction { try root.transaction(nesting: .savepoint) { root.number = 5 } } }
+                == nil)
+        #expect(root.number == 5)
     }
 
     @Test func `X7: what the task opened is joined, by either kind of closure, and by its children`()

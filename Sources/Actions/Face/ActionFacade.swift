@@ -2,7 +2,8 @@
 
 public import Runs
 
-/// What a view is given of an action. It gives no results, and changes neither policy nor limit; what it cancels, when it unbinds
+/// What a view is given of an action: it is told on the main actor, unless it says where, while the owner's side is told in place.
+/// It gives no results, and changes neither policy nor limit; what it cancels, when it unbinds
 /// and is asked to, is what it has triggered itself.
 public struct ActionFacade<Input: Sendable>: Sendable {
     let inlet: Inlet<Input>
@@ -18,26 +19,48 @@ public struct ActionFacade<Input: Sendable>: Sendable {
     /// Runs the action, if it may.
     public func trigger(_ input: Input) { _ = inlet.fire(input) }
 
-    /// Calls `body` with the snapshot now, and then with each later one, in order; on the main actor at once, when the
-    /// calling code is there.
+    /// Calls `body` on the main actor with the snapshot now, and then with each later one, in order; at once, when the calling
+    /// code is there.
+    public func observeSnapshots(_ body: @escaping @MainActor (ActionSnapshot) -> Void) -> Subscription {
+        observeSnapshots(on: .main, Self.onMain(body))
+    }
+
+    /// Calls `body` with the snapshot now, and then with each later one, in order.
     public func observeSnapshots(
-        on delivery: Delivery = .main, _ body: @escaping @Sendable (ActionSnapshot) -> Void
+        on delivery: Delivery, _ body: @escaping @Sendable (ActionSnapshot) -> Void
     ) -> Subscription {
         core.observeSnapshots(on: delivery, body)
     }
 
+    /// Calls `body` on the main actor with each failure of an execution from now on.
+    public func observeFailures(_ body: @escaping @MainActor (ActionFailure) -> Void) -> Subscription {
+        observeFailures(on: .main, Self.onMain(body))
+    }
+
     /// Calls `body` with each failure of an execution from now on.
     public func observeFailures(
-        on delivery: Delivery = .main, _ body: @escaping @Sendable (ActionFailure) -> Void
+        on delivery: Delivery, _ body: @escaping @Sendable (ActionFailure) -> Void
     ) -> Subscription {
         core.observeFailures(on: delivery, body)
     }
 
+    /// Calls `body` on the main actor for each trigger from now on that was not let in, or lost its place in the line: no failure.
+    public func observeRejections(_ body: @escaping @MainActor (DisabledReason) -> Void) -> Subscription {
+        observeRejections(on: .main, Self.onMain(body))
+    }
+
     /// Calls `body` for each trigger from now on that was not let in, or lost its place in the line: no failure.
     public func observeRejections(
-        on delivery: Delivery = .main, _ body: @escaping @Sendable (DisabledReason) -> Void
+        on delivery: Delivery, _ body: @escaping @Sendable (DisabledReason) -> Void
     ) -> Subscription {
         core.observeRejections(on: delivery, body)
+    }
+
+    /// What is delivered on the main actor is there.
+    private static func onMain<Value: Sendable>(_ body: @escaping @MainActor (Value) -> Void)
+        -> @Sendable (Value) -> Void
+    {
+        { value in MainActor.assumeIsolated { body(value) } }
     }
 
     /// Ties a control to the action: it triggers it, and is enabled while it may.

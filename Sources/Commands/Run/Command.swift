@@ -76,6 +76,25 @@ public protocol UndoableCommand<Output>: Command {
     ///
     /// - Parameter undone: the proof of the execution that was taken back.
     func redo(_ undone: Undo, _ context: CommandContext) async throws -> Performed<Output, Undo>
+
+    /// Whether none of the three ever awaits: then the next three may be called. A ``SynchronousUndoableCommand`` says so by
+    /// itself.
+    var isSynchronous: Bool { get }
+
+    /// Does the work on the calling thread, before the call returns.
+    ///
+    /// - Precondition: ``isSynchronous``.
+    func performNow(_ context: CommandContext) throws -> Performed<Output, Undo>
+
+    /// Takes the work back on the calling thread, before the call returns.
+    ///
+    /// - Precondition: ``isSynchronous``.
+    func undoNow(_ undo: Undo, _ context: CommandContext) throws
+
+    /// Does the work again on the calling thread, before the call returns.
+    ///
+    /// - Precondition: ``isSynchronous``.
+    func redoNow(_ undone: Undo, _ context: CommandContext) throws -> Performed<Output, Undo>
 }
 
 extension UndoableCommand {

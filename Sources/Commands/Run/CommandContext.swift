@@ -62,11 +62,10 @@ public struct CommandContext: Sendable {
 
     /// Says that a run inside of this one left something, as its failure says.
     func noteLeftovers(of error: any Error) {
-        guard let failure = error as? TransactionFailure else { return }
-        switch failure.rollback {
+        switch leftovers(of: error) {
         case .complete: break
         case .completeExceptIrreversible: onFailure { _ in throw LeftIrreversible() }
-        case .incomplete: onFailure { _ in throw FailedBefore(error: failure) }
+        case .incomplete: onFailure { _ in throw FailedBefore(error: error) }
         }
     }
 

@@ -81,7 +81,10 @@ extension CommandHandle {
     ) async -> Outcome<Output> {
         do { return .finished(try await body.run(context)) } catch {
             let end = body.end(of: error, context)
-            if !(end.error is TransactionFailure) { outer.noteLeftovers(of: error) }
+            switch end.error {
+            case is TransactionFailure, is OutcomeUnknown: break
+            default: outer.noteLeftovers(of: error)
+            }
             return Outcome(end)
         }
     }

@@ -22,6 +22,8 @@ class TransactionBody<Output: Sendable>: @unchecked Sendable {
     var undoability: Undoability? { nil }
     /// Takes the last run, which succeeded, back.
     func undo(_ context: CommandContext) async throws { throw CommandUsageError.notUndoable }
+    /// As ``undo(_:)``, of one that is synchronous.
+    func undoNow(_ context: CommandContext) throws { throw CommandUsageError.notUndoable }
     /// Whether the last run, which failed, left nothing behind that could have been taken back.
     var isRolledBack: Bool { true }
 
@@ -65,16 +67,30 @@ final class UndoableBody<Wrapped: UndoableCommand>: TransactionBody<Wrapped.Outp
         super.init(options)
     }
 
+    override var isSynchronous: Bool { command.isSynchronous }
+
+    override func runSynchronously(_ context: CommandContext) throws -> Wrapped.Output {
+        try keeping { try command.performNow(context) }
+    }
+
     override func run(_ context: CommandContext) async throws -> Wrapped.Output {
-        hasLeftovers = false
-        do {
-            let performed = try await takingBackParts(context, options.compensation) { [command] in
+        let result = await Result<Performed<Wrapped.Output, Wrapped.Undo>, any Error>.catching {
+            try await takingBackParts(context, options.compensation) { [command] in
                 try await command.perform($0)
             }
+        }
+        return try keeping { try result.get() }
+    }
+
+    private func keeping(_ run: () throws -> Performed<Wrapped.Output, Wrapped.Undo>) throws -> Wrapped.Output
+    {
+        hasLeftovers = false
+        do {
+            let performed = try run()
             proof = performed.undo
             return performed.output
         } catch {
-            hasLeftovers = (error as? TransactionFailure).map { $0.rollback != .complete } ?? false
+            hasLeftovers = leftovers(of: error) != .complete
             throw error
         }
     }
@@ -84,6 +100,12 @@ final class UndoableBody<Wrapped: UndoableCommand>: TransactionBody<Wrapped.Outp
     override func undo(_ context: CommandContext) async throws {
         guard let proof else { throw CommandUsageError.notExecuted }
         if command.undoability != .noEffect { try await command.undo(proof, context) }
+        self.proof = nil
+    }
+
+    override func undoNow(_ context: CommandContext) throws {
+        guard let proof else { throw CommandUsageError.notExecuted }
+        if command.undoability != .noEffect { try command.undoNow(proof, context) }
         self.proof = nil
     }
 
@@ -134,8 +156,17 @@ func takingBackParts<Value: Sendable>(
     }
 }
 
-/// Whether a command that threw `error` left something behind.
-func isIncomplete(_ error: any Error) -> Bool { (error as? TransactionFailure)?.rollback == .incomplete }
+/// How far a command that threw `error` was taken back.
+func leftovers(of error: any Error) -> TransactionFailure.Rollback {
+    switch error {
+    case let failure as TransactionFailure: failure.rollback
+    case is OutcomeUnknown: .incomplete
+    default: .complete
+    }
+}
+
+/// Whether a command that threw `error` left something behind, or may have.
+func isIncomplete(_ error: any Error) -> Bool { leftovers(of: error) == .incomplete }
 
 /// Calls `body` in a task that nobody cancels; priority and task-local values are the caller's.
 func shielded<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) async -> Value {

@@ -78,7 +78,9 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
         commands: [any UndoableCommand], delegate: (any TransactionCommandDelegate)? = nil,
         options: TransactionOptions = TransactionOptions()
     ) where Output == Void {
-        self.init(MembersBody(commands, options), delegate.map { DelegateReference($0, options) })
+        self.init(
+            MembersBody(commands, options, keepsOutputs: false) { _ in },
+            delegate.map { DelegateReference($0, options) })
     }
 
     /// Several commands, all or nothing. The delegate is told on the main actor.
@@ -86,7 +88,45 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
         commands: [any UndoableCommand], delegate: any MainActorTransactionCommandDelegate,
         options: TransactionOptions = TransactionOptions()
     ) where Output == Void {
-        self.init(MembersBody(commands, options), DelegateReference(delegate, options))
+        self.init(
+            MembersBody(commands, options, keepsOutputs: false) { _ in }, DelegateReference(delegate, options)
+        )
+    }
+
+    /// Several commands of one type, all or nothing, which gives their outputs, in the order of the commands: see
+    /// ``init(commands:delegate:options:)``.
+    public convenience init<Member: UndoableCommand>(
+        all commands: [Member], delegate: (any TransactionCommandDelegate)? = nil,
+        options: TransactionOptions = TransactionOptions()
+    ) where Output == [Member.Output] {
+        self.init(
+            MembersBody(commands, options) { $0.map { $0 as! Member.Output } },
+            delegate.map { DelegateReference($0, options) })
+    }
+
+    /// Several commands, all or nothing, which gives their outputs as a tuple: see ``init(commands:delegate:options:)``.
+    public convenience init<each Member: UndoableCommand>(
+        all commands: repeat each Member, delegate: (any TransactionCommandDelegate)? = nil,
+        options: TransactionOptions = TransactionOptions()
+    ) where Output == (repeat (each Member).Output) {
+        var members: [any UndoableCommand] = []
+        for command in repeat each commands { members.append(command) }
+        self.init(
+            MembersBody(members, options) { outputs in
+                var next = 0
+                func take<Value>(_: Value.Type) -> Value {
+                    defer { next += 1 }
+                    return outputs[next] as! Value
+                }
+                return (repeat take((each Member).Output.self))
+            }, delegate.map { DelegateReference($0, options) })
+    }
+
+    /// Several commands, all or nothing, which gives their outputs, whatever they are.
+    package convenience init(
+        gathering commands: [any UndoableCommand], options: TransactionOptions
+    ) where Output == [any Sendable] {
+        self.init(MembersBody(commands, options) { $0 }, nil)
     }
 
     /// A command that fails with `error` when it is run: where there is nothing to do, somebody still waits for an end.
@@ -155,20 +195,31 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
 
     /// Takes the run back, as ``undo()``.
     public func undo(_ undo: Void, _ context: CommandContext) async throws {
+        if body.isSynchronous { return try undoNow(undo, context) }
+        guard let inner = try beginUndo(context) else { return try endUndo(nil) }
+        try endUndo(
+            await shielded { [body, inner] in
+                do { try await body.undo(inner) } catch { return error }
+                return nil
+            })
+    }
+
+    /// - Returns: the context of the undo; nil when there is nothing to do.
+    private func beginUndo(_ context: CommandContext) throws -> CommandContext? {
         let isPlain = body.undoability == nil
         // In a run of several that is taken back, it only acknowledges that it stays.
         if isPlain, !context.isCompensating { throw CommandUsageError.notUndoable }
         try handle.beginUndo(goesOn: context.goesOn)
+        if isPlain { return nil }
+        // Broken by a run that failed, and not by an undo: what that left is not known.
+        if !body.isRolledBack { try endUndo(CommandUsageError.broken) }
         var inner = context.compensating
         inner.transaction = transaction
         inner.goesOn = context.goesOn
-        let error: (any Error)? = await shielded { [body, inner] in
-            if isPlain { return nil }
-            // Broken by a run that failed, and not by an undo: what that left is not known.
-            if !body.isRolledBack { return CommandUsageError.broken }
-            do { try await body.undo(inner) } catch { return error }
-            return nil
-        }
+        return inner
+    }
+
+    private func endUndo(_ error: (any Error)?) throws {
         handle.locked { $0.machine.endUndo(succeeded: error == nil) }
         if let error { throw error }
     }
@@ -183,6 +234,26 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
     public func executeNow(_ context: CommandContext) throws -> Output {
         let claim = try handle.claim()
         return try handle.performSynchronously(body, context, claim).get()
+    }
+
+    /// Whether neither it nor its undo needs a task.
+    public var isSynchronous: Bool { body.isSynchronous }
+
+    /// Runs it on the calling thread.
+    public func performNow(_ context: CommandContext) throws -> Performed<Output, Void> {
+        Performed(try executeNow(context))
+    }
+
+    /// Takes the run back on the calling thread, as ``undo()``.
+    public func undoNow(_ undo: Void = (), _ context: CommandContext = CommandContext()) throws {
+        guard let inner = try beginUndo(context) else { return try endUndo(nil) }
+        do { try body.undoNow(inner) } catch { return try endUndo(error) }
+        try endUndo(nil)
+    }
+
+    /// Runs it again on the calling thread.
+    public func redoNow(_ undone: Void, _ context: CommandContext) throws -> Performed<Output, Void> {
+        try performNow(context)
     }
 }
 

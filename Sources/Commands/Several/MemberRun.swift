@@ -11,9 +11,18 @@
 /// A command that returned, and how it is taken back; or a part of one that threw.
 struct DoneMember: Sendable {
     let member: Int
-    var undoability = Undoability.exact
-    var isPart = false
+    let undoability: Undoability
+    let isPart: Bool
+    /// What it gave, where that is wanted.
+    var output: (any Sendable)?
     let undo: @Sendable (CommandContext) async throws -> Void
+
+    init(
+        member: Int, undoability: Undoability = .exact, isPart: Bool = false,
+        undo: @escaping @Sendable (CommandContext) async throws -> Void
+    ) {
+        (self.member, self.undoability, self.isPart, self.undo) = (member, undoability, isPart, undo)
+    }
 }
 
 /// What is left to be taken back of a run. One task at a time takes it back.
@@ -30,7 +39,9 @@ final class Leftovers: Sendable {
         let parts = end.failures.flatMap { failure in
             failure.parts.map { DoneMember(member: failure.member ?? 0, isPart: true, undo: $0) }
         }
-        state = Guarded(State(members: end.done + parts))
+        var members = end.done + parts
+        for index in members.indices where members[index].output != nil { members[index].output = nil }
+        state = Guarded(State(members: members))
     }
 
     /// In the order in which they were done.
@@ -59,6 +70,14 @@ struct MemberRunEnd: Sendable {
     var done: [DoneMember] = []
     /// The first one is the cause.
     var failures: [Failure] = []
+
+    /// What a run that succeeded gave, in the order of its members; nothing, where that was not wanted.
+    func outputs(of count: Int) -> [any Sendable] {
+        guard done.first?.output != nil else { return [] }
+        var outputs = [(any Sendable)?](repeating: nil, count: count)
+        for each in done { outputs[each.member] = each.output }
+        return outputs.map { $0! }
+    }
 }
 
 /// Several commands that run as one.
@@ -67,6 +86,7 @@ struct MemberRun: Sendable {
     let order: TransactionOptions.Order
     let compensation: TransactionOptions.Compensation
     var observer: (@Sendable (TransactionEvent) -> Void)?
+    var keepsOutputs = false
 
     /// Runs them, until one fails.
     func perform(_ context: CommandContext) async -> MemberRunEnd {
@@ -149,11 +169,13 @@ struct MemberRun: Sendable {
             var inner = context
             inner.parts = parts
             do {
-                let proof = try await command.perform(inner).undo
-                return .success(
-                    DoneMember(member: index, undoability: command.undoability) { context in
-                        try await command.undo(proof, context)
-                    })
+                let performed = try await command.perform(inner)
+                let proof = performed.undo
+                var done = DoneMember(member: index, undoability: command.undoability) { context in
+                    try await command.undo(proof, context)
+                }
+                if keepsOutputs { done.output = performed.output }
+                return .success(done)
             } catch {
                 return .failure(MemberRunEnd.Failure(member: index, error: error, parts: parts.take()))
             }
@@ -190,11 +212,11 @@ struct MemberCompensation: Sendable {
         var failure = TransactionFailure(cause: cause.error, failedMember: cause.member)
         // One that failed after the first says in its error what it left.
         for other in end.failures.dropFirst() {
-            guard let member = other.member, let inner = other.error as? TransactionFailure else { continue }
-            switch inner.rollback {
+            guard let member = other.member else { continue }
+            switch leftovers(of: other.error) {
             case .complete: break
             case .completeExceptIrreversible: failure.leavesIrreversible = true
-            case .incomplete: failure.compensationFailures.append(.init(member: member, error: inner))
+            case .incomplete: failure.compensationFailures.append(.init(member: member, error: other.error))
             }
         }
         return await shielded { [failure] in

@@ -1,16 +1,24 @@
 // MembersBody.swift - several commands, all or nothing.
 
 /// Several commands, all or nothing, and the log of the last run.
-final class MembersBody: TransactionBody<Void>, @unchecked Sendable {
+final class MembersBody<Output: Sendable>: TransactionBody<Output>, @unchecked Sendable {
     private let members: [any UndoableCommand]
+    /// Makes the output of those of the commands, in the order of the commands.
+    private let gather: @Sendable ([any Sendable]) -> Output
+    private let keepsOutputs: Bool
     private var left = Leftovers(MemberRunEnd())
     private var hasLeftovers = false
 
-    init(_ members: [any UndoableCommand], _ options: TransactionOptions) {
+    init(
+        _ members: [any UndoableCommand], _ options: TransactionOptions, keepsOutputs: Bool = true,
+        _ gather: @escaping @Sendable ([any Sendable]) -> Output
+    ) {
         if case .parallel(let limit) = options.order, limit < 1 {
             fatalError("TransactionCommand: a limit of \(limit) lets nothing run")
         }
         self.members = members
+        self.gather = gather
+        self.keepsOutputs = keepsOutputs
         super.init(options)
     }
 
@@ -18,7 +26,7 @@ final class MembersBody: TransactionBody<Void>, @unchecked Sendable {
         MemberCompensation(policy: options.compensation, observer: options.observer)
     }
 
-    override func run(_ context: CommandContext) async throws {
+    override func run(_ context: CommandContext) async throws -> Output {
         left = Leftovers(MemberRunEnd())
         hasLeftovers = false
         try checkUndoability()
@@ -28,7 +36,7 @@ final class MembersBody: TransactionBody<Void>, @unchecked Sendable {
         let left = Leftovers(end)
         if end.failures.isEmpty {
             self.left = left
-            return
+            return gather(end.outputs(of: members.count))
         }
         let failure = await compensation.takeBack(left, of: end, context.compensating)
         hasLeftovers = failure.rollback != .complete
@@ -54,7 +62,7 @@ final class MembersBody: TransactionBody<Void>, @unchecked Sendable {
     private var memberRun: MemberRun {
         MemberRun(
             members: members, order: options.order, compensation: options.compensation,
-            observer: options.observer)
+            observer: options.observer, keepsOutputs: keepsOutputs)
     }
 
     override var undoability: Undoability? { memberRun.undoability }
@@ -64,5 +72,7 @@ final class MembersBody: TransactionBody<Void>, @unchecked Sendable {
     }
 
     override var isRolledBack: Bool { !hasLeftovers }
-    override func renewed() -> TransactionBody<Void> { MembersBody(members.map { renew($0) }, options) }
+    override func renewed() -> TransactionBody<Output> {
+        MembersBody(members.map { renew($0) }, options, keepsOutputs: keepsOutputs, gather)
+    }
 }

@@ -48,9 +48,8 @@ public struct TransactionFailure: Error {
     public var rollback: Rollback {
         if isIncomplete { return .incomplete }
         // A run inside of it that could not be taken back whole leaves something here, too.
-        if let inner = cause as? TransactionFailure, inner.rollback != .complete {
-            return inner.rollback
-        }
+        let inner = leftovers(of: cause)
+        if inner != .complete { return inner }
         return irreversible.isEmpty && !leavesIrreversible ? .complete : .completeExceptIrreversible
     }
 
@@ -74,6 +73,19 @@ public struct TransactionFailure: Error {
         while let inner = failure.cause as? TransactionFailure { failure = inner }
         return failure.cause
     }
+}
+
+/// Thrown by a command that cannot tell whether its work was done: the answer of whoever does it was lost, for one.
+///
+/// Any other error says that nothing was done. After this one nothing is taken back that may not be there, and nobody says that all
+/// is as before: the run is rolled back ``TransactionFailure/Rollback/incomplete``, an ``UndoStack`` is broken, and in a journal
+/// the command stays in doubt, for recovery.
+public struct OutcomeUnknown: Error {
+    /// Why nobody can tell.
+    public let cause: any Error
+
+    /// Creates one.
+    public init(because cause: any Error) { self.cause = cause }
 }
 
 /// What takes a failed command back has taken back all that can be.

@@ -22,6 +22,9 @@ public final class UndoStack {
         case breaks
         /// It is emptied.
         case clears
+        /// The step waits for another try: ``UndoStack/undo()`` goes on with the change that could not be undone. Until that has
+        /// succeeded it is broken for all else. What is left of a command that failed cannot be tried again.
+        case keeps
     }
 
     /// What becomes of a group whose body throws.
@@ -50,6 +53,8 @@ public final class UndoStack {
     /// The mark that was made while that was open.
     private var groupMark = GroupMark.none
     private var afterTurn: [() -> Void] = []
+    /// What an undo left that may be tried again: see ``FailedUndo/keeps``.
+    private var unfinished: Unfinished?
     private let instance = Instance(.undoStacks)
 
     /// Whether a step could not be undone; see ``FailedUndo/breaks``.
@@ -80,12 +85,15 @@ public final class UndoStack {
 
     // MARK: Reading
 
-    /// Whether there is a step to undo.
-    public var canUndo: Bool { !isBroken && history.index > 0 }
+    /// Whether there is a step to undo, or to go on with.
+    public var canUndo: Bool { unfinished != nil || !isBroken && history.index > 0 }
     /// Whether there is a step to redo.
     public var canRedo: Bool { !isBroken && history.index < history.count }
     /// The name of the step that would be undone.
-    public var undoName: String? { history.index > 0 ? history[history.index - 1].name : nil }
+    public var undoName: String? {
+        if let unfinished { return unfinished.step?.name }
+        return history.index > 0 ? history[history.index - 1].name : nil
+    }
     /// The name of the step that would be redone.
     public var redoName: String? { history.index < history.count ? history[history.index].name : nil }
     /// How many steps are done.
@@ -127,19 +135,72 @@ public final class UndoStack {
         try await inTurn(joinsGroup: true) {
             let performed: Performed<C.Output, C.Undo>
             do {
-                performed = try await turns.inStep {
-                    try await takingBackParts(CommandContext()) { try await command.perform($0) }
-                }
+                performed =
+                    if command.isSynchronous {
+                        try await performHere(command)
+                    } else {
+                        try await turns.inStep {
+                            try await takingBackParts(CommandContext()) { try await command.perform($0) }
+                        }
+                    }
             } catch {
                 if isIncomplete(error) { undoFailed() }
                 throw error
             }
-            if recording == .step {
-                let action = CommandAction(command, performed.undo, target)
-                add(UndoStep(name, mergeKey, now, [action])) { action.merge(into: $0) }
-            }
+            if recording == .step { add(command, performed.undo, name, target, mergeKey) }
             return performed.output
         }
+    }
+
+    /// What never awaits has no task that could be cancelled: it is asked to end by nobody.
+    private nonisolated(nonsending) func performHere<C: UndoableCommand>(_ command: C) async throws
+        -> Performed<C.Output, C.Undo>
+    {
+        try await takingBackPartsOfNow { context in try turns.inStepNow { try command.performNow(context) } }
+    }
+
+    /// Executes a command that never awaits, before the call returns: see ``perform(_:name:target:mergeKey:recording:)``.
+    ///
+    /// A command that throws must have left nothing behind: what it says in ``CommandContext/onFailure(_:)`` is not called.
+    ///
+    /// - Throws: what the command throws; ``CommandUsageError/notUndoable`` when it awaits; ``CommandUsageError/busy`` while a call
+    ///   runs, unless that is the group whose body calls; ``CommandUsageError/reentrant`` and ``CommandUsageError/broken``.
+    public func performNow<C: UndoableCommand>(
+        _ command: C, name: String? = nil, target: AnyObject? = nil, mergeKey: AnyHashable? = nil,
+        recording: Recording = .step
+    ) throws -> C.Output {
+        guard command.isSynchronous else { throw CommandUsageError.notUndoable }
+        func perform() throws -> C.Output {
+            let performed: Performed<C.Output, C.Undo>
+            do { performed = try turns.inStepNow { try command.performNow(.unasked) } } catch {
+                if isIncomplete(error) { undoFailed() }
+                throw error
+            }
+            if recording == .step { add(command, performed.undo, name, target, mergeKey) }
+            return performed.output
+        }
+        try checkMayChange()
+        if turns.isInGroup {
+            defer { onChange?() }
+            return try perform()
+        }
+        turns.enterNow()
+        defer { leave() }
+        return try perform()
+    }
+
+    private func add<C: UndoableCommand>(
+        _ command: C, _ proof: C.Undo, _ name: String?, _ target: AnyObject?, _ mergeKey: AnyHashable?
+    ) {
+        let action = CommandAction(command, proof, target)
+        add(UndoStep(name, mergeKey, now, [action])) { action.merge(into: $0) }
+    }
+
+    /// Whether a call that does not wait may change something now.
+    private func checkMayChange() throws(CommandUsageError) {
+        if !turns.isInGroup { try checkNoTurn() }
+        if turns.isInStep { throw .reentrant }
+        if isBroken { throw .broken }
     }
 
     /// Makes a step of a change that has been made already, and that never awaits.
@@ -150,9 +211,7 @@ public final class UndoStack {
         name: String? = nil, target: AnyObject? = nil, undo: @escaping () throws -> Void,
         redo: @escaping () throws -> Void
     ) throws(CommandUsageError) {
-        if !turns.isInGroup { try checkNoTurn() }
-        if turns.isInStep { throw .reentrant }
-        if isBroken { throw .broken }
+        try checkMayChange()
         add(UndoStep(name, nil, now, [ClosureAction(undo, redo, target)])) { _ in nil }
         onChange?()
     }
@@ -160,16 +219,33 @@ public final class UndoStack {
     /// Undoes a step. What is irreversible in it is told so (``Undoability/irreversible(_:)``), and stays.
     ///
     /// - Returns: false when there is none.
-    /// - Throws: what the undo threw, and the stack is broken or empty, see ``FailedUndo``; ``CommandUsageError``; a
+    /// - Throws: what the undo threw, and what becomes of the stack is its ``FailedUndo``; ``CommandUsageError``; a
     ///   `CancellationError` when it was cancelled before its turn.
     @discardableResult
     public nonisolated(nonsending) func undo() async throws -> Bool {
-        try await inTurn {
-            guard history.index > 0 else { return false }
-            try await undo(history[history.index - 1].actions[...])
-            history.undone()
+        try await inTurn(goesOn: true) {
+            guard let next = nextToUndo else { return false }
+            try await undo(next.actions[...], of: next.step, goesOn: next.isTriedAgain)
+            wasUndone(next.step)
             return true
         }
+    }
+
+    /// What is to be undone now: a step, or what is left of the last try.
+    private var nextToUndo: Unfinished? {
+        if let unfinished { return unfinished }
+        if history.index == 0 { return nil }
+        let step = history[history.index - 1]
+        return Unfinished(actions: step.actions, step: step, isTriedAgain: false)
+    }
+
+    private func wasUndone(_ step: UndoStep?) {
+        if unfinished != nil {
+            unfinished = nil
+            isBroken = false
+        }
+        // One that has lost all its changes has gone.
+        if step?.actions.isEmpty == false { history.undone() }
     }
 
     /// Redoes a step. The commands give new proofs.
@@ -183,7 +259,11 @@ public final class UndoStack {
             let actions = history[history.index].actions
             for (index, action) in actions.enumerated() {
                 do { try await turns.inStep { try await action.redo() } } catch {
-                    if isIncomplete(error) { undoFailed() } else { try await undo(actions[..<index]) }
+                    if isIncomplete(error) {
+                        undoFailed()
+                    } else {
+                        try await undo(actions[..<index], of: nil)
+                    }
                     throw error
                 }
             }
@@ -199,13 +279,12 @@ public final class UndoStack {
     @discardableResult
     public func undoNow() throws -> Bool {
         try checkNoTurn()
-        if isBroken { throw CommandUsageError.broken }
-        guard history.index > 0 else { return false }
-        let actions = history[history.index - 1].actions
-        guard actions.allSatisfy(\.isSynchronous) else { throw CommandUsageError.notUndoable }
+        if isBroken, unfinished == nil { throw CommandUsageError.broken }
+        guard let next = nextToUndo else { return false }
+        guard next.actions.allSatisfy(\.isSynchronous) else { throw CommandUsageError.notUndoable }
         try nowInTurn {
-            try undoNow(actions[...])
-            history.undone()
+            try undoNow(next.actions[...], of: next.step, goesOn: next.isTriedAgain)
+            wasUndone(next.step)
         }
         return true
     }
@@ -223,7 +302,7 @@ public final class UndoStack {
         try nowInTurn {
             for (index, action) in actions.enumerated() {
                 do { try action.redoNow() } catch {
-                    try undoNow(actions[..<index])
+                    if isIncomplete(error) { undoFailed() } else { try undoNow(actions[..<index], of: nil) }
                     throw error
                 }
             }
@@ -255,7 +334,12 @@ public final class UndoStack {
                 actions.removeSubrange(before...)
                 if case .after(let count) = groupMark, count > before { groupMark = .lost }
                 if !isOutermost { group = actions }
-                try await undo(made)
+                if unfinished == nil {
+                    try await undo(made, of: nil)
+                } else {
+                    // They come after what an inner group left.
+                    unfinished?.actions.insert(contentsOf: made, at: 0)
+                }
             }
             if isOutermost { endGroup(name, actions) }
             return try result.get()
@@ -302,8 +386,10 @@ public final class UndoStack {
     /// Forgets all steps; a broken stack is whole again. While a call runs, when that has ended.
     public func removeAll() {
         whenFree { stack in
+            let left = stack.unfinished
+            (stack.unfinished, stack.isBroken) = (nil, false)
             stack.change { $0.removeAll() }
-            stack.isBroken = false
+            withExtendedLifetime(left) {}  // a user's code, which may read the stack
         }
     }
 
@@ -316,12 +402,21 @@ public final class UndoStack {
     public func removeAll(target: AnyObject) {
         weak let living = target
         if let living {
-            whenFree { $0.change { $0.removeAll { $0.target === living } } }
+            whenFree { $0.removeAll { $0.target === living } }
         } else {
             // It is going: nobody may keep it until the turn is over.
             let id = ObjectIdentifier(target)
-            whenFree { $0.change { $0.removeAll { $0.target == nil && $0.targetID == id } } }
+            whenFree { $0.removeAll { $0.target == nil && $0.targetID == id } }
         }
+    }
+
+    private func removeAll(where isGone: @escaping (UndoAction) -> Bool) {
+        let left = unfinished
+        unfinished?.actions.removeAll(where: isGone)
+        change { $0.removeAll(where: isGone) }
+        // What could not be undone is forgotten: so the step is undone, unless it went, too.
+        if let unfinished, unfinished.actions.isEmpty { wasUndone(unfinished.step) }
+        withExtendedLifetime(left) {}  // a user's code, which may read the stack
     }
 
     private func whenFree(_ change: @escaping (UndoStack) -> Void) {
@@ -335,8 +430,10 @@ public final class UndoStack {
 
     // MARK: Turns
 
+    /// - Parameter goesOn: it does with what an undo left, if that may be tried again.
     private nonisolated(nonsending) func inTurn<Value>(
-        joinsGroup: Bool = false, _ body: nonisolated(nonsending) () async throws -> Value
+        joinsGroup: Bool = false, goesOn: Bool = false,
+        _ body: nonisolated(nonsending) () async throws -> Value
     ) async throws -> Value {
         if turns.isInStep { throw CommandUsageError.reentrant }
         if turns.isInGroup {
@@ -346,7 +443,7 @@ public final class UndoStack {
         }
         try await turns.enter()
         defer { leave() }
-        if isBroken { throw CommandUsageError.broken }
+        if isBroken, !goesOn || unfinished == nil { throw CommandUsageError.broken }
         return try await body()
     }
 
@@ -393,22 +490,41 @@ public final class UndoStack {
         withExtendedLifetime(gone) {}
     }
 
-    private nonisolated(nonsending) func undo(_ actions: ArraySlice<UndoAction>) async throws {
-        for action in actions.reversed() {
-            do { try await turns.inStep { try await action.undo() } } catch {
-                undoFailed()
+    /// - Parameters:
+    ///   - step: the one that they are all of, or the last of; nil: they are of none.
+    ///   - goesOn: the last of them was tried before.
+    private nonisolated(nonsending) func undo(
+        _ actions: ArraySlice<UndoAction>, of step: UndoStep?, goesOn: Bool = false
+    ) async throws {
+        var goesOn = goesOn
+        for index in actions.indices.reversed() {
+            let action = actions[index]
+            do {
+                if action.isSynchronous {
+                    try turns.inStepNow { try action.undoNow(goesOn: goesOn) }
+                } else {
+                    try await turns.inStep { try await action.undo(goesOn: goesOn) }
+                }
+            } catch {
+                undoFailed(Unfinished(actions: Array(actions[...index]), step: step, isTriedAgain: true))
                 throw error
             }
+            goesOn = false
             if action.isIrreversible { loseCleanMark() }  // it has only been acknowledged
         }
     }
 
-    private func undoNow(_ actions: ArraySlice<UndoAction>) throws {
-        for action in actions.reversed() {
-            do { try action.undoNow() } catch {
-                undoFailed()
+    private func undoNow(
+        _ actions: ArraySlice<UndoAction>, of step: UndoStep?, goesOn: Bool = false
+    ) throws {
+        var goesOn = goesOn
+        for index in actions.indices.reversed() {
+            do { try actions[index].undoNow(goesOn: goesOn) } catch {
+                undoFailed(Unfinished(actions: Array(actions[...index]), step: step, isTriedAgain: true))
                 throw error
             }
+            goesOn = false
+            if actions[index].isIrreversible { loseCleanMark() }
         }
     }
 
@@ -417,13 +533,26 @@ public final class UndoStack {
         groupMark = group == nil ? .none : .lost
     }
 
-    private func undoFailed() {
+    /// - Parameter left: what could be tried again.
+    private func undoFailed(_ left: Unfinished? = nil) {
         loseCleanMark()
         switch onFailedUndo {
         case .breaks: isBroken = true
         case .clears: change { $0.removeAll() }
+        case .keeps:
+            isBroken = true
+            unfinished = left
         }
     }
+}
+
+/// Changes that are to be undone, last first.
+private struct Unfinished {
+    var actions: [UndoAction]
+    /// The step that is undone with the first of them; nil: they are of none, but of a group that failed, or of a redo.
+    let step: UndoStep?
+    /// Whether the last of them was tried before.
+    let isTriedAgain: Bool
 }
 
 /// Whether there was a mark in a group.

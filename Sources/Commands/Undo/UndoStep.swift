@@ -37,9 +37,10 @@ class UndoAction {
     var isSynchronous: Bool { false }
     /// To undo it leaves something.
     var isIrreversible: Bool { false }
-    nonisolated(nonsending) func undo() async throws { fatalError("UndoAction: abstract") }
+    /// - Parameter goesOn: it was tried before, and threw.
+    nonisolated(nonsending) func undo(goesOn: Bool) async throws { fatalError("UndoAction: abstract") }
     nonisolated(nonsending) func redo() async throws { fatalError("UndoAction: abstract") }
-    func undoNow() throws { fatalError("UndoAction: this one awaits") }
+    func undoNow(goesOn: Bool) throws { fatalError("UndoAction: this one awaits") }
     func redoNow() throws { fatalError("UndoAction: this one awaits") }
 }
 
@@ -54,26 +55,43 @@ final class CommandAction<C: UndoableCommand>: UndoAction {
         super.init(target)
     }
 
+    override var isSynchronous: Bool { command.isSynchronous }
     override var isIrreversible: Bool { command.undoability.isIrreversible }
 
-    override nonisolated(nonsending) func undo() async throws {
-        if command.undoability == .noEffect { return }
-        let (command, proof) = (command, proof)
+    private func undoContext(goesOn: Bool) -> CommandContext {
         var context = CommandContext()
         context.isCompensating = true
-        try await shieldedHere { [context] in
+        context.goesOn = goesOn
+        return context
+    }
+
+    override nonisolated(nonsending) func undo(goesOn: Bool) async throws {
+        if command.undoability == .noEffect { return }
+        let (command, proof, context) = (command, proof, undoContext(goesOn: goesOn))
+        try await shieldedHere {
             await Result<Void, any Error>.catching { try await command.undo(proof, context) }
         }.get()
     }
 
+    override func undoNow(goesOn: Bool) throws {
+        if command.undoability == .noEffect { return }
+        try command.undoNow(proof, undoContext(goesOn: goesOn))
+    }
+
     override nonisolated(nonsending) func redo() async throws {
         let (command, proof) = (command, proof)
+        if command.isSynchronous {
+            self.proof = try await takingBackPartsOfNow { try command.redoNow(proof, $0) }.undo
+            return
+        }
         self.proof = try await shieldedHere {
             await Result<Performed<C.Output, C.Undo>, any Error>.catching {
                 try await takingBackParts(CommandContext()) { try await command.redo(proof, $0) }
             }
         }.get().undo
     }
+
+    override func redoNow() throws { proof = try command.redoNow(proof, .unasked).undo }
 
     /// What becomes of this change after `earlier`; nil: nothing.
     func merge(into earlier: UndoAction) -> UndoMerge? {
@@ -106,10 +124,31 @@ final class ClosureAction: UndoAction {
     }
 
     override var isSynchronous: Bool { true }
-    override nonisolated(nonsending) func undo() async throws { try takeBack() }
+    override nonisolated(nonsending) func undo(goesOn: Bool) async throws { try takeBack() }
     override nonisolated(nonsending) func redo() async throws { try again() }
-    override func undoNow() throws { try takeBack() }
+    override func undoNow(goesOn: Bool) throws { try takeBack() }
     override func redoNow() throws { try again() }
+}
+
+extension CommandContext {
+    /// Of what nobody can ask to end.
+    static var unasked: CommandContext {
+        var context = CommandContext()
+        context.looksAtTask = false
+        return context
+    }
+}
+
+/// Calls `body`, which never awaits, in no run; when it throws, what it registered is taken back, as ``takingBackParts(_:_:_:)`` does.
+nonisolated(nonsending) func takingBackPartsOfNow<Value>(_ body: (CommandContext) throws -> Value)
+    async throws -> Value
+{
+    var context = CommandContext.unasked
+    let parts = FailureParts(.continueOnFailure)
+    context.parts = parts
+    do { return try body(context) } catch {
+        throw await takeBack(parts, after: error, context) ?? error
+    }
 }
 
 extension Result where Failure == any Error {

@@ -57,11 +57,11 @@ internal import Synchronization
         return run?.holders.contains(holder) ?? false
     }
 
-    /// Whether the calling task is another one, which was begun inside of a run of `holder`, directly or not, that is not over.
-    /// False of a task that inherits nothing.
+    /// Whether the calling code, or what began its task, directly or not, is a part of a run of `holder` that is not over. False of a
+    /// task that inherits nothing.
     package static func isBegunInside(_ holder: Holder) -> Bool {
-        guard let current = local.get(), !current.isOver.load(ordering: .relaxed) else { return false }
-        return current.owner != task && current.holders.contains(holder)
+        guard let current = local.get() else { return false }
+        return !current.isOver.load(ordering: .relaxed) && current.holders.contains(holder)
     }
 
     /// What never awaits, and the calling code is a part of.

@@ -28,6 +28,9 @@ public enum TransactionFault: Error, Hashable, Sendable {
     case otherTree
     /// A member can neither log its state nor keep savepoints.
     case savepointUnsupported
+    /// A savepoint was ended before one that another child task had set in it: nobody can say what belongs to which. The whole
+    /// transaction is rolled back in the end.
+    case savepointsInterleave
     /// Validation changed the model in each of 16 passes.
     case validationDoesNotSettle
     /// A step cannot be undone or redone: something later changed what it changed.

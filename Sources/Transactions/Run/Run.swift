@@ -30,6 +30,8 @@ final class Run {
     var moves: UInt64 = 0
     /// What the hook of a late member threw.
     var doom: (any Error)?
+    /// See I8.
+    var isTangled = false
     /// At an end objects are let go, whose `deinit` may be anyone's, and write. After a commit that stays, and in a rollback it is
     /// taken back with the rest.
     @exclusivity(unchecked) private(set) var isReleasing = false
@@ -271,7 +273,7 @@ final class Run {
         releasing {
             _ = log.takePlaces()
         }
-        doom = nil
+        (doom, isTangled) = (nil, false)
         transaction = .any
         guard let first else { return }
         let others = others

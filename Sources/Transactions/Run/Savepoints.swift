@@ -1,6 +1,7 @@
 // Marks in a transaction to which a part of it goes back.
 //
-//   I8  savepoints end in the reverse order of their setting.
+//   I8  savepoints end in the reverse order of their setting; when one does not (two child tasks have set one each), nobody can say
+//       what belongs to which: the run is tangled, no savepoint of it ends any more, and it is rolled back as a whole.
 
 import CompositeOperationsBasics
 
@@ -18,6 +19,7 @@ extension Run {
 
     /// - Complexity: O(1), unless members have hooks for it.
     func setSavepoint(in tree: Tree) throws -> SavepointMark {
+        if isTangled { throw TransactionFault.savepointsInterleave }
         try forEachTree { tree in
             if tree.withoutSavepoints > 0, lacksSavepoints(tree) {
                 throw TransactionFault.savepointUnsupported
@@ -79,17 +81,26 @@ extension Run {
         limbo.forEachChildrenFirst(visit)
     }
 
+    private enum End { case closes, isTangled, hasGone }
+
     /// Whether the savepoint is still there: a body may have ended the transaction by hand.
-    private func closes(_ mark: SavepointMark) -> Bool {
-        guard transaction == mark.transaction else { return false }
-        demand(scope == mark.scope, "a savepoint was ended before one that was set in it")
+    private func end(_ mark: SavepointMark) -> End {
+        guard transaction == mark.transaction else { return .hasGone }
+        if scope != mark.scope, !isTangled {
+            isTangled = true
+            doom = doom ?? TransactionFault.savepointsInterleave
+        }
+        if isTangled { return .isTangled }
         scope = mark.outer
-        return true
+        return .closes
     }
 
     /// - Complexity: O(1), unless members have hooks for it.
     func release(_ mark: SavepointMark, in tree: Tree) throws {
-        guard closes(mark) else {
+        switch end(mark) {
+        case .closes: break
+        case .isTangled: throw TransactionFault.savepointsInterleave
+        case .hasGone:
             if tree.wasRolledBackInsideBody(mark.transaction, forget: mark.isOutermost) {
                 throw TransactionFault.rolledBackInsideBody
             }
@@ -103,7 +114,10 @@ extension Run {
 
     /// Takes back what was done since; members that have begun since take no further part.
     func rollback(to mark: SavepointMark, in tree: Tree) {
-        guard closes(mark) else {
+        switch end(mark) {
+        case .closes: break
+        case .isTangled: return
+        case .hasGone:
             _ = tree.wasRolledBackInsideBody(mark.transaction, forget: mark.isOutermost)
             return
         }

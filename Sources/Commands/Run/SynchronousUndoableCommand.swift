@@ -1,0 +1,89 @@
+// SynchronousUndoableCommand.swift - a command that can be taken back, and never awaits: it needs no task.
+
+/// An undoable command that never awaits. An undo stack performs, undoes and redoes it before the call returns
+/// (``UndoStack/performNow(_:name:target:mergeKey:recording:)``), an invoker runs it on a worker, and neither makes a task.
+///
+/// One that throws should have left nothing behind: what it says in ``CommandContext/onFailure(_:)`` may await, and is taken back by
+/// an ``UndoStack`` whose call awaits, and in a run of several, alone.
+public protocol SynchronousUndoableCommand<Output>: UndoableCommand {
+    /// Does the work: see ``UndoableCommand/perform(_:)``.
+    func perform(_ context: CommandContext) throws -> Performed<Output, Undo>
+
+    /// Takes the work back.
+    func undo(_ undo: Undo, _ context: CommandContext) throws
+
+    /// Does the work again: see ``UndoableCommand/redo(_:_:)``.
+    func redo(_ undone: Undo, _ context: CommandContext) throws -> Performed<Output, Undo>
+}
+
+extension SynchronousUndoableCommand {
+    /// Does the work as for the first time.
+    public func redo(_ undone: Undo, _ context: CommandContext) throws -> Performed<Output, Undo> {
+        try perform(context)
+    }
+
+    /// True.
+    public var isSynchronous: Bool { true }
+    /// True.
+    public var neverAwaits: Bool { true }
+
+    /// Does the work on the calling thread; nobody will take it back.
+    public func executeNow(_ context: CommandContext) throws -> Output { try perform(context).output }
+    /// Does the work on the calling thread.
+    public func performNow(_ context: CommandContext) throws -> Performed<Output, Undo> {
+        try perform(context)
+    }
+    /// Takes it back on the calling thread.
+    public func undoNow(_ undo: Undo, _ context: CommandContext) throws { try self.undo(undo, context) }
+    /// Does it again on the calling thread.
+    public func redoNow(_ undone: Undo, _ context: CommandContext) throws -> Performed<Output, Undo> {
+        try redo(undone, context)
+    }
+}
+
+extension UndoableCommand {
+    /// False: it needs a task.
+    public var isSynchronous: Bool { false }
+
+    /// Stops the process: it needs a task.
+    public func performNow(_ context: CommandContext) throws -> Performed<Output, Undo> {
+        fatalError("UndoableCommand.performNow: \(Self.self) awaits; call perform()")
+    }
+
+    /// Stops the process: it needs a task.
+    public func undoNow(_ undo: Undo, _ context: CommandContext) throws {
+        fatalError("UndoableCommand.undoNow: \(Self.self) awaits; call undo()")
+    }
+
+    /// Stops the process: it needs a task.
+    public func redoNow(_ undone: Undo, _ context: CommandContext) throws -> Performed<Output, Undo> {
+        fatalError("UndoableCommand.redoNow: \(Self.self) awaits; call redo()")
+    }
+}
+
+/// A command out of two closures that never await; the proof is what the first one gives.
+public struct SynchronousUndoableClosure<Proof: Sendable>: SynchronousUndoableCommand {
+    /// Nothing.
+    public typealias Output = Void
+    /// What the first closure gives.
+    public typealias Undo = Proof
+
+    private let body: @Sendable () throws -> Proof
+    private let takeBack: @Sendable (Proof) throws -> Void
+
+    /// A command that calls `body`, and `undo` with what that gave.
+    public init(
+        _ body: @escaping @Sendable () throws -> Proof, undo: @escaping @Sendable (Proof) throws -> Void
+    ) {
+        self.body = body
+        takeBack = undo
+    }
+
+    /// Calls the first closure.
+    public func perform(_ context: CommandContext) throws -> Performed<Void, Proof> {
+        Performed(undo: try body())
+    }
+
+    /// Calls the second closure.
+    public func undo(_ undo: Proof, _ context: CommandContext) throws { try takeBack(undo) }
+}

@@ -1,0 +1,221 @@
+// SynchronousUndoTests - commands that are undone without a task: in a stack, in a run, in an invoker.
+
+import Commands
+import CompositeOperationsTestSupport
+import Glibc
+import PropertyTesting
+import PropertyTestingSupport
+import Testing
+
+/// Adds to a sum, and remembers on which threads.
+private struct Add: SynchronousUndoableCommand {
+    let number: Int
+    let sum: Locked<Int>
+    let log: Log<UInt>
+    var fails = false
+
+    func perform(_ context: CommandContext) throws -> Performed<Int, Int> {
+        log.add(UInt(pthread_self()))
+        #expect(!context.isCancelled)
+        context.onFailure { [sum] _ in sum.withLock { $0 -= 1000 } }
+        if fails { throw TestError(number: number) }
+        return sum.withLock { sum in
+            defer { sum += number }
+            return Performed(sum + number, undo: sum)
+        }
+    }
+
+    func undo(_ undo: Int, _ context: CommandContext) throws {
+        log.add(UInt(pthread_self()))
+        #expect(context.isCompensating)
+        sum.withLock { $0 = undo }
+    }
+}
+
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct SynchronousUndoTests {
+    private let sum = Locked(0)
+    private let log = Log<UInt>()
+
+    private func add(_ number: Int, fails: Bool = false) -> Add {
+        Add(number: number, sum: sum, log: log, fails: fails)
+    }
+
+    @Test func `a stack performs, undoes and redoes it before the call returns, on the calling thread`()
+        throws
+    {
+        let stack = UndoStack()
+        #expect(try stack.performNow(add(1), name: "one") == 1)
+        #expect(try stack.performNow(add(2)) == 3)
+        #expect(try stack.performNow(add(4), recording: .none) == 7)
+        #expect(stack.count == 2 && !stack.isBusy)
+        #expect(try stack.undoNow())
+        #expect(sum.withLock { $0 } == 1)
+        #expect(try stack.redoNow())
+        #expect(sum.withLock { $0 } == 3)
+        for _ in 0..<2 { #expect(try stack.undoNow()) }
+        #expect(sum.withLock { $0 } == 0 && stack.isClean)
+        #expect(try !stack.undoNow())
+        #expect(stack.redoName == "one")
+        #expect(Set(log.entries) == [UInt(pthread_self())])
+        // A failure changes nothing, what it registered is nobody's, and what can be redone stays.
+        #expect(throws: TestError(number: 9)) { try stack.performNow(add(9, fails: true)) }
+        #expect(sum.withLock { $0 } == 0 && stack.count == 2 && !stack.isBroken)
+    }
+
+    @Test func `calls that await do it in place, whoever is cancelled, and take back what it registered`()
+        async throws
+    {
+        let (sum, log) = (sum, log)
+        // A step that has begun is finished, and nobody asks it to end.
+        try await Task {
+            let stack = UndoStack()
+            let cancels = Cancelling(add: Add(number: 1, sum: sum, log: log))
+            let number = try await stack.perform(cancels)
+            #expect(number == 1 && Task.isCancelled && stack.count == 1)
+            let error = await thrown { try await stack.undo() }
+            #expect(error is CancellationError)
+            let isUndone = try stack.undoNow()
+            let isRedone = try stack.redoNow()
+            #expect(isUndone && isRedone)
+        }.value
+        let stack = UndoStack()
+        sum.withLock { $0 = 1 }
+        #expect(
+            await thrown { _ = try await stack.perform(add(9, fails: true)) } as? TestError
+                == TestError(number: 9))
+        #expect(sum.withLock { $0 } == -999)  // taken back once
+        sum.withLock { $0 = 0 }
+        let first = try await stack.perform(add(1))
+        let isUndone = try await stack.undo()
+        #expect(first == 1 && isUndone && sum.withLock { $0 } == 0)
+        #expect(try await stack.redo())
+        #expect(sum.withLock { $0 } == 1)
+    }
+
+    @Test func `in a group, from inside a step, while busy, and of what awaits`() async throws {
+        let stack = UndoStack()
+        try await stack.group("group") {
+            let (first, second) = (try stack.performNow(add(1)), try await stack.perform(add(2)))
+            #expect(first == 1 && second == 3)
+            #expect(throws: CommandUsageError.busy) { try stack.undoNow() }
+        }
+        #expect(stack.count == 1)
+        #expect(try stack.undoNow())
+        #expect(sum.withLock { $0 } == 0)
+        let awaits = UndoableClosure { (_: CommandContext) in
+        } undo: { _ in
+        }
+        #expect(throws: CommandUsageError.notUndoable) { try stack.performNow(awaits) }
+        try await stack.perform(awaits)
+        #expect(throws: CommandUsageError.notUndoable) { try stack.undoNow() }
+    }
+
+    @Test @MainActor func `a call from inside of it is refused`() throws {
+        let stack = UndoStack()
+        let errors = Log<CommandUsageError?>()
+        nonisolated(unsafe) let inside = stack
+        try stack.performNow(
+            SynchronousUndoableClosure { [sum, log] in
+                do { _ = try inside.performNow(Add(number: 1, sum: sum, log: log)) } catch {
+                    errors.add(error as? CommandUsageError)
+                }
+                do { try inside.undoNow() } catch { errors.add(error as? CommandUsageError) }
+            } undo: { _ in
+            })
+        #expect(errors.entries == [.reentrant, .reentrant])
+        stack.removeAll()  // its step refers to it
+    }
+
+    @Test
+    func `a transaction command of it runs and is undone on the calling thread, and tells its delegate`()
+        throws
+    {
+        let listener = Listener()
+        let run = TransactionCommand(add(5), delegate: listener)
+        #expect(run.isSynchronous && run.neverAwaits)
+        #expect(try run.executeNow(CommandContext()) == 5)
+        #expect(listener.log.entries.map(\.transaction) == [run.transaction])
+        #expect(throws: CommandUsageError.alreadyExecuted) { try run.executeNow(CommandContext()) }
+        try run.undoNow()
+        #expect(sum.withLock { $0 } == 0 && run.state == .undone)
+        #expect(throws: CommandUsageError.alreadyUndone) { try run.undoNow() }
+        #expect(try run.executeNow(CommandContext()) == 5)
+        #expect(listener.log.entries.count == 1 && Set(log.entries) == [UInt(pthread_self())])
+        let plain = TransactionCommand(Immediate { _ in 1 })
+        #expect(try plain.executeNow(CommandContext()) == 1)
+        #expect(throws: CommandUsageError.notUndoable) { try plain.undoNow() }
+        let failing = TransactionCommand(add(9, fails: true))
+        #expect(throws: TestError(number: 9)) { try failing.executeNow(CommandContext()) }
+        #expect(throws: CommandUsageError.notExecuted) { try failing.undoNow() }
+    }
+
+    @Test func `among others it is undone in its turn, and an invoker needs no task for it`() async throws {
+        let numbers = Locked<[Int]>([])
+        let failing = Append(number: 3, receiver: numbers, failsToPerform: true)
+        let run = TransactionCommand(commands: [
+            add(1), Append(number: 2, receiver: numbers), add(4), failing,
+        ])
+        #expect(await thrown { try await run.execute() } is TransactionFailure)
+        #expect(sum.withLock { $0 } == 0 && numbers.withLock { $0 } == [])
+        let invoker = SerialInvoker()
+        let outcomes = (1...100).map { invoker.submit(TransactionCommand(add($0))) }
+        for outcome in outcomes { #expect(await outcome.outcome.isFinished) }
+        #expect(sum.withLock { $0 } == 5050)
+    }
+
+    @Test func `several give what they gave, of one type and of several, and again after an undo`()
+        async throws
+    {
+        let numbers = Locked<[Int]>([])
+        for order in [TransactionOptions.Order.sequential, .parallel(limit: 4)] {
+            sum.withLock { $0 = 0 }
+            let options = TransactionOptions(order: order)
+            let alike = TransactionCommand(
+                all: (0..<8).map { number in UndoableText(number: number) }, options: options)
+            #expect(try await alike.execute() == (0..<8).map { "\($0)" })
+            try await alike.undo()
+            #expect(try await alike.execute().count == 8)
+            let pair = TransactionCommand(all: add(7), UndoableText(number: 8), options: options)
+            let (first, second) = try await pair.execute()
+            #expect(first == 7 && second == "8")
+            let none = TransactionCommand(all: [UndoableText](), options: options)
+            #expect(try await none.execute() == [])
+            let failing = TransactionCommand(
+                all: add(1), Append(number: 3, receiver: numbers, failsToPerform: true), options: options)
+            #expect(await thrown { _ = try await failing.execute() } is TransactionFailure)
+            #expect(sum.withLock { $0 } == 7)
+            let voids = TransactionCommand(
+                all: SynchronousUndoableClosure {
+                } undo: {
+                }, add(1), options: options)
+            #expect(try await voids.execute().1 == 8)
+        }
+    }
+}
+
+/// Cancels the task that it is in first.
+private struct Cancelling: SynchronousUndoableCommand {
+    let add: Add
+    func perform(_ context: CommandContext) throws -> Performed<Int, Int> {
+        withUnsafeCurrentTask { $0?.cancel() }
+        return try add.perform(context)
+    }
+    func undo(_ undo: Int, _ context: CommandContext) throws { try add.undo(undo, context) }
+}
+
+/// Gives its number as a text.
+private struct UndoableText: UndoableCommand {
+    let number: Int
+    func perform(_ context: CommandContext) async throws -> Performed<String, Void> {
+        await Task.yield()
+        return Performed("\(number)")
+    }
+    func undo(_ undo: Void, _ context: CommandContext) async throws {}
+}
+
+private func thrown(_ body: () async throws -> Void) async -> (any Error)? {
+    do {
+        try await body()
+        return nil
+    } catch { return error }
+}

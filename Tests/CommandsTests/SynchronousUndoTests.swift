@@ -175,6 +175,17 @@ private struct Add: SynchronousUndoableCommand {
             #expect(try await alike.execute() == (0..<8).map { "\($0)" })
             try await alike.undo()
             #expect(try await alike.execute().count == 8)
+            let (isLate, late) = (Mail<Void>(), ClosureCommand { () async -> Int in 1 })
+            let backwards = TransactionCommand(
+                all: IrreversibleCommand(
+                    ClosureCommand { () async -> Int in
+                        if order == .sequential { return 0 }
+                        await isLate.next()
+                        return 0
+                    }, because: "test"),
+                IrreversibleCommand(late.intercept(success: { _ in isLate.send(()) }), because: "test"),
+                options: options)
+            #expect(try await backwards.execute() == (0, 1))
             let pair = TransactionCommand(all: add(7), UndoableText(number: 8), options: options)
             let (first, second) = try await pair.execute()
             #expect(first == 7 && second == "8")

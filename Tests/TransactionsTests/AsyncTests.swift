@@ -130,7 +130,11 @@ import Testing
                 }
                 await first.value
                 // Nobody sets another one.
-                #expect(fault { try root.transaction(nesting: .savepoint) {} } == .savepointsInterleave)
+                var hasRun = false
+                #expect(
+                    fault { try root.transaction(nesting: .savepoint) { hasRun = true } }
+                        == .savepointsInterleave)
+                #expect(!hasRun)
                 isOver.open()
                 await second.value
             }

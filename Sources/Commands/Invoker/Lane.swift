@@ -15,25 +15,6 @@
 @_spi(Faces) internal import Runs
 internal import Scheduling
 
-/// A run, as a lane sees it.
-protocol LaneMember: AnyObject, Sendable {
-    var transaction: CommandTransaction { get }
-    /// Runs it.
-    ///
-    /// - Returns: false when there is nothing to run any more.
-    func takeTurn(on lane: Lane) -> Bool
-    /// Ends it if it has not started.
-    ///
-    /// - Returns: whose inline notices the caller has to deliver.
-    func latch(unstarted why: CancelReason.Kind) -> [Deliveries]
-    /// Ends it if no lane has it, and nobody ran it.
-    func reject(_ why: CancelReason.Kind) -> Bool
-    /// Cancels it.
-    ///
-    /// - Returns: whether it had not ended, and whose inline notices the caller has to deliver.
-    func latchCancelled() -> (isInTime: Bool, owed: [Deliveries])
-}
-
 /// The part of an invoker that its runs refer to.
 final class Lane: Sendable {
     let scheduler: Scheduler
@@ -45,13 +26,13 @@ final class Lane: Sendable {
     private let instance = Instance(.lanes)
 
     fileprivate struct Entry {
-        let member: any LaneMember
+        let member: CommandRun
         let number: Int
         var id: ObjectIdentifier { ObjectIdentifier(member) }
     }
 
     fileprivate struct Live {
-        let member: any LaneMember
+        let member: CommandRun
         let epoch: Int
         let cost: Int
         var isGathering: Bool
@@ -69,7 +50,7 @@ final class Lane: Sendable {
         var live: [ObjectIdentifier: Live] = [:]
         var husks = 0
         /// What left the queues; see `change`.
-        var released: [any LaneMember] = []
+        var released: [CommandRun] = []
         var lastNumber = 0
         var isShutDown = false
         var statistics = InvokerStatistics()
@@ -104,7 +85,7 @@ final class Lane: Sendable {
 
     /// Whether a member that has not started does not, before what runs now has ended: of a batch that runs several at a time,
     /// the others may.
-    func isBehindWhatRuns(_ member: any LaneMember) -> Bool {
+    func isBehindWhatRuns(_ member: CommandRun) -> Bool {
         limit == 1 || state.withLock { $0.live[ObjectIdentifier(member)]?.isGathering == true }
     }
 
@@ -130,7 +111,7 @@ final class Lane: Sendable {
     /// Accepts a run, or ends it as rejected.
     ///
     /// - Parameter accept: makes the run refer to this lane; whether it was free to.
-    func submit(_ member: any LaneMember, cost: Int, priority: CommandPriority, accept: () -> Bool) {
+    func submit(_ member: CommandRun, cost: Int, priority: CommandPriority, accept: () -> Bool) {
         let (rejection, effects) = change { state -> (CancelReason.Kind?, Effects) in
             if state.isShutDown { return (.shutDown, Effects()) }
             if let capacity, state.live.count >= capacity { return (.queueFull, Effects()) }
@@ -200,7 +181,7 @@ final class Lane: Sendable {
     ///
     /// - Returns: whose inline notices the caller has to deliver, now that all have ended: who is told of one may wait for
     ///   another one.
-    private func end(_ members: [any LaneMember], _ why: CancelReason.Kind) -> [Deliveries] {
+    private func end(_ members: [CommandRun], _ why: CancelReason.Kind) -> [Deliveries] {
         members.flatMap { $0.latch(unstarted: why) }
     }
 
@@ -211,7 +192,7 @@ final class Lane: Sendable {
         while let member = next() { if member.takeTurn(on: self) { return } }
     }
 
-    private func next() -> (any LaneMember)? {
+    private func next() -> (CommandRun)? {
         change { state in
             for index in state.ready.indices.reversed() {
                 while let entry = state.ready[index].popFirst() {
@@ -228,15 +209,15 @@ final class Lane: Sendable {
     /// A run that was accepted has its outcome, and its notices are enqueued.
     ///
     /// - Returns: whose inline notices the caller has to deliver.
-    func ended(_ member: any LaneMember, _ badEnd: Outcome<Never>?, heldSlot: Bool) -> [Deliveries] {
-        let (effects, stopped) = change { state -> (Effects, [any LaneMember]) in
+    func ended(_ member: CommandRun, _ badEnd: Outcome<Never>?, heldSlot: Bool) -> [Deliveries] {
+        let (effects, stopped) = change { state -> (Effects, [CommandRun]) in
             guard let live = state.live.removeValue(forKey: ObjectIdentifier(member)) else {
                 return (Effects(), [])
             }
             state.note(member.transaction, badEnd)
             state.epochs[live.epoch - state.firstEpoch].live -= 1
             if heldSlot { state.running -= 1 } else { state.leftHusk() }
-            var stopped: [any LaneMember] = []
+            var stopped: [CommandRun] = []
             if live.isGathering {
                 state.gatheringCount -= 1
                 state.gatheringCost -= live.cost
@@ -385,7 +366,7 @@ extension Lane.State {
     }
 
     /// What has not started of a batch.
-    fileprivate mutating func takeReady() -> [any LaneMember] {
+    fileprivate mutating func takeReady() -> [CommandRun] {
         ready.indices.flatMap { index in
             defer { ready[index] = FIFO() }
             return ready[index].all.map(\.member)

@@ -3,35 +3,27 @@
 internal import CompositeOperationsBasics
 @_spi(Faces) public import Runs
 internal import Scheduling
-internal import Synchronization
 
 /// One run of a command: its name, and its outcome, which is written once and can be read for ever.
 ///
 /// All members may be used from any thread. A handle of a run that has ended keeps the outcome, and nothing of the command.
-public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
-    // Unchecked: `fields` are used under `lock` alone; the invariants are in `RunFields`.
+public final class CommandHandle<Output: Sendable>: CommandRun, @unchecked Sendable {
+    // Unchecked: `kept` is used under the run's lock alone.
 
-    /// The name of the run.
-    public let transaction: CommandTransaction
+    /// The value that it gave.
+    @exclusivity(unchecked) private var kept: Output?
 
-    private let cancelFlag = Atomic(false)
-    private let lock = WordLock()
-    private var fields = RunFields<Output>()
-    private let instance = Instance(.runs)
+    override init() { super.init() }
 
-    init() { transaction = CommandTransaction() }
-
-    func locked<Value, Failure>(_ body: (inout RunFields<Output>) throws(Failure) -> Value) throws(Failure)
-        -> Value
-    {
-        let key = UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
-        lock.lock(key)
-        defer { lock.unlock(key) }
-        return try body(&fields)
-    }
+    override func takeTurn(on lane: Lane) -> Bool { turn(on: lane) }
 
     /// The outcome; nil before it is there.
-    public var result: Outcome<Output>? { locked { $0.outcome } }
+    public var result: Outcome<Output>? {
+        locked { fields in
+            guard fields.machine.hasOutcome else { return nil }
+            return fields.badEnd.map { Outcome($0) } ?? .finished(kept!)
+        }
+    }
 
     /// The outcome; waits for it. To cancel the task that waits changes nothing.
     ///
@@ -39,7 +31,7 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
     public var outcome: Outcome<Output> {
         get async {
             demandNoDeadlock()
-            if result == nil {
+            if !isOver {
                 await Waiter.wait { waiter in register(waiter) }
             }
             return latchedOutcome
@@ -59,7 +51,7 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
             let wakening = await Waiter.wait { waiter in
                 register(waiter)
             } orCancelledBy: { [self] waiter in
-                locked { $0.waiters.remove(waiter) }
+                remove(waiter)
             }
             if wakening == .cancelled { throw CancellationError() }
             return try latchedOutcome.get()
@@ -79,13 +71,9 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
         let isOver = Waiter.block(timeout: timeout) { waiter in
             register(waiter)
         } remove: { waiter in
-            locked { $0.waiters.remove(waiter) }
+            remove(waiter)
         }
         return isOver ? latchedOutcome : result
-    }
-
-    private func register(_ waiter: Waiter) -> Waiter.Registration {
-        locked { fields in fields.outcome != nil ? .isOver : fields.waiters.append(waiter) }
     }
 
     /// Calls `body` once with the outcome, also when that is there already; unless the subscription has ended before.
@@ -95,60 +83,26 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
         _ delivery: Delivery = .inline, _ body: @escaping @Sendable (Outcome<Output>) -> Void
     ) -> Subscription {
         let registration = Registration()
-        let end = locked { fields -> (Outcome<Output>, Deliveries)? in
-            guard let outcome = fields.outcome, !fields.isTelling else {
-                fields.observers.append(
-                    RunObserver(registration: registration, delivery: delivery, body: body), registration)
-                return nil
+        let isOver = locked { fields in
+            if fields.machine.hasOutcome, !fields.isTelling { return true }
+            let observer = RunObserver(registration: registration, delivery: delivery) { run in
+                body(unsafeDowncast(run, to: CommandHandle.self).latchedOutcome)
             }
-            let deliveries = fields.deliveries ?? Deliveries()
-            fields.deliveries = deliveries
-            return (outcome, deliveries)
+            fields.observers.append(observer, registration)
+            return false
         }
-        guard let (outcome, deliveries) = end else {
+        guard isOver else {
             return Subscription { [weak self, registration] in
                 registration.end()
                 let observer = self?.locked { $0.observers.remove(registration) }
                 withExtendedLifetime(observer) {}
             }
         }
+        let outcome = latchedOutcome
+        let deliveries = deliveries
         let isInline = deliveries.add({ if registration.isOpen { body(outcome) } }, to: delivery)
         if isInline { deliveries.deliverInline() }
         return Subscription { registration.end() }
-    }
-
-    /// Cancels the run: one that has not started ends at once, and never will; one that runs is asked to end. That of a
-    /// ``TransactionGroup`` cancels the runs in it, and ends when they have.
-    ///
-    /// - Returns: false when it has ended already.
-    @discardableResult
-    public func cancel() -> Bool {
-        let (isInTime, owed) = latchCancelled()
-        owed.deliverInline()
-        return isInTime
-    }
-
-    /// As ``cancel()``, but inline notices are the caller's to deliver.
-    func latchCancelled() -> (isInTime: Bool, owed: [Deliveries]) {
-        cancelFlag.store(true, ordering: .releasing)
-        let (cancelMembers, isInTime) = locked { ($0.cancelMembers, $0.outcome == nil) }
-        if let cancelMembers { return (isInTime, cancelMembers()) }
-        if let owed = latch(.cancelled(CancelReason(ofRun: .requested)), from: .beforeStart) {
-            return (true, owed)
-        }
-        let (task, isRunning) = locked { ($0.task, $0.outcome == nil) }
-        task?.cancel()
-        return (isRunning, [])
-    }
-
-    /// The delegate will not be told, and is let go; also when the run has ended, and its notice is on its way.
-    public func detach() {
-        let (delegate, notified) = locked { fields in
-            defer { fields.delegate = nil }
-            return (fields.delegate, fields.notified)
-        }
-        let other = notified?.take()
-        withExtendedLifetime((delegate, other)) {}
     }
 
     private var latchedOutcome: Outcome<Output> {
@@ -156,22 +110,22 @@ public final class CommandHandle<Output: Sendable>: @unchecked Sendable {
         return outcome
     }
 
-    private func demandNoDeadlock() {
-        let (lane, isWaiting, isRunning) = locked { fields in
-            let machine = fields.machine
-            return (fields.lane, machine.state == .accepted, machine.state == .executing && machine.holdsSlot)
-        }
-        // Where one runs at a time, what runs is the code that calls.
-        guard let lane, ReentrancyMark.isInside(lane),
-            isWaiting && lane.isBehindWhatRuns(self) || isRunning && lane.limit == 1
-        else { return }
-        fatalError(
-            isRunning
-                ? "CommandHandle: a command waits for its own end"
-                : "CommandHandle: it waits inside an invoker for what is queued behind itself")
+    /// Latches the outcome and tells it.
+    ///
+    /// - Parameter origin: where it was not claimed.
+    func end(_ outcome: Outcome<Output>, from origin: RunMachine.Origin?) {
+        latch(outcome.badEnd, from: origin, tellsAtOnce: true) { kept = outcome.value }?.deliverInline()
     }
-}
 
-extension CommandHandle: Cancellable {
-    var isCancelRequested: Bool { cancelFlag.load(ordering: .acquiring) }
+    /// As ``end(_:from:)``, but inline notices are the caller's to deliver.
+    ///
+    /// - Returns: nil when the outcome is another.
+    func latch(_ outcome: Outcome<Output>, from origin: RunMachine.Origin?) -> [Deliveries]? {
+        latch(outcome.badEnd, from: origin) { kept = outcome.value }
+    }
+
+    /// As ``end(_:from:)``, of one that was claimed, and finished.
+    func finish(_ value: Output) {
+        latch(nil, from: nil, tellsAtOnce: true) { kept = value }?.deliverInline()
+    }
 }

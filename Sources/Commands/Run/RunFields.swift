@@ -1,45 +1,57 @@
-// RunFields.swift - what a run knows, under the lock of its handle.
+// RunFields.swift - what a run knows, under its lock.
 //
 // Invariants:
-//   I1  `outcome` is written once, in the section that takes `waiters`, `dependents`, `observers`, `delegate` and `held`, which are
+//   I1  the outcome is written once, in the section that takes `waiters`, `dependents`, `observers` and `held`, which are
 //       empty from then on. So each of them is told once, and whoever looks after registering has missed nothing. Only
 //       while `isTelling`, which begins there, observers come still: who made it true takes them, until there are none,
 //       and makes it false in that section. So nobody's notice enters its queue before that of one who came earlier.
 //   I2  `machine` decides who claims the run, and which end is its outcome; see RunMachine.
 //   I3  `lane` is set from acceptance to the outcome.
+//   I4  `delegate` is there until it is told or detached: whoever takes it out, does the one or the other.
 
 internal import CompositeOperationsBasics
 @_spi(Faces) internal import Runs
 
-/// What a run knows.
-struct RunFields<Output: Sendable> {
+/// What a run knows, but for the value that it gave.
+struct RunFields {
     var machine = RunMachine()
-    var outcome: Outcome<Output>?
+    /// How it ended without a value.
+    var badEnd: Outcome<Never>?
     var delegate: DelegateReference?
-    /// The delegate of a run that has ended, until it has been told; its notice is on its way.
-    var notified: Guarded<DelegateReference?>?
     /// Of a group: cancels what is in it.
     var cancelMembers: (@Sendable () -> [Deliveries])?
     var waiters = WaitList()
     /// Code of this module's, which is short, and gives the notices that are to be delivered after it.
     var dependents: [@Sendable (Outcome<Never>?) -> [Deliveries]] = []
-    var observers = Registrations<RunObserver<Output>>()
+    var observers = Registrations<RunObserver>()
     /// Those who were told first are being told: who comes now is told after them.
     var isTelling = false
-    /// Where those who were told first were, so that who comes later does not overtake them.
+    /// Where those who were told first were, so that who comes later does not overtake them; nil: nowhere yet.
     var deliveries: Deliveries?
     /// What the lane will run.
-    var held: TransactionBody<Output>?
+    var held: (any AnyObject & Sendable)?
     var lane: Lane?
     /// While it executes in one.
-    var task: Execution?
+    var task: (any RunTask)?
 
-    typealias Execution = Task<Outcome<Output>, Never>
+    /// Whether anybody is to be told.
+    var isListened: Bool { delegate != nil || !observers.isEmpty }
+
+    /// Whether the delegate is all that is told, and nothing else follows from the end.
+    var isDelegateAlone: Bool {
+        guard let delegate, lane == nil, observers.isEmpty, dependents.isEmpty else { return false }
+        return delegate.delivery.place == .inline
+    }
 }
 
 /// Somebody who is told the outcome.
-struct RunObserver<Output: Sendable>: Sendable {
+struct RunObserver: Sendable {
     let registration: Registration
     let delivery: Delivery
-    let body: @Sendable (Outcome<Output>) -> Void
+    /// Given the run, which has ended.
+    let body: @Sendable (CommandRun) -> Void
 }
+
+/// A task that executes a run.
+protocol RunTask: Sendable { func cancel() }
+extension Task: RunTask {}

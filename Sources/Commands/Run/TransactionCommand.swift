@@ -29,7 +29,7 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
     private init(_ body: TransactionBody<Output>, _ delegate: DelegateReference?) {
         self.body = body
         handle = CommandHandle()
-        handle.locked { $0.delegate = delegate }
+        if let delegate { handle.locked { $0.delegate = delegate } }
     }
 
     deinit { abandon() }
@@ -179,7 +179,7 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
     ///   ``CommandUsageError/alreadyExecuted``, and nothing is changed; ``CommandUsageError/broken``.
     public func execute(_ context: CommandContext) async throws -> Output {
         let claim = try handle.claim()
-        return try await handle.perform(body, context, claim).get()
+        return try await handle.perform(body, context, claim)
     }
 
     /// Runs it, as ``execute(_:)``.
@@ -225,7 +225,7 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
     }
 
     /// Ends a command that nobody will run, as ``CancelReason/Kind/abandoned``. Does nothing once it is submitted or executed.
-    public func abandon() { handle.end(.cancelled(CancelReason(ofRun: .abandoned)), from: .ready) }
+    public func abandon() { _ = handle.reject(.abandoned) }
 
     /// Whether it needs no task.
     public var neverAwaits: Bool { body.isSynchronous }
@@ -233,7 +233,7 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
     /// Runs it on the calling thread.
     public func executeNow(_ context: CommandContext) throws -> Output {
         let claim = try handle.claim()
-        return try handle.performSynchronously(body, context, claim).get()
+        return try handle.performNow(body, context, claim)
     }
 
     /// Whether neither it nor its undo needs a task.

@@ -14,7 +14,7 @@ public final class TransactionGroup: Sendable {
         /// That of the first that ended without a value.
         var badEnd: Outcome<Never>?
         /// Those in it, until all have ended.
-        var runs: [any LaneMember] = []
+        var runs: [CommandRun] = []
     }
 
     private final class Members: Sendable {
@@ -26,7 +26,7 @@ public final class TransactionGroup: Sendable {
 
         init() { handle.locked { $0.cancelMembers = { [weak self] in self?.cancel() ?? [] } } }
 
-        func add(_ run: any LaneMember) {
+        func add(_ run: CommandRun) {
             state.withLock { state in
                 if state.isSealed { fatalError("TransactionGroup.add: it has been sealed") }
                 state.outstanding += 1
@@ -49,7 +49,7 @@ public final class TransactionGroup: Sendable {
 
         /// - Returns: whose inline notices the caller has to deliver.
         func ended(_ badEnd: Outcome<Never>?) -> [Deliveries] {
-            let (outcome, runs) = state.withLock { state -> (Outcome<Void>?, [any LaneMember]) in
+            let (outcome, runs) = state.withLock { state -> (Outcome<Void>?, [CommandRun]) in
                 if state.badEnd == nil { state.badEnd = badEnd }
                 state.outstanding -= 1
                 if state.outstanding > 0 { return (nil, []) }

@@ -52,7 +52,7 @@ extension CommandJournal {
         try await execute(members, key, options, context, answer: { _ in }, output: { _ in })
     }
 
-    /// Runs commands of one type, all or nothing: see ``execute(allOrNothing:key:options:_:)-(Array<JournaledCommand>,_,_,_)``.
+    /// Runs commands of one type, all or nothing: see ``execute(allOrNothing:key:options:_:)->()``.
     ///
     /// - Returns: their outputs, in the order of the commands, when they are durable.
     @discardableResult
@@ -67,7 +67,7 @@ extension CommandJournal {
         }
     }
 
-    /// Runs commands, all or nothing: see ``execute(allOrNothing:key:options:_:)-(Array<JournaledCommand>,_,_,_)``.
+    /// Runs commands, all or nothing: see ``execute(allOrNothing:key:options:_:)->()``.
     ///
     /// - Returns: their outputs, when they are durable.
     @discardableResult

@@ -628,6 +628,38 @@ struct RetentionTests {
         }
     }
 
+    @Test
+    func `T10: a delegate that is alone is told in place or elsewhere, and whoever asks meanwhile after it`()
+    {
+        let log = Log<String>(), place = Kept()
+        for isElsewhere in [false, true] {
+            for hasObserver in [false, true] {
+                let subscriptions = Locked<[Subscription]>([]), run = Locked<CommandHandle<Int>?>(nil)
+                let listener = Listener { _ in
+                    let late = run.withLock { $0 }?.onOutcome { _ in log.add("late") }
+                    log.add("delegate")
+                    subscriptions.withLock { $0.append(late!) }
+                }
+                let options = TransactionOptions(delivery: isElsewhere ? .target(place) : .inline)
+                let command = TransactionCommand(Immediate { _ in 3 }, delegate: listener, options: options)
+                run.withLock { $0 = command.handle }
+                if hasObserver {
+                    let observer = command.handle.onOutcome { _ in log.add("observer") }
+                    subscriptions.withLock { $0.append(observer) }
+                }
+                _ = try? command.executeNow(CommandContext())
+                if isElsewhere {
+                    #expect(log.take() == (hasObserver ? ["observer"] : []))
+                    place.runAll()
+                    #expect(log.take() == ["late", "delegate"])
+                } else {
+                    #expect(log.take() == ["delegate"] + (hasObserver ? ["observer"] : []) + ["late"])
+                }
+                run.withLock { $0 = nil }
+            }
+        }
+    }
+
     @Test @MainActor func `P9: the main actor is one place, however it is named`() async {
         let command = TransactionCommand(Immediate { _ in 3 })
         let log = Log<Int>(), told = Mail<Void>()
@@ -666,5 +698,17 @@ struct RetentionTests {
         let subscription = command.handle.onOutcome { late.add($0.isFinished) }
         #expect(late.entries == [true])
         withExtendedLifetime(subscription) {}
+    }
+}
+
+/// Keeps what it is given until a test runs it.
+private final class Kept: ExecutionTarget {
+    private let work = Locked<[ExecutionWork]>([])
+
+    var isCurrent: Bool { false }
+    func submit(_ piece: ExecutionWork) { work.withLock { $0.append(piece) } }
+
+    func runAll() {
+        while let piece = work.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) { piece.run() }
     }
 }

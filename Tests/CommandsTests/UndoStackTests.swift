@@ -640,6 +640,21 @@ struct UndoStackTests {
         }
     }
 
+    @Test func `a step with a key counts from its last change, whether that had a key or not`() async throws {
+        let clock = StepClock(), page = Locked(Page())
+        let stack = UndoStack(mergeWindow: .seconds(1), clock: clock)
+        clock.advance(by: .seconds(10))
+        try await stack.perform(Move(distance: 1, page: page), mergeKey: "key")
+        clock.advance(by: .milliseconds(900))
+        try await stack.perform(Move(distance: 1, page: page))
+        clock.advance(by: .milliseconds(900))
+        try await stack.perform(Write(number: 1, page: page), mergeKey: "key")
+        #expect(stack.count == 1)
+        clock.advance(by: .milliseconds(1100))
+        try await stack.perform(Write(number: 2, page: page), mergeKey: "key")
+        #expect(stack.count == 2)
+    }
+
     @Test func `what cancels out opens no way for a merge across an undo or a group's edge`() async throws {
         let page = Locked(Page())
         let stack = UndoStack()

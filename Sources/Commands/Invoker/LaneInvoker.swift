@@ -145,12 +145,24 @@ public final class BatchInvoker: LaneInvoker, @unchecked Sendable {
     }
 }
 
-/// How batches are cut.
-struct Batching: Sendable {
+/// How batches are cut. An object, so that to look at it copies none of it.
+final class Batching: Sendable {
     let size: Int
     let maxDelay: Duration?
     let maxCost: Int?
     let cost: (@Sendable (any Command) -> Int)?
     let stopsOnFailure: Bool
     let clock: any Clock<Duration>
+
+    init(
+        size: Int, maxDelay: Duration?, maxCost: Int?, cost: (@Sendable (any Command) -> Int)?,
+        stopsOnFailure: Bool, clock: any Clock<Duration>
+    ) {
+        self.size = size
+        self.maxDelay = maxDelay
+        self.maxCost = maxCost
+        self.cost = cost
+        self.stopsOnFailure = stopsOnFailure
+        self.clock = clock
+    }
 }

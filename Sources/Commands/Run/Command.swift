@@ -77,6 +77,9 @@ public protocol UndoableCommand<Output>: Command {
     /// - Parameter undone: the proof of the execution that was taken back.
     func redo(_ undone: Undo, _ context: CommandContext) async throws -> Performed<Output, Undo>
 
+    /// Whether it is a ``MergeableCommand``, which says so by itself.
+    var isMergeable: Bool { get }
+
     /// Whether none of the three ever awaits: then the next three may be called. A ``SynchronousUndoableCommand`` says so by
     /// itself.
     var isSynchronous: Bool { get }
@@ -98,6 +101,9 @@ public protocol UndoableCommand<Output>: Command {
 }
 
 extension UndoableCommand {
+    /// False.
+    public var isMergeable: Bool { false }
+
     /// ``Undoability/exact``.
     public var undoability: Undoability { .exact }
 

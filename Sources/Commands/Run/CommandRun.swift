@@ -106,26 +106,27 @@ public class CommandRun: @unchecked Sendable {
         _ badEnd: Outcome<Never>?, from origin: RunMachine.Origin?, tellsAtOnce: Bool = false,
         keep: () -> Void = {}
     ) -> [Deliveries]? {
-        let latched = locked { fields -> (RunFields, WaitList.Woken, needsQueue: Bool)? in
-            guard fields.machine.end(finished: badEnd == nil, from: origin) else { return nil }
+        var taken = RunFields()
+        var needsQueue = false
+        let isEnd = locked { fields in
+            guard fields.machine.end(finished: badEnd == nil, from: origin) else { return false }
             keep()
-            let needsQueue = !tellsAtOnce || !fields.isDelegateAlone
-            var taken = RunFields()
-            taken.machine = fields.machine
-            taken.badEnd = badEnd
-            if fields.isListened {
-                taken.isTelling = true
-                taken.delegate = fields.delegate
-                taken.deliveries = needsQueue ? fields.lane?.deliveries ?? Deliveries() : nil
-            }
-            let waiters = fields.waiters.takeAll()
             swap(&fields, &taken)
-            return (taken, waiters, needsQueue)
+            fields.machine = taken.machine
+            fields.badEnd = badEnd
+            if taken.isListened {
+                needsQueue = !tellsAtOnce || !taken.isDelegateAlone
+                fields.isTelling = true
+                fields.delegate = taken.delegate
+                if needsQueue { fields.deliveries = taken.lane?.deliveries ?? Deliveries() }
+            }
+            return true
         }
-        guard let (taken, waiters, needsQueue) = latched else { return nil }
-        var owed = taken.isListened && needsQueue ? tell(taken) : []
+        if !isEnd { return nil }
+        var owed: [Deliveries] = []
+        if needsQueue { owed = tell(taken.delegate?.delivery, taken.observers) }
         if let lane = taken.lane { owed += lane.ended(self, badEnd, heldSlot: taken.machine.holdsSlot) }
-        waiters.wake()
+        taken.waiters.takeAll().wake()
         for dependent in taken.dependents { owed += dependent(badEnd) }
         if taken.isListened, !needsQueue {
             tellDelegate()
@@ -134,15 +135,13 @@ public class CommandRun: @unchecked Sendable {
         return owed
     }
 
-    /// Has the notices enter their queues: first those of `taken`, then those of who came meanwhile.
+    /// Has the notices enter their queues: first that of the delegate, then those of the observers, then of who came meanwhile.
     ///
     /// - Returns: whose inline notices the caller has to deliver.
-    private func tell(_ taken: RunFields) -> [Deliveries] {
+    private func tell(_ delegate: Delivery?, _ observers: Registrations<RunObserver>) -> [Deliveries] {
         var isInline = false
-        if let delivery = taken.delegate?.delivery {
-            isInline = deliveries.add({ self.tellDelegate() }, to: delivery)
-        }
-        return tell(taken.observers.all, isInline: isInline)
+        if let delegate { isInline = deliveries.add({ self.tellDelegate() }, to: delegate) }
+        return tell(observers.all, isInline: isInline)
     }
 
     private func tell(_ observers: [RunObserver], isInline: Bool) -> [Deliveries] {
@@ -218,7 +217,7 @@ public class CommandRun: @unchecked Sendable {
     ///
     /// - Parameter body: of its output.
     /// - Returns: whether it was not accepted before, and nobody has run it.
-    final func accept(_ body: any AnyObject & Sendable, by lane: Lane) -> Bool {
+    final func accept(_ body: AnyBody, by lane: Lane) -> Bool {
         locked { fields in
             guard fields.machine.accept() else { return false }
             fields.held = body
@@ -230,7 +229,7 @@ public class CommandRun: @unchecked Sendable {
     /// Its turn has come.
     ///
     /// - Returns: what is to be run; nil when there is nothing any more.
-    final func beginTurn() -> (any AnyObject & Sendable)? { locked { $0.machine.begin() ? $0.held : nil } }
+    final func beginTurn() -> AnyBody? { locked { $0.machine.begin() ? $0.held : nil } }
 
     /// Runs it in its turn.
     ///

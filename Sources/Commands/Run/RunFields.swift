@@ -12,8 +12,8 @@
 internal import CompositeOperationsBasics
 @_spi(Faces) internal import Runs
 
-/// What a run knows, but for the value that it gave.
-struct RunFields {
+/// What a run knows, but for the value that it gave. Not to be copied: it is a dozen references.
+struct RunFields: ~Copyable {
     var machine = RunMachine()
     /// How it ended without a value.
     var badEnd: Outcome<Never>?
@@ -29,7 +29,7 @@ struct RunFields {
     /// Where those who were told first were, so that who comes later does not overtake them; nil: nowhere yet.
     var deliveries: Deliveries?
     /// What the lane will run.
-    var held: (any AnyObject & Sendable)?
+    var held: AnyBody?
     var lane: Lane?
     /// While it executes in one.
     var task: (any RunTask)?

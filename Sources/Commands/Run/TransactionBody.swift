@@ -3,16 +3,20 @@
 internal import CompositeOperationsBasics
 @_spi(Faces) internal import Runs
 
-/// The work of a transaction command, or of a plain command that an invoker was given.
+/// The work of a run, whatever it gives: not generic, so that to hold one looks no type up.
 ///
 /// Its owner calls one member at a time: a run or an undo. `Sendable` for that reason.
-class TransactionBody<Output: Sendable>: @unchecked Sendable {
+class AnyBody: @unchecked Sendable {
     let options: TransactionOptions
     private let instance = Instance(.bodies)
 
     init(_ options: TransactionOptions) { self.options = options }
 
     var isSynchronous: Bool { false }
+}
+
+/// The work of a transaction command, or of a plain command that an invoker was given.
+class TransactionBody<Output: Sendable>: AnyBody, @unchecked Sendable {
     func runSynchronously(_ context: CommandContext) throws -> Output {
         fatalError("TransactionCommand.executeNow: what it does awaits; call execute()")
     }

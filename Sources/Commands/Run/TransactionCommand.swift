@@ -93,8 +93,8 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
         )
     }
 
-    /// Several commands of one type, all or nothing, which gives their outputs, in the order of the commands: see
-    /// ``init(commands:delegate:options:)``.
+    /// Several commands of one type, all or nothing, which gives their outputs, in the order of the commands. A failing run
+    /// throws ``TransactionFailure``.
     public convenience init<Member: UndoableCommand>(
         all commands: [Member], delegate: (any TransactionCommandDelegate)? = nil,
         options: TransactionOptions = TransactionOptions()
@@ -104,7 +104,7 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
             delegate.map { DelegateReference($0, options) })
     }
 
-    /// Several commands, all or nothing, which gives their outputs as a tuple: see ``init(commands:delegate:options:)``.
+    /// Several commands, all or nothing, which gives their outputs as a tuple. A failing run throws ``TransactionFailure``.
     public convenience init<each Member: UndoableCommand>(
         all commands: repeat each Member, delegate: (any TransactionCommandDelegate)? = nil,
         options: TransactionOptions = TransactionOptions()

@@ -20,3 +20,8 @@ public enum Merge<C: Sendable, Undo: Sendable>: Sendable {
     /// Together they change nothing.
     case dropBoth
 }
+
+extension MergeableCommand {
+    /// True.
+    public var isMergeable: Bool { true }
+}

@@ -20,6 +20,8 @@ struct UndoHistory {
     init(limit: Int?) { self.limit = limit }
 
     var count: Int { steps.count - head }
+    /// Whether the last step that is done has a merge key.
+    var lastHasKey: Bool { index > 0 && self[index - 1].mergeKey != nil }
 
     subscript(position: Int) -> UndoStep { steps[head + position]! }
 

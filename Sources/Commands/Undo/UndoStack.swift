@@ -43,22 +43,23 @@ public final class UndoStack {
         case none
     }
 
-    private var history: UndoHistory
+    @exclusivity(unchecked) private var history: UndoHistory
     private let mergeWindow: Duration
     private let clock: any Clock<Duration>
     private let onFailedUndo: FailedUndo
     private let turns = Turnstile()
+    // Unchecked exclusivity below: it is in one isolation, and no code of a user runs inside of an access.
     /// The actions of the open group.
-    private var group: [UndoAction]?
+    @exclusivity(unchecked) private var group: [UndoAction]?
     /// The mark that was made while that was open.
-    private var groupMark = GroupMark.none
-    private var afterTurn: [() -> Void] = []
+    @exclusivity(unchecked) private var groupMark = GroupMark.none
+    @exclusivity(unchecked) private var afterTurn: [() -> Void] = []
     /// What an undo left that may be tried again: see ``FailedUndo/keeps``.
-    private var unfinished: Unfinished?
+    @exclusivity(unchecked) private var unfinished: Unfinished?
     private let instance = Instance(.undoStacks)
 
     /// Whether a step could not be undone; see ``FailedUndo/breaks``.
-    public private(set) var isBroken = false
+    @exclusivity(unchecked) public private(set) var isBroken = false
 
     /// Called after each change of what can be read here, but not as ``isBusy`` becomes true.
     public var onChange: (() -> Void)?
@@ -193,13 +194,15 @@ public final class UndoStack {
         _ command: C, _ proof: C.Undo, _ name: String?, _ target: AnyObject?, _ mergeKey: AnyHashable?
     ) {
         let action = CommandAction(command, proof, target)
-        add(UndoStep(name, mergeKey, now, [action])) { action.merge(into: $0) }
+        add(UndoStep(name, mergeKey, time(mergeKey), [action])) { action.merge(into: $0) }
     }
 
     /// Whether a call that does not wait may change something now.
     private func checkMayChange() throws(CommandUsageError) {
-        if !turns.isInGroup { try checkNoTurn() }
-        if turns.isInStep { throw .reentrant }
+        if turns.isTaken {
+            if turns.isInStep { throw .reentrant }
+            if !turns.isInGroup { throw .busy }
+        }
         if isBroken { throw .broken }
     }
 
@@ -212,7 +215,7 @@ public final class UndoStack {
         redo: @escaping () throws -> Void
     ) throws(CommandUsageError) {
         try checkMayChange()
-        add(UndoStep(name, nil, now, [ClosureAction(undo, redo, target)])) { _ in nil }
+        add(UndoStep(name, nil, time(nil), [ClosureAction(undo, redo, target)])) { _ in nil }
         onChange?()
     }
 
@@ -353,7 +356,7 @@ public final class UndoStack {
         if mark == .after(0) { history.markClean() }
         if !actions.isEmpty {
             change {
-                $0.add(UndoStep(name, nil, now, actions))
+                $0.add(UndoStep(name, nil, .zero, actions))
                 $0.endMerging()
             }
         }
@@ -435,11 +438,14 @@ public final class UndoStack {
         joinsGroup: Bool = false, goesOn: Bool = false,
         _ body: nonisolated(nonsending) () async throws -> Value
     ) async throws -> Value {
-        if turns.isInStep { throw CommandUsageError.reentrant }
-        if turns.isInGroup {
-            guard joinsGroup else { throw CommandUsageError.busy }
-            if isBroken { throw CommandUsageError.broken }
-            return try await body()
+        // Nobody is in a step, or a group, while no turn is taken; and the answer takes longer than the question.
+        if turns.isTaken {
+            if turns.isInStep { throw CommandUsageError.reentrant }
+            if turns.isInGroup {
+                guard joinsGroup else { throw CommandUsageError.busy }
+                if isBroken { throw CommandUsageError.broken }
+                return try await body()
+            }
         }
         try await turns.enter()
         defer { leave() }
@@ -454,8 +460,8 @@ public final class UndoStack {
     }
 
     private func checkNoTurn() throws(CommandUsageError) {
-        if turns.isInStep { throw .reentrant }
-        if isBusy { throw .busy }
+        guard turns.isTaken else { return }
+        throw turns.isInStep ? .reentrant : .busy
     }
 
     private func nowInTurn(_ body: () throws -> Void) throws {
@@ -464,6 +470,11 @@ public final class UndoStack {
         try turns.inStepNow(body)
     }
 
+    /// When a change is made, where anybody will ask: a step without a key is asked nothing, unless it becomes a part of one
+    /// that has one.
+    private func time(_ mergeKey: AnyHashable?) -> Duration {
+        mergeKey != nil || history.lastHasKey ? now : .zero
+    }
     private var now: Duration { clock.durationSinceStart(start) }
     private lazy var start = clock.anyNow
 

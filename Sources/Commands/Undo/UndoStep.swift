@@ -95,7 +95,8 @@ final class CommandAction<C: UndoableCommand>: UndoAction {
 
     /// What becomes of this change after `earlier`; nil: nothing.
     func merge(into earlier: UndoAction) -> UndoMerge? {
-        (command as? any MergeableCommand).flatMap { merge($0, into: earlier) }
+        if !command.isMergeable { return nil }
+        return (command as? any MergeableCommand).flatMap { merge($0, into: earlier) }
     }
 
     private func merge<M: MergeableCommand>(_ command: M, into earlier: UndoAction) -> UndoMerge? {

@@ -37,7 +37,7 @@ public protocol Invoker: Sendable {
     ///   task is cancelled first: the commands go on.
     func flush() async throws
 
-    /// Cancels everything that was accepted, as ``CommandHandle/cancel()`` does.
+    /// Cancels everything that was accepted, as ``CommandRun/cancel()`` does.
     func cancelAll()
 
     /// Accepts nothing more, and waits until nothing is left.

@@ -117,7 +117,9 @@ package final class FailureParts: Sendable {
 
     /// What happens when one of them fails.
     let policy: TransactionOptions.Compensation
-    private let parts = Guarded<[Part]>([])
+    private let lock = WordLock()
+    // Under `lock` alone.
+    @exclusivity(unchecked) private nonisolated(unsafe) var parts: [Part] = []
     /// They are among others.
     private let outer: (parts: FailureParts, map: Map)?
 
@@ -128,12 +130,19 @@ package final class FailureParts: Sendable {
     }
 
     func add(_ part: @escaping Part) {
-        if let outer { outer.parts.add(outer.map(part)) } else { parts.withLock { $0.append(part) } }
+        if let outer { outer.parts.add(outer.map(part)) } else { locked { parts.append(part) } }
+    }
+
+    private func locked<Value>(_ body: () -> Value) -> Value {
+        let key = UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
+        lock.lock(key)
+        defer { lock.unlock(key) }
+        return body()
     }
 
     /// All of them, once; in their order.
     func take() -> [Part] {
-        parts.withLock { parts in
+        locked {
             defer { parts = [] }
             return parts
         }

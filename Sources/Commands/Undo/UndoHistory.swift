@@ -20,8 +20,6 @@ struct UndoHistory {
     init(limit: Int?) { self.limit = limit }
 
     var count: Int { steps.count - head }
-    /// Whether the last step that is done has a merge key.
-    var lastHasKey: Bool { index > 0 && self[index - 1].mergeKey != nil }
 
     subscript(position: Int) -> UndoStep { steps[head + position]! }
 
@@ -38,7 +36,7 @@ struct UndoHistory {
         guard canMerge, index > 0, cleanIndex != index else { return nil }
         let last = self[index - 1]
         if last.actions.count == 1, let answer = merge(last.actions[0]) { return answer }
-        guard let key = step.mergeKey, key == last.mergeKey, step.time - last.time <= window else {
+        guard step.hasKey, last.hasKey, step.mergeKey == last.mergeKey, step.time - last.time <= window else {
             return nil
         }
         return .takeIn

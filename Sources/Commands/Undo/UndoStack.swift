@@ -133,24 +133,31 @@ public final class UndoStack {
         _ command: C, name: String? = nil, target: AnyObject? = nil, mergeKey: AnyHashable? = nil,
         recording: Recording = .step
     ) async throws -> C.Output {
-        try await inTurn(joinsGroup: true) {
-            let performed: Performed<C.Output, C.Undo>
-            do {
-                performed =
-                    if command.isSynchronous {
-                        try await performHere(command)
-                    } else {
-                        try await turns.inStep {
-                            try await takingBackParts(CommandContext()) { try await command.perform($0) }
-                        }
+        let hasTurn = try checkTurn(joinsGroup: true)
+        if !hasTurn { try await turns.enter() }
+        defer { if !hasTurn { leave() } }
+        if isBroken { throw CommandUsageError.broken }
+        let performed: Performed<C.Output, C.Undo>
+        do {
+            if command.isSynchronous {
+                performed = try await performHere(command)
+            } else {
+                // One frame where there could be three: each costs as much as a lock.
+                performed = try await turns.inStep {
+                    let parts = FailureParts(.continueOnFailure)
+                    var context = CommandContext()
+                    context.parts = parts
+                    do { return try await command.perform(context) } catch {
+                        throw await takeBack(parts, after: error, context) ?? error
                     }
-            } catch {
-                if isIncomplete(error) { undoFailed() }
-                throw error
+                }
             }
-            if recording == .step { add(command, performed.undo, name, target, mergeKey) }
-            return performed.output
+        } catch {
+            if isIncomplete(error) { undoFailed() }
+            throw error
         }
+        if recording == .step { add(command, performed.undo, name, target, mergeKey) }
+        return performed.output
     }
 
     /// What never awaits has no task that could be cancelled: it is asked to end by nobody.
@@ -194,7 +201,7 @@ public final class UndoStack {
         _ command: C, _ proof: C.Undo, _ name: String?, _ target: AnyObject?, _ mergeKey: AnyHashable?
     ) {
         let action = CommandAction(command, proof, target)
-        add(UndoStep(name, mergeKey, time(mergeKey), [action])) { action.merge(into: $0) }
+        add(UndoStep(name, mergeKey, mergeKey == nil ? .zero : now, [action])) { action.merge(into: $0) }
     }
 
     /// Whether a call that does not wait may change something now.
@@ -215,7 +222,7 @@ public final class UndoStack {
         redo: @escaping () throws -> Void
     ) throws(CommandUsageError) {
         try checkMayChange()
-        add(UndoStep(name, nil, time(nil), [ClosureAction(undo, redo, target)])) { _ in nil }
+        add(UndoStep(name, nil, .zero, [ClosureAction(undo, redo, target)])) { _ in nil }
         onChange?()
     }
 
@@ -438,19 +445,24 @@ public final class UndoStack {
         joinsGroup: Bool = false, goesOn: Bool = false,
         _ body: nonisolated(nonsending) () async throws -> Value
     ) async throws -> Value {
-        // Nobody is in a step, or a group, while no turn is taken; and the answer takes longer than the question.
-        if turns.isTaken {
-            if turns.isInStep { throw CommandUsageError.reentrant }
-            if turns.isInGroup {
-                guard joinsGroup else { throw CommandUsageError.busy }
-                if isBroken { throw CommandUsageError.broken }
-                return try await body()
-            }
+        if try checkTurn(joinsGroup: joinsGroup) {
+            if isBroken { throw CommandUsageError.broken }
+            return try await body()
         }
         try await turns.enter()
         defer { leave() }
         if isBroken, !goesOn || unfinished == nil { throw CommandUsageError.broken }
         return try await body()
+    }
+
+    /// - Returns: whether the call has its turn already, in the group whose body calls.
+    private func checkTurn(joinsGroup: Bool) throws -> Bool {
+        // Nobody is in a step, or a group, while no turn is taken; and the answer takes longer than the question.
+        guard turns.isTaken else { return false }
+        if turns.isInStep { throw CommandUsageError.reentrant }
+        guard turns.isInGroup else { return false }
+        guard joinsGroup else { throw CommandUsageError.busy }
+        return true
     }
 
     private func leave() {
@@ -470,11 +482,6 @@ public final class UndoStack {
         try turns.inStepNow(body)
     }
 
-    /// When a change is made, where anybody will ask: a step without a key is asked nothing, unless it becomes a part of one
-    /// that has one.
-    private func time(_ mergeKey: AnyHashable?) -> Duration {
-        mergeKey != nil || history.lastHasKey ? now : .zero
-    }
     private var now: Duration { clock.durationSinceStart(start) }
     private lazy var start = clock.anyNow
 
@@ -486,6 +493,7 @@ public final class UndoStack {
             return
         }
         let merge = merged(step, merge)
+        if merge != nil, !step.hasKey { step.time = now }  // the step that it goes into may have one
         change { $0.add(step, merge) }
     }
 

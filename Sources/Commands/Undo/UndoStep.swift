@@ -6,7 +6,9 @@ internal import CompositeOperationsBasics
 final class UndoStep {
     let name: String?
     let mergeKey: AnyHashable?
-    /// When the last of its changes was made.
+    /// Whether there is one: the key itself is not looked at in vain.
+    let hasKey: Bool
+    /// When the last of its changes was made; of a step without a key whenever that is asked for, if ever.
     var time: Duration
     var actions: [UndoAction]
     private let instance = Instance(.undoSteps)
@@ -16,6 +18,7 @@ final class UndoStep {
     ) {
         self.name = name
         self.mergeKey = mergeKey
+        hasKey = mergeKey != nil
         self.time = time
         self.actions = actions
     }

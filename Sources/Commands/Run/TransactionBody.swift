@@ -148,9 +148,10 @@ func takeBack(_ parts: FailureParts, after error: any Error, _ context: CommandC
 /// Calls `body`; when it throws, what it registered is taken back.
 ///
 /// - Throws: what `body` throws; or a ``TransactionFailure`` with that, when something could not be taken back.
-func takingBackParts<Value: Sendable>(
+@inline(__always)  // each frame of a call that awaits costs as much as a lock
+nonisolated(nonsending) func takingBackParts<Value>(
     _ context: CommandContext, _ policy: TransactionOptions.Compensation = .continueOnFailure,
-    _ body: @Sendable (CommandContext) async throws -> Value
+    _ body: nonisolated(nonsending) (CommandContext) async throws -> Value
 ) async throws -> Value {
     let parts = FailureParts(policy)
     var inner = context
@@ -176,12 +177,6 @@ func isIncomplete(_ error: any Error) -> Bool { leftovers(of: error) == .incompl
 func shielded<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) async -> Value {
     let lane = ReentrancyMark.innermost
     return await Task { await ReentrancyMark.inTask(of: lane) { await body() } }.value
-}
-
-/// As ``shielded(_:)``, but what does not await is done by this thread, on this stack: not for what nests without limit.
-func shieldedHere<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) async -> Value {
-    let lane = ReentrancyMark.innermost
-    return await Task.immediate { await ReentrancyMark.inTask(of: lane) { await body() } }.value
 }
 
 /// A command that holds runs, which have to be new ones for a new run of it.

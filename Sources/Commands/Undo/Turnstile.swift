@@ -68,6 +68,16 @@ final class Turnstile: Sendable {
         try await ReentrancyMark.inTask(of: ReentrancyMark.innermost.with(step), isolation: isolation, body)
     }
 
+    /// As ``inStep(isolation:_:)``, in a task that nobody cancels; what does not await is done on this stack. Priority and task-local
+    /// values are the caller's.
+    func inShieldedStep<Value: Sendable>(
+        _ body: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        let holders = ReentrancyMark.innermost.with(step)
+        return try await Task.immediate { try await ReentrancyMark.inTask(of: holders) { try await body() } }
+            .value
+    }
+
     func inStepNow<Value>(_ body: () throws -> Value) rethrows -> Value {
         try ReentrancyMark.onThread(of: step, body)
     }

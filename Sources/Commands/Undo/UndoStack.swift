@@ -142,14 +142,8 @@ public final class UndoStack {
             if command.isSynchronous {
                 performed = try await performHere(command)
             } else {
-                // One frame where there could be three: each costs as much as a lock.
                 performed = try await turns.inStep {
-                    let parts = FailureParts(.continueOnFailure)
-                    var context = CommandContext()
-                    context.parts = parts
-                    do { return try await command.perform(context) } catch {
-                        throw await takeBack(parts, after: error, context) ?? error
-                    }
+                    try await takingBackParts(CommandContext()) { try await command.perform($0) }
                 }
             }
         } catch {
@@ -268,7 +262,7 @@ public final class UndoStack {
             guard history.index < history.count else { return false }
             let actions = history[history.index].actions
             for (index, action) in actions.enumerated() {
-                do { try await turns.inStep { try await action.redo() } } catch {
+                do { try await action.redo(turns) } catch {
                     if isIncomplete(error) {
                         undoFailed()
                     } else {
@@ -518,13 +512,7 @@ public final class UndoStack {
         var goesOn = goesOn
         for index in actions.indices.reversed() {
             let action = actions[index]
-            do {
-                if action.isSynchronous {
-                    try turns.inStepNow { try action.undoNow(goesOn: goesOn) }
-                } else {
-                    try await turns.inStep { try await action.undo(goesOn: goesOn) }
-                }
-            } catch {
+            do { try await action.undo(turns, goesOn: goesOn) } catch {
                 undoFailed(Unfinished(actions: Array(actions[...index]), step: step, isTriedAgain: true))
                 throw error
             }

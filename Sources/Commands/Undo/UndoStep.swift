@@ -40,9 +40,16 @@ class UndoAction {
     var isSynchronous: Bool { false }
     /// To undo it leaves something.
     var isIrreversible: Bool { false }
+    /// As a step of `turns`, as the other three.
+    ///
     /// - Parameter goesOn: it was tried before, and threw.
-    nonisolated(nonsending) func undo(goesOn: Bool) async throws { fatalError("UndoAction: abstract") }
-    nonisolated(nonsending) func redo() async throws { fatalError("UndoAction: abstract") }
+    nonisolated(nonsending) func undo(_ turns: Turnstile, goesOn: Bool) async throws {
+        try turns.inStepNow { try undoNow(goesOn: goesOn) }
+    }
+    nonisolated(nonsending) func redo(_ turns: Turnstile) async throws {
+        try turns.inStepNow { try redoNow() }
+    }
+    /// Not as a step.
     func undoNow(goesOn: Bool) throws { fatalError("UndoAction: this one awaits") }
     func redoNow() throws { fatalError("UndoAction: this one awaits") }
 }
@@ -68,12 +75,11 @@ final class CommandAction<C: UndoableCommand>: UndoAction {
         return context
     }
 
-    override nonisolated(nonsending) func undo(goesOn: Bool) async throws {
+    override nonisolated(nonsending) func undo(_ turns: Turnstile, goesOn: Bool) async throws {
+        if command.isSynchronous { return try await super.undo(turns, goesOn: goesOn) }
         if command.undoability == .noEffect { return }
         let (command, proof, context) = (command, proof, undoContext(goesOn: goesOn))
-        try await shieldedHere {
-            await Result<Void, any Error>.catching { try await command.undo(proof, context) }
-        }.get()
+        try await turns.inShieldedStep { try await command.undo(proof, context) }
     }
 
     override func undoNow(goesOn: Bool) throws {
@@ -81,17 +87,17 @@ final class CommandAction<C: UndoableCommand>: UndoAction {
         try command.undoNow(proof, undoContext(goesOn: goesOn))
     }
 
-    override nonisolated(nonsending) func redo() async throws {
+    override nonisolated(nonsending) func redo(_ turns: Turnstile) async throws {
         let (command, proof) = (command, proof)
         if command.isSynchronous {
-            self.proof = try await takingBackPartsOfNow { try command.redoNow(proof, $0) }.undo
+            self.proof = try await takingBackPartsOfNow { context in
+                try turns.inStepNow { try command.redoNow(proof, context) }
+            }.undo
             return
         }
-        self.proof = try await shieldedHere {
-            await Result<Performed<C.Output, C.Undo>, any Error>.catching {
-                try await takingBackParts(CommandContext()) { try await command.redo(proof, $0) }
-            }
-        }.get().undo
+        self.proof = try await turns.inShieldedStep {
+            try await takingBackParts(CommandContext()) { try await command.redo(proof, $0) }
+        }.undo
     }
 
     override func redoNow() throws { proof = try command.redoNow(proof, .unasked).undo }
@@ -128,8 +134,6 @@ final class ClosureAction: UndoAction {
     }
 
     override var isSynchronous: Bool { true }
-    override nonisolated(nonsending) func undo(goesOn: Bool) async throws { try takeBack() }
-    override nonisolated(nonsending) func redo() async throws { try again() }
     override func undoNow(goesOn: Bool) throws { try takeBack() }
     override func redoNow() throws { try again() }
 }

@@ -183,7 +183,7 @@ extension CommandJournal {
                 _ = try await TransactionCommand(command).execute(CommandContext())
             }
             do { try await open(member(index, commands, run)) } catch {
-                if error is OutcomeUnknown { isKnown = false }
+                if isUnknown(error) { isKnown = false }
                 failure = failure ?? error
             }
             if let failure = writer.failure { throw failure }

@@ -19,6 +19,9 @@
     /// The next one.
     @inlinable public var first: Notice? { notices.first }
 
+    /// How many there are.
+    @inlinable public var count: Int { notices.count }
+
     /// Appends one. Somebody has to ``claim()`` the delivery after that.
     @inlinable public mutating func append(_ notice: Notice) { notices.append(notice) }
 

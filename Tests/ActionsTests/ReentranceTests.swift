@@ -285,6 +285,30 @@ import Testing
         }
     }
 
+    /// Somebody else changes what it reads as often as makes a loop restless, while its `started` is told.
+    @Test func `work in place runs in its trigger, though what is told before has no end`() async {
+        let flag = LiveValue(true)
+        let action = Action<Int, UInt>(
+            "busy", when: Precondition(flag), inline: { _, _ in UInt(pthread_self()) })
+        let (isTold, isChanged) = (Gate(), Gate())
+        let events = action.observeEvents { event in
+            guard case .started = event else { return }
+            isTold.open()
+            isChanged.wait()
+        }
+        async let changing: Void = offThread {
+            isTold.wait()
+            for change in 1...4_001 { flag.set(change % 2 == 0) }
+            isChanged.open()
+        }
+        await offThread {
+            let execution = action.trigger(1)
+            #expect(execution.result?.value == UInt(pthread_self()))
+        }
+        await changing
+        events.cancel()
+    }
+
     /// A loop in which the work runs now and then is not reported. In the same test: there is one sink.
     private func settlesNothingButWorks(_ policy: ActionPolicy) {
         let reports = Log()

@@ -228,6 +228,65 @@ extension Locked<Int> {
         }
     }
 
+    @Test func `what cannot tell is known, though it is tried again, out of time, or synchronous and mapped`()
+        async
+    {
+        func rollback(of command: some Command<Void>) async -> TransactionFailure.Rollback? {
+            let run = TransactionCommand(commands: [IrreversibleCommand(command, because: "test")])
+            return (await thrown { try await run.execute() } as? TransactionFailure)?.rollback
+        }
+        let attempts = Locked(0)
+        let twice = ClosureCommand { () async throws -> Void in
+            let attempt = attempts.withLock { attempts in
+                attempts += 1
+                return attempts
+            }
+            throw attempt == 1 ? OutcomeUnknown(because: TestError()) : TestError()
+        }
+        #expect(await rollback(of: twice.retry(RetryPolicy(maxAttempts: 2))) == .incomplete)
+        #expect(attempts.withLock { $0 } == 2)
+        let slow = ClosureCommand { () async throws -> Void in
+            do { try await Task.sleep(for: .seconds(60)) } catch { throw OutcomeUnknown(because: error) }
+        }
+        #expect(await rollback(of: slow.timeout(.milliseconds(1))) == .incomplete)
+        struct Unknown: SynchronousUndoableCommand {
+            func perform(_ context: CommandContext) throws -> Performed<Void, Void> {
+                throw OutcomeUnknown(because: TestError())
+            }
+            func undo(_ undo: Void, _ context: CommandContext) throws {}
+        }
+        let mapped = TransactionCommand(
+            Unknown(), options: TransactionOptions(mapError: { _ in ErrorObject() }))
+        #expect(await rollback(of: mapped) == .incomplete)
+        for isAwaited in [true, false] {
+            let stack = UndoStack()
+            let run = TransactionCommand(
+                Unknown(), options: TransactionOptions(mapError: { _ in ErrorObject() }))
+            _ = await thrown {
+                if isAwaited { try await stack.perform(run) } else { try stack.performNow(run) }
+            }
+            #expect(stack.isBroken)
+        }
+    }
+
+    @Test func `a stack in which something is unknown stays broken, whatever else is undone`() async throws {
+        let receiver = Locked<[Int]>([])
+        let stack = UndoStack(onFailedUndo: .keeps)
+        let unknown = IrreversibleCommand(
+            ClosureCommand { () async throws -> Void in throw OutcomeUnknown(because: TestError()) },
+            because: "test")
+        _ = await thrown {
+            try await stack.group {
+                try await stack.perform(Stubborn(number: 1, receiver: receiver, failures: Locked(1)))
+                try await stack.perform(unknown)
+            }
+        }
+        #expect(stack.isBroken && !stack.canUndo)
+        #expect(await thrown { try await stack.undo() } as? CommandUsageError == .broken)
+        stack.removeAll()
+        #expect(!stack.isBroken)
+    }
+
     @Test func `what cannot tell is in the failure of the run around it, whatever the error is mapped to`()
         async
     {
@@ -246,11 +305,4 @@ extension Locked<Int> {
             #expect(failure?.rollback == .incomplete)
         }
     }
-}
-
-private func thrown(_ body: () async throws -> Void) async -> (any Error)? {
-    do {
-        try await body()
-        return nil
-    } catch { return error }
 }

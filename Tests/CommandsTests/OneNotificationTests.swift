@@ -660,6 +660,26 @@ struct RetentionTests {
         }
     }
 
+    @Test func `T10: a delegate that is alone holds up nobody who asks to be told elsewhere`() async {
+        let place = Kept(), told = Gate(), run = Locked<CommandHandle<Int>?>(nil), log = Log<String>()
+        let subscriptions = Locked<[Subscription]>([])
+        let listener = Listener { _ in
+            let late = run.withLock { $0 }?.onOutcome(.target(place)) { _ in
+                log.add("elsewhere")
+                told.open()
+            }
+            subscriptions.withLock { $0.append(late!) }
+            place.runAll()
+            told.wait()
+            log.add("delegate")
+        }
+        let command = TransactionCommand(Immediate { _ in 3 }, delegate: listener)
+        run.withLock { $0 = command.handle }
+        _ = try? command.executeNow(CommandContext())
+        #expect(log.entries == ["elsewhere", "delegate"])
+        run.withLock { $0 = nil }
+    }
+
     @Test @MainActor func `P9: the main actor is one place, however it is named`() async {
         let command = TransactionCommand(Immediate { _ in 3 })
         let log = Log<Int>(), told = Mail<Void>()

@@ -118,3 +118,33 @@ extension Outcome {
     /// Whether it was given up, rather than impossible.
     var isGivenUp: Bool { isRequestedCancel || (error as? TransactionFailure)?.isCancellation == true }
 }
+
+/// Calls of a stack, from any task.
+@MainActor final class StackCalls {
+    private let stack: UndoStack
+    init(_ stack: UndoStack) { self.stack = stack }
+
+    /// How often a call found the stack busy.
+    private(set) var waiting = 0
+
+    func perform() async throws {
+        if stack.isBusy { waiting += 1 }
+        try await stack.perform(
+            UndoableClosure { (_: CommandContext) in
+            } undo: { _ in
+            })
+    }
+    func perform(_ command: some UndoableCommand) async throws { _ = try await stack.perform(command) }
+    func undo() async throws { try await stack.undo() }
+    func group() async throws { try await stack.group {} }
+}
+
+/// What a call throws, in its caller's isolation.
+nonisolated(nonsending) func thrown(
+    _ body: nonisolated(nonsending) () async throws -> Void
+) async -> (any Error)? {
+    do {
+        try await body()
+        return nil
+    } catch { return error }
+}

@@ -57,9 +57,18 @@ private struct Add: SynchronousUndoableCommand {
         #expect(try !stack.undoNow())
         #expect(stack.redoName == "one")
         #expect(Set(log.entries) == [UInt(pthread_self())])
-        // A failure changes nothing, what it registered is nobody's, and what can be redone stays.
-        #expect(throws: TestError(number: 9)) { try stack.performNow(add(9, fails: true)) }
+        // A failure changes nothing, and what can be redone stays.
+        #expect(throws: TestError()) {
+            try stack.performNow(
+                SynchronousUndoableClosure {
+                    throw TestError()
+                } undo: {
+                })
+        }
         #expect(sum.withLock { $0 } == 0 && stack.count == 2 && !stack.isBroken)
+        // What it registered is nobody's.
+        #expect(throws: TestError(number: 9)) { try stack.performNow(add(9, fails: true)) }
+        #expect(sum.withLock { $0 } == 0 && stack.count == 2 && stack.isBroken)
     }
 
     @Test func `calls that await do it in place, whoever is cancelled, and take back what it registered`()
@@ -124,6 +133,30 @@ private struct Add: SynchronousUndoableCommand {
             })
         #expect(errors.entries == [.reentrant, .reentrant])
         stack.removeAll()  // its step refers to it
+    }
+
+    /// A part that waited for its own step would never end.
+    @Test @MainActor func `what it registered is taken back as a part of its step, and not of the group`()
+        async throws
+    {
+        struct Parts: SynchronousUndoableCommand {
+            let part: @Sendable () async -> Void
+            func perform(_ context: CommandContext) throws -> Performed<Void, Void> {
+                context.onFailure { [part] _ in await part() }
+                throw TestError()
+            }
+            func undo(_ undo: Void, _ context: CommandContext) throws {}
+        }
+        let stack = UndoStack()
+        let calls = StackCalls(stack)
+        let errors = Log<CommandUsageError?>()
+        let command = Parts {
+            do { try await calls.undo() } catch { errors.add(error as? CommandUsageError) }
+            do { try await calls.perform() } catch { errors.add(error as? CommandUsageError) }
+        }
+        #expect(await thrown { try await stack.perform(command) } is TestError)
+        _ = await thrown { try await stack.group { try await stack.perform(command) } }
+        #expect(errors.entries == [.reentrant, .reentrant, .reentrant, .reentrant] && stack.count == 0)
     }
 
     @Test
@@ -222,11 +255,4 @@ private struct UndoableText: UndoableCommand {
         return Performed("\(number)")
     }
     func undo(_ undo: Void, _ context: CommandContext) async throws {}
-}
-
-private func thrown(_ body: () async throws -> Void) async -> (any Error)? {
-    do {
-        try await body()
-        return nil
-    } catch { return error }
 }

@@ -6,24 +6,6 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// Calls of a stack, from any task.
-@MainActor private final class StackCalls {
-    private let stack: UndoStack
-    init(_ stack: UndoStack) { self.stack = stack }
-
-    /// How often a call found the stack busy.
-    private(set) var waiting = 0
-
-    func perform() async throws {
-        if stack.isBusy { waiting += 1 }
-        try await stack.perform(
-            UndoableClosure { (_: CommandContext) in
-            } undo: { _ in
-            })
-    }
-    func group() async throws { try await stack.group {} }
-}
-
 @Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct UndoStackTests {
     /// What the stack's commands change.
@@ -364,6 +346,25 @@ struct UndoStackTests {
             } undo: { _ in
             })
         #expect(answers.entries == [.reentrant, .reentrant, .reentrant, .reentrant])
+        // Also where that is inside of a step of another stack, which is over or not.
+        let other = StackCalls(UndoStack())
+        try await stack.group {
+            await Task { @MainActor in
+                let command = UndoableClosure { (_: CommandContext) in
+                    await callFromOutside()
+                } undo: { _ in
+                }
+                do { try await other.perform(command) } catch { answers.add(nil) }
+                let left = Locked<Task<Void, Never>?>(nil)
+                let leaves = UndoableClosure { (_: CommandContext) in
+                    left.withLock { $0 = Task { await callFromOutside() } }
+                } undo: { _ in
+                }
+                do { try await other.perform(leaves) } catch { answers.add(nil) }
+                await left.withLock { $0 }?.value
+            }.value
+        }
+        #expect(answers.entries == Array(repeating: .reentrant, count: 8))
         // What inherits nothing waits its turn, and what began there, but comes afterwards, is like any other.
         let goOn = Mail<Void>()
         let (waiting, late) = try await stack.group {

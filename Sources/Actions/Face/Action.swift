@@ -80,8 +80,8 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
     ///
     /// What was told before comes first, unless another thread is telling it: a trigger waits for nobody.
     ///
-    /// - Parameter work: triggered from within a notification of this action, it runs after that, in the same loop. One that
-    ///   waits for room runs where that comes free.
+    /// - Parameter work: triggered from within a notification of this action, it runs after that, in the same loop; triggered from
+    ///   within its own work, it may. One that waits for room runs where that comes free.
     @inlinable
     public convenience init<Value>(
         _ name: String = "", when precondition: Precondition<Value>, policy: ActionPolicy = .reject,

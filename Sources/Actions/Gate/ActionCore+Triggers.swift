@@ -7,9 +7,10 @@
 //   I3  the work of a trigger is called at most once, and, unless I5 is the reason, after its `started` was told in place.
 //   I4  what is given a slot that it has waited for begins as an item of the mailbox in place, appended with the slot: so
 //       those that wait begin in their order, and what observers have to say afterwards does not hold them up.
-//   I5  work that is called in its trigger, and was let in at once, is called there, though another thread may deliver at that
-//       moment: a trigger neither waits for others nor leaves its work to them. Only what is triggered from within a
-//       notification of this action is left to the loop around it.
+//   I5  work that is called in its trigger, and was let in at once, is called there: after what was told before, if the trigger
+//       can deliver that, and at once, if another thread is about to. A trigger neither waits for others nor leaves its work
+//       to them. Only what is triggered from within a notification or the work of this action, while its thread delivers, is left
+//       to the loop around it.
 
 @_spi(Faces) import CompositeOperationsBasics
 internal import Runs
@@ -26,8 +27,8 @@ extension ActionCore {
             case .start:
                 running[trigger.id] = trigger
                 appendStarted(trigger)
-                deliverer = trigger.isInline ? inline.claim() : nil
-                if deliverer != .another { inline.append(Start(trigger: trigger)) }
+                deliverer = trigger.isInline ? inline.claim() : .callerAlready
+                if case .callerAlready? = deliverer { inline.append(Start(trigger: trigger)) }
                 return (nil, nil, nil)
             case .wait:
                 line.append(trigger)
@@ -46,9 +47,17 @@ extension ActionCore {
         }
         withExtendedLifetime((superseded, unused)) {}  // released under no lock
         cancelled?.cancel()
-        if deliverer == .caller { inline.giveBack() }
-        deliver()
-        if deliverer == .another { trigger.run() }  // I5
+        switch deliverer {
+        case .caller(let items)?:
+            let holds = inline.deliver(items)  // `started` is the last of them
+            trigger.run()
+            if holds { inline.giveBack() }
+            deliver()
+        case .another?:
+            deliver()
+            trigger.run()  // I5
+        case .callerAlready?, nil: deliver()
+        }
     }
 
     /// Under the gate's lock.

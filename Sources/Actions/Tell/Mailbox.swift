@@ -40,7 +40,7 @@ final class Mailbox: Sendable {
         mutating func claimHere() -> Deliverer {
             if items.claimAny() {
                 thread = ThreadValue.thread
-                return .caller
+                return .caller(items: items.count)
             }
             return thread == ThreadValue.thread ? .callerAlready : .another
         }
@@ -53,8 +53,10 @@ final class Mailbox: Sendable {
 
     /// Who delivers what is in line.
     enum Deliverer {
-        /// The caller, from now on: it calls ``Mailbox/giveBack()``.
-        case caller
+        /// The caller, from now on: it calls ``Mailbox/deliver(_:)``, and, if that says so, ``Mailbox/giveBack()``.
+        ///
+        /// - Parameter items: how many there are.
+        case caller(items: Int)
         /// The caller, further up on its stack.
         case callerAlready
         /// Another thread, or, soon, one that is not known.
@@ -95,20 +97,36 @@ final class Mailbox: Sendable {
     /// Delivers what came meanwhile, and stops.
     func giveBack() { if !line.withLock({ $0.items.isOver() }) { drain(flips?.count ?? 0) } }
 
-    private func drain(_ flipsBefore: Int) {
+    /// Delivers the first ones, for whoever has claimed it.
+    ///
+    /// - Returns: whether the caller delivers still; false: the rest comes later, elsewhere.
+    func deliver(_ count: Int) -> Bool { drain(flips?.count ?? 0, most: count) }
+
+    /// - Parameter most: when these are delivered, it stops, and holds the mailbox still.
+    /// - Returns: whether it does.
+    @discardableResult private func drain(_ flipsBefore: Int, most: Int = .max) -> Bool {
         // Woken when this has let go of the mailbox, or goes on with the next item: so whoever goes on alone finds nobody
         // that delivers.
         var woken: WaitList.Woken?
-        while let item = line.withLock({ $0.next() }) {
+        var left = most
+        var holds = true
+        while left > 0 {
+            guard let item = line.withLock({ $0.next() }) else {
+                holds = false
+                break
+            }
+            left -= 1
             woken?.wake()
             woken = item.deliver()
             guard let flips, flips.areMany(since: flipsBefore) else { continue }
             // They cause each other, perhaps for ever: others may have this thread after each round.
             flips.report()
             goOnLater(flipsBefore)
+            holds = false
             break
         }
         woken?.wake()
+        return holds
     }
 
     private func goOnLater(_ flipsBefore: Int) {

@@ -69,6 +69,11 @@ public struct CommandContext: Sendable {
         }
     }
 
+    /// Says so where the error that the run around it is thrown does not say it.
+    func noteLeftovers(of error: any Error, unlessIn end: Outcome<Never>) {
+        if leftovers(of: end.thrown ?? error) != leftovers(of: error) { noteLeftovers(of: error) }
+    }
+
     /// The context of what takes this run's work back: cancellation and deadline do not reach it.
     var compensating: CommandContext {
         var context = CommandContext()
@@ -139,6 +144,8 @@ package final class FailureParts: Sendable {
         defer { lock.unlock(key) }
         return body()
     }
+
+    var isEmpty: Bool { locked { parts.isEmpty } }
 
     /// All of them, once; in their order.
     func take() -> [Part] {

@@ -42,6 +42,7 @@ extension CommandHandle {
         let value: Output
         do { value = try body.runSynchronously(inner) } catch {
             let badEnd = body.end(of: error, inner)
+            context.noteLeftovers(of: error, unlessIn: badEnd)
             if claim == .first { end(badEnd, from: nil) } else { endAgain(false, body) }
             throw badEnd.thrown!
         }
@@ -65,10 +66,7 @@ extension CommandHandle {
     ) async -> Outcome<Output> {
         do { return .finished(try await body.run(context)) } catch {
             let end = body.end(of: error, context)
-            switch end.error {
-            case is TransactionFailure, is OutcomeUnknown: break
-            default: outer.noteLeftovers(of: error)
-            }
+            outer.noteLeftovers(of: error, unlessIn: end)
             return Outcome(end)
         }
     }

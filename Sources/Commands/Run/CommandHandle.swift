@@ -84,7 +84,7 @@ public final class CommandHandle<Output: Sendable>: CommandRun, @unchecked Senda
     ) -> Subscription {
         let registration = Registration()
         let isOver = locked { fields in
-            if fields.machine.hasOutcome, !fields.isTelling { return true }
+            if fields.machine.hasOutcome, !fields.isBehind(delivery) { return true }
             let observer = RunObserver(registration: registration, delivery: delivery) { run in
                 body(unsafeDowncast(run, to: CommandHandle.self).latchedOutcome)
             }

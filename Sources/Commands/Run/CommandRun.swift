@@ -117,6 +117,7 @@ public class CommandRun: @unchecked Sendable {
             if taken.isListened {
                 needsQueue = !tellsAtOnce || !taken.isDelegateAlone
                 fields.isTelling = true
+                fields.isTellingInPlace = !needsQueue
                 fields.delegate = taken.delegate
                 if needsQueue { fields.deliveries = taken.lane?.deliveries ?? Deliveries() }
             }

@@ -26,6 +26,8 @@ struct RunFields: ~Copyable {
     var observers = Registrations<RunObserver>()
     /// Those who were told first are being told: who comes now is told after them.
     var isTelling = false
+    /// So is the delegate, alone and in place: who asks to be told elsewhere does not wait for that.
+    var isTellingInPlace = false
     /// Where those who were told first were, so that who comes later does not overtake them; nil: nowhere yet.
     var deliveries: Deliveries?
     /// What the lane will run.
@@ -36,6 +38,11 @@ struct RunFields: ~Copyable {
 
     /// Whether anybody is to be told.
     var isListened: Bool { delegate != nil || !observers.isEmpty }
+
+    /// Whether who asks to be told now has to wait until those have been told who came before.
+    func isBehind(_ delivery: Delivery) -> Bool {
+        isTelling && (!isTellingInPlace || delivery.place == .inline)
+    }
 
     /// Whether the delegate is all that is told, and nothing else follows from the end.
     var isDelegateAlone: Bool {

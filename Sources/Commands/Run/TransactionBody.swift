@@ -166,7 +166,19 @@ func leftovers(of error: any Error) -> TransactionFailure.Rollback {
     switch error {
     case let failure as TransactionFailure: failure.rollback
     case is OutcomeUnknown: .incomplete
+    // What was asked to end says in this what it threw then.
+    case let reason as CancelReason: reason.underlying.map { leftovers(of: $0) } ?? .complete
     default: .complete
+    }
+}
+
+/// Whether an error says that nobody knows whether a command was done.
+package func isUnknown(_ error: any Error) -> Bool {
+    switch error {
+    case is OutcomeUnknown: true
+    case let failure as TransactionFailure: isUnknown(failure.cause)
+    case let reason as CancelReason: reason.underlying.map { isUnknown($0) } ?? false
+    default: false
     }
 }
 

@@ -10,8 +10,11 @@ extension Command {
     /// that failed is tried again as ``TransactionCommand/again(delegate:)`` makes it: its delegate knows the first run only.
     public func retry(_ policy: RetryPolicy) -> ClosureCommand<Output> {
         ClosureCommand { context in
-            try await policy.run { attempt in
+            var left: (any Error)?
+            return try await policy.run { attempt in
                 if attempt > 1 { try context.checkCancellation() }
+                // What is not thrown says nothing: so it is said here.
+                if let left { context.noteLeftovers(of: left) }
                 var inner = context
                 inner.attempt = attempt
                 let parts = FailureParts(context.parts?.policy ?? .continueOnFailure)
@@ -28,6 +31,7 @@ extension Command {
                             context.onFailure { _ in throw FailedBefore(error: each.error) }
                         }
                     }
+                    left = error
                     throw error
                 }
             }

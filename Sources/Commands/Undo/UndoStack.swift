@@ -158,12 +158,13 @@ public final class UndoStack {
     private nonisolated(nonsending) func performHere<C: UndoableCommand>(_ command: C) async throws
         -> Performed<C.Output, C.Undo>
     {
-        try await takingBackPartsOfNow { context in try turns.inStepNow { try command.performNow(context) } }
+        try await takingBackPartsOfNow(turns) { try command.performNow($0) }
     }
 
     /// Executes a command that never awaits, before the call returns: see ``perform(_:name:target:mergeKey:recording:)``.
     ///
-    /// A command that throws must have left nothing behind: what it says in ``CommandContext/onFailure(_:)`` is not called.
+    /// A command that throws must have left nothing behind. What it says in ``CommandContext/onFailure(_:)`` may await, and is not
+    /// called: then it has left something that could not be taken back.
     ///
     /// - Throws: what the command throws; ``CommandUsageError/notUndoable`` when it awaits; ``CommandUsageError/busy`` while a call
     ///   runs, unless that is the group whose body calls; ``CommandUsageError/reentrant`` and ``CommandUsageError/broken``.
@@ -174,8 +175,12 @@ public final class UndoStack {
         guard command.isSynchronous else { throw CommandUsageError.notUndoable }
         func perform() throws -> C.Output {
             let performed: Performed<C.Output, C.Undo>
-            do { performed = try turns.inStepNow { try command.performNow(.unasked) } } catch {
-                if isIncomplete(error) { undoFailed() }
+            let parts = FailureParts(.continueOnFailure)
+            do {
+                performed = try turns.inStepNow { try command.performNow(CommandContext.unasked(parts)) }
+            } catch {
+                // What it registered may await, so nobody takes it back.
+                if isIncomplete(error) || !parts.isEmpty { undoFailed() }
                 throw error
             }
             if recording == .step { add(command, performed.undo, name, target, mergeKey) }
@@ -229,7 +234,7 @@ public final class UndoStack {
     public nonisolated(nonsending) func undo() async throws -> Bool {
         try await inTurn(goesOn: true) {
             guard let next = nextToUndo else { return false }
-            try await undo(next.actions[...], of: next.step, goesOn: next.isTriedAgain)
+            try await undo(next.actions[...], of: next.step, goingOnWith: next.tried)
             wasUndone(next.step)
             return true
         }
@@ -240,7 +245,7 @@ public final class UndoStack {
         if let unfinished { return unfinished }
         if history.index == 0 { return nil }
         let step = history[history.index - 1]
-        return Unfinished(actions: step.actions, step: step, isTriedAgain: false)
+        return Unfinished(actions: step.actions, step: step, tried: nil)
     }
 
     private func wasUndone(_ step: UndoStep?) {
@@ -287,7 +292,7 @@ public final class UndoStack {
         guard let next = nextToUndo else { return false }
         guard next.actions.allSatisfy(\.isSynchronous) else { throw CommandUsageError.notUndoable }
         try nowInTurn {
-            try undoNow(next.actions[...], of: next.step, goesOn: next.isTriedAgain)
+            try undoNow(next.actions[...], of: next.step, goingOnWith: next.tried)
             wasUndone(next.step)
         }
         return true
@@ -505,33 +510,30 @@ public final class UndoStack {
 
     /// - Parameters:
     ///   - step: the one that they are all of, or the last of; nil: they are of none.
-    ///   - goesOn: the last of them was tried before.
+    ///   - tried: the one that was tried before.
     private nonisolated(nonsending) func undo(
-        _ actions: ArraySlice<UndoAction>, of step: UndoStep?, goesOn: Bool = false
+        _ actions: ArraySlice<UndoAction>, of step: UndoStep?, goingOnWith tried: UndoAction? = nil
     ) async throws {
-        var goesOn = goesOn
         for index in actions.indices.reversed() {
             let action = actions[index]
-            do { try await action.undo(turns, goesOn: goesOn) } catch {
-                undoFailed(Unfinished(actions: Array(actions[...index]), step: step, isTriedAgain: true))
+            do { try await action.undo(turns, goesOn: action === tried) } catch {
+                undoFailed(Unfinished(actions: Array(actions[...index]), step: step, tried: action))
                 throw error
             }
-            goesOn = false
             if action.isIrreversible { loseCleanMark() }  // it has only been acknowledged
         }
     }
 
     private func undoNow(
-        _ actions: ArraySlice<UndoAction>, of step: UndoStep?, goesOn: Bool = false
+        _ actions: ArraySlice<UndoAction>, of step: UndoStep?, goingOnWith tried: UndoAction? = nil
     ) throws {
-        var goesOn = goesOn
         for index in actions.indices.reversed() {
-            do { try actions[index].undoNow(goesOn: goesOn) } catch {
-                undoFailed(Unfinished(actions: Array(actions[...index]), step: step, isTriedAgain: true))
+            let action = actions[index]
+            do { try action.undoNow(goesOn: action === tried) } catch {
+                undoFailed(Unfinished(actions: Array(actions[...index]), step: step, tried: action))
                 throw error
             }
-            goesOn = false
-            if actions[index].isIrreversible { loseCleanMark() }
+            if action.isIrreversible { loseCleanMark() }
         }
     }
 
@@ -547,8 +549,9 @@ public final class UndoStack {
         case .breaks: isBroken = true
         case .clears: change { $0.removeAll() }
         case .keeps:
+            // One that something is left in that nobody can try again stays broken, whatever else is undone.
+            if !isBroken || unfinished != nil { unfinished = left }
             isBroken = true
-            unfinished = left
         }
     }
 }
@@ -558,8 +561,8 @@ private struct Unfinished {
     var actions: [UndoAction]
     /// The step that is undone with the first of them; nil: they are of none, but of a group that failed, or of a redo.
     let step: UndoStep?
-    /// Whether the last of them was tried before.
-    let isTriedAgain: Bool
+    /// The one that was tried before, and threw.
+    let tried: UndoAction?
 }
 
 /// Whether there was a mark in a group.

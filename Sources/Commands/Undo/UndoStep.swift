@@ -90,9 +90,7 @@ final class CommandAction<C: UndoableCommand>: UndoAction {
     override nonisolated(nonsending) func redo(_ turns: Turnstile) async throws {
         let (command, proof) = (command, proof)
         if command.isSynchronous {
-            self.proof = try await takingBackPartsOfNow { context in
-                try turns.inStepNow { try command.redoNow(proof, context) }
-            }.undo
+            self.proof = try await takingBackPartsOfNow(turns) { try command.redoNow(proof, $0) }.undo
             return
         }
         self.proof = try await turns.inShieldedStep {
@@ -100,7 +98,7 @@ final class CommandAction<C: UndoableCommand>: UndoAction {
         }.undo
     }
 
-    override func redoNow() throws { proof = try command.redoNow(proof, .unasked).undo }
+    override func redoNow() throws { proof = try command.redoNow(proof, .unasked()).undo }
 
     /// What becomes of this change after `earlier`; nil: nothing.
     func merge(into earlier: UndoAction) -> UndoMerge? {
@@ -140,22 +138,23 @@ final class ClosureAction: UndoAction {
 
 extension CommandContext {
     /// Of what nobody can ask to end.
-    static var unasked: CommandContext {
+    static func unasked(_ parts: FailureParts? = nil) -> CommandContext {
         var context = CommandContext()
         context.looksAtTask = false
+        context.parts = parts
         return context
     }
 }
 
-/// Calls `body`, which never awaits, in no run; when it throws, what it registered is taken back, as ``takingBackParts(_:_:_:)`` does.
-nonisolated(nonsending) func takingBackPartsOfNow<Value>(_ body: (CommandContext) throws -> Value)
-    async throws -> Value
-{
-    var context = CommandContext.unasked
+/// Calls `body`, which never awaits, as a step of `turns`, and in no run; when it throws, what it registered is taken back as a part of
+/// that step.
+nonisolated(nonsending) func takingBackPartsOfNow<Value>(
+    _ turns: Turnstile, _ body: (CommandContext) throws -> Value
+) async throws -> Value {
     let parts = FailureParts(.continueOnFailure)
-    context.parts = parts
-    do { return try body(context) } catch {
-        throw await takeBack(parts, after: error, context) ?? error
+    let context = CommandContext.unasked(parts)
+    do { return try turns.inStepNow { try body(context) } } catch {
+        throw await turns.inStep { await takeBack(parts, after: error, context) } ?? error
     }
 }
 

@@ -37,12 +37,32 @@ internal import Synchronization
     private let holders: Holders
     private let owner: Int
     private let isOver = Atomic(false)
+    /// Those that the task inherited, directly or not, and that were not over as this began. Weak, or a chain of tasks that begin
+    /// each other would keep them all; one that is not over is kept by its call.
+    private let inherited: [Inherited]
+
+    private struct Inherited: Sendable {
+        weak let mark: ReentrancyMark?
+
+        func contains(_ holder: Holder) -> Bool { mark?.isGoingOn(in: holder) ?? false }
+    }
 
     /// Of the calling task.
     @usableFromInline init(_ holders: Holders) {
         guard let task = Self.task else { fatalError("ReentrancyMark: no task") }
         self.holders = holders
         owner = task
+        inherited = Self.local.get().map { $0.inheritance(of: task) } ?? []
+    }
+
+    private func inheritance(of task: Int) -> [Inherited] {
+        if owner == task { return inherited }
+        let former = inherited.filter { $0.mark?.isOver.load(ordering: .relaxed) == false }
+        return isOver.load(ordering: .relaxed) ? former : former + [Inherited(mark: self)]
+    }
+
+    private func isGoingOn(in holder: Holder) -> Bool {
+        !isOver.load(ordering: .relaxed) && holders.contains(holder)
     }
 
     @usableFromInline func end() { isOver.store(true, ordering: .relaxed) }
@@ -60,8 +80,8 @@ internal import Synchronization
     /// Whether the calling code, or what began its task, directly or not, is a part of a run of `holder` that is not over. False of a
     /// task that inherits nothing.
     package static func isBegunInside(_ holder: Holder) -> Bool {
-        guard let current = local.get() else { return false }
-        return !current.isOver.load(ordering: .relaxed) && current.holders.contains(holder)
+        guard let mark = local.get() else { return false }
+        return mark.isGoingOn(in: holder) || mark.inherited.contains { $0.contains(holder) }
     }
 
     /// What never awaits, and the calling code is a part of.

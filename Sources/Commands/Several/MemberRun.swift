@@ -11,18 +11,9 @@
 /// A command that returned, and how it is taken back; or a part of one that threw.
 struct DoneMember: Sendable {
     let member: Int
-    let undoability: Undoability
-    let isPart: Bool
-    /// What it gave, where that is wanted.
-    var output: (any Sendable)?
+    var undoability = Undoability.exact
+    var isPart = false
     let undo: @Sendable (CommandContext) async throws -> Void
-
-    init(
-        member: Int, undoability: Undoability = .exact, isPart: Bool = false,
-        undo: @escaping @Sendable (CommandContext) async throws -> Void
-    ) {
-        (self.member, self.undoability, self.isPart, self.undo) = (member, undoability, isPart, undo)
-    }
 }
 
 /// What is left to be taken back of a run. One task at a time takes it back.
@@ -39,9 +30,7 @@ final class Leftovers: Sendable {
         let parts = end.failures.flatMap { failure in
             failure.parts.map { DoneMember(member: failure.member ?? 0, isPart: true, undo: $0) }
         }
-        var members = end.done + parts
-        for index in members.indices where members[index].output != nil { members[index].output = nil }
-        state = Guarded(State(members: members))
+        state = Guarded(State(members: end.done + parts))
     }
 
     /// In the order in which they were done.
@@ -70,14 +59,6 @@ struct MemberRunEnd: Sendable {
     var done: [DoneMember] = []
     /// The first one is the cause.
     var failures: [Failure] = []
-
-    /// What a run that succeeded gave, in the order of its members; nothing, where that was not wanted.
-    func outputs(of count: Int) -> [any Sendable] {
-        guard done.first?.output != nil else { return [] }
-        var outputs = [(any Sendable)?](repeating: nil, count: count)
-        for each in done { outputs[each.member] = each.output }
-        return outputs.map { $0! }
-    }
 }
 
 /// Several commands that run as one.
@@ -86,7 +67,8 @@ struct MemberRun: Sendable {
     let order: TransactionOptions.Order
     let compensation: TransactionOptions.Compensation
     var observer: (@Sendable (TransactionEvent) -> Void)?
-    var keepsOutputs = false
+    /// Where members leave what they gave, each at its place, if that is wanted.
+    var outputs: Guarded<[(any Sendable)?]>?
 
     /// Runs them, until one fails.
     func perform(_ context: CommandContext) async -> MemberRunEnd {
@@ -171,11 +153,11 @@ struct MemberRun: Sendable {
             do {
                 let performed = try await command.perform(inner)
                 let proof = performed.undo
-                var done = DoneMember(member: index, undoability: command.undoability) { context in
-                    try await command.undo(proof, context)
-                }
-                if keepsOutputs { done.output = performed.output }
-                return .success(done)
+                outputs?.withLock { $0[index] = performed.output }
+                return .success(
+                    DoneMember(member: index, undoability: command.undoability) { context in
+                        try await command.undo(proof, context)
+                    })
             } catch {
                 return .failure(MemberRunEnd.Failure(member: index, error: error, parts: parts.take()))
             }

@@ -1,5 +1,7 @@
 // MembersBody.swift - several commands, all or nothing.
 
+@_spi(Faces) internal import Runs
+
 /// Several commands, all or nothing, and the log of the last run.
 final class MembersBody<Output: Sendable>: TransactionBody<Output>, @unchecked Sendable {
     private let members: [any UndoableCommand]
@@ -32,11 +34,13 @@ final class MembersBody<Output: Sendable>: TransactionBody<Output>, @unchecked S
         try checkUndoability()
         options.observer?(.started)
         defer { options.observer?(.ended) }
+        var memberRun = memberRun
+        if keepsOutputs { memberRun.outputs = Guarded(Array(repeating: nil, count: members.count)) }
         let end = await memberRun.perform(context)
         let left = Leftovers(end)
         if end.failures.isEmpty {
             self.left = left
-            return gather(end.outputs(of: members.count))
+            return gather(memberRun.outputs?.withLock { $0.map { $0! } } ?? [])
         }
         let failure = await compensation.takeBack(left, of: end, context.compensating)
         hasLeftovers = failure.rollback != .complete
@@ -62,7 +66,7 @@ final class MembersBody<Output: Sendable>: TransactionBody<Output>, @unchecked S
     private var memberRun: MemberRun {
         MemberRun(
             members: members, order: options.order, compensation: options.compensation,
-            observer: options.observer, keepsOutputs: keepsOutputs)
+            observer: options.observer)
     }
 
     override var undoability: Undoability? { memberRun.undoability }

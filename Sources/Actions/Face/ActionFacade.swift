@@ -56,7 +56,7 @@ public struct ActionFacade<Input: Sendable>: Sendable {
         core.observeRejections(on: delivery, body)
     }
 
-    /// What is delivered on the main actor is there.
+    /// For a delivery on the main actor.
     private static func onMain<Value: Sendable>(_ body: @escaping @MainActor (Value) -> Void)
         -> @Sendable (Value) -> Void
     {

@@ -51,7 +51,7 @@ final class Mailbox: Sendable {
         }
     }
 
-    /// Who delivers what is in line.
+    /// The thread that delivers the line.
     enum Deliverer {
         /// The caller, from now on: it calls ``Mailbox/deliver(_:)``, and, if that says so, ``Mailbox/giveBack()``.
         ///

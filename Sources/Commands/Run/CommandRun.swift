@@ -94,7 +94,7 @@ public class CommandRun: @unchecked Sendable {
         return true
     }
 
-    /// Latches an end, and tells it; inline notices are the caller's to deliver: who is told may block, or wait for what the
+    /// Latches an end, and tells it; inline notices are the caller's to deliver: an observer may block, or wait for what the
     /// caller ends next.
     ///
     /// - Parameters:

@@ -26,7 +26,7 @@ struct RunFields: ~Copyable {
     var observers = Registrations<RunObserver>()
     /// Those who were told first are being told: who comes now is told after them.
     var isTelling = false
-    /// So is the delegate, alone and in place: who asks to be told elsewhere does not wait for that.
+    /// So is the delegate, alone and in place: observers elsewhere do not wait for that.
     var isTellingInPlace = false
     /// Where those who were told first were, so that who comes later does not overtake them; nil: nowhere yet.
     var deliveries: Deliveries?
@@ -39,7 +39,7 @@ struct RunFields: ~Copyable {
     /// Whether anybody is to be told.
     var isListened: Bool { delegate != nil || !observers.isEmpty }
 
-    /// Whether who asks to be told now has to wait until those have been told who came before.
+    /// Whether an observer that comes now is told after the ones that came before, which are being told.
     func isBehind(_ delivery: Delivery) -> Bool {
         isTelling && (!isTellingInPlace || delivery.place == .inline)
     }

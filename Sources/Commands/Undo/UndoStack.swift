@@ -23,7 +23,7 @@ public final class UndoStack {
         /// It is emptied.
         case clears
         /// The step waits for another try: ``UndoStack/undo()`` goes on with the change that could not be undone. Until that has
-        /// succeeded it is broken for all else. What is left of a command that failed cannot be tried again.
+        /// succeeded it is broken for all else. The leftovers of a command that failed cannot be tried again.
         case keeps
     }
 

@@ -209,13 +209,17 @@ private func share(
             let inbox = TestInbox()
             pass(300_000, through: inbox)
             for _ in 0..<100 { useOne() }  // until the allocator has what it needs
-            let before = residentBytes()
-            pass(3_000_000, through: inbox)
-            // What waits for a grace period is not freed yet; what nobody frees comes to 96 MB.
-            #expect(eventually { residentBytes() - before < 16 << 20 })
-            let after = residentBytes()
-            for _ in 0..<100 { useOne() }
-            #expect(residentBytes() - after < 100 * 65536)
+            // On a busy machine much may wait for a grace period, once; what nobody frees comes to this in each round: 96 MB of
+            // segments that are used up, 32 MB of those that are left.
+            func keepsLess(than bytes: Int, _ body: () -> Void) -> Bool {
+                (0..<4).contains { _ in
+                    let before = residentBytes()
+                    body()
+                    return eventually { residentBytes() - before < bytes }
+                }
+            }
+            #expect(keepsLess(than: 16 << 20) { pass(3_000_000, through: inbox) })
+            #expect(keepsLess(than: 100 * 65536) { for _ in 0..<100 { useOne() } })
         }
     }
 }

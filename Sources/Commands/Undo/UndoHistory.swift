@@ -36,7 +36,7 @@ struct UndoHistory {
         guard canMerge, index > 0, cleanIndex != index else { return nil }
         let last = self[index - 1]
         if last.actions.count == 1, let answer = merge(last.actions[0]) { return answer }
-        guard step.hasKey, last.hasKey, step.mergeKey == last.mergeKey, step.time - last.time <= window else {
+        guard step.hasKey(of: last), step.time - last.time <= window else {
             return nil
         }
         return .takeIn

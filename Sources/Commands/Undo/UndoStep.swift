@@ -5,9 +5,8 @@ internal import CompositeOperationsBasics
 /// What is undone and redone as one.
 final class UndoStep {
     let name: String?
-    let mergeKey: AnyHashable?
-    /// Whether there is one: the key itself is not looked at in vain.
-    let hasKey: Bool
+    /// An object, as few steps have one: so a step without is smaller, and whether there is one is asked without a copy of it.
+    private let mergeKey: MergeKey?
     /// When the last of its changes was made; of a step without a key whenever that is asked for, if ever.
     var time: Duration
     var actions: [UndoAction]
@@ -17,11 +16,23 @@ final class UndoStep {
         _ name: String?, _ mergeKey: AnyHashable?, _ time: Duration, _ actions: [UndoAction]
     ) {
         self.name = name
-        self.mergeKey = mergeKey
-        hasKey = mergeKey != nil
+        self.mergeKey = mergeKey.map { MergeKey($0) }
         self.time = time
         self.actions = actions
     }
+
+    var hasKey: Bool { mergeKey != nil }
+
+    /// Whether both have one, and the same.
+    func hasKey(of other: UndoStep) -> Bool {
+        guard let mergeKey, let key = other.mergeKey else { return false }
+        return mergeKey.value == key.value
+    }
+}
+
+private final class MergeKey {
+    let value: AnyHashable
+    init(_ value: AnyHashable) { self.value = value }
 }
 
 /// A change.

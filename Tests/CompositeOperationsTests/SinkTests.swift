@@ -2,10 +2,21 @@
 
 import CompositeOperations
 import CompositeOperationsTestSupport
+import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct SinkTests {
+    /// Each telling wrapped the listener once more, until a stack was too small for all the wrappings.
+    @Test func `a listener may be told a hundred thousand times, on a small stack`() async {
+        await #expect(processExitsWith: .success) {
+            let count = Locked(0)
+            Diagnostics.onReport { _ in count.withLock { $0 += 1 } }
+            await onSmallStack { for _ in 0..<100_000 { Diagnostics.report(Diagnostic("again")) } }
+            #expect(count.withLock { $0 } == 100_000)
+        }
+    }
+
     @Test func `the sink is told of refusals, and of failures that nobody looks at`() async {
         await #expect(processExitsWith: .success) {
             let told = Log<Diagnostic>()

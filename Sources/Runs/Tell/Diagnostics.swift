@@ -29,7 +29,10 @@ public struct Diagnostic: Sendable, CustomStringConvertible {
 
 /// Where diagnostics go: refused calls and registrations, failures that nobody looks at, loops that do not settle.
 public enum Diagnostics {
-    private static let listener = Guarded<(@Sendable (Diagnostic) -> Void)?>(nil)
+    /// Not a bare closure: each time that one is read through a generic lock, the compiler wraps what is there once more.
+    private struct Listener: Sendable { let body: @Sendable (Diagnostic) -> Void }
+
+    private static let listener = Guarded<Listener?>(nil)
     private static let isSet = Atomic(false)
     /// Not nil on a thread that calls the listener.
     private static let isTelling = ThreadValue()
@@ -44,7 +47,7 @@ public enum Diagnostics {
     public static func onReport(_ listener: (@Sendable (Diagnostic) -> Void)?) {
         let former = self.listener.withLock { current in
             defer {
-                current = listener
+                current = listener.map { Listener(body: $0) }
                 isSet.store(listener != nil, ordering: .relaxed)
             }
             return current
@@ -56,7 +59,7 @@ public enum Diagnostics {
     package static func report(_ diagnostic: Diagnostic) {
         guard isTelling.here == nil, let listener = listener.withLock({ $0 }) else { return }
         isTelling.set(UnsafeRawPointer(bitPattern: 1))
-        listener(diagnostic)
+        listener.body(diagnostic)
         isTelling.set(nil)
     }
 }

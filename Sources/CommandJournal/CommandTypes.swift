@@ -94,7 +94,7 @@ struct CommandTypes: Sendable {
         return try encoder.encode(value)
     }
 
-    /// What a command gave that was done.
+    /// The output of a command that was done.
     static func output<C: JournaledCommand>(_: C.Type, of member: JournalMember) throws -> C.Output {
         guard let output = member.output else {
             throw JournalError.corrupt(sequence: member.last, reason: "its command is done, and gave nothing")

@@ -49,7 +49,7 @@ struct JournaledMember<C: JournaledCommand>: UndoableCommand {
         let left = LeftParts()
         // The first to be registered is the last to be called: after what the command registers.
         context.onFailure { _ in
-            // One that cannot tell stays begun: so it is in doubt, as after a crash.
+            // A command that cannot tell stays begun: so it is in doubt, as after a crash.
             guard let error = cause.withLock({ $0 }), !isUnknown(error) else { return }
             try run.add(
                 .failed, member: index, type: left.outcome?.rawValue, payload: JournaledRun.text(error))

@@ -139,7 +139,7 @@ extension Outcome {
     func group() async throws { try await stack.group {} }
 }
 
-/// What a call throws, in its caller's isolation.
+/// The error that a call throws, in its caller's isolation.
 nonisolated(nonsending) func thrown(
     _ body: nonisolated(nonsending) () async throws -> Void
 ) async -> (any Error)? {

@@ -40,6 +40,14 @@ private struct Add: SynchronousUndoableCommand {
         Add(number: number, sum: sum, log: log, fails: fails)
     }
 
+    /// Whether a failure says that nobody has taken back what the command registered.
+    private func isLeft(_ body: () throws -> Void) -> Bool {
+        do { try body() } catch let failure as TransactionFailure {
+            return failure.rollback == .incomplete && failure.cause as? TestError == TestError(number: 9)
+        } catch {}
+        return false
+    }
+
     @Test func `a stack performs, undoes and redoes it before the call returns, on the calling thread`()
         throws
     {
@@ -66,8 +74,8 @@ private struct Add: SynchronousUndoableCommand {
                 })
         }
         #expect(sum.withLock { $0 } == 0 && stack.count == 2 && !stack.isBroken)
-        // What it registered is nobody's.
-        #expect(throws: TestError(number: 9)) { try stack.performNow(add(9, fails: true)) }
+        // Its parts are nobody's.
+        #expect(isLeft { _ = try stack.performNow(add(9, fails: true)) })
         #expect(sum.withLock { $0 } == 0 && stack.count == 2 && stack.isBroken)
     }
 
@@ -178,7 +186,7 @@ private struct Add: SynchronousUndoableCommand {
         #expect(try plain.executeNow(CommandContext()) == 1)
         #expect(throws: CommandUsageError.notUndoable) { try plain.undoNow() }
         let failing = TransactionCommand(add(9, fails: true))
-        #expect(throws: TestError(number: 9)) { try failing.executeNow(CommandContext()) }
+        #expect(isLeft { _ = try failing.executeNow(CommandContext()) })
         #expect(throws: CommandUsageError.notExecuted) { try failing.undoNow() }
     }
 

@@ -365,7 +365,7 @@ struct UndoStackTests {
             }.value
         }
         #expect(answers.entries == Array(repeating: .reentrant, count: 8))
-        // What inherits nothing waits its turn, and what began there, but comes afterwards, is like any other.
+        // A task that inherits nothing waits its turn, and one that began there, but comes afterwards, is like any other.
         let goOn = Mail<Void>()
         let (waiting, late) = try await stack.group {
             let waiting = Task.detached { try await calls.perform() }

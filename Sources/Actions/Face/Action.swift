@@ -78,10 +78,10 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
     /// Creates an action whose work runs inside the trigger, on its thread: see
     /// ``init(_:when:policy:limit:group:on:describe:work:)``.
     ///
-    /// What was told before comes first, unless another thread is telling it: a trigger waits for nobody.
+    /// Earlier notices come first, unless another thread is telling them: a trigger waits for nobody.
     ///
     /// - Parameter work: triggered from within a notification of this action, it runs after that, in the same loop; triggered from
-    ///   within its own work, it may. One that waits for room runs where that comes free.
+    ///   within its own work, it may. Work that waits for room runs where that comes free.
     @inlinable
     public convenience init<Value>(
         _ name: String = "", when precondition: Precondition<Value>, policy: ActionPolicy = .reject,

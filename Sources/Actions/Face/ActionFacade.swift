@@ -2,7 +2,7 @@
 
 public import Runs
 
-/// What a view is given of an action: it is told on the main actor, unless it says where, while the owner's side is told in place.
+/// The view's side of an action: it is told on the main actor, unless it says where, while the owner's side is told in place.
 /// It gives no results, and changes neither policy nor limit; what it cancels, when it unbinds
 /// and is asked to, is what it has triggered itself.
 public struct ActionFacade<Input: Sendable>: Sendable {

@@ -47,7 +47,8 @@ public struct CommandContext: Sendable {
     /// Says what is to be taken back should this `perform` throw: last first, before the commands that ran before it.
     ///
     /// Inside a ``TransactionCommand``, as its ``TransactionOptions/compensation`` says, and in a step of an ``UndoStack``;
-    /// elsewhere, and in a ``SynchronousCommand`` that is run by itself, nobody takes anything back.
+    /// elsewhere, and in a ``SynchronousCommand`` that is run by itself, nobody takes anything back. A call that does not await
+    /// cannot: of a ``SynchronousUndoableCommand`` it throws a ``TransactionFailure`` then, which says that something is left.
     public func onFailure(_ undoPart: @escaping @Sendable (CommandContext) async throws -> Void) {
         parts?.add(undoPart)
     }

@@ -44,7 +44,7 @@ extension CommandHandle {
             let badEnd = body.end(of: error, inner)
             context.noteLeftovers(of: error, unlessIn: badEnd)
             if claim == .first { end(badEnd, from: nil) } else { endAgain(false, body) }
-            throw badEnd.thrown!
+            throw badEnd.thrown!  // a bad end always has one
         }
         if claim == .first { finish(value) } else { endAgain(true, body) }
         return value

@@ -10,7 +10,7 @@ internal import Scheduling
 public final class CommandHandle<Output: Sendable>: CommandRun, @unchecked Sendable {
     // Unchecked: `kept` is used under the run's lock alone.
 
-    /// The value that it gave.
+    /// The value that it gave: there, if it has an outcome and no bad end.
     @exclusivity(unchecked) private var kept: Output?
 
     override init() { super.init() }

@@ -1,6 +1,6 @@
 // CommandRun.swift - one run of a command, whatever it gives: where it is on its way, who waits, and who is told of its end.
 //
-// Not generic: a generic type is looked up wherever it is used, which takes longer than the use. What knows the type of the
+// Not generic: a generic type is looked up wherever it is used, which takes longer than the use. All that knows the type of the
 // output is in CommandHandle, and does as little as it can.
 //
 // The order of an end: the work has ended; the outcome is latched; notices enter their queues; the lane's slot is free;

@@ -12,7 +12,7 @@
 internal import CompositeOperationsBasics
 @_spi(Faces) internal import Runs
 
-/// What a run knows, but for the value that it gave. Not to be copied: it is a dozen references.
+/// The state of a run, but for the value that it gave. Not to be copied: it is a dozen references.
 struct RunFields: ~Copyable {
     var machine = RunMachine()
     /// How it ended without a value.

@@ -3,8 +3,8 @@
 /// An undoable command that never awaits. An undo stack performs, undoes and redoes it before the call returns
 /// (``UndoStack/performNow(_:name:target:mergeKey:recording:)``), an invoker runs it on a worker, and neither makes a task.
 ///
-/// One that throws should have left nothing behind: what it says in ``CommandContext/onFailure(_:)`` may await, and is taken back by
-/// an ``UndoStack`` whose call awaits, and in a run of several, alone.
+/// A command that throws should have left nothing behind: what it says in ``CommandContext/onFailure(_:)`` may await, and is taken back by
+/// an ``UndoStack`` whose call awaits, and in a run of several; any other call says that it is left.
 public protocol SynchronousUndoableCommand<Output>: UndoableCommand {
     /// Does the work: see ``UndoableCommand/perform(_:)``.
     func perform(_ context: CommandContext) throws -> Performed<Output, Undo>

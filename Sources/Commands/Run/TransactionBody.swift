@@ -74,7 +74,7 @@ final class UndoableBody<Wrapped: UndoableCommand>: TransactionBody<Wrapped.Outp
     override var isSynchronous: Bool { command.isSynchronous }
 
     override func runSynchronously(_ context: CommandContext) throws -> Wrapped.Output {
-        try keeping { try command.performNow(context) }
+        try keeping { try leavingParts(context) { try command.performNow($0) } }
     }
 
     override func run(_ context: CommandContext) async throws -> Wrapped.Output {
@@ -161,12 +161,28 @@ nonisolated(nonsending) func takingBackParts<Value>(
     }
 }
 
+/// Calls `body`, which never awaits; when it throws, nobody takes back what it registered, as that may await.
+///
+/// - Throws: what `body` throws; or a ``TransactionFailure`` with that, when it had registered anything.
+func leavingParts<Value>(_ context: CommandContext, _ body: (CommandContext) throws -> Value) throws -> Value
+{
+    let parts = FailureParts(.continueOnFailure)
+    var inner = context
+    inner.parts = parts
+    do { return try body(inner) } catch {
+        if parts.isEmpty { throw error }
+        var failure = TransactionFailure(cause: error, failedMember: 0)
+        failure.notCompensated = [0]
+        throw failure
+    }
+}
+
 /// How far a command that threw `error` was taken back.
 func leftovers(of error: any Error) -> TransactionFailure.Rollback {
     switch error {
     case let failure as TransactionFailure: failure.rollback
     case is OutcomeUnknown: .incomplete
-    // What was asked to end says in this what it threw then.
+    // A command that was asked to end, and what it threw then.
     case let reason as CancelReason: reason.underlying.map { leftovers(of: $0) } ?? .complete
     default: .complete
     }

@@ -13,7 +13,7 @@ extension Command {
             var left: (any Error)?
             return try await policy.run { attempt in
                 if attempt > 1 { try context.checkCancellation() }
-                // What is not thrown says nothing: so it is said here.
+                // An error that is not thrown says nothing: so it is said here.
                 if let left { context.noteLeftovers(of: left) }
                 var inner = context
                 inner.attempt = attempt

@@ -28,7 +28,7 @@ public struct TransactionFailure: Error {
     public internal(set) var compensated: [Int] = []
     /// Those whose undo threw, and what.
     public internal(set) var compensationFailures: [CompensationFailure] = []
-    /// Those that were not taken back, because of ``TransactionOptions/Compensation/stopOnFailure``.
+    /// Those that were not taken back, because of ``TransactionOptions/Compensation/stopOnFailure``, or because the call did not await.
     public internal(set) var notCompensated: [Int] = []
     /// Those that were done and cannot be taken back.
     public internal(set) var irreversible: [Int] = []

@@ -54,7 +54,7 @@ public final class UndoStack {
     /// The mark that was made while that was open.
     @exclusivity(unchecked) private var groupMark = GroupMark.none
     @exclusivity(unchecked) private var afterTurn: [() -> Void] = []
-    /// What an undo left that may be tried again: see ``FailedUndo/keeps``.
+    /// The leftovers of an undo that may be tried again: see ``FailedUndo/keeps``.
     @exclusivity(unchecked) private var unfinished: Unfinished?
     private let instance = Instance(.undoStacks)
 
@@ -154,7 +154,7 @@ public final class UndoStack {
         return performed.output
     }
 
-    /// What never awaits has no task that could be cancelled: it is asked to end by nobody.
+    /// A command that never awaits has no task that could be cancelled: nobody asks it to end.
     private nonisolated(nonsending) func performHere<C: UndoableCommand>(_ command: C) async throws
         -> Performed<C.Output, C.Undo>
     {
@@ -163,8 +163,8 @@ public final class UndoStack {
 
     /// Executes a command that never awaits, before the call returns: see ``perform(_:name:target:mergeKey:recording:)``.
     ///
-    /// A command that throws must have left nothing behind. What it says in ``CommandContext/onFailure(_:)`` may await, and is not
-    /// called: then it has left something that could not be taken back.
+    /// A command that throws must have left nothing behind. The closures of ``CommandContext/onFailure(_:)`` may await, and are not
+    /// called: then a ``TransactionFailure`` says that something is left, and the stack is broken.
     ///
     /// - Throws: what the command throws; ``CommandUsageError/notUndoable`` when it awaits; ``CommandUsageError/busy`` while a call
     ///   runs, unless that is the group whose body calls; ``CommandUsageError/reentrant`` and ``CommandUsageError/broken``.
@@ -175,12 +175,12 @@ public final class UndoStack {
         guard command.isSynchronous else { throw CommandUsageError.notUndoable }
         func perform() throws -> C.Output {
             let performed: Performed<C.Output, C.Undo>
-            let parts = FailureParts(.continueOnFailure)
             do {
-                performed = try turns.inStepNow { try command.performNow(CommandContext.unasked(parts)) }
+                performed = try turns.inStepNow {
+                    try leavingParts(.unasked()) { try command.performNow($0) }
+                }
             } catch {
-                // What it registered may await, so nobody takes it back.
-                if isIncomplete(error) || !parts.isEmpty { undoFailed() }
+                if isIncomplete(error) { undoFailed() }
                 throw error
             }
             if recording == .step { add(command, performed.undo, name, target, mergeKey) }
@@ -240,7 +240,7 @@ public final class UndoStack {
         }
     }
 
-    /// What is to be undone now: a step, or what is left of the last try.
+    /// The next to be undone: a step, or the leftovers of the last try.
     private var nextToUndo: Unfinished? {
         if let unfinished { return unfinished }
         if history.index == 0 { return nil }
@@ -253,7 +253,7 @@ public final class UndoStack {
             unfinished = nil
             isBroken = false
         }
-        // One that has lost all its changes has gone.
+        // A step that has lost all its changes has gone.
         if step?.actions.isEmpty == false { history.undone() }
     }
 
@@ -423,7 +423,7 @@ public final class UndoStack {
         let left = unfinished
         unfinished?.actions.removeAll(where: isGone)
         change { $0.removeAll(where: isGone) }
-        // What could not be undone is forgotten: so the step is undone, unless it went, too.
+        // The changes that could not be undone are forgotten: so the step is undone, unless it went, too.
         if let unfinished, unfinished.actions.isEmpty { wasUndone(unfinished.step) }
         withExtendedLifetime(left) {}  // a user's code, which may read the stack
     }
@@ -549,7 +549,7 @@ public final class UndoStack {
         case .breaks: isBroken = true
         case .clears: change { $0.removeAll() }
         case .keeps:
-            // One that something is left in that nobody can try again stays broken, whatever else is undone.
+            // With leftovers that nobody can try again the stack stays broken, whatever else is undone.
             if !isBroken || unfinished != nil { unfinished = left }
             isBroken = true
         }

@@ -109,7 +109,9 @@ final class CommandAction<C: UndoableCommand>: UndoAction {
         }.undo
     }
 
-    override func redoNow() throws { proof = try command.redoNow(proof, .unasked()).undo }
+    override func redoNow() throws {
+        proof = try leavingParts(.unasked()) { try command.redoNow(proof, $0) }.undo
+    }
 
     /// What becomes of this change after `earlier`; nil: nothing.
     func merge(into earlier: UndoAction) -> UndoMerge? {

@@ -37,7 +37,7 @@ internal import Synchronization
     private let holders: Holders
     private let owner: Int
     private let isOver = Atomic(false)
-    /// Those that the task inherited, directly or not, and that were not over as this began. Weak, or a chain of tasks that begin
+    /// The marks that the task inherited, directly or not, and that were not over as this began. Weak, or a chain of tasks that begin
     /// each other would keep them all; one that is not over is kept by its call.
     private let inherited: [Inherited]
 

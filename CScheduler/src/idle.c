@@ -27,10 +27,11 @@
 //   W6  The sentry sleeps without a timeout only when no other worker is awake: an idle scheduler wakes
 //       nobody, ever.
 //   W8  Where CPUs are free, the lowest sleeper is woken: a few workers stay warm, and the others asleep.
-//       Where threads outnumber CPUs, and a worker's runs are short (pace.c), the two lowest of a word take
-//       turns: a thread stays on the CPU where it ran last, and the kernel counts its time against it, so a
-//       worker that did all the work would wait behind the others on its CPU while the other CPU idles
-//       (measured with R4). No more than a choice among sleepers: a stale flag costs a little time.
+//       Where threads outnumber CPUs, and a worker's runs are short or its operations long (pace.c), the two
+//       lowest of a word take turns: a thread stays on the CPU where it ran last, and the kernel counts its
+//       time against it, so a worker that did all the work would wait behind the others on its CPU while the
+//       other CPU idles (measured with R4). No more than a choice among sleepers: a stale flag costs a
+//       little time.
 //
 // Orderings:
 //   P13  unpark: state (release) -> sleep: state (acquire). What the waker did before.

@@ -14,6 +14,11 @@
 // many, CSCHED_HASTY_MOST at most. Each search whose first yield is quick halves that number. Work that is
 // found at the one look belongs to the same run: a long one ends the haste.
 //
+// Where operations take long, as handlers of requests do, no search yields. A yield saves a sleep and a
+// wake-up at best, which is little beside one such operation, and next to nothing beside several; and what
+// waits for the slice is a crowd of requests. The time of a run holds slices of other threads now and then,
+// so most of the last runs have to say so (CSCHED_SLOW_RUNS).
+//
 // Where each system call takes as long as a slow yield, workers with short runs sleep at once. Nothing but
 // speed depends on any of this: what is announced before a sleep, and looked at after that, is in idle.c.
 
@@ -36,14 +41,29 @@ static void note_run(csched_pace *pace, uint64_t done)
     pace->average = (pace->average * (WEIGHT - 1) + run * PARTS + WEIGHT - 1) / WEIGHT; // rounded up
 }
 
+static bool takes_long(const csched_pace *pace) { return pace->slow > CSCHED_SLOW_RUNS / 2; }
+
+static void note_time(csched_pace *pace, uint64_t done, uint64_t now_ns)
+{
+    uint64_t run = done - pace->found;
+    if (now_ns - pace->found_ns < run * CSCHED_SLOW_OPERATION_NS) {
+        pace->slow -= pace->slow > 0;
+    } else if (run != 0) {
+        pace->slow += pace->slow < CSCHED_SLOW_RUNS;
+    }
+    pace->found = done;
+    pace->found_ns = now_ns;
+}
+
 bool csched_pace_begin(csched_pace *pace, uint64_t done)
 {
+    note_time(pace, done, csched_now_ns());
     if (pace->hasty != 0 && done - pace->done < CSCHED_WORTHWHILE * WEIGHT) {
         return false;
     }
     pace->hasty = 0;
     note_run(pace, done);
-    return true;
+    return !takes_long(pace);
 }
 
 void csched_pace_sleep(csched_pace *pace, uint64_t done)
@@ -58,7 +78,8 @@ bool csched_pace_yield(csched_pace *pace, bool first)
 {
     uint64_t start_ns = csched_now_ns();
     csched_yield();
-    bool slow = csched_now_ns() - start_ns >= CSCHED_SLOW_YIELD_NS;
+    pace->found_ns = csched_now_ns();
+    bool slow = pace->found_ns - start_ns >= CSCHED_SLOW_YIELD_NS;
     if (slow && !is_worthwhile(pace)) {
         uint32_t more = pace->more * 4 < CSCHED_HASTY_MOST ? pace->more * 4 : CSCHED_HASTY_MOST;
         pace->more = more > CSCHED_HASTY_FIRST ? more : CSCHED_HASTY_FIRST;
@@ -70,3 +91,5 @@ bool csched_pace_yield(csched_pace *pace, bool first)
     }
     return true;
 }
+
+void csched_pace_wake(csched_pace *pace, uint64_t now_ns) { pace->found_ns = now_ns; }

@@ -9,15 +9,18 @@
 #include <stdint.h>
 
 typedef struct {
-    uint64_t done;    // operations of the worker when its last run ended
-    uint64_t average; // operations in a run, in parts: moving
-    uint32_t hasty;   // searches to come that end in sleep without a yield
-    uint32_t more;    // as many there were after the last slow yield, halved by quick ones
+    uint64_t done;     // operations of the worker when its last run ended
+    uint64_t average;  // operations in a run, in parts: moving
+    uint32_t hasty;    // searches to come that end in sleep without a yield
+    uint32_t more;     // as many there were after the last slow yield, halved by quick ones
+    uint64_t found;    // operations of the worker when its last search began
+    uint64_t found_ns; // when that search last looked at the time
+    uint32_t slow;     // runs of late with slow operations, less those without
 } csched_pace;
 
 void csched_pace_init(csched_pace *pace);
 
-/// A search begins, after `done` operations in all. Returns whether it may yield.
+/// A search begins, after `done` operations in all. Returns whether it may yield. Reads the clock.
 bool csched_pace_begin(csched_pace *pace, uint64_t done);
 
 /// Yields; `first`: for the first time in this search. Returns whether the search may go on to yield.
@@ -25,5 +28,7 @@ bool csched_pace_yield(csched_pace *pace, bool first);
 
 /// The search has found nothing: the worker sleeps.
 void csched_pace_sleep(csched_pace *pace, uint64_t done);
+/// The search goes on after a sleep, at `now_ns`.
+void csched_pace_wake(csched_pace *pace, uint64_t now_ns);
 
 #endif

@@ -107,7 +107,15 @@
 #endif
 /// A run of so many operations between two searches is worth a slow yield.
 #ifndef CSCHED_WORTHWHILE
-#define CSCHED_WORTHWHILE 16
+#define CSCHED_WORTHWHILE 4
+#endif
+/// Where the operations of a run take so long on average, no search yields: a sleep and a wake-up cost as
+/// much as one or two of them. More than half of so many runs have to say so.
+#ifndef CSCHED_SLOW_OPERATION_NS
+#define CSCHED_SLOW_OPERATION_NS UINT64_C(2000)
+#endif
+#ifndef CSCHED_SLOW_RUNS
+#define CSCHED_SLOW_RUNS 7
 #endif
 /// The searches without a yield after a slow one: at first, and at most. The next yield may cost a slice of
 /// the kernel's, 3 ms: it is to be one of many searches.

@@ -942,6 +942,7 @@ static outcome search_seated(csched_worker *worker, csched_operation *operation)
         }
         patient = sleep_until_woken(worker);
         restart_fair_interval(worker);
+        csched_pace_wake(&worker->pace, worker->fair_since_ns);
     }
 }
 

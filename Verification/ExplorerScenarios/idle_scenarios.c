@@ -353,6 +353,49 @@ static void searches(void *unused)
     expect_search(0, true, false);
 }
 
+// Searches after runs whose operations take as long as one look at the time does, or half of that. A run of
+// two is the one, and a run of one the other, when nobody looks at the time in between.
+static void expect_look_at(int times, uint64_t run, bool may_yield)
+{
+    while (times-- > 0) {
+        (void)explorer_now_ns();
+    }
+    expect_search(run, may_yield, may_yield);
+}
+
+static void searches_of_slow_ones(void *unused)
+{
+    (void)unused;
+    slow_operation_ns = 1000;
+    set_crowd(false);
+    csched_pace_init(&pace);
+    expect_searches(3, 2, true);  // the first look at the time is none of a run
+    expect_searches(1, 1, true);  // one of three
+    expect_searches(3, 1, false); // two of three, and three, which is as many as count
+    expect_search(2, false, false);
+    expect_searches(3, 2, true);
+    expect_search(1, true, true);
+    expect_search(1, false, false);
+    expect_search(0, false, false); // no operation, no run
+    expect_search(2, true, true);
+
+    expect_look_at(1, 2, false); // the time of a run counts, as slow as it is allowed to be
+    expect_search(2, true, true);
+    expect_search(2, true, true);
+    for (int search = 0; search < 3; search++) { // and that of a sleep does not
+        (void)explorer_now_ns();
+        csched_pace_wake(&pace, explorer_now_ns());
+        expect_search(2, true, true);
+    }
+}
+
+static void slow_setup(void)
+{
+    begin();
+    done = 0;
+    (void)explorer_spawn("worker", searches_of_slow_ones, NULL);
+}
+
 static void pace_setup(void)
 {
     begin();
@@ -370,6 +413,7 @@ const explorer_program idle_scenarios[] = {
     SCENARIO("idle", crowd, "S2 S3", "the same in a crowd", .daemons = true, .frozen_bound = 1,
              .check_frozen = two_check),
     SCENARIO("idle", pace, "S12", "which searches yield"),
+    SCENARIO("idle", slow, "S12", "which searches yield after slow operations"),
     SCENARIO("idle", turns, "S3", "in a crowd the two lowest take turns", .daemons = true,
              .check_frozen = two_check),
     SCENARIO("idle", all, "S3", "all are woken, and know what was written before", .check = all_check),

@@ -366,6 +366,24 @@ static void crowd_main(void)
 }
 MAIN(crowd)
 
+// The time of a sleep is none of the operation that follows. Where operations are slow, no search yields.
+static void slow_main(void)
+{
+    world_open_workers(1);
+    slow_operation_ns = 50000;
+    for (int number = 0; number < 4; number++) {
+        for (int look = 0; look < 100; look++) {
+            (void)explorer_now_ns();
+        }
+        expect_pace(number, 2, false);
+    }
+    slow_operation_ns = 1;
+    expect_pace(4, 2, false);
+    expect_pace(5, 0, true);
+    world_end(6);
+}
+MAIN(slow)
+
 // While a look takes as much as it may, the next one follows without a yield.
 static void expect_backlog(csched_function first, int count, int yields)
 {
@@ -547,6 +565,7 @@ MAIN(free_children)
 
 const explorer_program parking_scenarios[] = {
     SCENARIO("parking", crowd, "S12", "yields in a crowd, and after it"),
+    SCENARIO("parking", slow, "S12", "no yields after slow operations"),
     SCENARIO("parking", crowd_beside_body, "S12", "what a sentry says of a crowd"),
     SCENARIO("parking", backlog, "S12", "no yield while a look takes a whole batch"),
     SCENARIO("parking", bounded_backlog, "S12", "the same, one at a time"),

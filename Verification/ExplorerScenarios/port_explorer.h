@@ -21,6 +21,8 @@
 #define CSCHED_LOOKS 1
 #define CSCHED_SLOW_YIELD_NS slow_yield_ns
 #define CSCHED_WORTHWHILE 2
+#define CSCHED_SLOW_OPERATION_NS slow_operation_ns
+#define CSCHED_SLOW_RUNS 3
 #define CSCHED_HASTY_FIRST 2
 #define CSCHED_HASTY_MOST 5
 #define CSCHED_DEBT_MOST 3
@@ -86,7 +88,8 @@
 #define csched_thread_id() ((int32_t)explorer_self() + 1)
 #define csched_thread_sleeps(id) ((id) > 0 && explorer_is_waiting((id) - 1))
 #define csched_warn(name, sentence) port_warn((name), (sentence))
-extern uint64_t slow_yield_ns; // a scenario may say which yields are slow
+extern uint64_t slow_yield_ns;     // a scenario may say which yields are slow
+extern uint64_t slow_operation_ns; // and which operations
 extern int times_yielded;
 void port_warn(const char *name, const char *sentence);
 #define csched_fatal(function, sentence) port_fatal((function), (sentence))

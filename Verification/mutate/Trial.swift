@@ -159,7 +159,7 @@ extension Laboratory {
             "join.c": ["join"],
             "lane.c": ["lane", "priority"],
             "observer.c": ["life-observe"],
-            "pace.c": ["idle-pace", "parking-crowd"],
+            "pace.c": ["idle-pace", "idle-slow", "parking-crowd", "parking-slow"],
             "priority.c": ["priority"],
             "range.c": ["call-ranges", "call-cut_short", "join-range"],
             "registry.c": ["registry", "life-two", "life-churn"],

@@ -641,6 +641,38 @@ struct UndoStackTests {
         }
     }
 
+    @Test func `an undo that fails within groups empties them, and what they do later is a step`()
+        async throws
+    {
+        for isOuterKept in [true, false] {
+            let page = Locked(Page())
+            let stack = UndoStack(onFailedUndo: .clears)
+            try await stack.perform(Write(number: 0, page: page))
+            let outer: Void? = try? await stack.group(onFailure: isOuterKept ? .keep : .rollBack) {
+                try await stack.perform(Write(number: 1, page: page))
+                let inner: Void? = try? await stack.group {
+                    try await stack.perform(Write(number: 2, page: page))
+                    try await stack.group {
+                        try await stack.perform(
+                            UndoableClosure { _ in
+                            } undo: { _ in
+                                throw TestError()
+                            })
+                        throw TestError()
+                    }
+                }
+                #expect(inner == nil && stack.isEmptyForTests)
+                try await stack.perform(Write(number: 3, page: page))
+                throw TestError()
+            }
+            #expect(outer == nil && !stack.isBroken && !stack.isClean)
+            #expect(page.withLock { $0.text } == (isOuterKept ? [0, 1, 2, 3] : [0, 1, 2]))
+            let isUndone = try await stack.undo()
+            #expect(isUndone == isOuterKept && !stack.canUndo)
+            #expect(page.withLock { $0.text } == [0, 1, 2])
+        }
+    }
+
     @Test func `a step with a key counts from its last change, whether that had a key or not`() async throws {
         let clock = StepClock(), page = Locked(Page())
         let stack = UndoStack(mergeWindow: .seconds(1), clock: clock)

@@ -20,7 +20,7 @@ public final class UndoStack {
     public enum FailedUndo: Hashable, Sendable {
         /// It is broken: what would run or undo something throws ``CommandUsageError/broken`` until ``UndoStack/removeAll()``.
         case breaks
-        /// It is emptied.
+        /// It is emptied; in a group, of what that has done before, too.
         case clears
         /// The step waits for another try: ``UndoStack/undo()`` goes on with the change that could not be undone. Until that has
         /// succeeded it is broken for all else. The leftovers of a command that failed cannot be tried again.
@@ -339,6 +339,7 @@ public final class UndoStack {
             var actions = group!
             if isOutermost { group = nil }
             if case .failure = result, onFailure == .rollBack {
+                let before = min(before, actions.count)  // an undo that failed in it may have emptied the stack
                 let made = actions[before...]
                 actions.removeSubrange(before...)
                 if case .after(let count) = groupMark, count > before { groupMark = .lost }
@@ -547,7 +548,11 @@ public final class UndoStack {
         loseCleanMark()
         switch onFailedUndo {
         case .breaks: isBroken = true
-        case .clears: change { $0.removeAll() }
+        case .clears:
+            let forgotten = group
+            if group != nil { group = [] }
+            change { $0.removeAll() }
+            withExtendedLifetime(forgotten) {}
         case .keeps:
             // With leftovers that nobody can try again the stack stays broken, whatever else is undone.
             if !isBroken || unfinished != nil { unfinished = left }

@@ -339,7 +339,7 @@ public final class UndoStack {
             var actions = group!
             if isOutermost { group = nil }
             if case .failure = result, onFailure == .rollBack {
-                let before = min(before, actions.count)  // an undo that failed in it may have emptied the stack
+                let before = min(before, actions.count)  // an undo in it may have failed
                 let made = actions[before...]
                 actions.removeSubrange(before...)
                 if case .after(let count) = groupMark, count > before { groupMark = .lost }

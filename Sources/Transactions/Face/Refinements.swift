@@ -1,17 +1,18 @@
 // What a member may promise or ask for beyond the protocol that all conform to.
 
-/// Hooks that do nothing, for those who ask for them.
+/// Hooks that do nothing, for those who ask for them. What keeps the default of a hook costs nothing in a transaction, from the
+/// second one on.
 public protocol TransactableDefaults: Transactable {}
 
 extension TransactableDefaults {
     /// Does nothing.
-    public func onBegin(transaction: Transaction) {}
+    public func onBegin(transaction: Transaction) { MemberType.hasDefault(.begin, self) }
     /// Finds nothing wrong.
-    public func onValidateCommit() throws {}
+    public func onValidateCommit() throws { MemberType.hasDefault(.validate, self) }
     /// Does nothing.
-    public func onCommit(transaction: Transaction) {}
+    public func onCommit(transaction: Transaction) { MemberType.hasDefault(.commit, self) }
     /// Does nothing.
-    public func onRollback(transaction: Transaction) {}
+    public func onRollback(transaction: Transaction) { MemberType.hasDefault(.rollback, self) }
 }
 
 /// Promises that all mutable state of the member is ``Transacted``, so that savepoints and undo steps need nothing of

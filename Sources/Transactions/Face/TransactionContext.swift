@@ -10,7 +10,11 @@ import CompositeOperationsBasics
 public final class TransactionContext {
     private(set) weak var owner: (any Transactable)?
     private let ownerID: ObjectIdentifier?
-    let kind: MemberKind
+    unowned(unsafe) let type: MemberType
+    var kind: MemberKind { type.kind }
+    /// What it is told, and what anybody is told from it downwards: I13.
+    var hooks: Hooks
+    var below: Hooks
 
     /// Nil for a member that left, and for the place where those are that leave.
     @inline(__always)
@@ -43,6 +47,8 @@ public final class TransactionContext {
     private let instance = Instance(.contexts)
 
     enum Part: UInt8 {
+        /// It came during the transaction, and has yet to begin.
+        case absent
         case beginning, failedToBegin, takesPart, ended
     }
 
@@ -50,7 +56,9 @@ public final class TransactionContext {
         self.owner = owner
         treeReference = tree.map { .passRetained($0) }
         ownerID = owner.map { ObjectIdentifier($0) }
-        kind = owner.map { MemberKind($0) } ?? []
+        type = owner.map { tree?.type(of: $0) ?? MemberType.of($0) } ?? .ofNobody
+        hooks = type.hooks
+        below = hooks
         if let ownerID, let former = Owners.add(self, of: ownerID) {
             demand(
                 !kind.contains(.logged),
@@ -162,18 +170,4 @@ public enum ValidationMode: Hashable, Sendable {
     case failFast
     /// The other members are asked as well, and ``TransactionContext/validationFailures`` has them all.
     case collectAll
-}
-
-/// What a member has promised, read off its type once.
-struct MemberKind: OptionSet {
-    let rawValue: UInt8
-    static let logged = MemberKind(rawValue: 1)
-    static let savepoints = MemberKind(rawValue: 2)
-
-    init(rawValue: UInt8) { self.rawValue = rawValue }
-    init(_ owner: any Transactable) {
-        self = []
-        if owner is any LoggedTransactable { insert(.logged) }
-        if owner is any SavepointTransactable { insert(.savepoints) }
-    }
 }

@@ -30,6 +30,10 @@ final class Run {
     var moves: UInt64 = 0
     /// What the hook of a late member threw.
     var doom: (any Error)?
+    /// Members begin: of those that are told nothing of it, nobody knows whether it was their turn.
+    private var isBeginning = false
+    /// The transaction could not begin: who was told nothing, and is not marked, had not begun.
+    private var isPartial = false
     /// See I8.
     var isTangled = false
     /// At an end objects are let go, whose `deinit` may be anyone's, and write. After a commit that stays, and in a rollback it is
@@ -47,17 +51,32 @@ final class Run {
         for tree in others { try body(tree) }
     }
 
+    /// I14: what was there when the transaction began, and is told nothing of that, takes part without a mark.
     func takesPart(_ context: TransactionContext) -> Bool {
-        context.begunIn == transaction.number && isActive && context.part == .takesPart
+        guard isActive else { return false }
+        return context.begunIn == transaction.number
+            ? context.part == .takesPart : !context.hooks.contains(.begin) && !isPartial
+    }
+
+    /// Whether it begins, or began, as late as the savepoint, or later.
+    func began(_ context: TransactionContext, since scope: UInt64) -> Bool {
+        context.begunIn == transaction.number && context.begunAfter >= scope
     }
 
     func hasEnded(_ context: TransactionContext) -> Bool {
         context.begunIn == transaction.number && isActive && context.part == .ended
     }
 
-    /// Whether those below it may begin: a member that a savepoint ended is as any other parent to them.
+    /// Whether those below it may begin: a member that a savepoint ended is as any other parent to them. A member without a mark is
+    /// as far as the one above it.
     private func hasBegun(_ context: TransactionContext) -> Bool {
-        takesPart(context) || hasEnded(context)
+        var node = context
+        while node.begunIn != transaction.number {
+            if node.hooks.contains(.begin) { return false }
+            guard isBeginning, let parent = node.parent else { return isActive }
+            node = parent
+        }
+        return takesPart(node) || hasEnded(node)
     }
 
     func during<Result>(_ phase: TransactionPhase, _ body: () throws -> Result) rethrows -> Result {
@@ -82,6 +101,8 @@ final class Run {
         isJoint = trees.isJoint
         scope = transaction.number
         lastScope = scope
+        isPartial = false
+        forEachTree { $0.learn() }
         do {
             try during(.begin) { try beginAll() }
             if let doom { throw doom }
@@ -92,23 +113,62 @@ final class Run {
     }
 
     private func beginAll() throws {
-        var seen: UInt64
-        repeat {
-            seen = moves
-            try forEachTree { if let root = $0.root { try forEachParentsFirst(from: root, beginMember) } }
-        } while seen != moves
+        let outer = isBeginning
+        isBeginning = true
+        defer { isBeginning = outer }
+        var last: TransactionContext?
+        func begin(_ context: TransactionContext) throws {
+            last = context
+            try beginMember(context)
+        }
+        do {
+            var seen: UInt64
+            repeat {
+                seen = moves
+                try forEachTree {
+                    guard let root = $0.root, root.below.contains(.begin) else { return }
+                    try forEachParentsFirst(from: root, with: .begin, begin)
+                }
+            } while seen != moves
+        } catch {
+            markBegun(before: last)
+            throw error
+        }
+    }
+
+    /// Marks those that are told nothing of the begin, and that came before the one that could not begin.
+    private func markBegun(before failed: TransactionContext?) {
+        var isOver = false
+        forEachTree { tree in
+            tree.root?.forEachBelow { context in
+                isOver = isOver || context === failed
+                guard !isOver, context.begunIn != transaction.number, !context.hooks.contains(.begin) else {
+                    return
+                }
+                mark(context, after: transaction.number)
+                context.part = .takesPart
+            }
+        }
+        isPartial = true
+    }
+
+    private func mark(_ context: TransactionContext, after scope: UInt64) {
+        context.begunIn = transaction.number
+        context.begunAfter = scope
     }
 
     /// Each once, however walks overlap; a member whose parent is not that far has its turn after the parent.
     private func beginMember(_ context: TransactionContext) throws {
-        guard context.begunIn != transaction.number else { return }
+        let isMarked = context.begunIn == transaction.number
+        guard isMarked ? context.part == .absent : context.hooks.contains(.begin) else { return }
         if let parent = context.parent, !hasBegun(parent) { return }
-        context.begunIn = transaction.number
-        context.begunAfter = lastScope
+        mark(context, after: lastScope)
         context.part = .beginning
-        do { try context.owner?.onBegin(transaction: transaction) } catch {
-            context.part = .failedToBegin
-            throw error
+        if context.hooks.contains(.begin) {
+            do { try context.owner?.onBegin(transaction: transaction) } catch {
+                context.part = .failedToBegin
+                throw error
+            }
         }
         // Only now: what the hook created below it is begun in its turn, without recursion.
         context.part = .takesPart
@@ -116,15 +176,25 @@ final class Run {
 
     /// A member that was created or put back during the transaction.
     func join(_ context: TransactionContext) {
+        came(context)
         guard isActive, phase != .commit, phase != .rollback else { return }
         changes += 1
         log.joined(context)
         beginLate(context)
     }
 
+    /// It was not there when the transaction began.
+    func came(_ context: TransactionContext) {
+        guard isActive else { return }
+        mark(context, after: lastScope)
+        context.part = .absent
+    }
+
     /// At once, unless the parent has yet to begin.
     func beginLate(_ context: TransactionContext) {
-        guard let parent = context.parent, hasBegun(parent) else { return }
+        guard let parent = context.parent, hasBegun(parent) else {
+            return context.raise(.begin)  // the walk is to come by
+        }
         let seen = moves
         do {
             try during(.begin) {
@@ -138,11 +208,14 @@ final class Run {
     }
 
     /// `visit` may change the tree.
-    func forEachParentsFirst(from top: TransactionContext, _ visit: (TransactionContext) throws -> Void)
-        rethrows
-    {
+    ///
+    /// - Parameter hooks: it comes only to those that have any of them, and to those above; nil: to all.
+    func forEachParentsFirst(
+        from top: TransactionContext, with hooks: Hooks? = nil,
+        _ visit: (TransactionContext) throws -> Void
+    ) rethrows {
         let index = cursors.count
-        cursors.append(Cursor(node: top, top: top))
+        cursors.append(Cursor(node: top, top: top, hooks: hooks))
         defer { cursors.removeLast() }
         var current: TransactionContext? = top
         while let node = current {
@@ -177,9 +250,11 @@ final class Run {
         var firstError: (any Error)?
         let pass = Serial.next()
         try forEachTree { tree in
-            guard let root = tree.root else { return }
-            try forEachParentsFirst(from: root) { context in
-                guard takesPart(context), context.visitedIn != pass, let owner = context.owner else { return }
+            guard let root = tree.root, root.below.contains(.validate) else { return }
+            try forEachParentsFirst(from: root, with: .validate) { context in
+                guard context.hooks.contains(.validate), takesPart(context), context.visitedIn != pass,
+                    let owner = context.owner
+                else { return }
                 context.visitedIn = pass
                 do { try owner.onValidateCommit() } catch {
                     tree.failures.append(ValidationFailure(member: owner, error: error))
@@ -199,7 +274,7 @@ final class Run {
         }
         phase = .commit
         let transaction = transaction
-        end { $0.onCommit(transaction: transaction) }
+        end(.commit) { $0.onCommit(transaction: transaction) }
         releasing {
             var kept = log.takeValues()
             for state in kept { state.keep(transaction) }
@@ -225,7 +300,7 @@ final class Run {
         phase = .rollback
         let transaction = transaction
         takeBack(to: .start)
-        end { $0.onRollback(transaction: transaction) }
+        end(.rollback) { $0.onRollback(transaction: transaction) }
         clear { _ in
         } post: { tree in
             tree.observers.post(.rolledBack(transaction))
@@ -242,7 +317,9 @@ final class Run {
         releasing { while let value = log.popValue(to: mark) { value.restore() } }
         while let (context, place) = log.popMembership(to: mark) {
             switch place {
-            case .joined: break
+            case .joined:
+                // With a hook it ends when it is told so.
+                if !context.hooks.contains(.rollback), takesPart(context) { context.part = .ended }
             case .below(let parent, let previous): relocate(context, below: parent, after: previous)
             case .outside:
                 if context.parent !== limbo { relocate(context, below: limbo, after: limbo.lastChild) }
@@ -252,19 +329,20 @@ final class Run {
 
     // MARK: End
 
-    private func end(_ hook: (any Transactable) -> Void) {
-        forEachTree { $0.root?.forEachChildrenFirst { end($0, hook) } }
+    private func end(_ hook: Hooks, _ tell: (any Transactable) -> Void) {
+        forEachTree { $0.root?.forEachChildrenFirst(with: hook) { end($0, hook, tell) } }
         var departed = limbo.firstChild
         while let top = departed {
-            top.forEachChildrenFirst { end($0, hook) }
+            top.forEachChildrenFirst(with: hook) { end($0, hook, tell) }
             departed = top.nextSibling
         }
     }
 
-    func end(_ context: TransactionContext, _ hook: (any Transactable) -> Void) {
-        guard takesPart(context) else { return }
+    func end(_ context: TransactionContext, _ hook: Hooks, _ tell: (any Transactable) -> Void) {
+        guard context.hooks.contains(hook), takesPart(context) else { return }
+        if context.begunIn != transaction.number { mark(context, after: transaction.number) }
         context.part = .ended
-        if let owner = context.owner { hook(owner) }
+        if let owner = context.owner { tell(owner) }
     }
 
     /// The tree is idle before anyone is told, and all are told before anyone who waits is woken.

@@ -38,8 +38,10 @@ extension Run {
                     context.markedIn = mark.scope
                     hooks(of: context, since: mark)?.onSavepoint(Savepoint(number: mark.scope))
                 }
-                forEachTree { if let root = $0.root { forEachParentsFirst(from: root, tell) } }
-                forEachParentsFirst(from: limbo, tell)
+                forEachTree {
+                    if let root = $0.root { forEachParentsFirst(from: root, with: .savepoints, tell) }
+                }
+                forEachParentsFirst(from: limbo, with: .savepoints, tell)
             }
         }
         return mark
@@ -70,15 +72,16 @@ extension Run {
     private func hooks(of context: TransactionContext, since mark: SavepointMark)
         -> (any SavepointTransactable)?
     {
-        guard context.kind.contains(.savepoints), takesPart(context), context.begunAfter < mark.scope else {
+        guard context.kind.contains(.savepoints), takesPart(context), !began(context, since: mark.scope)
+        else {
             return nil
         }
         return context.owner as? any SavepointTransactable
     }
 
-    private func forEachMember(_ visit: (TransactionContext) -> Void) {
-        forEachTree { $0.root?.forEachChildrenFirst(visit) }
-        limbo.forEachChildrenFirst(visit)
+    private func forEachMember(with hooks: Hooks, _ visit: (TransactionContext) -> Void) {
+        forEachTree { $0.root?.forEachChildrenFirst(with: hooks, visit) }
+        limbo.forEachChildrenFirst(with: hooks, visit)
     }
 
     private enum End { case closes, isTangled, hasGone }
@@ -108,7 +111,9 @@ extension Run {
         }
         guard wantSavepoints else { return }
         during(.commit) {
-            forEachMember { hooks(of: $0, since: mark)?.onRelease(Savepoint(number: mark.scope)) }
+            forEachMember(with: .savepoints) {
+                hooks(of: $0, since: mark)?.onRelease(Savepoint(number: mark.scope))
+            }
         }
     }
 
@@ -126,9 +131,9 @@ extension Run {
             takeBack(to: mark.log)
             // For a validation that tried something.
             changes = mark.changes
-            forEachMember { context in
-                if takesPart(context), context.begunAfter >= mark.scope {
-                    end(context) { $0.onRollback(transaction: transaction) }
+            forEachMember(with: [.rollback, .savepoints]) { context in
+                if takesPart(context), began(context, since: mark.scope) {
+                    end(context, .rollback) { $0.onRollback(transaction: transaction) }
                 } else {
                     hooks(of: context, since: mark)?.onRollback(to: Savepoint(number: mark.scope))
                 }

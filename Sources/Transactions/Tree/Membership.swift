@@ -71,7 +71,9 @@ extension TransactionContext {
         forEachBelow { context in
             context.tree = tree
             tree.count(context)
+            tree.run.came(context)
         }
+        learn()
     }
 }
 

@@ -12,6 +12,7 @@ extension TransactionContext {
         child.nextSibling = following
         if let previous { previous.nextSibling = child } else { firstChild = child }
         if let following { following.previousSibling = child } else { lastChild = child }
+        raise(child.below)
     }
 
     /// Takes it out of its parent's list, and returns the parent.
@@ -33,18 +34,34 @@ extension TransactionContext {
         return parent
     }
 
+    /// Its first child with any of the hooks, or above one with them; so for the next sibling.
+    func firstChild(with hooks: Hooks?) -> TransactionContext? {
+        TransactionContext.first(firstChild, with: hooks)
+    }
+
+    func nextSibling(with hooks: Hooks?) -> TransactionContext? {
+        TransactionContext.first(nextSibling, with: hooks)
+    }
+
+    private static func first(_ start: TransactionContext?, with hooks: Hooks?) -> TransactionContext? {
+        guard let hooks else { return start }
+        var node = start
+        while let context = node, context.below.isDisjoint(with: hooks) { node = context.nextSibling }
+        return node
+    }
+
     /// The first below it, or itself, in the order that has children first.
-    var firstLeaf: TransactionContext {
+    private func firstLeaf(with hooks: Hooks) -> TransactionContext {
         var node = self
-        while let child = node.firstChild { node = child }
+        while let child = node.firstChild(with: hooks) { node = child }
         return node
     }
 
     /// The next behind it and all below it, as long as that is below `top`.
-    func following(below top: TransactionContext) -> TransactionContext? {
+    func following(below top: TransactionContext, with hooks: Hooks? = nil) -> TransactionContext? {
         var node = self
         while node !== top {
-            if let sibling = node.nextSibling { return sibling }
+            if let sibling = node.nextSibling(with: hooks) { return sibling }
             guard let parent = node.parent else { return nil }
             node = parent
         }
@@ -60,14 +77,16 @@ extension TransactionContext {
         }
     }
 
-    /// Itself and all below, children first. `visit` may add members and let members go, but move none.
-    func forEachChildrenFirst(_ visit: (TransactionContext) -> Void) {
-        var node = firstLeaf
+    /// Those from it downwards with any of the hooks, and those above them, children first. `visit` may add members and let members go,
+    /// but move none.
+    func forEachChildrenFirst(with hooks: Hooks, _ visit: (TransactionContext) -> Void) {
+        if below.isDisjoint(with: hooks) { return }
+        var node = firstLeaf(with: hooks)
         while true {
             visit(node)
             if node === self { return }
-            if let sibling = node.nextSibling {
-                node = sibling.firstLeaf
+            if let sibling = node.nextSibling(with: hooks) {
+                node = sibling.firstLeaf(with: hooks)
             } else if let parent = node.parent {
                 node = parent
             } else {
@@ -83,10 +102,12 @@ struct Cursor {
     /// Whether what is below the node comes next; otherwise it has been visited, or has left.
     var descends = true
     let top: TransactionContext
+    /// It passes by where none of them is; nil: it goes everywhere.
+    let hooks: Hooks?
 
     var next: TransactionContext? {
-        if descends, let child = node.firstChild { return child }
-        return node.following(below: top)
+        if descends, let child = node.firstChild(with: hooks) { return child }
+        return node.following(below: top, with: hooks)
     }
 
     /// Steps out of what is about to be taken away.

@@ -34,6 +34,10 @@ final class Tree {
     private var rolledBackInsideBody: Set<Transaction> = []
     private let instance = Instance(.trees)
 
+    /// See ``learn()``.
+    var knowledge = MemberType.knowledge
+    var lastType: (id: ObjectIdentifier, type: MemberType)?
+
     private(set) var members = 0
     private(set) var unlogged = 0
     private(set) var withSavepoints = 0

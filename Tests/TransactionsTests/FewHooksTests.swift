@@ -1,0 +1,227 @@
+// A transaction goes only where hooks are, and that makes no difference: members of classes with few hooks against members
+// of one class that has them all, in the same random trees, with the same random calls.
+
+import CompositeOperationsTestSupport
+import PropertyTesting
+import PropertyTestingSupport
+import Testing
+
+@testable import Transactions
+
+/// Tells what a hook does, and writes down that it was called.
+private final class Story {
+    let seed: UInt64
+    /// Which class a member has, or would have.
+    let masks: [Hooks]
+    var trace: [String] = []
+    var members: [any Told] = []
+    private var calls = 0
+
+    init(seed: UInt64, masks: [Hooks]) { (self.seed, self.masks) = (seed, masks) }
+
+    private func chance(_ hook: String, _ id: Int) -> SplitMix64 {
+        calls += 1
+        return SplitMix64(seed: seed &+ UInt64(calls) &* 1_000_003 &+ UInt64(id) &* 7919)
+    }
+
+    func tell(_ hook: Hooks, _ name: String, _ teller: any Told) throws {
+        guard masks[teller.id % masks.count].contains(hook) else { return }
+        trace.append("\(name) \(teller.id)")
+        var chance = chance(name, teller.id)
+        let dice = Int.random(in: 0..<40, using: &chance)
+        switch hook {
+        case .begin where dice == 0, .validate where dice < 2: throw TestError()
+        case .begin where dice < 3: create(below: teller)
+        case .validate where dice < 5:
+            write(to: teller, 1)
+            if calls % 3 == 0 { create(below: any(&chance)) }
+        case .validate where dice < 7: move(any(&chance), below: any(&chance))
+        case .commit where dice < 4, .rollback where dice < 4: create(below: any(&chance))
+        default: break
+        }
+    }
+
+    func any(_ chance: inout SplitMix64) -> any Told {
+        members[Int.random(in: 0..<members.count, using: &chance)]
+    }
+
+    func create(below parent: any Told) {
+        guard members.count < 60, parent.transactionContext.tree != nil else { return }
+        add(below: parent)
+    }
+
+    private(set) var make: (Int, Hooks) -> any Told = { id, _ in EveryHook(id) }
+
+    func add(below parent: (any Told)?) {
+        let id = members.count
+        let member = make(id, masks[id % masks.count])
+        member.story = self
+        members.append(member)
+        guard let parent else {
+            member.context = .createRoot(owner: member)
+            return
+        }
+        TransactionContext.createNode(owner: member, parent: parent) { member.context = $0 }
+    }
+
+    private func write(to member: any Told, _ more: Int) {
+        let context = member.transactionContext
+        guard let tree = context.tree else { return }
+        // To write to it would stop the process.
+        if tree.run.hasEnded(context) { trace.append("\(member.id) has ended") } else { member.value += more }
+    }
+
+    func move(_ member: any Told, below parent: any Told) {
+        let result = Result { try member.transactionContext.move(to: parent) }
+        trace.append("move \(member.id) below \(parent.id): \(result.isSuccess)")
+    }
+
+    /// All that can be seen from outside.
+    var state: String {
+        members.map { member in
+            let context = member.transactionContext
+            return "\(member.id):\(member.value)<\((context.parent?.owner as? any Told)?.id ?? -1)\(context.tree == nil ? "x" : "")"
+        }.joined(separator: " ")
+    }
+
+    func run(isAll: Bool) -> [String] {
+        if !isAll { make = member }
+        add(below: nil)
+        var chance = SplitMix64(seed: seed)
+        for _ in 0..<12 { create(below: any(&chance)) }
+        for step in 0..<30 {
+            trace.append("step \(step): \(self.step(&chance)) \(state)")
+        }
+        defer {
+            for member in members { member.story = nil }
+        }
+        return trace
+    }
+
+    private func step(_ chance: inout SplitMix64) -> String {
+        let (first, second) = (any(&chance), any(&chance))
+        switch Int.random(in: 0..<8, using: &chance) {
+        case 0:
+            create(below: first)
+            return "create"
+        case 1:
+            move(first, below: second)
+            return "move"
+        default:
+            let fails = Int.random(in: 0..<4, using: &chance) == 0
+            let seed = chance.next()
+            let result = Result {
+                try members[0].transaction {
+                    var chance = SplitMix64(seed: seed)
+                    for _ in 0..<Int.random(in: 0..<4, using: &chance) { body(&chance) }
+                    if fails { throw TestError() }
+                }
+            }
+            return "transaction \(result.isSuccess)"
+        }
+    }
+
+    private func body(_ chance: inout SplitMix64) {
+        let (first, second) = (any(&chance), any(&chance))
+        switch Int.random(in: 0..<6, using: &chance) {
+        case 0, 1: write(to: first, 10)
+        case 2: create(below: first)
+        case 3: move(first, below: second)
+        case 4:
+            guard first.id != 0 else { return }
+            trace.append("leave \(Result { try first.transactionContext.leave() }.isSuccess)")
+        default:
+            let fails = Bool.random(using: &chance), seed = chance.next()
+            let result = Result {
+                try members[0].transaction(nesting: .savepoint) {
+                    var chance = SplitMix64(seed: seed)
+                    body(&chance)
+                    body(&chance)
+                    if fails { throw TestError() }
+                }
+            }
+            trace.append("savepoint \(result.isSuccess)")
+        }
+    }
+}
+
+private protocol Told: LoggedTransactable {
+    var id: Int { get }
+    var value: Int { get set }
+    var story: Story? { get set }
+    var context: TransactionContext? { get set }
+}
+
+extension Told {
+    var transactionContext: TransactionContext { context! }
+    fileprivate func tell(_ hook: Hooks, _ name: String) throws { try story?.tell(hook, name, self) }
+}
+
+extension Result {
+    fileprivate var isSuccess: Bool { if case .success = self { true } else { false } }
+}
+
+private class Teller {
+    let id: Int
+    weak var story: Story?
+    var context: TransactionContext?
+    init(_ id: Int) { self.id = id }
+}
+
+private final class NoHooks: Teller, Told, TransactableDefaults { @Transacted(outside: .transact) var value = 0 }
+
+private final class BeginHook: Teller, Told, TransactableDefaults {
+    @Transacted(outside: .transact) var value = 0
+    func onBegin(transaction: Transaction) throws { try tell(.begin, "begin") }
+}
+
+private final class ValidateHook: Teller, Told, TransactableDefaults {
+    @Transacted(outside: .transact) var value = 0
+    func onValidateCommit() throws { try tell(.validate, "validate") }
+}
+
+private final class CommitHook: Teller, Told, TransactableDefaults {
+    @Transacted(outside: .transact) var value = 0
+    func onCommit(transaction: Transaction) { try! tell(.commit, "commit") }
+}
+
+private final class RollbackHook: Teller, Told, TransactableDefaults {
+    @Transacted(outside: .transact) var value = 0
+    func onRollback(transaction: Transaction) { try! tell(.rollback, "rollback") }
+}
+
+private final class EveryHook: Teller, Told {
+    @Transacted(outside: .transact) var value = 0
+    func onBegin(transaction: Transaction) throws { try tell(.begin, "begin") }
+    func onValidateCommit() throws { try tell(.validate, "validate") }
+    func onCommit(transaction: Transaction) { try! tell(.commit, "commit") }
+    func onRollback(transaction: Transaction) { try! tell(.rollback, "rollback") }
+}
+
+private func member(_ id: Int, _ hooks: Hooks) -> any Told {
+    switch hooks {
+    case .begin: BeginHook(id)
+    case .validate: ValidateHook(id)
+    case .commit: CommitHook(id)
+    case .rollback: RollbackHook(id)
+    case .all: EveryHook(id)
+    default: NoHooks(id)
+    }
+}
+
+@Suite(.watched(testLimit), .leavesNothing) struct FewHooksTests {
+    @Test func `Q3: to go only where hooks are makes no difference to any of them`() {
+        for seed in 0..<UInt64(isSanitized ? 100 : 1000) {
+            var chance = SplitMix64(seed: ~seed)
+            let kinds: [Hooks] = [[], [], .begin, .validate, .commit, .rollback, .all]
+            let masks = (0..<7).map { _ in kinds[Int.random(in: 0..<kinds.count, using: &chance)] }
+            let few = Story(seed: seed, masks: masks).run(isAll: false)
+            let all = Story(seed: seed, masks: masks).run(isAll: true)
+            for (index, (is_, should)) in zip(few, all).enumerated() where is_ != should {
+                Issue.record("seed \(seed), line \(index): \(is_)\ninstead of: \(should)\nafter \(few[..<index].suffix(5))")
+                return
+            }
+            #expect(few.count == all.count)
+        }
+    }
+}

@@ -80,7 +80,8 @@ private final class Story {
     var state: String {
         members.map { member in
             let context = member.transactionContext
-            return "\(member.id):\(member.value)<\((context.parent?.owner as? any Told)?.id ?? -1)\(context.tree == nil ? "x" : "")"
+            return
+                "\(member.id):\(member.value)<\((context.parent?.owner as? any Told)?.id ?? -1)\(context.tree == nil ? "x" : "")"
         }.joined(separator: " ")
     }
 
@@ -168,7 +169,9 @@ private class Teller {
     init(_ id: Int) { self.id = id }
 }
 
-private final class NoHooks: Teller, Told, TransactableDefaults { @Transacted(outside: .transact) var value = 0 }
+private final class NoHooks: Teller, Told, TransactableDefaults {
+    @Transacted(outside: .transact) var value = 0
+}
 
 private final class BeginHook: Teller, Told, TransactableDefaults {
     @Transacted(outside: .transact) var value = 0
@@ -217,11 +220,101 @@ private func member(_ id: Int, _ hooks: Hooks) -> any Told {
             let masks = (0..<7).map { _ in kinds[Int.random(in: 0..<kinds.count, using: &chance)] }
             let few = Story(seed: seed, masks: masks).run(isAll: false)
             let all = Story(seed: seed, masks: masks).run(isAll: true)
-            for (index, (is_, should)) in zip(few, all).enumerated() where is_ != should {
-                Issue.record("seed \(seed), line \(index): \(is_)\ninstead of: \(should)\nafter \(few[..<index].suffix(5))")
+            for (index, (line, should)) in zip(few, all).enumerated() where line != should {
+                Issue.record(
+                    "seed \(seed), line \(index): \(line)\ninstead of: \(should)\nafter \(few[..<index].suffix(5))"
+                )
                 return
             }
             #expect(few.count == all.count)
         }
+    }
+
+    /// Of this test alone: what is known of a class is known for good.
+    private final class Unseen: TransactableDefaults, LoggedTransactable {
+        @Transacted(outside: .transact) var value = 0
+        private var context: TransactionContext?
+        var transactionContext: TransactionContext { context! }
+        init(below parent: Unseen?) {
+            context = parent.map { .createNode(owner: self, parent: $0) } ?? .createRoot(owner: self)
+        }
+    }
+
+    @Test func `what is learned of a class is known of members that were there before, wherever they are`()
+        throws
+    {
+        let root = Unseen(below: nil), other = Unseen(below: nil)
+        let members = [Unseen(below: root), Unseen(below: root)]
+        let apart = Unseen(below: other)
+        func hooks(of member: Unseen) -> Hooks { member.transactionContext.below }
+        #expect(hooks(of: root) == .all)
+        try root.transaction { members[0].value = 1 }
+        try root.transaction { members[1].value = 1 }
+        #expect(hooks(of: root) == .rollback && hooks(of: members[1]) == .rollback)
+        #expect(throws: TestError()) { try root.transaction { throw TestError() } }
+        try root.transaction { members[0].value = 2 }
+        #expect(hooks(of: root) == [] && hooks(of: members[0]) == [])
+        // One that has not seen a transaction since comes here.
+        #expect(hooks(of: apart) == .all)
+        try apart.transactionContext.move(to: root)
+        #expect(hooks(of: root) == [] && hooks(of: apart) == [])
+        #expect(hooks(of: Unseen(below: apart)) == [])
+        #expect(root.transactionContext.tree?.members == 4)
+    }
+
+    private final class Begun: TransactableDefaults, LoggedTransactable {
+        let name: String
+        let trace: Trace
+        var onBegin: () -> Void = {}
+        private var context: TransactionContext?
+        var transactionContext: TransactionContext { context! }
+        init(_ name: String, below parent: any Transactable, _ trace: Trace) {
+            (self.name, self.trace) = (name, trace)
+            TransactionContext.createNode(owner: self, parent: parent) { context = $0 }
+        }
+        func onBegin(transaction: Transaction) {
+            trace.calls.append(name)
+            onBegin()
+        }
+    }
+
+    @Test func `a late member begins after those above it, also where one in between has no hooks`() throws {
+        let trace = Trace()
+        let root = NoHooks(1)
+        root.context = .createRoot(owner: root)
+        let first = Begun("first", below: root, trace)
+        let second = Begun("second", below: root, trace)
+        let between = NoHooks(0)
+        between.context = .createNode(owner: between, parent: second)
+        for commits in [true, false] {
+            try? root.transaction { if !commits { throw TestError() } }
+        }
+        trace.calls = []
+        var late: [Begun] = []
+        first.onBegin = { late.append(Begun("late", below: between, trace)) }
+        try root.transaction {}
+        #expect(trace.calls == ["first", "second", "late"])
+        first.onBegin = {}
+        try root.transaction {}
+        #expect(trace.calls == ["first", "second", "late", "first", "second", "late"])
+    }
+
+    @Test func `what an undo step puts back begins, also below a member without hooks`() throws {
+        let trace = Trace()
+        let root = NoHooks(1)
+        root.context = .createRoot(owner: root)
+        let parent = NoHooks(0)
+        parent.context = .createNode(owner: parent, parent: root)
+        let child = Begun("child", below: parent, trace)
+        for commits in [true, false] {
+            try? root.transaction { if !commits { throw TestError() } }
+        }
+        var step: TransactionUndoStep?
+        let subscription = root.transactionContext.didCommit { step = step ?? $0.undoStep() }
+        try root.transaction { try parent.transactionContext.leave() }
+        trace.calls = []
+        try step!.undo()
+        #expect(trace.calls == ["child"] && !child.transactionContext.isDetached)
+        withExtendedLifetime(subscription) {}
     }
 }

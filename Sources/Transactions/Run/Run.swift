@@ -340,7 +340,6 @@ final class Run {
 
     func end(_ context: TransactionContext, _ hook: Hooks, _ tell: (any Transactable) -> Void) {
         guard context.hooks.contains(hook), takesPart(context) else { return }
-        if context.begunIn != transaction.number { mark(context, after: transaction.number) }
         context.part = .ended
         if let owner = context.owner { tell(owner) }
     }

@@ -45,7 +45,7 @@ final class MemberType: Sendable {
     private init(_ kind: MemberKind) {
         self.kind = kind
         let hooks = kind.contains(.savepoints) ? Hooks.all.union(.savepoints) : .all
-        known = Atomic(hooks.rawValue)
+        known = .init(hooks.rawValue)
     }
 
     var hooks: Hooks { Hooks(rawValue: known.load(ordering: .relaxed)) }

@@ -86,8 +86,8 @@ let libraryWorkloads: [Workload] = [
     Workload(
         id: "W22-members", title: "Model, members",
         sentence: """
-            A transaction changes each of N objects that belong together; by object. Ours tells each that the transaction \
-            begins, asks it whether it is valid, and tells it that the change is kept.
+            A transaction changes each of N objects that belong together; by object. None of them wants to be told, or \
+            asked whether it is valid.
             """,
         unit: "ns/op", metric: .throughput, subject: .libraries,
         quick: [10, 1_000], smoke: [1_000], thorough: [10, 100, 1_000, 10_000],

@@ -59,19 +59,26 @@ void csched_watch_init(csched_watch *watch, uint32_t limit)
     watch->replaced_at_ns = 0;
 }
 
+// relaxed: whoever arms has looked at the state before, with the order of P28 and P45, and an exchange reads the
+// newest. Nothing is told by it but to look.
 static void change(csched_watch *watch, uint32_t from, uint32_t to)
 {
-    if (csched_cas(&watch->state, &from, to, seq_cst, relaxed)) {
+    if (csched_cas(&watch->state, &from, to, relaxed, relaxed)) {
         csched_futex_wake(&watch->state, 1);
     }
 }
 
-void csched_watch_arm(csched_watch *watch)
+// Returns the state as it was before.
+static uint32_t arm(csched_watch *watch)
 {
-    if (csched_load(&watch->state, seq_cst) == DORMANT) { // P28
+    uint32_t state = csched_load(&watch->state, seq_cst); // P28, P45
+    if (state == DORMANT) {
         change(watch, DORMANT, ARMED);
     }
+    return state;
 }
+
+void csched_watch_arm(csched_watch *watch) { (void)arm(watch); }
 
 void csched_watch_hurry(csched_watch *watch)
 {
@@ -80,12 +87,9 @@ void csched_watch_hurry(csched_watch *watch)
     }
 }
 
-// One that sleeps without a limit has to see to it that the reserve goes in time.
-bool csched_watch_note_reserve(csched_watch *watch)
-{
-    csched_watch_arm(watch);
-    return csched_load(&watch->state, seq_cst) != ENDING; // P45
-}
+// One that sleeps without a limit has to see to it that the reserve goes in time. If its end comes after this
+// look, it looks at the reserve after that (P45).
+bool csched_watch_note_reserve(csched_watch *watch) { return arm(watch) != ENDING; }
 
 // MARK: The reserve
 

@@ -60,7 +60,8 @@ static struct {
     bool calm;
     bool timeless;
     bool out_of_memory;
-    uint32_t alarms; // how often nobody could go on but by time
+    uint32_t until_refused; // allocations, that one included; 0: none is
+    uint32_t alarms;        // how often nobody could go on but by time
     uint64_t now_ns;
     uint64_t progress;
     uint32_t explored; // steps that are not calm: what a schedule counts
@@ -78,6 +79,7 @@ int explorer_threads(void) { return engine.count; }
 int explorer_self(void) { return engine.self; }
 bool explorer_is_waiting(int thread) { return engine.threads[thread].state != READY; }
 void explorer_memory_ends(bool ends) { engine.out_of_memory = ends; }
+void explorer_refuse_memory(uint32_t number) { engine.until_refused = number; }
 size_t explorer_allocated(void) { return heap_live(); }
 uint64_t explorer_progress(void) { return engine.progress; }
 
@@ -556,7 +558,9 @@ void explorer_unlock(const explorer_site *site, void *word)
 
 void *explorer_allocate(size_t size, size_t alignment)
 {
-    if (engine.out_of_memory || (engine.program->allocations_fail && engine.self >= 0 && choose_failure())) {
+    bool refused = engine.until_refused != 0 && --engine.until_refused == 0;
+    if (refused || engine.out_of_memory ||
+        (engine.program->allocations_fail && engine.self >= 0 && choose_failure())) {
         return NULL;
     }
     void *memory = heap_allocate(size, alignment);
@@ -669,6 +673,7 @@ engine_outcome engine_execute(const explorer_program *program, const explorer_op
     engine.count = 0;
     engine.self = -1;
     engine.calm = engine.timeless = engine.out_of_memory = false;
+    engine.until_refused = 0;
     engine.alarms = 0;
     engine.explored = 0;
     engine.now_ns = 0;

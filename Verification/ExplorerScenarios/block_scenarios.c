@@ -74,9 +74,6 @@ static void submits_and_blocks_announced(void *context, void *extra, csched_disp
 
 // MARK: Replaced
 
-// Lets time pass for the watch.
-static void pass_time(void) { (void)csched_futex_wait(&gates[3].open, 0, 1); }
-
 static void expect_replaced(void)
 {
     if (csched_scheduler_statistics(scheduler).replaced == 0) {

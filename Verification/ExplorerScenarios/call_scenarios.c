@@ -125,6 +125,23 @@ static void most_workers_main(void)
 }
 MAIN(most_workers)
 
+// Whichever of the first pieces of memory is refused, up to that of a worker: the call fails, and leaves nothing
+// behind.
+static void creation_main(void)
+{
+    enum { REFUSED = 8 };
+    for (uint32_t number = 1; number <= REFUSED; number++) {
+        size_t before = explorer_allocated();
+        explorer_refuse_memory(number);
+        expect(status_of(with_workers(1)) == CSCHED_OUT_OF_MEMORY, "it is created, or fails otherwise");
+        expect(explorer_allocated() == before, "a scheduler is not created, and leaves memory behind");
+    }
+    world_open_workers(1);
+    submit(operation(0));
+    world_end(1);
+}
+MAIN(creation)
+
 // MARK: Statistics
 
 static void statistics_main(void)
@@ -443,6 +460,7 @@ MAIN(fork)
 const explorer_program call_scenarios[] = {
     SCENARIO("call", workers, "A1 S8", "how many workers there can be, and are"),
     SCENARIO("call", most_workers, "A1 S8", "more workers than there can be threads"),
+    SCENARIO("call", creation, "A1 R1", "a piece of memory is refused to the creation"),
     SCENARIO("call", statistics, "A1 S6", "what is counted"),
     SCENARIO("call", owner, "A1", "a name and an owner"),
     SCENARIO("call", capacity, "A1 K1", "full: refused"),

@@ -953,6 +953,47 @@ static void range_nested_main(void)
 }
 MAIN(range_nested)
 
+// A wait that wants none of the children: they have their turns after it.
+static bool waits; // plain: of the one worker
+
+static void runs_after_the_wait(int number)
+{
+    if (waits) {
+        explorer_fail("child %d ran below a wait that did not want it (X7)", number);
+    }
+}
+
+static void waits_for_none(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    register_all(3);
+    waits = true;
+    csched_check(csched_completion_wait_running(inner, waits_for_none, no_operation, are_those, NULL) ==
+                     CSCHED_WAIT_COMPLETED,
+                 "wait");
+    waits = false;
+    ran(number_of(context), disposition);
+}
+
+static void group_unwanted_main(void)
+{
+    waits = false;
+    open_world(false, 1);
+    while_running = runs_after_the_wait;
+    inner = csched_completion_create();
+    csched_completion_enter(inner, 1);
+    world_explore_without_time();
+    submit(operation_with(0, waits_for_none));
+    explorer_settle(csched_site("settle"));
+    (void)csched_completion_leave(inner, 1);
+    expect_values(3);
+    wait_for_all();
+    expect_ran(1);
+    csched_completion_release(inner);
+    world_close();
+}
+MAIN(group_unwanted)
+
 // A cascade is no reason for others to wait: with a worker for both, they have their turns.
 static bool other_has_run; // plain
 
@@ -1101,6 +1142,7 @@ const explorer_program children_scenarios[] = {
     SCENARIO("children", group_nested, "S1 S3", "the only worker waits for children"),
     SCENARIO("children", cascade_nested, "S1 S3", "the only worker waits for steps"),
     SCENARIO("children", range_nested, "S1 S3", "the only worker waits for a range"),
+    SCENARIO("children", group_unwanted, "S1 S3", "a wait that wants none of the children"),
     SCENARIO("children", fair, "S11", "an older operation, and steps"),
     SCENARIO("children", fair_inside, "S11", "an operation that comes while steps run"),
     SCENARIO("children", range_fair, "S11", "an operation that comes while a range runs"),

@@ -23,6 +23,9 @@ void stays_quiet(void *context, void *extra, csched_disposition disposition);
 /// What suspend promises: when nothing runs, nothing starts.
 void suspends_and_resumes(void);
 
+/// Lets time pass, for the watch to look. Others may go on at any time meanwhile, and so may the caller.
+void pass_time(void);
+
 // MARK: The end
 
 /// Whether a submission was accepted, where it may be refused.

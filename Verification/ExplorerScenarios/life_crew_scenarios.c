@@ -21,6 +21,18 @@ static void passes_gate_1(void *context, void *extra, csched_disposition disposi
     ran(number_of(context), disposition);
 }
 
+static void submits_5_and_waits(void *context, void *extra, csched_disposition disposition)
+{
+    submit(operation(5));
+    passes_gate_1(context, extra, disposition);
+}
+
+static void blocks_until_open(void *context, void *extra, csched_disposition disposition)
+{
+    gate_open(&gates[1]);
+    passes_gate(context, extra, disposition);
+}
+
 static void passes_gate_3(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -175,6 +187,67 @@ static void shrink_memory_main(void)
     world_close();
 }
 MAIN(shrink_memory)
+
+// The same under a suspension: it goes on when that ends.
+static void shrink_memory_suspended_main(void)
+{
+    quiet = 0;
+    world_open_workers(2);
+    submit(operation_with(0, passes_gate_3));
+    submit(operation_with(1, submits_5_and_waits));
+    gate_pass(&gates[2]);
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    csched_scheduler_suspend(scheduler);
+    explorer_memory_ends(true);
+    gate_open(&gates[1]);
+    explorer_settle(csched_site("settle"));
+    explorer_memory_ends(false);
+    world_explore_without_time();
+    csched_scheduler_resume(scheduler);
+    gate_open(&gates[3]);
+    wait_for_all();
+    world_close();
+}
+MAIN(shrink_memory_suspended)
+
+// The worker that goes has announced that it blocks, and blocks no more: what it waits for runs on its stack, as
+// the other worker does not come for it.
+static csched_completion *inner;
+
+static void announces_and_waits(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    csched_block_begin();
+    gate_open(&gates[2]);
+    pass_time();
+    csched_block_end();
+    pass_time();
+    csched_operation child = operation(2);
+    child.counter = inner;
+    submit(child);
+    csched_check(csched_completion_wait(inner, CSCHED_FOREVER) == CSCHED_WAIT_COMPLETED, "wait");
+    ran(number_of(context), disposition);
+    gate_open(&gates[3]);
+}
+
+static void shrink_announced_main(void)
+{
+    world_open_workers(2);
+    inner = csched_completion_create();
+    submit(operation_with(0, blocks_until_open));
+    gate_pass(&gates[1]);
+    submit(operation_with(1, announces_and_waits));
+    gate_pass(&gates[2]);
+    world_explore();
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    gate_pass(&gates[3]);
+    gate_open(&gates[0]);
+    wait_for_all();
+    expect_ran(3);
+    csched_completion_release(inner);
+    world_close();
+}
+MAIN(shrink_announced)
 
 // A worker comes while the only other one waits for what it can run.
 static void grow_main(void)
@@ -361,6 +434,8 @@ const explorer_program life_crew_scenarios[] = {
     SCENARIO("life", shrink_suspended, "S7 R4", "a worker goes, and the scheduler is suspended"),
     SCENARIO("life", shrink_endless, "S8", "a worker goes that has always something to do"),
     SCENARIO("life", shrink_memory, "S1 S8", "a worker goes, and memory runs out", .allocations_fail = true),
+    SCENARIO("life", shrink_memory_suspended, "S3 S7", "the same, and the scheduler is suspended"),
+    SCENARIO("life", shrink_announced, "S3 S16", "a worker goes that has just blocked, and waits"),
     SCENARIO("life", grow, "S3 S12", "a worker comes"),
     SCENARIO("life", shrink_and_grow, "S1 S3 R3", "a worker goes and one comes"),
     SCENARIO("life", grow_and_shut_down, "S8 S13", "a worker comes while the scheduler ends"),

@@ -85,6 +85,8 @@ void *explorer_allocate(size_t size, size_t alignment);
 void explorer_free(void *memory);
 /// From here on there is none, or there is some again.
 void explorer_memory_ends(bool ends);
+/// Of the allocations to come, the one with this number, counted from 1, gets none; 0: all get some.
+void explorer_refuse_memory(uint32_t number);
 /// How many pieces of memory are allocated.
 size_t explorer_allocated(void);
 

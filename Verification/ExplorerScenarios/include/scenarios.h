@@ -43,6 +43,8 @@ extern const explorer_program priority_scenarios[];
 extern const size_t priority_scenario_count;
 extern const explorer_program timer_scenarios[];
 extern const size_t timer_scenario_count;
+extern const explorer_program watch_scenarios[];
+extern const size_t watch_scenario_count;
 
 /// All of them; NULL beyond the last.
 const explorer_program *scenario_at(size_t index);

@@ -26,8 +26,8 @@
 //       what is in an inbox, and a push wakes as a submission from outside does (W1).
 //
 // Orderings:
-//   P46  raise: publication, then the flag <-> lower: the flag, then the queues; all seq_cst, for a push by a
-//        fence. At least one of the two sees the other (N2).
+//   P46  raise: publication, then a look at the flag <-> lower: the flag, then the queues; all seq_cst, for a
+//        push by a fence. At least one of the two sees the other (N2).
 //   P47  use: USED, then the publication, then the idle words <-> a worker that falls asleep: idle words,
 //        then USED, then the queues; all seq_cst. So what was never used need not be looked at (W1).
 
@@ -45,7 +45,8 @@ void csched_priority_use(csched_scheduler *scheduler, csched_priority priority)
 void csched_priority_raise(csched_scheduler *scheduler, csched_priority priority)
 {
     if ((csched_load(&scheduler->priorities, seq_cst) & CSCHED_WAITS(priority)) == 0) { // P46
-        csched_fetch_or(&scheduler->priorities, CSCHED_WAITS(priority), seq_cst);       // P46
+        // relaxed: where a `lower` changes the word after this, the load saw it as it was before that (P46).
+        csched_fetch_or(&scheduler->priorities, CSCHED_WAITS(priority), relaxed);
     }
 }
 

@@ -200,8 +200,8 @@ static bool push_ranked(csched_worker *worker, const csched_operation *operation
     csched_priority_raise(scheduler, priority);
     if (priority == CSCHED_PRIORITY_HIGH) {
         wake_after_push(worker, deque);
-    } else if (!csched_is_suspended(csched_load(&scheduler->control, seq_cst))) { // resume wakes everybody
-        csched_idle_after_submit(&scheduler->idle);
+    } else if (!csched_is_suspended(csched_load(&scheduler->control, relaxed))) {
+        csched_idle_after_submit(&scheduler->idle); // a resume behind the fence wakes everybody
     }
     return true;
 }
@@ -594,7 +594,7 @@ static bool take_ranked(csched_worker *worker, csched_priority priority, bool pa
 {
     pay(worker);
     csched_scheduler *scheduler = worker->scheduler;
-    if (csched_is_suspended(csched_load(&scheduler->control, acquire))) {
+    if (csched_is_suspended(csched_load(&scheduler->control, relaxed))) { // P19; `next` looks again
         return false;
     }
     if (!look_for_ranked(worker, priority, patient, operation)) {
@@ -1117,9 +1117,6 @@ static bool wait_for_seat(csched_worker *worker)
     uint32_t recall;
     while ((recall = csched_load(&worker->recall, acquire)) == CSCHED_IN_RESERVE) { // P30
         (void)csched_futex_wait(&worker->recall, CSCHED_IN_RESERVE, CSCHED_FOREVER);
-    }
-    if (recall == CSCHED_SEATED) {
-        csched_store(&worker->recall, CSCHED_OUT, relaxed);
     }
     return recall == CSCHED_SEATED;
 }

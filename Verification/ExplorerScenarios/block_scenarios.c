@@ -172,6 +172,46 @@ static void submits_blocked_main(void)
 }
 MAIN(submits_blocked)
 
+// The same as the new one falls asleep.
+static void submits_late_main(void)
+{
+    world_open_with_spares(1, 1);
+    submit(operation_with(0, blocks_and_submits));
+    explorer_settle(csched_site("settle"));
+    submit(operation(2)); // so that it is replaced
+    while (csched_scheduler_statistics(scheduler).replaced == 0) {
+        pass_time();
+    }
+    explorer_settle(csched_site("settle"));
+    submit(operation_with(3, opens_gate));
+    world_explore_without_time();
+    world_end(4);
+}
+MAIN(submits_late)
+
+// What it submits would be its own next step; then it says that it blocks, as the other worker falls asleep.
+static void submits_1_and_blocks_announced(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_pass(&gates[1]);
+    submit(operation_with(1, opens_gate_2));
+    csched_block_begin();
+    gate_pass(&gates[2]);
+    csched_block_end();
+    ran(number_of(context), disposition);
+}
+
+static void leaves_one_main(void)
+{
+    world_open_workers(2);
+    submit(operation_with(0, submits_1_and_blocks_announced));
+    explorer_settle(csched_site("settle"));
+    submit(operation_with(2, opens_gate_1));
+    world_explore_without_time();
+    world_end(3);
+}
+MAIN(leaves_one)
+
 // A wait for what only another worker can run; and for what its own deque holds.
 static csched_completion *inner;
 
@@ -639,6 +679,25 @@ static void limit_again_main(void)
 }
 MAIN(limit_again)
 
+// The worker goes on as another one is hired for its seat: that one goes without ever having had one.
+static void let_go_main(void)
+{
+    world_open_with_spares(1, 1);
+    submit(operation_with(0, blocks_announced));
+    gate_pass(&gates[2]);
+    submit(operation(1));
+    pass_time();
+    world_explore();
+    pass_time();
+    gate_open(&gates[0]);
+    wait_for_all();
+    while (csched_scheduler_statistics(scheduler).threads > 1) {
+        pass_time();
+    }
+    world_end(2);
+}
+MAIN(let_go)
+
 // One of those that block is to leave: nobody takes its place.
 static void leaves_main(void)
 {
@@ -954,6 +1013,8 @@ const explorer_program block_scenarios[] = {
     SCENARIO("block", submits_announced, "S1 S3", "a worker without a seat submits what it waits for"),
     SCENARIO("block", submits_unannounced, "S1 S3", "the same, and it does not know that it has no seat"),
     SCENARIO("block", submits_blocked, "S1 S3", "a worker submits while it says that it blocks"),
+    SCENARIO("block", submits_late, "S3", "a worker without a seat submits as the new one falls asleep"),
+    SCENARIO("block", leaves_one, "S3", "a worker blocks, and leaves one in its deque"),
     SCENARIO("block", wait, "S3 S16", "a worker waits inside a body for what comes from outside"),
     SCENARIO("block", nested, "S16", "a wait runs what belongs to it, and no stranger"),
     SCENARIO("block", anybody, "S16", "a wait that helps anybody"),
@@ -975,6 +1036,7 @@ const explorer_program block_scenarios[] = {
     SCENARIO("block", ends, "S13 S14", "a worker submits as its thread ends"),
     SCENARIO("block", limit, "S1 S3", "as many are blocked as there may be"),
     SCENARIO("block", limit_again, "S1 S3", "as many are blocked as there may be, for the second time"),
+    SCENARIO("block", let_go, "S8 R3", "a worker is hired, and goes without a seat"),
     SCENARIO("block", leaves, "S8", "a worker that blocks is to leave"),
     SCENARIO("block", again, "S3 R3", "a worker in reserve goes, and is hired again"),
     SCENARIO("block", drain, "S13 S16", "a shutdown that needs another worker"),

@@ -549,6 +549,32 @@ static void lower_main(void)
 }
 MAIN(lower)
 
+// The worker has the row already: nothing but its look and the submission.
+static void submits_a_row_and_waits(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    submit_row(5);
+    gate_open(&gates[0]);
+    gate_pass(&gates[1]);
+    ran(number_of(context), disposition);
+}
+
+static void lower_late_main(void)
+{
+    late = 0;
+    csched_init(&counts, true);
+    first_late = 2;
+    world_open_workers(1);
+    submit_at(operation_with(0, submits_a_row_and_waits), HIGH);
+    gate_pass(&gates[0]);
+    gate_open(&gates[1]);
+    world_explore_without_time();
+    submit_at(operation_with(1, opens_gate_3), HIGH);
+    gate_open(&gates[2]);
+    world_end(7);
+}
+MAIN(lower_late)
+
 // The same, pushed by a worker, while the other one lowers the flag, and then waits in a body.
 static void says_so_and_passes_gate(void *context, void *extra, csched_disposition disposition)
 {
@@ -595,6 +621,49 @@ static void lower_and_push_main(void)
     world_end(9);
 }
 MAIN(lower_and_push)
+
+// The flag is up: nobody has looked since the body began that comes to lower it.
+static void passes_gate_3(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_pass(&gates[3]);
+    ran(number_of(context), disposition);
+}
+
+static void pushes_a_row_and_later_high(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_pass(&gates[0]);
+    submit_row(5);
+    gate_pass(&gates[1]);
+    submit_at(operation_with(1, opens_gates_0_and_3), HIGH);
+    gate_open(&gates[2]);
+    ran(number_of(context), disposition);
+}
+
+static void lower_and_push_late_main(void)
+{
+    late = 0;
+    csched_init(&counts, false);
+    first_late = 3;
+    world_open_workers(2);
+    submit(operation_with(9, passes_gate_3)); // so that the one that comes to lower it goes on first
+    explorer_settle(csched_site("settle"));
+    submit(operation_with(2, pushes_a_row_and_later_high));
+    explorer_settle(csched_site("settle"));
+    gate_open(&gates[3]);
+    explorer_settle(csched_site("settle"));
+    csched_store(&gates[3].open, 0, seq_cst);
+    submit_at(operation_with(0, waits_and_submits_the_waiting_one), HIGH);
+    explorer_settle(csched_site("settle"));
+    gate_open(&gates[0]);
+    explorer_settle(csched_site("settle"));
+    csched_store(&gates[0].open, 0, seq_cst);
+    world_explore_without_time();
+    gate_open(&gates[1]);
+    world_end(10);
+}
+MAIN(lower_and_push_late)
 
 // The only worker falls asleep as one comes, of a priority that was never used, or was.
 static void opens_gate_0_and_lingers(void *context, void *extra, csched_disposition disposition)
@@ -759,6 +828,22 @@ static void flags_main(void)
     world_end(2);
 }
 MAIN(flags)
+
+// The same while the worker is in a body.
+static void flags_busy_main(void)
+{
+    world_open_workers(1);
+    submit(operation_with(2, tells_and_waits_for_gate_1));
+    gate_pass(&gates[0]);
+    int one = thread_start("submitter", submits_the_background_one);
+    int other = thread_start("submitter", submits_the_high_one);
+    world_explore_without_time();
+    thread_join(one);
+    thread_join(other);
+    gate_open(&gates[1]);
+    world_end(3);
+}
+MAIN(flags_busy)
 
 // The inbox of a priority is no other scheduler's.
 static csched_scheduler *elsewhere;
@@ -1117,6 +1202,33 @@ static void leave_main(void)
     world_end(5);
 }
 MAIN(leave)
+
+// It goes, and there is no memory for handing over what it has: it runs that itself.
+static void submits_1_high_and_waits_for_gate_1(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    submit_at(operation_with(1, opens_gate), HIGH);
+    gate_open(&gates[2]);
+    gate_pass(&gates[1]);
+    ran(number_of(context), disposition);
+}
+
+static void leave_memory_main(void)
+{
+    world_open_workers(2);
+    submit(operation_with(2, passes_gate));
+    explorer_settle(csched_site("settle"));
+    submit(operation_with(0, submits_1_high_and_waits_for_gate_1));
+    gate_pass(&gates[2]);
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    explorer_memory_ends(true);
+    world_explore_without_time();
+    gate_open(&gates[1]);
+    wait_for_all();
+    explorer_memory_ends(false);
+    world_end(3);
+}
+MAIN(leave_memory)
 
 // The worker that blocks loses its seat; what is in its deques is run all the same.
 static void submits_of_each_and_blocks(void *context, void *extra, csched_disposition disposition)
@@ -1532,6 +1644,18 @@ static void full_main(void)
 }
 MAIN(full)
 
+// Its place is free when it begins, and not when the worker looks for the next one.
+static void full_begun_main(void)
+{
+    world_open_with_places(1);
+    world_explore_without_time();
+    submit_at(operation_with(0, passes_gate), HIGH);
+    submit_at(operation(1), HIGH);
+    gate_open(&gates[0]);
+    world_end(2);
+}
+MAIN(full_begun)
+
 static void memory_main(void)
 {
     world_open_workers(1);
@@ -1589,7 +1713,10 @@ const explorer_program priority_scenarios[] = {
     SCENARIO("priority", older_background, "S11",
              "one of the background submits itself, and an older one waits"),
     SCENARIO("priority", lower, "S1 S11", "one comes as the worker finds none, and goes on with others"),
+    SCENARIO("priority", lower_late, "S1 S11", "one comes as the worker finds none, and has others"),
     SCENARIO("priority", lower_and_push, "S1 S11", "a worker submits one as another finds none"),
+    SCENARIO("priority", lower_and_push_late, "S1 S11",
+             "a worker submits one as another finds none, and nobody has looked before"),
     SCENARIO("priority", asleep_high, "S1 S3", "the first of high priority as the worker falls asleep"),
     SCENARIO("priority", asleep_background, "S1 S3",
              "the first of the background as the worker falls asleep"),
@@ -1606,6 +1733,7 @@ const explorer_program priority_scenarios[] = {
              "a worker that has just come submits, and another falls asleep"),
     SCENARIO("priority", two, "S1 S3 S12", "two threads submit, and the operations need a worker each"),
     SCENARIO("priority", flags, "S1 S3", "the first of each priority come at once"),
+    SCENARIO("priority", flags_busy, "S1 S3", "the first of each priority come at once, and nobody looks"),
     SCENARIO("priority", two_schedulers, "S1", "a thread submits of each priority to two schedulers"),
     SCENARIO("priority", last_to_look, "S3 S12", "two submissions count on one worker"),
     SCENARIO("priority", free, "S1 S2 S12", "any thread stops for ever between submit and the end",
@@ -1624,6 +1752,7 @@ const explorer_program priority_scenarios[] = {
     SCENARIO("priority", drain_two, "S13", "a shutdown while one of two workers submits"),
     SCENARIO("priority", shrink, "S1 S8", "a worker goes that has some of each in its deques"),
     SCENARIO("priority", leave, "S1 S8", "it has gone before the other one looks"),
+    SCENARIO("priority", leave_memory, "S1 S8", "it goes, and there is no memory"),
     SCENARIO("priority", replaced, "S1 S16", "a worker blocks that has some of each in its deques"),
     SCENARIO("priority", reserve, "S1 S16", "a worker without a seat has some of each in its deques"),
     SCENARIO("priority", block_high, "S3 S16", "the only worker blocks, and one of high priority waits"),
@@ -1643,6 +1772,7 @@ const explorer_program priority_scenarios[] = {
     SCENARIO("priority", hurry_once, "S17", "a lane is hurried once by two of high priority"),
     SCENARIO("priority", hurry_two, "S1 S9", "two threads hurry a lane that drains"),
     SCENARIO("priority", full, "K1 S3 S6", "submissions of each priority wait for room"),
+    SCENARIO("priority", full_begun, "K1 S6", "one of high priority begins, and another waits for room"),
     SCENARIO("priority", memory, "S1 S6", "memory runs out", .allocations_fail = true),
     SCENARIO("priority", churn, "R1 S1", "threads come, submit and end"),
 };

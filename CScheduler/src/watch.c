@@ -25,8 +25,8 @@
 //
 // Orderings:
 //   P28  found: sleepers, then state <-> disarm: state, then sleepers and searching; all seq_cst.
-//   P29  announce: seat (release) -> take: seat (acquire), and with P30 -> the new worker. What the blocked
-//        body has pushed.
+//   P29  announce: seat, and where anything is left the fence of P31 <-> the new worker: its bit, then the
+//        depth. What the blocked body has pushed. An end of the announcement: seat (acquire).
 //   P31  a push of a worker that is away: bottom, a fence, then searching and sleepers <-> a worker that
 //        falls asleep: its bit, then the depth and whose it is; all seq_cst. As W1: such a deque has nobody
 //        else who looks after it.

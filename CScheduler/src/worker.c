@@ -1155,7 +1155,7 @@ static bool run_one_of_its_own(csched_worker *worker)
     uint32_t control = csched_load(&scheduler->control, acquire);
     csched_operation operation;
     if (csched_is_suspended(control)) {
-        csched_store(&worker->running, 0, release);
+        csched_store(&worker->running, 0, relaxed); // no body since the fence of show_running
         (void)csched_futex_wait(&scheduler->control, control, CSCHED_FOREVER);
     } else if ((taken = take_any_of_its_own(worker, &operation))) {
         run(worker, &operation, control);
@@ -1326,8 +1326,9 @@ static bool run_nested(csched_worker *worker, const csched_wait *wait)
 {
     pay(worker); // X2
     nest here = {.worker = worker, .wait = wait, .priority = worker->priority};
+    // relaxed: run_nest looks again.
     if ((char *)__builtin_frame_address(0) < worker->stack_limit ||
-        csched_is_suspended(csched_load(&worker->scheduler->control, acquire)) ||
+        csched_is_suspended(csched_load(&worker->scheduler->control, relaxed)) ||
         !take_belonging(worker, here.priority, wait, &here.first)) {
         return false;
     }
@@ -1384,8 +1385,8 @@ void csched_worker_block(csched_worker *worker)
         if (!csched_is_seated(seat) || (seat & CSCHED_SEAT_LOOKING) != 0) {
             return;
         }
-        // P29. release: what it leaves behind is found by whoever gets the seat.
-    } while (!csched_cas_weak(&worker->seat, &seat, seat | CSCHED_SEAT_ANNOUNCED, release, relaxed));
+        // P29. relaxed: what it leaves behind is published by the fence that follows.
+    } while (!csched_cas_weak(&worker->seat, &seat, seat | CSCHED_SEAT_ANNOUNCED, relaxed, relaxed));
     csched_scheduler *scheduler = worker->scheduler;
     if (leaves_any(worker)) {
         csched_fence(seq_cst);                  // P31

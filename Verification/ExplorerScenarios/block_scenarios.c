@@ -559,6 +559,42 @@ static void wait_grows_main(void)
 }
 MAIN(wait_grows)
 
+// One of the workers that a wait looks at has ended, and its memory goes.
+static csched_helping helping;
+
+static void waits_beside_one_that_goes(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_pass(&gates[0]);
+    csched_check(csched_completion_wait_helping(inner, CSCHED_FOREVER, helping) == CSCHED_WAIT_COMPLETED,
+                 "wait");
+    ran(number_of(context), disposition);
+}
+
+static void look_at_one_that_goes(csched_helping whom)
+{
+    helping = whom;
+    world_open_workers(2);
+    inner = csched_completion_create();
+    csched_completion_enter(inner, 1);
+    submit(operation_with(0, waits_beside_one_that_goes));
+    explorer_settle(csched_site("settle"));
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    explorer_settle(csched_site("settle"));
+    world_explore_without_time();
+    gate_open(&gates[0]);
+    give_way();
+    csched_check(csched_scheduler_resize(scheduler, 2) == CSCHED_OK, "resize");
+    (void)csched_completion_leave(inner, 1);
+    end_inner(1);
+}
+
+static void wait_replaces_main(void) { look_at_one_that_goes(CSCHED_HELP_OWN); }
+MAIN(wait_replaces)
+
+static void anybody_replaces_main(void) { look_at_one_that_goes(CSCHED_HELP_ANYBODY); }
+MAIN(anybody_replaces)
+
 // Few places: what a worker takes in a wait, or in order, has one no more. Jobs come behind a fair turn.
 static int until_jobs;
 
@@ -826,6 +862,44 @@ static void ends_main(void)
 }
 MAIN(ends)
 
+// As a worker rises for the end, its observer submits what blocks. The watch takes its seat, and has ended
+// when the worker comes into the reserve.
+static int rises; // plain: since the close, or -1
+
+static void submits_as_it_rises_to_end(void *unused, csched_event event, uint32_t worker)
+{
+    (void)unused, (void)worker;
+    if (event == CSCHED_WORKER_UNPARKED && rises >= 0 && ++rises == 2) { // first it was told of the close
+        submit(operation_with(0, blocks));
+    }
+}
+
+static void opens_gate_0(void)
+{
+    give_way();
+    gate_open(&gates[0]);
+}
+
+static void reserve_at_end_main(void)
+{
+    rises = -1;
+    world_open_with_spares(1, 1);
+    csched_observer observer = {.notify = submits_as_it_rises_to_end};
+    csched_check(csched_scheduler_observe(scheduler, &observer) == CSCHED_OK, "observe");
+    rises = 0;
+    csched_scheduler_close(scheduler);
+    gate_pass(&gates[2]);
+    while (csched_scheduler_statistics(scheduler).replaced == 0) {
+        pass_time();
+    }
+    int other = thread_start("opener", opens_gate_0);
+    world_explore();
+    csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
+    thread_join(other);
+    world_end(1);
+}
+MAIN(reserve_at_end)
+
 // What is let go is hired again.
 static void again_main(void)
 {
@@ -1025,6 +1099,8 @@ const explorer_program block_scenarios[] = {
     SCENARIO("block", announced_twice, "S3", "an announcement inside another one"),
     SCENARIO("block", announced_late, "S3 S17", "a worker announces that it blocks, and is replaced already"),
     SCENARIO("block", wait_grows, "R3 S16", "a wait looks at the workers while they change"),
+    SCENARIO("block", wait_replaces, "R3 S16", "a wait looks at a worker whose memory goes"),
+    SCENARIO("block", anybody_replaces, "R3 S16", "a wait that helps anybody looks at such a worker"),
     SCENARIO("block", announced_once, "S12", "a body that has announced that it blocks goes on"),
     SCENARIO("block", announced_seat, "S12", "the seat of a body that has announced that it blocks"),
     SCENARIO("block", places, "S6 S3", "jobs of one body, and few places"),
@@ -1039,6 +1115,7 @@ const explorer_program block_scenarios[] = {
     SCENARIO("block", let_go, "S8 R3", "a worker is hired, and goes without a seat"),
     SCENARIO("block", leaves, "S8", "a worker that blocks is to leave"),
     SCENARIO("block", again, "S3 R3", "a worker in reserve goes, and is hired again"),
+    SCENARIO("block", reserve_at_end, "S13", "a worker comes into the reserve when the watch has ended"),
     SCENARIO("block", drain, "S13 S16", "a shutdown that needs another worker"),
     SCENARIO("block", resize, "S8 R3", "resized while a worker is replaced"),
     SCENARIO("block", suspend, "S7 S3", "suspended while a worker is replaced"),

@@ -994,6 +994,53 @@ static void group_unwanted_main(void)
 }
 MAIN(group_unwanted)
 
+// A wait for the first step alone: the next one does not follow it on the stack of the wait.
+static int waiting; // plain: 1 + the thread on whose stack a body waits, or 0
+
+static void leaves_inner_first(int number)
+{
+    if (number == 0) {
+        (void)csched_completion_leave(inner, 1);
+    } else if (waiting == 1 + explorer_self()) {
+        explorer_fail("a step ran below a wait that did not want it (X7)");
+    }
+}
+
+static bool is_first_step(const void *wanted_by, void *children, void *child)
+{
+    return wanted_by == children && number_of_child(child) == 0;
+}
+
+static void waits_for_first_step(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    const void *children = &of->children;
+    register_all(2);
+    waiting = 1 + explorer_self();
+    csched_check(csched_completion_wait_running(inner, waits_for_first_step, no_operation, is_first_step,
+                                                children) == CSCHED_WAIT_COMPLETED,
+                 "wait");
+    waiting = 0;
+    ran(number_of(context), disposition);
+}
+
+static void first_step_nested_main(void)
+{
+    waiting = 0;
+    open_world(true, 1);
+    while_running = leaves_inner_first;
+    inner = csched_completion_create();
+    csched_completion_enter(inner, 1);
+    world_explore_without_time();
+    submit(operation_with(0, waits_for_first_step));
+    expect_values(2);
+    wait_for_all();
+    expect_ran(1);
+    csched_completion_release(inner);
+    world_close();
+}
+MAIN(first_step_nested)
+
 // A cascade is no reason for others to wait: with a worker for both, they have their turns.
 static bool other_has_run; // plain
 
@@ -1143,6 +1190,7 @@ const explorer_program children_scenarios[] = {
     SCENARIO("children", cascade_nested, "S1 S3", "the only worker waits for steps"),
     SCENARIO("children", range_nested, "S1 S3", "the only worker waits for a range"),
     SCENARIO("children", group_unwanted, "S1 S3", "a wait that wants none of the children"),
+    SCENARIO("children", first_step_nested, "S16", "the only worker waits for the first of two steps"),
     SCENARIO("children", fair, "S11", "an older operation, and steps"),
     SCENARIO("children", fair_inside, "S11", "an operation that comes while steps run"),
     SCENARIO("children", range_fair, "S11", "an operation that comes while a range runs"),

@@ -198,6 +198,35 @@ static void deep_below_main(void)
 }
 MAIN(deep_below)
 
+// Below more than it is worth digging for, and there is no memory for sending them away: somebody else comes.
+static void submits_five_to_the_end(void *context)
+{
+    for (int number = 1; number <= 5; number++) {
+        submit(operation(number));
+    }
+    explorer_memory_ends(true);
+    branch(context);
+}
+
+static void joins_without_memory(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    joins_with(submits_five_to_the_end, branch);
+    explorer_memory_ends(false);
+    ran(number_of(context), disposition);
+}
+
+static void below_memory_main(void)
+{
+    begin(2);
+    world_explore();
+    submit(operation_with(0, joins_without_memory));
+    wait_for_all();
+    expect_ran(6);
+    world_close();
+}
+MAIN(below_memory)
+
 // A join inside the first branch of another one: its second branch is taken, and the outer one's is not its
 // own.
 static int outer_branch; // plain
@@ -534,6 +563,7 @@ const explorer_program join_scenarios[] = {
     SCENARIO("join", long_awake, "S3 S16", "the joiner falls asleep while the second branch is run"),
     SCENARIO("join", below, "S1 S16", "the second branch lies below others"),
     SCENARIO("join", deep_below, "S1 S16", "the second branch lies below many"),
+    SCENARIO("join", below_memory, "S1 S3", "the second branch lies below many, and there is no memory"),
     SCENARIO("join", nested, "S1 S16", "a join inside the first branch of another one"),
     SCENARIO("join", leapfrog, "S3 S16", "a joiner runs what the branch it waits for has forked"),
     SCENARIO("join", strangers, "S16", "a joiner runs no branch of another body"),

@@ -277,6 +277,83 @@ static void grow_and_watch_main(void)
 }
 MAIN(grow_and_watch)
 
+// The worker that goes announces just then that its body blocks.
+static void announces_behind_gate_1(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_pass(&gates[1]);
+    csched_block_begin();
+    csched_block_end();
+    ran(number_of(context), disposition);
+}
+
+static void shrink_announcing_main(void)
+{
+    world_open_workers(2);
+    watch_the_end_of_a_worker();
+    submit(operation_with(0, announces_behind_gate_1));
+    explorer_settle(csched_site("settle"));
+    submit(operation_with(1, announces_behind_gate_1));
+    explorer_settle(csched_site("settle"));
+    world_explore_without_time();
+    gate_open(&gates[1]);
+    give_way();
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    gate_pass(&gates[0]);
+    world_end(2);
+}
+MAIN(shrink_announcing)
+
+// The worker that goes has no memory for handing over what it has, and the scheduler is suspended: it starts
+// nothing, and does not show as running.
+static void submits_two_and_waits(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    csched_operation children[] = {operation_with(2, stays_quiet), operation_with(3, stays_quiet)};
+    csched_check(csched_submit_bulk(scheduler, children, 2) == CSCHED_OK, "a submission was not accepted");
+    reads_and_waits(context, extra, disposition);
+}
+
+static void shrink_suspended_memory_main(void)
+{
+    quiet = 0;
+    world_open_workers(2);
+    watch_the_end_of_a_worker();
+    submit(operation_with(0, passes_gate_3));
+    explorer_settle(csched_site("settle"));
+    submit(operation_with(1, submits_two_and_waits));
+    gate_pass(&gates[2]);
+    csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
+    csched_scheduler_suspend(scheduler);
+    explorer_memory_ends(true);
+    world_explore_without_time();
+    gate_open(&gates[1]);
+    explorer_settle(csched_site("settle"));
+    explorer_calm(true);                                       // the newest value is read
+    if (csched_scheduler_statistics(scheduler).running != 1) { // the one at the gate 3
+        explorer_fail("a suspended worker that goes shows as running (S7)");
+    }
+    if (times_run(2) + times_run(3) != 0) {
+        explorer_fail("a suspended worker that goes runs what it has (S7)");
+    }
+    explorer_calm(false);
+    csched_scheduler_resume(scheduler);
+    csched_scheduler_suspend(scheduler); // it was woken, and comes now, or in the middle
+    if (csched_scheduler_statistics(scheduler).running == 1) {
+        explorer_plain_write(csched_site("quiet"), &quiet);
+        quiet = 1;
+        give_way();
+        explorer_plain_write(csched_site("quiet"), &quiet);
+        quiet = 0;
+    }
+    csched_scheduler_resume(scheduler);
+    gate_pass(&gates[0]);
+    explorer_memory_ends(false);
+    gate_open(&gates[3]);
+    world_end(4);
+}
+MAIN(shrink_suspended_memory)
+
 static void resizes(void) { csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize"); }
 
 // One goes, one comes, and operations are on their way.
@@ -436,6 +513,8 @@ const explorer_program life_crew_scenarios[] = {
     SCENARIO("life", shrink_memory, "S1 S8", "a worker goes, and memory runs out", .allocations_fail = true),
     SCENARIO("life", shrink_memory_suspended, "S3 S7", "the same, and the scheduler is suspended"),
     SCENARIO("life", shrink_announced, "S3 S16", "a worker goes that has just blocked, and waits"),
+    SCENARIO("life", shrink_announcing, "S3 S8", "a worker goes whose body announces that it blocks"),
+    SCENARIO("life", shrink_suspended_memory, "S7 R4", "a suspended worker goes, and there is no memory"),
     SCENARIO("life", grow, "S3 S12", "a worker comes"),
     SCENARIO("life", shrink_and_grow, "S1 S3 R3", "a worker goes and one comes"),
     SCENARIO("life", grow_and_shut_down, "S8 S13", "a worker comes while the scheduler ends"),

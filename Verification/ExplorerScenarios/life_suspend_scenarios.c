@@ -222,6 +222,36 @@ static void notification_waits_main(void)
 }
 MAIN(notification_waits)
 
+// The same, and the suspension is over when the worker has found what it runs in its wait: what was written
+// meanwhile is seen there.
+static void suspends_for_a_moment(void)
+{
+    csched_scheduler_suspend(scheduler);
+    if (csched_scheduler_statistics(scheduler).running == 0) {
+        explorer_plain_write(csched_site("quiet"), &quiet);
+        quiet = 0;
+    }
+    csched_scheduler_resume(scheduler);
+}
+
+static void notification_waits_awake_main(void)
+{
+    quiet = 0;
+    world_open_with_spares(1, 1);
+    second = csched_completion_create();
+    submit(operation_with(0, tells_and_waits_for_gate_1));
+    gate_pass(&gates[0]);
+    csched_notification_release(csched_completion_notify(counter, waits_for_second, NULL));
+    world_explore();
+    gate_open(&gates[1]);
+    give_way();
+    suspends_for_a_moment();
+    gate_pass(&gates[2]);
+    world_end(2);
+    csched_completion_release(second);
+}
+MAIN(notification_waits_awake)
+
 const explorer_program life_suspend_scenarios[] = {
     SCENARIO("life", suspend, "S7 S3", "suspended while operations come from outside"),
     SCENARIO("life", suspend_chain, "S7 S3", "suspended while each operation submits the next"),
@@ -233,5 +263,6 @@ const explorer_program life_suspend_scenarios[] = {
     SCENARIO("life", suspend_and_drain, "S13 S7", "a worker falls asleep suspended, and is shut down"),
     SCENARIO("life", suspended_sleeps, "S7 S17", "a suspended worker sleeps"),
     SCENARIO("life", notification_waits, "S6 S16", "a notification waits on a worker"),
+    SCENARIO("life", notification_waits_awake, "S7 R4", "suspended for a moment while a notification waits"),
 };
 const size_t life_suspend_scenario_count = sizeof life_suspend_scenarios / sizeof life_suspend_scenarios[0];

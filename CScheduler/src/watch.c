@@ -59,8 +59,8 @@ void csched_watch_init(csched_watch *watch, uint32_t limit)
     watch->replaced_at_ns = 0;
 }
 
-// relaxed: whoever arms has looked at the state before, with the order of P28 and P45, and an exchange reads the
-// newest. Nothing is told by it but to look.
+// relaxed: whoever arms has looked at the state before, with the order of P28 and P45, and an exchange reads
+// the newest. Nothing is told by it but to look.
 static void change(csched_watch *watch, uint32_t from, uint32_t to)
 {
     if (csched_cas(&watch->state, &from, to, relaxed, relaxed)) {

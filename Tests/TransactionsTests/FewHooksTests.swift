@@ -265,16 +265,22 @@ private func member(_ id: Int, _ hooks: Hooks) -> any Told {
     private final class Begun: TransactableDefaults, LoggedTransactable {
         let name: String
         let trace: Trace
-        var onBegin: () -> Void = {}
+        var onBegin: (Begun) -> Void
         private var context: TransactionContext?
         var transactionContext: TransactionContext { context! }
-        init(_ name: String, below parent: any Transactable, _ trace: Trace) {
-            (self.name, self.trace) = (name, trace)
-            TransactionContext.createNode(owner: self, parent: parent) { context = $0 }
+        init(
+            _ name: String, below parent: any Transactable, _ trace: Trace,
+            stored: (TransactionContext) -> Void = { _ in }, onBegin: @escaping (Begun) -> Void = { _ in }
+        ) {
+            (self.name, self.trace, self.onBegin) = (name, trace, onBegin)
+            TransactionContext.createNode(owner: self, parent: parent) {
+                context = $0
+                stored($0)
+            }
         }
         func onBegin(transaction: Transaction) {
             trace.calls.append(name)
-            onBegin()
+            onBegin(self)
         }
     }
 
@@ -291,10 +297,10 @@ private func member(_ id: Int, _ hooks: Hooks) -> any Told {
         }
         trace.calls = []
         var late: [Begun] = []
-        first.onBegin = { late.append(Begun("late", below: between, trace)) }
+        first.onBegin = { _ in late.append(Begun("late", below: between, trace)) }
         try root.transaction {}
         #expect(trace.calls == ["first", "second", "late"])
-        first.onBegin = {}
+        first.onBegin = { _ in }
         try root.transaction {}
         #expect(trace.calls == ["first", "second", "late", "first", "second", "late"])
     }
@@ -316,5 +322,92 @@ private func member(_ id: Int, _ hooks: Hooks) -> any Told {
         try step!.undo()
         #expect(trace.calls == ["child"] && !child.transactionContext.isDetached)
         withExtendedLifetime(subscription) {}
+    }
+
+    @Test func `where members with hooks have gone nobody looks for them any more`() throws {
+        let root = NoHooks(1)
+        root.context = .createRoot(owner: root)
+        let trace = Trace()
+        for commits in [true, false] {
+            try? root.transaction { if !commits { throw TestError() } }
+        }
+        let parents = (0..<3).map { _ in
+            let parent = NoHooks(0)
+            parent.context = .createNode(owner: parent, parent: root)
+            return parent
+        }
+        var children = (0..<10).map { Begun("\($0)", below: parents[$0 % 3], trace) }
+        try root.transaction {}
+        #expect(
+            trace.take().count == 10 && parents.allSatisfy { $0.transactionContext.below.contains(.begin) })
+        children = []
+        try root.transaction {}
+        #expect(trace.take() == [] && parents.allSatisfy { $0.transactionContext.below == [] })
+        #expect(children.isEmpty)
+    }
+
+    @Test func `a begin that fails in the body of a transaction leaves those that take part alone`() throws {
+        for hasSavepoint in [true, false] {
+            let trace = Trace()
+            let root = NoHooks(1)
+            root.context = .createRoot(owner: root)
+            let first = NoHooks(2)
+            first.context = .createNode(owner: first, parent: root)
+            let invalid = Invalid(below: root, trace)
+            for commits in [true, false] {
+                try? root.transaction { if !commits { throw TestError() } }
+            }
+            trace.calls = []
+            var late: [Begun] = []
+            #expect(throws: TestError()) {
+                try root.transaction {
+                    func create() {
+                        late.append(
+                            Begun(
+                                "late", below: root, trace,
+                                onBegin: { member in
+                                    late.append(Begun("moved", below: member, trace))
+                                    try? late.last!.transactionContext.move(to: first)
+                                }))
+                    }
+                    if !hasSavepoint { return create() }
+                    try? root.transaction(nesting: .savepoint) {
+                        create()
+                        throw TestError()
+                    }
+                }
+            }
+            #expect(trace.take() == ["late", "moved", "validate", "rollback"])
+            withExtendedLifetime(invalid) {}
+        }
+    }
+
+    private final class Invalid: TransactableDefaults, LoggedTransactable {
+        private let trace: Trace
+        private var context: TransactionContext?
+        var transactionContext: TransactionContext { context! }
+        init(below parent: any Transactable, _ trace: Trace) {
+            self.trace = trace
+            TransactionContext.createNode(owner: self, parent: parent) { context = $0 }
+        }
+        func onValidateCommit() throws {
+            trace.calls.append("validate")
+            throw TestError()
+        }
+        func onRollback(transaction: Transaction) { trace.calls.append("rollback") }
+    }
+
+    @Test func `a member that is moved before it is registered begins once`() throws {
+        let trace = Trace()
+        let root = NoHooks(1)
+        root.context = .createRoot(owner: root)
+        let other = NoHooks(2)
+        other.context = .createNode(owner: other, parent: root)
+        try root.transaction {}
+        try root.transaction {
+            let late = Begun("late", below: root, trace, stored: { try? $0.move(to: other) })
+            let parent = late.transactionContext.parent?.owner as? NoHooks
+            #expect(trace.take() == ["late"] && parent === other)
+        }
     }
 }

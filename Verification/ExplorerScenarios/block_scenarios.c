@@ -1009,6 +1009,25 @@ static void jobs_main(void)
 }
 MAIN(jobs)
 
+// Another worker takes jobs from the inbox of the one that has submitted them, and uses up a part of it.
+static void submits_six_jobs(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    for (int number = 1; number <= 6; number++) {
+        submit_job(operation(number));
+    }
+    ran(number_of(context), disposition);
+}
+
+static void jobs_taken_main(void)
+{
+    world_open_workers(2);
+    world_explore_without_time();
+    submit(operation_with(0, submits_six_jobs));
+    world_end(7);
+}
+MAIN(jobs_taken)
+
 // When a body blocks no more, what it submits is its worker's next step, the newest first.
 static void announces_and_submits_two(void *context, void *extra, csched_disposition disposition)
 {
@@ -1120,6 +1139,7 @@ const explorer_program block_scenarios[] = {
     SCENARIO("block", resize, "S8 R3", "resized while a worker is replaced"),
     SCENARIO("block", suspend, "S7 S3", "suspended while a worker is replaced"),
     SCENARIO("block", jobs, "S12", "jobs of one body begin in order"),
+    SCENARIO("block", jobs_taken, "S1 S3", "two workers take jobs in order from one inbox"),
     SCENARIO("block", jobs_and_close, "S13 S14", "jobs of one body beside a close"),
 };
 const size_t block_scenario_count = sizeof block_scenarios / sizeof block_scenarios[0];

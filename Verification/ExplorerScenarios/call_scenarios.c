@@ -125,8 +125,8 @@ static void most_workers_main(void)
 }
 MAIN(most_workers)
 
-// Whichever of the first pieces of memory is refused, up to that of a worker: the call fails, and leaves nothing
-// behind.
+// Whichever of the first pieces of memory is refused, up to that of a worker: the call fails, and leaves
+// nothing behind.
 static void creation_main(void)
 {
     enum { REFUSED = 8 };

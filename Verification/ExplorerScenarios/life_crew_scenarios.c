@@ -210,8 +210,8 @@ static void shrink_memory_suspended_main(void)
 }
 MAIN(shrink_memory_suspended)
 
-// The worker that goes has announced that it blocks, and blocks no more: what it waits for runs on its stack, as
-// the other worker does not come for it.
+// The worker that goes has announced that it blocks, and blocks no more: what it waits for runs on its
+// stack, as the other worker does not come for it.
 static csched_completion *inner;
 
 static void announces_and_waits(void *context, void *extra, csched_disposition disposition)

@@ -1,7 +1,7 @@
 // watch_scenarios.c - the watch beside workers that go on at the worst moment, and beside the end.
 //
-// Bodies here wait for time to pass instead of a wake-up: so a worker can go on at any step of the watch, with one
-// departure.
+// Bodies here wait for time to pass instead of a wake-up: so a worker can go on at any step of the watch,
+// with one departure.
 
 #include "life.h"
 
@@ -300,8 +300,8 @@ static void ends_in_reserve_main(void)
 }
 MAIN(ends_in_reserve)
 
-// A worker that was to leave has ended, but for what it tells at last; then the scheduler ends. What is submitted
-// then would be run by nobody.
+// A worker that was to leave has ended, but for what it tells at last; then the scheduler ends. What is
+// submitted then would be run by nobody.
 static bool was_accepted;
 
 static void submits_after_the_end(void *unused, csched_event event, uint32_t worker)

@@ -34,7 +34,7 @@ extension Transactable {
     ///
     /// - Throws: ``TransactionError/anotherTransactionIsActive``, ``TransactionFault/detached``, or what a hook threw,
     ///   after which the tree is idle again.
-    /// - Complexity: O(members with hooks of their own, and those above them).
+    /// - Complexity: O(members); O(1) where no member has an `onBegin` of its own.
     @discardableResult public func beginTransaction() throws -> Transaction {
         try transactionContext.beginTransaction()
     }
@@ -42,7 +42,7 @@ extension Transactable {
     /// Validates all members, then keeps the changes.
     ///
     /// - Throws: what validation threw, and the transaction is still active; or why the call was refused.
-    /// - Complexity: O(members with hooks of their own, and those above them).
+    /// - Complexity: O(members whose class has the hook, those above them, and the siblings of all these).
     public func commitTransaction(_ transaction: Transaction = Transaction.any) throws {
         try transactionContext.commitTransaction(transaction)
     }
@@ -50,7 +50,7 @@ extension Transactable {
     /// Takes the changes back.
     ///
     /// - Throws: why the call was refused; nothing else can fail.
-    /// - Complexity: O(members with hooks of their own, and those above them).
+    /// - Complexity: O(members whose class has the hook, those above them, and the siblings of all these).
     public func rollbackTransaction(_ transaction: Transaction = Transaction.any) throws {
         try transactionContext.rollbackTransaction(transaction)
     }

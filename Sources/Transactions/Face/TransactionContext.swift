@@ -122,6 +122,7 @@ public final class TransactionContext {
             "TransactionContext.createNode: a transaction of another task or thread is active, which could take that back"
         )
         let context = TransactionContext(owner: owner, tree: above.tree)
+        above.tree?.run.came(context)
         above.insert(context, after: above.lastChild)
         store(context)
         context.tree?.run.join(context)

@@ -30,10 +30,8 @@ final class Run {
     var moves: UInt64 = 0
     /// What the hook of a late member threw.
     var doom: (any Error)?
-    /// Members begin: of those that are told nothing of it, nobody knows whether it was their turn.
-    private var isBeginning = false
-    /// The transaction could not begin: who was told nothing, and is not marked, had not begun.
-    private var isPartial = false
+    /// I14: no member was to be told when the transaction began. So all have begun at once, and none has a mark.
+    @exclusivity(unchecked) private var isUnmarked = false
     /// See I8.
     var isTangled = false
     /// At an end objects are let go, whose `deinit` may be anyone's, and write. After a commit that stays, and in a rollback it is
@@ -51,14 +49,13 @@ final class Run {
         for tree in others { try body(tree) }
     }
 
-    /// I14: what was there when the transaction began, and is told nothing of that, takes part without a mark.
     func takesPart(_ context: TransactionContext) -> Bool {
         guard isActive else { return false }
         return context.begunIn == transaction.number
-            ? context.part == .takesPart : !context.hooks.contains(.begin) && !isPartial
+            ? context.part == .takesPart : isUnmarked && context.treeReference != nil
     }
 
-    /// Whether it begins, or began, as late as the savepoint, or later.
+    /// Whether it came to it after the savepoint was set.
     func began(_ context: TransactionContext, since scope: UInt64) -> Bool {
         context.begunIn == transaction.number && context.begunAfter >= scope
     }
@@ -67,16 +64,9 @@ final class Run {
         context.begunIn == transaction.number && isActive && context.part == .ended
     }
 
-    /// Whether those below it may begin: a member that a savepoint ended is as any other parent to them. A member without a mark is
-    /// as far as the one above it.
+    /// Whether those below it may begin: a member that a savepoint ended is as any other parent to them.
     private func hasBegun(_ context: TransactionContext) -> Bool {
-        var node = context
-        while node.begunIn != transaction.number {
-            if node.hooks.contains(.begin) { return false }
-            guard isBeginning, let parent = node.parent else { return isActive }
-            node = parent
-        }
-        return takesPart(node) || hasEnded(node)
+        takesPart(context) || hasEnded(context)
     }
 
     func during<Result>(_ phase: TransactionPhase, _ body: () throws -> Result) rethrows -> Result {
@@ -101,10 +91,13 @@ final class Run {
         isJoint = trees.isJoint
         scope = transaction.number
         lastScope = scope
-        isPartial = false
-        forEachTree { $0.learn() }
+        isUnmarked = true
+        forEachTree { tree in
+            tree.learn()
+            if tree.root?.below.contains(.begin) == true { isUnmarked = false }
+        }
         do {
-            try during(.begin) { try beginAll() }
+            if !isUnmarked { try during(.begin) { try beginAll() } }
             if let doom { throw doom }
         } catch {
             rollback()
@@ -113,43 +106,11 @@ final class Run {
     }
 
     private func beginAll() throws {
-        let outer = isBeginning
-        isBeginning = true
-        defer { isBeginning = outer }
-        var last: TransactionContext?
-        func begin(_ context: TransactionContext) throws {
-            last = context
-            try beginMember(context)
-        }
-        do {
-            var seen: UInt64
-            repeat {
-                seen = moves
-                try forEachTree {
-                    guard let root = $0.root, root.below.contains(.begin) else { return }
-                    try forEachParentsFirst(from: root, with: .begin, begin)
-                }
-            } while seen != moves
-        } catch {
-            markBegun(before: last)
-            throw error
-        }
-    }
-
-    /// Marks those that are told nothing of the begin, and that came before the one that could not begin.
-    private func markBegun(before failed: TransactionContext?) {
-        var isOver = false
-        forEachTree { tree in
-            tree.root?.forEachBelow { context in
-                isOver = isOver || context === failed
-                guard !isOver, context.begunIn != transaction.number, !context.hooks.contains(.begin) else {
-                    return
-                }
-                mark(context, after: transaction.number)
-                context.part = .takesPart
-            }
-        }
-        isPartial = true
+        var seen: UInt64
+        repeat {
+            seen = moves
+            try forEachTree { if let root = $0.root { try forEachParentsFirst(from: root, beginMember) } }
+        } while seen != moves
     }
 
     private func mark(_ context: TransactionContext, after scope: UInt64) {
@@ -160,7 +121,7 @@ final class Run {
     /// Each once, however walks overlap; a member whose parent is not that far has its turn after the parent.
     private func beginMember(_ context: TransactionContext) throws {
         let isMarked = context.begunIn == transaction.number
-        guard isMarked ? context.part == .absent : context.hooks.contains(.begin) else { return }
+        guard isMarked ? context.part == .absent : !isUnmarked else { return }
         if let parent = context.parent, !hasBegun(parent) { return }
         mark(context, after: lastScope)
         context.part = .beginning
@@ -176,7 +137,6 @@ final class Run {
 
     /// A member that was created or put back during the transaction.
     func join(_ context: TransactionContext) {
-        came(context)
         guard isActive, phase != .commit, phase != .rollback else { return }
         changes += 1
         log.joined(context)
@@ -192,9 +152,7 @@ final class Run {
 
     /// At once, unless the parent has yet to begin.
     func beginLate(_ context: TransactionContext) {
-        guard let parent = context.parent, hasBegun(parent) else {
-            return context.raise(.begin)  // the walk is to come by
-        }
+        guard let parent = context.parent, hasBegun(parent) else { return }
         let seen = moves
         do {
             try during(.begin) {
@@ -317,11 +275,10 @@ final class Run {
         releasing { while let value = log.popValue(to: mark) { value.restore() } }
         while let (context, place) = log.popMembership(to: mark) {
             switch place {
-            case .joined:
-                // With a hook it ends when it is told so.
-                if !context.hooks.contains(.rollback), takesPart(context) { context.part = .ended }
+            case .joined: endUntold(context)
             case .below(let parent, let previous): relocate(context, below: parent, after: previous)
             case .outside:
+                endUntold(context)
                 if context.parent !== limbo { relocate(context, below: limbo, after: limbo.lastChild) }
             }
         }
@@ -336,6 +293,11 @@ final class Run {
             top.forEachChildrenFirst(with: hook) { end($0, hook, tell) }
             departed = top.nextSibling
         }
+    }
+
+    /// What came during the transaction goes; with a hook it ends when it is told so.
+    private func endUntold(_ context: TransactionContext) {
+        if !context.hooks.contains(.rollback), takesPart(context) { context.part = .ended }
     }
 
     func end(_ context: TransactionContext, _ hook: Hooks, _ tell: (any Transactable) -> Void) {

@@ -93,13 +93,13 @@ extension Tree {
         return type
     }
 
-    /// Looks at all members again, if more is known of any class than when it did so last.
+    /// Looks at all members again, if more is known of any class than when it did so last, or many that had hooks have gone since.
     ///
-    /// - Complexity: O(members) once for each default of a class, else O(1).
+    /// - Complexity: O(members) once for each default of a class, and O(1) for each that goes.
     func learn() {
         let now = MemberType.knowledge
-        if knowledge == now { return }
-        knowledge = now
+        if knowledge == now, departed <= members { return }
+        (knowledge, departed) = (now, 0)
         root?.learn()
     }
 }

@@ -36,6 +36,7 @@ final class Tree {
 
     /// See ``learn()``.
     var knowledge = MemberType.knowledge
+    var departed = 0
     var lastType: (id: ObjectIdentifier, type: MemberType)?
 
     private(set) var members = 0
@@ -54,6 +55,7 @@ final class Tree {
 
     func forget(_ context: TransactionContext) {
         count(context, -1)
+        if !context.hooks.isEmpty { departed += 1 }
         if root === context { root = nil }
     }
 

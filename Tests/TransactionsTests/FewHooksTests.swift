@@ -303,6 +303,7 @@ private func member(_ id: Int, _ hooks: Hooks) -> any Told {
         first.onBegin = { _ in }
         try root.transaction {}
         #expect(trace.calls == ["first", "second", "late", "first", "second", "late"])
+        withExtendedLifetime((second, late)) {}
     }
 
     @Test func `what an undo step puts back begins, also below a member without hooks`() throws {
@@ -378,6 +379,7 @@ private func member(_ id: Int, _ hooks: Hooks) -> any Told {
                 }
             }
             #expect(trace.take() == ["late", "moved", "validate", "rollback"])
+            for member in late { member.onBegin = { _ in } }  // which keep them
             withExtendedLifetime(invalid) {}
         }
     }

@@ -260,6 +260,7 @@ private func member(_ id: Int, _ hooks: Hooks) -> any Told {
         #expect(hooks(of: root) == [] && hooks(of: apart) == [])
         #expect(hooks(of: Unseen(below: apart)) == [])
         #expect(root.transactionContext.tree?.members == 4)
+        withExtendedLifetime((root, other, members, apart)) {}
     }
 
     private final class Begun: TransactableDefaults, LoggedTransactable {
@@ -303,7 +304,7 @@ private func member(_ id: Int, _ hooks: Hooks) -> any Told {
         first.onBegin = { _ in }
         try root.transaction {}
         #expect(trace.calls == ["first", "second", "late", "first", "second", "late"])
-        withExtendedLifetime((second, late)) {}
+        withExtendedLifetime((root, first, second, between, late)) {}
     }
 
     @Test func `what an undo step puts back begins, also below a member without hooks`() throws {
@@ -322,7 +323,7 @@ private func member(_ id: Int, _ hooks: Hooks) -> any Told {
         trace.calls = []
         try step!.undo()
         #expect(trace.calls == ["child"] && !child.transactionContext.isDetached)
-        withExtendedLifetime(subscription) {}
+        withExtendedLifetime((subscription, root, parent)) {}
     }
 
     @Test func `where members with hooks have gone nobody looks for them any more`() throws {
@@ -345,6 +346,7 @@ private func member(_ id: Int, _ hooks: Hooks) -> any Told {
         try root.transaction {}
         #expect(trace.take() == [] && parents.allSatisfy { $0.transactionContext.below == [] })
         #expect(children.isEmpty)
+        withExtendedLifetime((root, parents)) {}
     }
 
     @Test func `a begin that fails in the body of a transaction leaves those that take part alone`() throws {
@@ -380,7 +382,7 @@ private func member(_ id: Int, _ hooks: Hooks) -> any Told {
             }
             #expect(trace.take() == ["late", "moved", "validate", "rollback"])
             for member in late { member.onBegin = { _ in } }  // which keep them
-            withExtendedLifetime(invalid) {}
+            withExtendedLifetime((root, first, invalid)) {}
         }
     }
 

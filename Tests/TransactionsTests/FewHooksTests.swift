@@ -313,7 +313,7 @@ private func member(_ id: Int, _ hooks: Hooks) -> any Told {
         root.context = .createRoot(owner: root)
         let parent = NoHooks(0)
         parent.context = .createNode(owner: parent, parent: root)
-        let child = Begun("child", below: parent, trace)
+        let child = Begun("child", below: parent, trace), other = Begun("other", below: parent, trace)
         for commits in [true, false] {
             try? root.transaction { if !commits { throw TestError() } }
         }
@@ -322,8 +322,8 @@ private func member(_ id: Int, _ hooks: Hooks) -> any Told {
         try root.transaction { try parent.transactionContext.leave() }
         trace.calls = []
         try step!.undo()
-        #expect(trace.calls == ["child"] && !child.transactionContext.isDetached)
-        withExtendedLifetime((subscription, root, parent)) {}
+        #expect(trace.calls == ["child", "other"] && !child.transactionContext.isDetached)
+        withExtendedLifetime((subscription, root, parent, other)) {}
     }
 
     @Test func `where members with hooks have gone nobody looks for them any more`() throws {

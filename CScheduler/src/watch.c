@@ -87,8 +87,8 @@ void csched_watch_hurry(csched_watch *watch)
     }
 }
 
-// One that sleeps without a limit has to see to it that the reserve goes in time. If its end comes after this
-// look, it looks at the reserve after that (P45).
+// A watch that sleeps without a limit has to see to it that the reserve goes in time. If its end comes after
+// this look, it looks at the reserve after that (P45).
 bool csched_watch_note_reserve(csched_watch *watch) { return arm(watch) != ENDING; }
 
 // MARK: The reserve

@@ -20,16 +20,21 @@ void stays_quiet(void *context, void *extra, csched_disposition disposition)
     looks_around(number_of(context), disposition);
 }
 
+void be_quiet(void)
+{
+    explorer_plain_write(csched_site("quiet"), &quiet);
+    quiet = 1;
+    give_way();
+    explorer_plain_write(csched_site("quiet"), &quiet);
+    quiet = 0;
+}
+
 void suspends_and_resumes(void)
 {
     give_way();
     csched_scheduler_suspend(scheduler);
     if (csched_scheduler_statistics(scheduler).running == 0) {
-        explorer_plain_write(csched_site("quiet"), &quiet);
-        quiet = 1;
-        give_way();
-        explorer_plain_write(csched_site("quiet"), &quiet);
-        quiet = 0;
+        be_quiet();
     }
     csched_scheduler_resume(scheduler);
 }

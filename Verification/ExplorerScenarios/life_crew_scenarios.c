@@ -340,11 +340,7 @@ static void shrink_suspended_memory_main(void)
     csched_scheduler_resume(scheduler);
     csched_scheduler_suspend(scheduler); // it was woken, and comes now, or in the middle
     if (csched_scheduler_statistics(scheduler).running == 1) {
-        explorer_plain_write(csched_site("quiet"), &quiet);
-        quiet = 1;
-        give_way();
-        explorer_plain_write(csched_site("quiet"), &quiet);
-        quiet = 0;
+        be_quiet();
     }
     csched_scheduler_resume(scheduler);
     gate_pass(&gates[0]);

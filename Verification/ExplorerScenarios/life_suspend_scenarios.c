@@ -205,7 +205,7 @@ static void waits_for_second(void *unused)
     gate_open(&gates[2]);
 }
 
-static void notification_waits_main(void)
+static void begin_waiting_notification(void)
 {
     quiet = 0;
     world_open_with_spares(1, 1);
@@ -213,6 +213,11 @@ static void notification_waits_main(void)
     submit(operation_with(0, tells_and_waits_for_gate_1));
     gate_pass(&gates[0]);
     csched_notification_release(csched_completion_notify(counter, waits_for_second, NULL));
+}
+
+static void notification_waits_main(void)
+{
+    begin_waiting_notification();
     world_explore(); // with time: the watch looks, when it was suspended as it looked for what to run
     gate_open(&gates[1]);
     suspends_and_resumes();
@@ -236,12 +241,7 @@ static void suspends_for_a_moment(void)
 
 static void notification_waits_awake_main(void)
 {
-    quiet = 0;
-    world_open_with_spares(1, 1);
-    second = csched_completion_create();
-    submit(operation_with(0, tells_and_waits_for_gate_1));
-    gate_pass(&gates[0]);
-    csched_notification_release(csched_completion_notify(counter, waits_for_second, NULL));
+    begin_waiting_notification();
     world_explore();
     gate_open(&gates[1]);
     give_way();

@@ -20,7 +20,7 @@ public final class UndoStack {
     public enum FailedUndo: Hashable, Sendable {
         /// It is broken: what would run or undo something throws ``CommandUsageError/broken`` until ``UndoStack/removeAll()``.
         case breaks
-        /// It is emptied; in a group, of what that has done before, too.
+        /// The stack is emptied; in a group, of the changes that the group has made, too.
         case clears
         /// The step waits for another try: ``UndoStack/undo()`` goes on with the change that could not be undone. Until that has
         /// succeeded it is broken for all else. The leftovers of a command that failed cannot be tried again.

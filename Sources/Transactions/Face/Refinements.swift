@@ -1,7 +1,7 @@
 // What a member may promise or ask for beyond the protocol that all conform to.
 
-/// Hooks that do nothing, for those who ask for them. What keeps the default of a hook costs nothing in a transaction, from the
-/// second one on.
+/// Hooks that do nothing, for those who ask for them. A class that keeps the default of a hook is not asked any more once that has
+/// been called: a walk of a transaction passes by.
 public protocol TransactableDefaults: Transactable {}
 
 extension TransactableDefaults {

@@ -12,7 +12,7 @@ public final class TransactionContext {
     private let ownerID: ObjectIdentifier?
     unowned(unsafe) let type: MemberType
     var kind: MemberKind { type.kind }
-    /// What it is told, and what anybody is told from it downwards: I13.
+    /// The hooks of the owner, and those of all from here downwards: I13.
     var hooks: Hooks
     var below: Hooks
 
@@ -47,7 +47,7 @@ public final class TransactionContext {
     private let instance = Instance(.contexts)
 
     enum Part: UInt8 {
-        /// It came during the transaction, and has yet to begin.
+        /// Came during the transaction, and has yet to begin.
         case absent
         case beginning, failedToBegin, takesPart, ended
     }

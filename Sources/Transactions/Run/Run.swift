@@ -55,7 +55,7 @@ final class Run {
             ? context.part == .takesPart : isUnmarked && context.treeReference != nil
     }
 
-    /// Whether it came to it after the savepoint was set.
+    /// Whether the context came to the transaction after the savepoint was set.
     func began(_ context: TransactionContext, since scope: UInt64) -> Bool {
         context.begunIn == transaction.number && context.begunAfter >= scope
     }
@@ -143,7 +143,7 @@ final class Run {
         beginLate(context)
     }
 
-    /// It was not there when the transaction began.
+    /// Marks a context that was not there when the transaction began.
     func came(_ context: TransactionContext) {
         guard isActive else { return }
         mark(context, after: lastScope)
@@ -295,7 +295,7 @@ final class Run {
         }
     }
 
-    /// What came during the transaction goes; with a hook it ends when it is told so.
+    /// Ends a member that came during the transaction, and goes with it; a member with a hook ends when it is told so.
     private func endUntold(_ context: TransactionContext) {
         if !context.hooks.contains(.rollback), takesPart(context) { context.part = .ended }
     }

@@ -1,4 +1,5 @@
-// A lock around a few words, for what threads share though a tree has one isolation: its observers, and owners' contexts.
+// A lock around a few words, for what threads share though a tree has one isolation: its observers, owners' contexts, and
+// what is known of classes.
 
 import Glibc
 
@@ -19,5 +20,17 @@ final class Lock: @unchecked Sendable {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
         return body()
+    }
+}
+
+/// What is known of objects, of whatever thread.
+final class LockedTable<Value>: @unchecked Sendable {
+    // Unchecked: `values` is used under `lock` alone.
+    private let lock = Lock()
+    private var values: [ObjectIdentifier: Value] = [:]
+
+    /// Calls `body`, as ``Lock/locked(_:)``.
+    func locked<Result>(_ body: (inout [ObjectIdentifier: Value]) -> Result) -> Result {
+        lock.locked { body(&values) }
     }
 }

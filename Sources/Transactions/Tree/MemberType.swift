@@ -1,4 +1,4 @@
-// What is known of a class of members: what it has promised, and which hooks it has.
+// The classes of members: what each has promised, and which hooks it has.
 //
 //   I12  a hook is of `hooks` until the default of it has been called for that class. That a class has the default is so for good: what
 //        a class conforms to is not changed by its subclasses.
@@ -12,7 +12,7 @@
 import CompositeOperationsBasics
 import Synchronization
 
-/// What a member may want to be told.
+/// The calls that a member may want.
 struct Hooks: OptionSet {
     let rawValue: UInt8
     static let begin = Hooks(rawValue: 1)
@@ -23,7 +23,7 @@ struct Hooks: OptionSet {
     static let all: Hooks = [.begin, .validate, .commit, .rollback]
 }
 
-/// What a member has promised, read off its type once.
+/// The promises of a member, read off its type once.
 struct MemberKind: OptionSet {
     let rawValue: UInt8
     static let logged = MemberKind(rawValue: 1)
@@ -53,13 +53,7 @@ final class MemberType: Sendable {
     /// Of a context that has no owner.
     static let ofNobody = MemberType([])
 
-    private final class Table: @unchecked Sendable {
-        // Unchecked: `types` is used under `lock` alone.
-        let lock = Lock()
-        var types: [ObjectIdentifier: MemberType] = [:]
-    }
-
-    private static let table = Table()
+    private static let table = LockedTable<MemberType>()
     /// Grows whenever a default was called for the first time.
     private static let learned = Atomic<Int>(0)
 
@@ -67,11 +61,11 @@ final class MemberType: Sendable {
 
     static func of(_ owner: any Transactable) -> MemberType {
         let id = ObjectIdentifier(type(of: owner as AnyObject))
-        if let found = table.lock.locked({ table.types[id] }) { return found }
+        if let found = table.locked({ $0[id] }) { return found }
         let new = MemberType(MemberKind(owner))
-        return table.lock.locked {
-            let found = table.types[id] ?? new
-            table.types[id] = found
+        return table.locked { types in
+            let found = types[id] ?? new
+            types[id] = found
             return found
         }
     }

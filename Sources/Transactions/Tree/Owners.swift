@@ -2,13 +2,7 @@
 // be asked. The one thing that trees of several isolations share.
 
 enum Owners {
-    private final class Table: @unchecked Sendable {
-        // Unchecked: `contexts` is used under `lock` alone.
-        private let lock = Lock()
-        var contexts: [ObjectIdentifier: Unmanaged<TransactionContext>] = [:]
-
-        func locked<Result>(_ body: () -> Result) -> Result { lock.locked(body) }
-    }
+    private typealias Table = LockedTable<Unmanaged<TransactionContext>>
 
     /// Several, by addresses: trees of different threads seldom meet at one.
     private static let tables = (0..<64).map { _ in Table() }
@@ -22,8 +16,8 @@ enum Owners {
     /// - Returns: another context of the owner, which is in a tree.
     static func add(_ context: TransactionContext, of owner: ObjectIdentifier) -> TransactionContext? {
         let table = table(of: owner)
-        return table.locked {
-            let former = table.contexts.updateValue(.passUnretained(context), forKey: owner)
+        return table.locked { contexts in
+            let former = contexts.updateValue(.passUnretained(context), forKey: owner)
             guard let former else { return nil }
             // Only the owner's own is of this isolation, and may be retained.
             let isOwners = former._withUnsafeGuaranteedRef { $0.owner === context.owner && $0.tree != nil }
@@ -34,9 +28,9 @@ enum Owners {
     /// Unless another has taken the owner's address.
     static func remove(_ context: TransactionContext, of owner: ObjectIdentifier) {
         let table = table(of: owner)
-        table.locked {
-            if table.contexts[owner]?.toOpaque() == Unmanaged.passUnretained(context).toOpaque() {
-                table.contexts[owner] = nil
+        table.locked { contexts in
+            if contexts[owner]?.toOpaque() == Unmanaged.passUnretained(context).toOpaque() {
+                contexts[owner] = nil
             }
         }
     }
@@ -45,8 +39,8 @@ enum Owners {
     /// address was used again is that of another tree; it is not touched, but compared.
     static func context(of owner: AnyObject) -> TransactionContext? {
         let table = table(of: ObjectIdentifier(owner))
-        return table.locked {
-            guard let found = table.contexts[ObjectIdentifier(owner)] else { return nil }
+        return table.locked { contexts in
+            guard let found = contexts[ObjectIdentifier(owner)] else { return nil }
             // Not retained before that is known: the last reference must not go under the lock.
             guard found._withUnsafeGuaranteedRef({ $0.owner === owner }) else { return nil }
             return found.takeUnretainedValue()

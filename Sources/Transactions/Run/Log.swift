@@ -1,4 +1,4 @@
-// What a transaction would have to take back: values that were overwritten, and places that members had.
+// What a transaction would have to take back: values that were overwritten, places that members had, and members that began late.
 
 import CompositeOperationsBasics
 
@@ -16,17 +16,23 @@ struct Log {
     struct Mark {
         fileprivate(set) var values = 0
         fileprivate(set) var places = 0
+        fileprivate(set) var late = 0
         static let start = Mark()
     }
 
     private(set) var values: [LoggedState] = []
     private(set) var places: [(context: TransactionContext, place: Place)] = []
 
-    var mark: Mark { Mark(values: values.count, places: places.count) }
+    /// Members that began late, and are told nothing of a rollback.
+    private var late: [TransactionContext] = []
+
+    var mark: Mark { Mark(values: values.count, places: places.count, late: late.count) }
 
     mutating func saved(_ state: LoggedState) { values.append(state) }
     mutating func joined(_ context: TransactionContext) { places.append((context, .joined)) }
     mutating func placed(_ context: TransactionContext, from place: Place) { places.append((context, place)) }
+
+    mutating func began(_ context: TransactionContext) { late.append(context) }
 
     mutating func popValue(to mark: Mark) -> LoggedState? {
         values.count > mark.values ? values.removeLast() : nil
@@ -34,6 +40,10 @@ struct Log {
 
     mutating func popMembership(to mark: Mark) -> (TransactionContext, Place)? {
         places.count > mark.places ? places.removeLast() : nil
+    }
+
+    mutating func popLate(to mark: Mark) -> TransactionContext? {
+        late.count > mark.late ? late.removeLast() : nil
     }
 
     /// Empties it. Who takes what was in it releases that outside of any access to the log: `deinit` may be anyone's.
@@ -51,8 +61,10 @@ struct Log {
     /// So much room stays.
     private static let most = 1024
 
-    mutating func takePlaces() -> [(context: TransactionContext, place: Place)] {
-        defer { places = [] }
-        return places
+    mutating func takeMembers() -> (
+        places: [(context: TransactionContext, place: Place)], late: [TransactionContext]
+    ) {
+        defer { (places, late) = ([], []) }
+        return (places, late)
     }
 }

@@ -133,6 +133,7 @@ final class Run {
         }
         // Only now: what the hook created below it is begun in its turn, without recursion.
         context.part = .takesPart
+        if isMarked, !context.hooks.contains(.rollback) { log.began(context) }
     }
 
     /// A member that was created or put back during the transaction.
@@ -273,12 +274,14 @@ final class Run {
 
     func takeBack(to mark: Log.Mark) {
         releasing { while let value = log.popValue(to: mark) { value.restore() } }
+        while let context = log.popLate(to: mark) {
+            if takesPart(context) { context.part = .ended }
+        }
         while let (context, place) = log.popMembership(to: mark) {
             switch place {
-            case .joined: endUntold(context)
+            case .joined: break
             case .below(let parent, let previous): relocate(context, below: parent, after: previous)
             case .outside:
-                endUntold(context)
                 if context.parent !== limbo { relocate(context, below: limbo, after: limbo.lastChild) }
             }
         }
@@ -295,11 +298,6 @@ final class Run {
         }
     }
 
-    /// Ends a member that came during the transaction, and goes with it; a member with a hook ends when it is told so.
-    private func endUntold(_ context: TransactionContext) {
-        if !context.hooks.contains(.rollback), takesPart(context) { context.part = .ended }
-    }
-
     func end(_ context: TransactionContext, _ hook: Hooks, _ tell: (any Transactable) -> Void) {
         guard context.hooks.contains(hook), takesPart(context) else { return }
         context.part = .ended
@@ -310,7 +308,7 @@ final class Run {
     private func clear(publish: (Tree) -> Void, post: (Tree) -> Void) {
         detachDeparted()
         releasing {
-            _ = log.takePlaces()
+            _ = log.takeMembers()
         }
         (doom, isTangled) = (nil, false)
         transaction = .any

@@ -214,7 +214,7 @@ private func member(_ id: Int, _ hooks: Hooks) -> any Told {
 
 @Suite(.watched(testLimit), .leavesNothing) struct FewHooksTests {
     @Test func `Q3: to go only where hooks are makes no difference to any of them`() {
-        for seed in 0..<UInt64(isSanitized ? 100 : 1000) {
+        for seed in 0..<UInt64(isSanitized ? 50 : 400) {
             var chance = SplitMix64(seed: ~seed)
             let kinds: [Hooks] = [[], [], .begin, .validate, .commit, .rollback, .all]
             let masks = (0..<7).map { _ in kinds[Int.random(in: 0..<kinds.count, using: &chance)] }

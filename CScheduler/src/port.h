@@ -20,6 +20,7 @@
 //   csched_thread_local                           storage class
 //   csched_yield(), csched_now_ns()
 //   csched_thread_id(), csched_thread_sleeps(id)  the kernel's id of this thread; whether that one is blocked
+//   csched_thread_ran_ns(id)                      how long it has run; always 0 where nobody says so
 //   csched_warn(name, sentence)                   a sentence on stderr
 //   csched_wake_on_time()                         the calling thread's waits end on time, not 50 us late
 //   csched_fatal(function, sentence)              misuse: a sentence on stderr, then SIGABRT

@@ -113,6 +113,9 @@ static inline int32_t csched_thread_id(void) { return (int32_t)syscall(SYS_getti
 // Whether a thread of this process waits for something in the kernel, be it a futex, a socket or a disk.
 bool csched_thread_sleeps(int32_t id);
 
+// How long such a thread has had a processor; 0: the kernel does not say.
+uint64_t csched_thread_ran_ns(int32_t id);
+
 static inline void csched_warn(const char *name, const char *sentence)
 {
     fprintf(stderr, "CScheduler: scheduler '%s': %s\n", name, sentence);

@@ -87,6 +87,10 @@
 #ifndef CSCHED_WATCH_LAST_NS
 #define CSCHED_WATCH_LAST_NS UINT64_C(6400000)
 #endif
+/// A body is blocked that has run for this share of the time at most, since the look before (Z3).
+#ifndef CSCHED_BLOCKED_SHARE
+#define CSCHED_BLOCKED_SHARE 4
+#endif
 /// Looks without need before the watch disarms itself, so that it need not be armed often.
 #ifndef CSCHED_CALM_LOOKS
 #define CSCHED_CALM_LOOKS 8

@@ -12,8 +12,11 @@
 //       its deque any more (submit.c, U5). A worker that is found blocked and has not said so does not know;
 //       it stays counted as awake, and the sentry looks after its deque as long as that lasts.
 //   Z3  What is taken for blocked is so only probably: a worker that has executed nothing between two looks
-//       of the watch, and has announced that it blocks, or sleeps in the kernel. A mistake costs a thread
-//       that runs too many until the end of that body.
+//       of the watch, and has announced that it blocks, or sleeps in the kernel and has slept for most of the
+//       time since the look before. (A long body that waits for a page as the watch looks is not blocked. So
+//       it was with a task that made a million others: it was replaced in every second run, and as the spare
+//       thread ended, the allocator gave its memory back, and all of it was faulted in anew.) A mistake costs
+//       a thread that runs too many until the end of that body.
 //   Z4  Seats are given and taken under `lifecycle`, by the watch and by resizes alone; only a worker that
 //       leaves for good gives its own back, as the last step before its thread ends.
 //   Z5  The reserve is the workers whose `recall` says so. They rest in the sense of X6. The watch lets them
@@ -193,16 +196,21 @@ static bool anything_waits(csched_scheduler *scheduler, const csched_crew *crew)
     return waits;
 }
 
-// Z3
+// Z3. Looks again, in any case: the next look asks what came after this one.
 static bool is_blocked(csched_worker *worker, uint32_t seat)
 {
-    uint64_t now = csched_load(&worker->executed, relaxed) + 1;
-    if (worker->watched != now) {
-        worker->watched = now;
+    int32_t id = csched_load(&worker->kernel_id, relaxed);
+    csched_last_look former = worker->last_look;
+    csched_last_look now = {.body = csched_load(&worker->executed, relaxed) + 1,
+                            .at_ns = csched_now_ns(),
+                            .ran_ns = csched_thread_ran_ns(id)};
+    worker->last_look = now;
+    if (now.body != former.body) {
         return false;
     }
-    return seat == (seat | CSCHED_SEAT_ANNOUNCED) ||
-           csched_thread_sleeps(csched_load(&worker->kernel_id, relaxed));
+    bool announced = (seat & CSCHED_SEAT_ANNOUNCED) != 0;
+    bool has_slept = now.ran_ns - former.ran_ns <= (now.at_ns - former.at_ns) / CSCHED_BLOCKED_SHARE;
+    return announced || (has_slept && csched_thread_sleeps(id));
 }
 
 // Z1, Z2

@@ -119,7 +119,7 @@ csched_worker *csched_worker_create(csched_scheduler *scheduler, uint32_t index,
     csched_init(&worker->recall, csched_is_seated(seat) ? CSCHED_OUT : CSCHED_IN_RESERVE);
     csched_init(&worker->kernel_id, 0);
     csched_init(&worker->ended, false);
-    worker->watched = 0;
+    worker->last_look = (csched_last_look){.body = 0};
     worker->scheduler = scheduler;
     worker->index = index;
     restart_fair_interval(worker);

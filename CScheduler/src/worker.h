@@ -13,6 +13,13 @@
 #include "priority.h"
 #include "reclaim.h"
 
+/// What the watch saw of a worker.
+typedef struct csched_last_look {
+    uint64_t body;   // 1 + the value of executed; 0: it has not looked
+    uint64_t at_ns;  // when that was
+    uint64_t ran_ns; // how long its thread had run by then
+} csched_last_look;
+
 typedef struct csched_worker {
     csched_deque deque[CSCHED_PRIORITIES];
     // Written by the worker, read by anybody: statistics, and the sentry's question whether it is stuck in a
@@ -32,7 +39,7 @@ typedef struct csched_worker {
     csched_atomic(uint32_t) recall; // Z5: a csched_recall; slept on in reserve
     csched_atomic(int32_t) kernel_id;
     csched_atomic(bool) ended;
-    uint64_t watched; // the watch's own: 1 + the value of executed at its last look
+    csched_last_look last_look; // the watch's own
     // The worker's own.
     csched_aligned_to_line csched_scheduler *scheduler;
     uint32_t index;

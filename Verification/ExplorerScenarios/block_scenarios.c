@@ -74,9 +74,11 @@ static void submits_and_blocks_announced(void *context, void *extra, csched_disp
 
 // MARK: Replaced
 
+static uint64_t times_replaced(void) { return csched_scheduler_statistics(scheduler).replaced; }
+
 static void expect_replaced(void)
 {
-    if (csched_scheduler_statistics(scheduler).replaced == 0) {
+    if (times_replaced() == 0) {
         explorer_fail("nobody was replaced, and one was needed (Z1)");
     }
 }
@@ -101,6 +103,30 @@ MAIN(unannounced)
 
 static void memory_main(void) { block_and_open(blocks_announced, 2); }
 MAIN(memory)
+
+// A long body sleeps whenever the watch looks, but runs in between: until it does not any more.
+static void busy_main(void)
+{
+    world_open_with_spares(1, 1);
+    busy_between_looks = true;
+    submit(operation_with(0, blocks));
+    gate_pass(&gates[2]);
+    submit(operation(1));
+    world_explore();
+    for (int look = 0; look < 4; look++) {
+        pass_time();
+    }
+    if (times_replaced() != 0) {
+        explorer_fail("replaced, though it runs (Z3)");
+    }
+    busy_between_looks = false;
+    while (times_replaced() == 0) {
+        pass_time();
+    }
+    gate_open(&gates[0]);
+    world_end(2);
+}
+MAIN(busy)
 
 // It goes on while the watch looks at it: it has its seat still, or knows that it has none.
 static void goes_on(csched_function body)
@@ -1097,6 +1123,7 @@ MAIN(jobs_and_close)
 const explorer_program block_scenarios[] = {
     SCENARIO("block", announced, "S3 S12", "the only worker blocks, and has said so"),
     SCENARIO("block", unannounced, "S3 S12", "the only worker blocks, and has not said so"),
+    SCENARIO("block", busy, "S12", "a long body sleeps for moments, and then for good"),
     SCENARIO("block", memory, "S1 S3", "the only worker blocks, and memory runs out",
              .allocations_fail = true),
     SCENARIO("block", goes_on_announced, "S1 S8", "a worker goes on as its seat is given away"),

@@ -87,9 +87,11 @@
 #define csched_now_ns() explorer_now_ns()
 #define csched_thread_id() ((int32_t)explorer_self() + 1)
 #define csched_thread_sleeps(id) ((id) > 0 && explorer_is_waiting((id) - 1))
+#define csched_thread_ran_ns(id) ((id) > 0 && busy_between_looks ? explorer_now_ns() : 0)
 #define csched_warn(name, sentence) port_warn((name), (sentence))
 extern uint64_t slow_yield_ns;     // a scenario may say which yields are slow
 extern uint64_t slow_operation_ns; // and which operations
+extern bool busy_between_looks;    // and whether threads that are found waiting have run until then
 extern int times_yielded;
 void port_warn(const char *name, const char *sentence);
 #define csched_fatal(function, sentence) port_fatal((function), (sentence))

@@ -22,12 +22,14 @@ static const char *expected; // the sentence, while `stops` calls
 
 uint64_t slow_yield_ns;
 uint64_t slow_operation_ns;
+bool busy_between_looks;
 int times_yielded;
 
 void world_begin(void)
 {
     slow_yield_ns = 2000; // of two looks at the time: others have looked in between
     slow_operation_ns = UINT64_C(1) << 40;
+    busy_between_looks = false;
     times_yielded = 0;
     reclaim_model_begin();
     scheduler_model_begin();

@@ -120,6 +120,10 @@ extension Workload {
         ["W1", "W3", "W5", "W9", "W10", "W18-tree", "R1", "R2", "R3"].contains(id)
     }
 
+    /// Whether a sample keeps an object of a kilobyte or more for each operation: however long it takes, the first one of a
+    /// process measures how memory is faulted in.
+    public var fillsMemory: Bool { family == "W24" }
+
     /// Whether it is a workload of Commands, Transactions or Actions.
     public static func isOfLibraries(_ workload: String) -> Bool {
         libraryWorkloads.contains { $0.id == workload }

@@ -163,7 +163,7 @@ public final class Coordinator {
         var rounds: [String: (first: Int, rounds: Int)] = [:]
         for name in names where isToBeAsked(name, workload, n: n) {
             if prediction.seconds(workload, name, n: n) > Plan.long_s {
-                rounds[name] = (0, 1)
+                rounds[name] = (workload.fillsMemory ? -1 : 0, 1)
             } else {
                 let logs = recorder.document.logRatios(workload.id, n: n, peer: name)
                 rounds[name] = (-1, Rounds.count(after: logs, most: plan.rounds))

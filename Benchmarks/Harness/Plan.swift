@@ -116,8 +116,8 @@ public struct Plan: Sendable {
         }
     }
 
-    /// Samples that take longer than this are asked once for each restart, and not to warm up: they are long enough to
-    /// be warm for the most of themselves.
+    /// Samples that take longer than this are asked once for each restart, and, where they do not fill memory, not to warm
+    /// up: they are long enough to be warm for the most of themselves.
     static let long_s = 0.04
 
     private static func units(of workloads: [Workload], _ options: PlanOptions) -> [RunUnit] {

@@ -316,6 +316,38 @@ import Testing
         }
     }
 
+    @Test func `aimed at the queue whose slot a registration block has, a block runs within that slot`()
+        async throws
+    {
+        let queue = COOperationQueue(runningLimit: 1)
+        let most = Log<Int>()
+        let composite = cascadeOperation(on: queue) { _ in
+            syncOperation(on: queue) { attempt in
+                most.add(queue.runningOperations.count)
+                attempt.finish()
+            }
+        }
+        _ = try await composite.value
+        await queue.idle()
+        #expect(most.entries == [1])
+    }
+
+    @Test func `aimed at another queue than that whose slot the caller holds, a block has a slot there`()
+        async throws
+    {
+        let (queue, other) = (COOperationQueue(runningLimit: 1), COOperationQueue(runningLimit: 1))
+        let running = Log<Int>()
+        let outer = operation(on: queue) {
+            syncOperation(on: other) { attempt in
+                running.add(other.runningOperations.count)
+                attempt.finish()
+            }
+        }
+        _ = try await outer.value
+        await other.idle()
+        #expect(running.entries == [1])
+    }
+
     @Test func `cancelAll wakes those who wait for a turn in a suspended queue`() async {
         let queue = COOperationQueue()
         queue.suspend()

@@ -229,6 +229,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         return compositionReference._withUnsafeGuaranteedRef { composition in
             if let ticket = composition.ticket { return .passUnretained(ticket) }
             let made = COOperationQueue.Ticket()
+            if let queue = composition.admission { made.isIn(queue) }
             composition.ticket = made
             return .passUnretained(made)
         }
@@ -282,14 +283,12 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     /// A handle is no reason for its target and queue to stay, but for the queue of a composite, which is read for each child
     /// under no lock. Under no lock; it is settled.
     func giveUpPlace() {
-        let former = look { () -> (target: (any ExecutionTarget)?, queue: COOperationQueue?) in
-            guard let place else { return (nil, nil) }
-            if isComposite {
-                defer { place.target = nil }
-                return (place.target, nil)
+        var former: (target: (any ExecutionTarget)?, queue: COOperationQueue?)  // released under no lock
+        look {
+            placeReference?._withUnsafeGuaranteedRef { place in
+                swap(&former.target, &place.target)
+                if !isComposite { swap(&former.queue, &place.admission) }
             }
-            defer { (place.target, place.admission) = (nil, nil) }
-            return (place.target, place.admission)
         }
         withExtendedLifetime(former) {}
     }
@@ -376,6 +375,9 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         place.target = target
         place.hasOwnTarget = isOwn
         place.admission = admission
+        if let admission, !isComposite {
+            unsafeDowncast(place, to: COOperationQueue.Ticket.self).isIn(admission)  // I7
+        }
     }
 
     /// Whether children that are made here have a queue, a target that they were not given, or a context.

@@ -237,8 +237,12 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         var effects = Effects()
         let bits = lock()
         if leaveFinished(number, &effects, { store(value) }) {
+            let (queue, ticket) = (admissionReference, ticket)
             unlock(bits)
             effects.perform()
+            if let queue, let ticket {  // which its place holds, until it is given up below
+                queue._withUnsafeGuaranteedRef { $0.hasFinished(ticket) }
+            }
             releaseHoldings()
             return
         }

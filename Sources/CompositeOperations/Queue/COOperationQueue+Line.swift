@@ -28,8 +28,8 @@ extension COOperationQueue {
             lines[place].insert(ticket)
         }
 
-        /// The first one whose turn it is.
-        mutating func take() -> Ticket? {
+        /// The first one whose turn it is, with a reference.
+        mutating func take() -> Unmanaged<Ticket>? {
             while filled != 0 {
                 let place = next
                 if let ticket = lines[place].take() { return ticket }
@@ -109,12 +109,12 @@ extension COOperationQueue {
             }
         }
 
-        /// The first one whose turn it is.
-        mutating func take() -> Ticket? {
+        /// The first one whose turn it is, with the reference that its entry has.
+        mutating func take() -> Unmanaged<Ticket>? {
             while let entry = next() {
                 if let ticket = valid(entry) {
                     ticket._withUnsafeGuaranteedRef { $0.isListed = false }
-                    return ticket.takeRetainedValue()
+                    return ticket
                 }
                 entry.ticket.release()
             }

@@ -28,8 +28,10 @@ extension COOperationQueue {
         @exclusivity(unchecked) var operation: AnyOperation?
         /// Its place among those that wait; 0: none yet.
         @exclusivity(unchecked) var number: UInt64 = 0
+        /// The address of its queue.
+        @exclusivity(unchecked) private var queue: UnsafeRawPointer?
         // The list of all that are not outside.
-        @exclusivity(unchecked) fileprivate var next: Unmanaged<Ticket>?
+        @exclusivity(unchecked) fileprivate(set) var next: Unmanaged<Ticket>?
         @exclusivity(unchecked) fileprivate var previous: Unmanaged<Ticket>?
         /// How many of its blocks had begun when it was given the number.
         @exclusivity(unchecked) var runs: Int32 = 0
@@ -42,6 +44,16 @@ extension COOperationQueue {
         /// nobody's child any more.
         @exclusivity(unchecked) var isChild = false
         private let instance = Instance(.tickets)
+
+        /// Before its operation is started.
+        func isIn(_ queue: COOperationQueue) { self.queue = Self.address(of: queue) }
+
+        /// Whether it is a queue's: or was that of one that is gone, and whose address this one has; then it is outside.
+        func isOf(_ queue: COOperationQueue) -> Bool { self.queue == Self.address(of: queue) }
+
+        private static func address(of queue: COOperationQueue) -> UnsafeRawPointer {
+            UnsafeRawPointer(Unmanaged.passUnretained(queue).toOpaque())
+        }
 
         @inline(__always)
         var waits: Bool { state == .inLine || state == .asleep }
@@ -56,7 +68,7 @@ extension COOperationQueue {
         private(set) var running = 0
         private(set) var pending = 0
         private(set) var count = 0
-        private var first: Unmanaged<Ticket>?
+        private(set) var first: Unmanaged<Ticket>?
         private var last: Unmanaged<Ticket>?
         /// The first one that may be pending; nil: none is.
         private var firstPending: Unmanaged<Ticket>?

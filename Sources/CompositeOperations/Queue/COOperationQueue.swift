@@ -181,6 +181,11 @@ public final class COOperationQueue: ExecutionTarget {
         change { state, verdict in look(at: operation, &state, &verdict) }
     }
 
+    /// An operation of the queue, which the caller holds as well as its place there, has finished in one step. Under no lock.
+    func hasFinished(_ ticket: Unmanaged<Ticket>) {
+        change { state, _ in ticket._withUnsafeGuaranteedRef { state.all.move($0, to: .outside) } }
+    }
+
     /// Changes something, fills the free slots, and does what follows. Under no lock.
     private func change<Answer>(_ body: (inout State, inout Verdict) -> Answer) -> Answer {
         var verdict = Verdict()
@@ -201,7 +206,7 @@ public final class COOperationQueue: ExecutionTarget {
 
     /// Whether an operation waits for a slot, all of which are among these. Under no lock.
     func isClosed(to operation: AnyOperation, by slots: HeldSlots) -> Bool {
-        let held = (slots.onStack + slots.ofBlock).filter { $0.queue === self }
+        let held = (slots.onStack + slots.ofBlock).filter { $0.ticket.isOf(self) }
         if held.isEmpty { return false }
         return state.withLock { state in
             guard let limit = state.runningLimit,
@@ -331,16 +336,21 @@ public final class COOperationQueue: ExecutionTarget {
     }
 
     /// Fills the free slots (I2).
+    @inline(never)
     private func pump(_ state: inout State, _ verdict: inout Verdict) {
         while state.hasFreeSlot {
-            guard let next = state.lines.take(), let operation = next.operation else { return }
-            if let priority = operation.claimTurn() {
-                state.all.move(next, to: .running)
-                state.lines.hasAdmitted()
-                verdict.send(operation, priority)
-            } else {
-                state.all.move(next, to: .asleep)
+            guard let next = state.lines.take() else { return }
+            next._withUnsafeGuaranteedRef { next in
+                guard let operation = next.operation else { return }  // it waits: so it is there
+                if let priority = operation.claimTurn() {
+                    state.all.move(next, to: .running)
+                    state.lines.hasAdmitted()
+                    verdict.send(operation, priority)
+                } else {
+                    state.all.move(next, to: .asleep)
+                }
             }
+            next.release()
         }
     }
 
@@ -391,9 +401,14 @@ public final class COOperationQueue: ExecutionTarget {
     public func resume() {
         change { state, verdict in
             suspended.store(false, ordering: .sequentiallyConsistent)
-            // All of them, before the first one takes its turn: who goes first is not who came first.
-            for operation in state.all.operations(where: { $0.state == .asleep }) {
-                look(at: operation, &state, &verdict)
+            // All of them, before the first one takes its turn: who goes first is not who came first. One that goes on, or
+            // leaves, is behind this walk, and displaces nobody, as it has waited before.
+            var next = state.all.first
+            while let ticket = next?.takeUnretainedValue() {
+                next = ticket.next
+                if ticket.state == .asleep, let operation = ticket.operation {
+                    look(at: operation, &state, &verdict)
+                }
             }
         }
     }

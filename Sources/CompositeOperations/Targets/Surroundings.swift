@@ -16,7 +16,7 @@ internal import Synchronization
 struct HeldSlot: @unchecked Sendable {
     // Unchecked: the queue looks at the ticket under its lock.
 
-    let queue: COOperationQueue
+    /// Names its queue, and does not hold it: where that is gone, nobody asks for a slot of it.
     let ticket: COOperationQueue.Ticket
     /// How many blocks of the operation had begun before this one.
     let runs: Int32
@@ -28,9 +28,10 @@ struct HeldSlot: @unchecked Sendable {
         let isOver = Atomic(false)
     }
 
-    /// Whether it has not been given back, and who has it waits still. Under no lock.
-    var isHeld: Bool {
-        wait?.isOver.load(ordering: .acquiring) != true && queue.isHeld(ticket, since: runs)
+    /// Whether it is one of a queue's, has not been given back, and who has it waits still. Under no lock.
+    func isHeld(of queue: COOperationQueue) -> Bool {
+        ticket.isOf(queue) && wait?.isOver.load(ordering: .acquiring) != true
+            && queue.isHeld(ticket, since: runs)
     }
 
     /// What tells it from others.
@@ -43,13 +44,10 @@ struct HeldSlot: @unchecked Sendable {
 
     /// As the operation holds it, while its block is out.
     struct Reference {
-        let queue: Unmanaged<COOperationQueue>
         let ticket: Unmanaged<COOperationQueue.Ticket>
         let runs: Int32
 
-        var slot: HeldSlot {
-            HeldSlot(queue: queue.takeUnretainedValue(), ticket: ticket.takeUnretainedValue(), runs: runs)
-        }
+        var slot: HeldSlot { HeldSlot(ticket: ticket.takeUnretainedValue(), runs: runs) }
     }
 
     // MARK: Of a thread
@@ -138,7 +136,7 @@ struct HeldSlots {
 
     /// Whether one of a queue is. Under no lock.
     func contains(_ queue: COOperationQueue) -> Bool {
-        (onStack + ofBlock).contains { $0.queue === queue && $0.isHeld }
+        (onStack + ofBlock).contains { $0.isHeld(of: queue) }
     }
 
     var isEmpty: Bool { onStack.isEmpty && ofBlock.isEmpty }

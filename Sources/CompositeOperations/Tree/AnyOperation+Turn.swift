@@ -245,8 +245,8 @@ extension AnyOperation {
     /// The slot of its block, which begins, and for which it keeps that. Under the lock.
     @inline(__always)
     private final var slotOfBlock: HeldSlot.Reference? {
-        guard let queue = admissionReference, let ticket else { return nil }
-        return HeldSlot.Reference(queue: queue, ticket: ticket, runs: machine.runs - 1)
+        guard let ticket else { return nil }
+        return HeldSlot.Reference(ticket: ticket, runs: machine.runs - 1)
     }
 
     /// As `execute`, where somebody may wait below this on the stack, of whom it must not know.
@@ -283,7 +283,7 @@ extension AnyOperation {
     }
 
     /// The block of a leaf without extras has returned, and that finishes it: end, way up and settling in one step, unless it
-    /// completes its composite. Under the lock; the caller calls `releaseHoldings`.
+    /// completes its composite. Under the lock; the caller tells its queue, and calls `releaseHoldings`.
     ///
     /// - Parameter store: stores the value, before anybody could look at it.
     /// - Returns: false: nothing was done.
@@ -293,7 +293,6 @@ extension AnyOperation {
         guard let parentReference else {
             guard isHeld, machine.leaveFinished(number: number) else { return false }
             store()
-            if isAdmitted { effects.reconcile(self) }
             return true
         }
         return parentReference._withUnsafeGuaranteedRef { parent in
@@ -301,7 +300,6 @@ extension AnyOperation {
             let goesOn = siblings._withUnsafeGuaranteedRef { siblings in
                 guard siblings.unfinished > 1, machine.leaveFinished(number: number) else { return false }
                 store()
-                if isAdmitted { effects.reconcile(self) }
                 siblings.childFinished(self, of: parent, &effects)
                 return true
             }

@@ -24,6 +24,9 @@ package enum BoundValues {
         /// Whether the experiment has found what it looks for.
         package static var areKnown: Bool { places != nil }
 
+        /// Whether a task may be running here.
+        package static var mayBeInTask: Bool { unsafe swift_task_getCurrent() != nil }
+
         /// Whether values may be bound where this is called, in a task or outside of tasks.
         ///
         /// - Complexity: some 5 ns.
@@ -96,6 +99,9 @@ package enum BoundValues {
 
         /// Whether the experiment has found what it looks for.
         package static var areKnown: Bool { false }
+
+        /// Whether a task may be running here.
+        package static var mayBeInTask: Bool { true }
 
         /// Whether values may be bound where this is called, in a task or outside of tasks.
         package static var areHere: Bool { true }

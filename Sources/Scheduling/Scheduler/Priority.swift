@@ -54,6 +54,7 @@ extension Scheduler {
     /// On a worker ``currentPriority``, elsewhere the class of the calling task's priority.
     package static var callersPriority: Priority {
         if unsafe csched_scheduler_current() != nil { return currentPriority }
+        if !BoundValues.mayBeInTask { return .default }
         return unsafe withUnsafeCurrentTask { unsafe $0.map { unsafe Priority($0.priority) } ?? .default }
     }
 

@@ -84,11 +84,11 @@ static void sleep_until_done(csched_fork *fork)
 static void wait_on_worker(csched_worker *worker, csched_fork *fork)
 {
     const csched_wait wait = {.is_over = is_done, .belongs = is_enclosed, .context = fork};
-    for (int look = 0; look < CSCHED_LOOKS && !is_done(fork); look++) {
+    for (int look = 0; look < CSCHED_JOIN_LOOKS && !is_done(fork); look++) {
         if (csched_worker_run_nested(worker, &wait)) {
             look = 0;
         }
-        csched_yield(); // the branch may be short, and sleep costs more than a few looks
+        csched_yield(); // the branch is mostly short, and its end wakes to this CPU, where its worker runs
     }
     csched_worker_settle(worker);
     csched_worker_block(worker);

@@ -19,6 +19,7 @@
 #define CSCHED_RANKED_DEQUE_CAPACITY 4
 #define CSCHED_RANKED_TURNS 3
 #define CSCHED_LOOKS 1
+#define CSCHED_JOIN_LOOKS 1
 #define CSCHED_SLOW_YIELD_NS slow_yield_ns
 #define CSCHED_WORTHWHILE 2
 #define CSCHED_SLOW_OPERATION_NS slow_operation_ns

@@ -104,8 +104,8 @@
 #ifndef CSCHED_LOOKS
 #define CSCHED_LOOKS 4
 #endif
-/// The same of a join whose second branch was taken: two workers that divide a tree wait often for each other,
-/// and mostly not for long. With 4 looks W9 took 1.3 times as long on two CPUs.
+/// The same of a join whose second branch was taken: two workers that divide a tree wait often for each
+/// other, and mostly not for long. With 4 looks W9 took 1.2 times as long on two CPUs.
 #ifndef CSCHED_JOIN_LOOKS
 #define CSCHED_JOIN_LOOKS 64
 #endif

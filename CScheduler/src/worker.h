@@ -13,7 +13,7 @@
 #include "priority.h"
 #include "reclaim.h"
 
-/// What the watch saw of a worker.
+/// The state in which the watch last saw a worker.
 typedef struct csched_last_look {
     uint64_t body;   // 1 + the value of executed; 0: it has not looked
     uint64_t at_ns;  // when that was

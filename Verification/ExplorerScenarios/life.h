@@ -20,8 +20,9 @@ extern int quiet;
 /// Looks whether it may run, and runs.
 void looks_around(int number, csched_disposition disposition);
 void stays_quiet(void *context, void *extra, csched_disposition disposition);
+/// For a moment nothing may start: stays_quiet would fail.
+void be_quiet(void);
 /// What suspend promises: when nothing runs, nothing starts.
-void be_quiet(void); // for a moment: what runs then fails
 void suspends_and_resumes(void);
 
 /// Lets time pass, for the watch to look. Others may go on at any time meanwhile, and so may the caller.

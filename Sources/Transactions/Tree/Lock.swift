@@ -23,7 +23,7 @@ final class Lock: @unchecked Sendable {
     }
 }
 
-/// What is known of objects, of whatever thread.
+/// A table by objects, which all threads use.
 final class LockedTable<Value>: @unchecked Sendable {
     // Unchecked: `values` is used under `lock` alone.
     private let lock = Lock()

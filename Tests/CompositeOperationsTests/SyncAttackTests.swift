@@ -299,20 +299,22 @@ import Testing
         }
     }
 
+    /// Runs a sync operation in a queue, and notes how many have a slot there meanwhile.
+    @Sendable private static func runAndCount(in queue: COOperationQueue, _ running: Log<Int>) {
+        syncOperation(on: queue) { attempt in
+            running.add(queue.runningOperations.count)
+            attempt.finish()
+        }
+    }
+
     @Test func `aimed at the queue whose slot the caller holds, a block runs within that slot`() async throws
     {
         for target: (any ExecutionTarget)? in [nil, elsewhere, serialQueue()] {
             let queue = COOperationQueue(runningLimit: 1, on: target)
-            let most = Log<Int>()
-            let outer = operation(on: queue) {
-                syncOperation(on: queue) { attempt in
-                    most.add(queue.runningOperations.count)
-                    attempt.finish()
-                }
-            }
-            _ = try await outer.value
+            let running = Log<Int>()
+            _ = try await operation(on: queue) { Self.runAndCount(in: queue, running) }.value
             await queue.idle()
-            #expect(most.entries == [1])
+            #expect(running.entries == [1])
         }
     }
 
@@ -320,16 +322,10 @@ import Testing
         async throws
     {
         let queue = COOperationQueue(runningLimit: 1)
-        let most = Log<Int>()
-        let composite = cascadeOperation(on: queue) { _ in
-            syncOperation(on: queue) { attempt in
-                most.add(queue.runningOperations.count)
-                attempt.finish()
-            }
-        }
-        _ = try await composite.value
+        let running = Log<Int>()
+        _ = try await cascadeOperation(on: queue) { _ in Self.runAndCount(in: queue, running) }.value
         await queue.idle()
-        #expect(most.entries == [1])
+        #expect(running.entries == [1])
     }
 
     @Test func `aimed at another queue than that whose slot the caller holds, a block has a slot there`()
@@ -337,13 +333,7 @@ import Testing
     {
         let (queue, other) = (COOperationQueue(runningLimit: 1), COOperationQueue(runningLimit: 1))
         let running = Log<Int>()
-        let outer = operation(on: queue) {
-            syncOperation(on: other) { attempt in
-                running.add(other.runningOperations.count)
-                attempt.finish()
-            }
-        }
-        _ = try await outer.value
+        _ = try await operation(on: queue) { Self.runAndCount(in: other, running) }.value
         await other.idle()
         #expect(running.entries == [1])
     }

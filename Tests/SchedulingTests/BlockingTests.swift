@@ -160,6 +160,27 @@ extension Stress {
             }
         }
 
+        @Test func `an operation that runs most of the time, and sleeps for moments, is not replaced`() throws
+        {
+            // Where the machine is busy, a moment may last; not each time.
+            let isLeftAlone = try (0..<5).contains { _ in
+                let counter = try CompletionCounter()
+                return try withScheduler(.init(workers: 1)) { scheduler in
+                    try scheduler.submit(in: counter) {
+                        for _ in 0..<200 {
+                            let end = ContinuousClock.now + .microseconds(400)
+                            while ContinuousClock.now < end {}
+                            usleep(20)
+                        }
+                    }
+                    try scheduler.submit(in: counter) {}
+                    counter.wait()
+                    return scheduler.statistics.replaced == 0
+                }
+            }
+            #expect(isLeftAlone)
+        }
+
         @Test func `without spare workers nobody is replaced`() throws {
             let gate = Gate()
             let counter = try CompletionCounter()

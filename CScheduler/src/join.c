@@ -81,6 +81,18 @@ static void sleep_until_done(csched_fork *fork)
     }
 }
 
+// The branch mostly ends soon. Then nobody needs to be told that this worker slept: an announcement wakes the
+// watch, which takes a processor from one of the two.
+static bool is_done_soon(csched_fork *fork)
+{
+    uint32_t seen = PENDING;
+    // P25. relaxed: is_done acquires.
+    if (csched_cas(state_of(fork), &seen, AWAITED, relaxed, relaxed)) {
+        (void)csched_futex_wait(&fork->state, AWAITED, CSCHED_JOIN_NAP_NS);
+    }
+    return is_done(fork);
+}
+
 static void wait_on_worker(csched_worker *worker, csched_fork *fork)
 {
     const csched_wait wait = {.is_over = is_done, .belongs = is_enclosed, .context = fork};
@@ -91,9 +103,11 @@ static void wait_on_worker(csched_worker *worker, csched_fork *fork)
         csched_yield(); // the branch is mostly short, and its end wakes to this CPU, where its worker runs
     }
     csched_worker_settle(worker);
-    csched_worker_block(worker);
-    sleep_until_done(fork);
-    csched_worker_unblock(worker);
+    if (!is_done_soon(fork)) {
+        csched_worker_block(worker);
+        sleep_until_done(fork);
+        csched_worker_unblock(worker);
+    }
 }
 
 static bool begin(csched_worker *worker, csched_fork *fork, csched_branch branch)

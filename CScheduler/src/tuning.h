@@ -110,6 +110,11 @@
 #define CSCHED_JOIN_LOOKS 64
 #endif
 
+/// How long such a join sleeps before it says that it blocks.
+#ifndef CSCHED_JOIN_NAP_NS
+#define CSCHED_JOIN_NAP_NS UINT64_C(200000)
+#endif
+
 /// A yield that takes so long has probably let another thread run (pace.c).
 #ifndef CSCHED_SLOW_YIELD_NS
 #define CSCHED_SLOW_YIELD_NS UINT64_C(2000)

@@ -22,6 +22,7 @@ typedef struct {
     csched_atomic(uint32_t) busy;      // workers that do not rest (X6)
     csched_atomic(uint32_t) sentry;    // 1 + the index of the sleeper that looks again by itself; 0: none
     csched_atomic(bool) crowded;       // threads outnumber CPUs, as far as workers can tell (W8)
+    csched_atomic(bool) guarded;       // the watch comes back to what waits (W9)
     csched_aligned_to_line csched_atomic(uint64_t) woken; // wake-ups sent, for the statistics
     csched_atomic(uint32_t) last; // 1 + the index of the one that was woken last; 0: none
     csched_parker parkers[CSCHED_WORKERS_MAX];
@@ -29,7 +30,8 @@ typedef struct {
 
 void csched_idle_init(csched_idle *idle);
 
-/// After operations were published to an inbox (seq_cst): wakes a sleeper unless two workers look already.
+/// After operations were published to an inbox (seq_cst): wakes a sleeper unless two look already, one of
+/// which may be the watch.
 void csched_idle_after_submit(csched_idle *idle);
 
 /// Whether any worker sleeps. Relaxed: a hint for csched_idle_after_push, which needs no more (W5).
@@ -54,6 +56,12 @@ void csched_idle_wake_all(csched_idle *idle);
 
 /// Notes, before a sleep, whether threads outnumber CPUs (W8).
 void csched_idle_note_crowd(csched_idle *idle, bool crowded);
+
+/// What was noted last.
+bool csched_idle_is_crowded(const csched_idle *idle);
+/// The watch goes on guard, or off it. True: it was, so it looks at the inboxes now, and wakes a sleeper for
+/// what waits there.
+bool csched_idle_guard(csched_idle *idle, bool on);
 
 /// Whether any sleeps. seq_cst.
 bool csched_idle_has_sleepers_now(const csched_idle *idle);

@@ -39,6 +39,18 @@ static csched_submitter *inbox_of_this_thread(csched_scheduler *scheduler, csche
     return submitter;
 }
 
+bool csched_submit_wake_for_rest(csched_scheduler *scheduler)
+{
+    csched_reclaim_enter();
+    bool waits = !csched_registry_is_empty(&scheduler->registry[CSCHED_PRIORITY_DEFAULT]) ||
+                 csched_priority_any_waits(scheduler, false);
+    csched_reclaim_exit();
+    if (waits) {
+        csched_idle_wake_one(&scheduler->idle);
+    }
+    return waits;
+}
+
 // U5
 void csched_submit_close_own(csched_scheduler *scheduler)
 {

@@ -261,6 +261,18 @@ static bool is_attended(const csched_idle *idle)
     return csched_idle_has_sleepers_now(idle) || csched_load(&idle->searching, seq_cst) != 0; // P28
 }
 
+// W9. Returns whether it has to come back: to its post, or to what waits, as the one that was woken for that
+// may stop. What a suspension leaves waiting is none of it.
+static bool stand_guard(csched_scheduler *scheduler, bool on)
+{
+    if (!csched_idle_guard(&scheduler->idle, on)) {
+        return on;
+    }
+    // relaxed: who resumes wakes everybody.
+    return !csched_is_suspended(csched_load(&scheduler->control, relaxed)) &&
+           csched_submit_wake_for_rest(scheduler);
+}
+
 // Looks, less and less often, until a worker sleeps. W7
 static void watch_until_calm(csched_scheduler *scheduler)
 {
@@ -282,18 +294,21 @@ static void watch_until_calm(csched_scheduler *scheduler)
         if (state == ENDING) {
             return;
         }
+        bool crowded = csched_idle_is_crowded(&scheduler->idle);
+        bool comes_back = stand_guard(scheduler, crowded);
         bool attended = is_attended(&scheduler->idle);
         bool last = interval_ns >= CSCHED_WATCH_LAST_NS;
-        if (!attended && look(scheduler, last)) {
+        bool replaced = !attended && look(scheduler, last);
+        if (replaced || !passed) {
             interval_ns = CSCHED_WATCH_FIRST_NS;
-        } else {
-            interval_ns = !passed ? CSCHED_WATCH_FIRST_NS : last ? interval_ns : interval_ns * 2;
+        } else if (!last) {
+            interval_ns = crowded ? CSCHED_WATCH_LAST_NS : interval_ns * 2;
         }
         if (csched_now_ns() - watch->replaced_at_ns >= CSCHED_RESERVE_NS) {
             dismiss_reserve(scheduler);
         }
-        calm = attended ? calm + 1 : 0;
-        if (calm == CSCHED_CALM_LOOKS) {
+        calm = attended && !comes_back ? calm + 1 : 0;
+        if (calm >= CSCHED_CALM_LOOKS && !stand_guard(scheduler, false)) {
             state = ARMED;
             if (!csched_cas(&watch->state, &state, DORMANT, seq_cst, relaxed) || // P28
                 is_attended(&scheduler->idle)) {

@@ -513,13 +513,7 @@ static void stop_searching(csched_worker *worker)
     case CSCHED_OTHERS_LOOK:
         break;
     case CSCHED_LAST_TO_LOOK:
-        csched_reclaim_enter();
-        bool left = !csched_registry_is_empty(&scheduler->registry[CSCHED_PRIORITY_DEFAULT]) ||
-                    csched_priority_any_waits(scheduler, false);
-        csched_reclaim_exit();
-        if (left) {
-            csched_idle_wake_one(&scheduler->idle);
-        }
+        (void)csched_submit_wake_for_rest(scheduler);
         break;
     case CSCHED_ALL_AWAKE:
         csched_watch_arm(&scheduler->watch);
@@ -939,6 +933,9 @@ static outcome search_seated(csched_worker *worker, csched_operation *operation)
         csched_pace_sleep(&worker->pace, operations_done(worker));
         if (!patient) { // else it has not looked at the crowd since
             csched_idle_note_crowd(&scheduler->idle, !calm);
+            if (!calm) {
+                csched_watch_arm(&scheduler->watch); // W9
+            }
         }
         patient = sleep_until_woken(worker);
         restart_fair_interval(worker);

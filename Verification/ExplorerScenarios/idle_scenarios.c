@@ -266,6 +266,168 @@ static void crowd_setup(void)
     csched_idle_note_crowd(&idle, true);
 }
 
+// On guard, one that looks is enough, and when that stops, somebody comes back (W9).
+static void submits_three(void *unused)
+{
+    submits_two(unused);
+    submit_one();
+}
+
+static bool stand_guard(bool on)
+{
+    bool waits = csched_idle_guard(&idle, on) && is_any_left();
+    if (waits) {
+        csched_idle_wake_one(&idle);
+    }
+    return waits;
+}
+
+static void comes_back(void *unused)
+{
+    (void)unused;
+    do {
+        explorer_settle(csched_site("settle"));
+    } while (stand_guard(true));
+}
+
+static void goes_off_guard(void *unused)
+{
+    (void)unused;
+    while (stand_guard(false)) {
+        (void)csched_idle_guard(&idle, true);
+        explorer_settle(csched_site("settle"));
+    }
+}
+
+static void guard_with(void (*body)(void *unused))
+{
+    begin();
+    (void)csched_idle_guard(&idle, true);
+    start_worker(first_worker);
+    start_worker(second_worker);
+    (void)explorer_spawn("submitter", submits_three, NULL);
+    (void)explorer_spawn("watch", body, NULL);
+}
+
+static int submissions_missing(void)
+{
+    int missing = 0;
+    for (uint32_t number = csched_load(&taken, acquire); number < SUBMISSIONS_MOST; number++) {
+        missing += submitter_of[number] >= 0;
+    }
+    return missing;
+}
+
+static void guard_setup(void) { guard_with(comes_back); }
+
+static void guard_check(int frozen)
+{
+    (void)frozen;
+    if (submissions_missing() != 0) {
+        explorer_fail("somebody came back, and %d submissions are not taken (S2)", submissions_missing());
+    }
+}
+
+// Off guard, a worker that stops keeps the wake-up that it was given last (W4).
+static void guard_ends_setup(void) { guard_with(goes_off_guard); }
+
+static void guard_ends_check(int frozen)
+{
+    if (submissions_missing() > (frozen == 0 || frozen == 1)) {
+        explorer_fail("the guard has ended, and %d submissions are not taken (S2)", submissions_missing());
+    }
+}
+
+// The guard ends beside a submission, while the first of two sleepers has been woken, and has stopped.
+static void looks_once(void *unused)
+{
+    (void)unused;
+    (void)stand_guard(false);
+}
+
+static void fall_asleep(uint32_t worker)
+{
+    csched_idle_search(&idle);
+    (void)csched_idle_announce(&idle, worker);
+}
+
+static void both_fall_asleep(void)
+{
+    fall_asleep(0);
+    fall_asleep(1);
+}
+
+static void guard_is_off_setup(void)
+{
+    begin();
+    csched_idle_join(&idle);
+    csched_idle_join(&idle);
+    (void)csched_idle_guard(&idle, true);
+    both_fall_asleep();
+    csched_idle_wake(&idle, 0);
+    (void)explorer_spawn("submitter", submits_one, NULL);
+    (void)explorer_spawn("watch", looks_once, NULL);
+}
+
+static void guard_is_off_check(void)
+{
+    if (!csched_idle_rise(&idle, 1)) {
+        explorer_fail("the guard has ended, and all count on a worker that has stopped (S2)");
+    }
+}
+
+// Who is woken for submissions that follow each other before anybody has got up: on guard one that looks, off
+// guard two.
+static void expect_woken(int submissions, bool first, bool second)
+{
+    for (; submissions != 0; submissions--) {
+        csched_idle_after_submit(&idle);
+    }
+    bool first_was = csched_idle_rise(&idle, 0);
+    bool second_was = csched_idle_rise(&idle, 1);
+    if (first_was != first || second_was != second) {
+        explorer_fail("of two sleepers %d, %d were woken instead of %d, %d (W9)", first_was, second_was,
+                      first, second);
+    }
+    (void)csched_idle_found(&idle);
+    (void)csched_idle_found(&idle);
+}
+
+static void submits_as_they_sleep(void *unused)
+{
+    (void)unused;
+    csched_idle_join(&idle);
+    csched_idle_join(&idle);
+    (void)csched_idle_guard(&idle, true);
+    both_fall_asleep();
+    expect_woken(2, true, false);
+    both_fall_asleep();
+    (void)csched_idle_become_sentry(&idle, 1); // which is none that looks
+    expect_woken(2, true, false);
+    both_fall_asleep();
+    csched_idle_note_crowd(&idle, true);
+    csched_idle_wake(&idle, 1); // it is not the lowest, and is counted before another one is woken
+    expect_woken(1, false, true);
+    csched_idle_note_crowd(&idle, false);
+    both_fall_asleep();
+    csched_idle_search(&idle); // a third one, which is enough
+    expect_woken(1, false, false);
+    both_fall_asleep();
+    if (!csched_idle_guard(&idle, false) || csched_idle_guard(&idle, false)) {
+        explorer_fail("the guard does not know whether it was on (W9)");
+    }
+    expect_woken(1, true, false);
+    both_fall_asleep();
+    (void)csched_idle_found(&idle); // the third one is gone
+    expect_woken(2, true, true);
+}
+
+static void guard_wakes_setup(void)
+{
+    begin();
+    (void)explorer_spawn("submitter", submits_as_they_sleep, NULL);
+}
+
 // One search after the other, each after a run of so many operations, in a crowd or not: which of them yield
 // (pace.c).
 static csched_pace pace;
@@ -412,6 +574,13 @@ const explorer_program idle_scenarios[] = {
              .frozen_bound = 1, .check_frozen = one_check),
     SCENARIO("idle", crowd, "S2 S3", "the same in a crowd", .daemons = true, .frozen_bound = 1,
              .check_frozen = two_check),
+    SCENARIO("idle", guard, "S2 S3", "one looker is enough while somebody comes back", .daemons = true,
+             .frozen_bound = 1, .check_frozen = guard_check),
+    SCENARIO("idle", guard_ends, "S2 S3", "the guard ends beside submissions", .daemons = true,
+             .frozen_bound = 1, .check_frozen = guard_ends_check),
+    SCENARIO("idle", guard_is_off, "S2 S3", "the same, while a worker has stopped",
+             .check = guard_is_off_check),
+    SCENARIO("idle", guard_wakes, "S3", "whom submissions wake on guard, and off it"),
     SCENARIO("idle", pace, "S12", "which searches yield"),
     SCENARIO("idle", slow, "S12", "which searches yield after slow operations"),
     SCENARIO("idle", turns, "S3", "in a crowd the two lowest take turns", .daemons = true,

@@ -62,6 +62,36 @@ static void two_main(void)
 }
 MAIN(two)
 
+// Two drains, as one of them hurries, and a worker for each.
+static void waits_in_lane(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    if (csched_exchange(&inside, 1, relaxed) != 0) {
+        explorer_fail("two operations of a lane at once (S9)");
+    }
+    gate_pass(&gates[0]);
+    csched_store(&inside, 0, relaxed);
+    ran(number_of(context), disposition);
+}
+
+static void two_drains_main(void)
+{
+    open_lane(2);
+    explorer_settle(csched_site("settle"));
+    world_explore_without_time();
+    csched_operation first = operation_with(1, waits_in_lane);
+    csched_check(csched_lane_submit(lane, &first) == CSCHED_OK, "submit");
+    csched_operation second = operation_with(0, in_lane);
+    csched_check(csched_lane_submit_at(lane, &second, CSCHED_PRIORITY_HIGH) == CSCHED_OK, "submit");
+    explorer_settle(csched_site("settle"));
+    gate_open(&gates[0]);
+    csched_lane_release(lane);
+    wait_for_all();
+    expect_ran(2);
+    world_close();
+}
+MAIN(two_drains)
+
 // The drain is about to end when the next one comes.
 static void opens_gate(void *context, void *extra, csched_disposition disposition)
 {
@@ -294,6 +324,7 @@ MAIN(free)
 
 const explorer_program lane_scenarios[] = {
     SCENARIO("lane", two, "S1 S9", "two threads submit to a lane of two workers"),
+    SCENARIO("lane", two_drains, "S9", "two drains begin at once, as one of them hurries"),
     SCENARIO("lane", end, "S3 S9", "a submission while the drain ends"),
     SCENARIO("lane", again, "S3 S9", "one submission after the other"),
     SCENARIO("lane", fair, "S11", "a lane that never runs dry lets others have the worker"),

@@ -506,11 +506,12 @@ static void submit_late(int count)
     }
 }
 
-static void free_check_frozen(int frozen)
+// `others`: threads that were there before the workers.
+static void expect_free(int frozen, int others)
 {
-    bool is_worker = frozen >= FIRST_WORKER && frozen <= LAST_WORKER;
+    bool is_worker = frozen >= FIRST_WORKER + others && frozen <= LAST_WORKER + others;
     for (int number = 0; number < 2; number++) {
-        if (!is_worker && frozen != FIRST_SUBMITTER + number && times_run(number) != 1) {
+        if (!is_worker && frozen != FIRST_SUBMITTER + others + number && times_run(number) != 1) {
             explorer_fail("operation %d was run %d times, and no worker had stopped (S2)", number,
                           times_run(number));
         }
@@ -523,6 +524,8 @@ static void free_check_frozen(int frozen)
         explorer_fail("%d operations that came after a thread had stopped were not run (S2)", missing);
     }
 }
+
+static void free_check_frozen(int frozen) { expect_free(frozen, 0); }
 
 static void free_main(void)
 {
@@ -541,6 +544,20 @@ static void free_crowd_main(void)
     free_main();
 }
 MAIN(free_crowd)
+
+// The same in a crowd, with the watch on guard.
+static void free_guarded_check_frozen(int frozen) { expect_free(frozen, 1); }
+
+static void free_guarded_main(void)
+{
+    slow_yield_ns = 0;
+    world_open_with_spares(2, 1);
+    (void)thread_start("submitter", submits_0);
+    (void)thread_start("submitter", submits_1);
+    world_explore();
+    submit_late(2);
+}
+MAIN(free_guarded)
 
 // The same with a body that submits two more: a worker stops among its own operations, or among the other's.
 static void submits_children(void *context, void *extra, csched_disposition disposition)
@@ -592,6 +609,8 @@ const explorer_program parking_scenarios[] = {
     SCENARIO("parking", free, "S1 S2 S12", "any thread stops for ever between submit and the end",
              .check_frozen = free_check_frozen),
     SCENARIO("parking", free_crowd, "S1 S2 S12", "the same in a crowd", .check_frozen = free_check_frozen),
+    SCENARIO("parking", free_guarded, "S1 S2 S12", "the same with the watch on guard",
+             .check_frozen = free_guarded_check_frozen),
     SCENARIO("parking", free_children, "S1 S2 S12", "the same, with a body that submits",
              .check_frozen = free_check_frozen),
 };

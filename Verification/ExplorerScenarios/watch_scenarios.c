@@ -141,6 +141,86 @@ static void falls_silent_late_main(void)
 }
 MAIN(falls_silent_late)
 
+// MARK: On guard
+
+// In a crowd, two workers sleep. The one that is woken next stops, until a later operation tells it to go on.
+static bool has_stopped; // plain: by the one that is woken first
+
+static void stops_as_it_is_woken(void *unused, csched_event event, uint32_t worker)
+{
+    (void)unused, (void)worker;
+    if (event == CSCHED_WORKER_UNPARKED && !has_stopped) {
+        has_stopped = true;
+        gate_pass(&gates[0]);
+    }
+}
+
+static void run_one(int number)
+{
+    submit(operation(number));
+    wait_for_all();
+    explorer_settle(csched_site("settle"));
+}
+
+static void open_in_crowd(void)
+{
+    has_stopped = false;
+    world_open_with_spares(2, 1);
+    run_one(2);
+    pass_time(); // no sentry is left
+    slow_yield_ns = 0;
+    run_one(4);
+}
+
+static void submit_as_one_stops(void)
+{
+    csched_observer observer = {.notify = stops_as_it_is_woken};
+    csched_check(csched_scheduler_observe(scheduler, &observer) == CSCHED_OK, "observe");
+    world_explore();
+    submit(operation(0));
+    explorer_settle(csched_site("settle"));
+    submit(operation_with(1, opens_gate));
+    submit(operation(3)); // the one that has stopped may have been woken for the one before (W4)
+    world_end(5);
+}
+
+// Later submissions count on the first worker, and the watch comes back to them (W9).
+static void guards_main(void)
+{
+    open_in_crowd();
+    pass_time(); // the watch is on guard
+    submit_as_one_stops();
+}
+MAIN(guards)
+
+// The watch has fallen silent: a later submission wakes the other worker (W2).
+static void guards_no_more_main(void)
+{
+    open_in_crowd();
+    while (!watch_model_is_silent(scheduler)) {
+        pass_time();
+    }
+    submit_as_one_stops();
+}
+MAIN(guards_no_more)
+
+// What waits in a suspended scheduler does not keep the watch awake.
+static void guards_suspended_main(void)
+{
+    open_in_crowd();
+    csched_scheduler_suspend(scheduler);
+    submit(operation(0));
+    world_explore();
+    while (!watch_model_is_silent(scheduler)) {
+        pass_time();
+    }
+    csched_scheduler_resume(scheduler);
+    submit(operation(1));
+    submit(operation(3));
+    world_end(5);
+}
+MAIN(guards_suspended)
+
 // MARK: The reserve
 
 static void expect_threads_at_last(uint32_t count)
@@ -356,6 +436,9 @@ const explorer_program watch_scenarios[] = {
     SCENARIO("block", falls_asleep, "S8 S3", "a worker falls asleep as the watch looks at it"),
     SCENARIO("block", falls_silent_late, "S3",
              "the watch falls silent while the last worker, awake already, begins what blocks"),
+    SCENARIO("block", guards, "S2 S3", "in a crowd, the worker that was woken stops"),
+    SCENARIO("block", guards_no_more, "S2 S3", "the same, and the watch is silent"),
+    SCENARIO("block", guards_suspended, "S3", "the watch falls silent beside what a suspension keeps"),
     SCENARIO("block", lets_go, "R3", "a worker in reserve goes, and is joined"),
     SCENARIO("block", lets_go_and_resizes, "R3 S8", "the watch looks at the reserve beside a resize"),
     SCENARIO("block", ends_calm, "S3 S13", "the watch falls silent while the scheduler ends"),

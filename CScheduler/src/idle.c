@@ -35,8 +35,8 @@
 //       Where threads outnumber CPUs, and a worker's runs are short or its operations long (pace.c), the two
 //       lowest of a word take turns: a thread stays on the CPU where it ran last, and the kernel counts its
 //       time against it, so a worker that did all the work would wait behind the others on its CPU while the
-//       other CPU idles (measured with R4). No more than a choice among sleepers: a stale flag costs a
-//       little time.
+//       other CPU idles (measured with R4). Slow operations count as a crowd in any case. Nothing
+//       depends on the flag but a choice among sleepers, and W9, which holds without a crowd as well.
 //
 // Orderings:
 //   P13  unpark: state (release) -> sleep: state (acquire). What the waker did before.

@@ -24,7 +24,8 @@
 //   W7  While nobody looks and nobody sleeps, the watch is armed, which is to look again within
 //       CSCHED_WATCH_LAST_NS. The worker that was the last to look arms it, before it runs what it found. The
 //       watch disarms itself when a worker sleeps, whom a submission would wake. (P28) So an idle scheduler
-//       is silent: no timer, no poll.
+//       is silent: no timer, no poll. A worker that falls asleep in a crowd arms it, too (W9), for two of its
+//       looks where no other operation follows.
 //
 // Orderings:
 //   P28  found: sleepers, then state <-> disarm: state, then sleepers and searching; all seq_cst.
@@ -261,15 +262,15 @@ static bool is_attended(const csched_idle *idle)
     return csched_idle_has_sleepers_now(idle) || csched_load(&idle->searching, seq_cst) != 0; // P28
 }
 
-// W9. Returns whether it has to come back: to its post, or to what waits, as the one that was woken for that
-// may stop. What a suspension leaves waiting is none of it.
-static bool stand_guard(csched_scheduler *scheduler, bool on)
+// W9. Returns whether it owes another look: it has come on guard, or something waits, and the worker that was
+// woken for that may stop. What a suspension leaves waiting is none of it.
+static bool stand_guard(csched_scheduler *scheduler, bool on, bool owes)
 {
-    if (!csched_idle_guard(&scheduler->idle, on)) {
+    bool was_on = csched_idle_guard(&scheduler->idle, on);
+    if (!was_on && !owes) {
         return on;
     }
-    // relaxed: who resumes wakes everybody.
-    return !csched_is_suspended(csched_load(&scheduler->control, relaxed)) &&
+    return !csched_is_suspended(csched_load(&scheduler->control, seq_cst)) && // behind P54
            csched_submit_wake_for_rest(scheduler);
 }
 
@@ -279,6 +280,7 @@ static void watch_until_calm(csched_scheduler *scheduler)
     csched_watch *watch = &scheduler->watch;
     uint64_t interval_ns = CSCHED_WATCH_FIRST_NS;
     int calm = 0;
+    bool owes = false; // W9
     for (;;) {
         uint32_t state = ARMED;
         if (interval_ns > CSCHED_WATCH_FIRST_NS &&
@@ -295,20 +297,24 @@ static void watch_until_calm(csched_scheduler *scheduler)
             return;
         }
         bool crowded = csched_idle_is_crowded(&scheduler->idle);
-        bool comes_back = stand_guard(scheduler, crowded);
+        owes = stand_guard(scheduler, crowded, owes);
         bool attended = is_attended(&scheduler->idle);
         bool last = interval_ns >= CSCHED_WATCH_LAST_NS;
         bool replaced = !attended && look(scheduler, last);
         if (replaced || !passed) {
             interval_ns = CSCHED_WATCH_FIRST_NS;
         } else if (!last) {
-            interval_ns = crowded ? CSCHED_WATCH_LAST_NS : interval_ns * 2;
+            interval_ns = crowded && attended ? CSCHED_WATCH_LAST_NS : interval_ns * 2;
         }
         if (csched_now_ns() - watch->replaced_at_ns >= CSCHED_RESERVE_NS) {
             dismiss_reserve(scheduler);
         }
-        calm = attended && !comes_back ? calm + 1 : 0;
-        if (calm >= CSCHED_CALM_LOOKS && !stand_guard(scheduler, false)) {
+        calm = attended && !owes ? calm + 1 : 0;
+        if (calm != 0 && crowded && csched_idle_is_quiet(&scheduler->idle)) {
+            calm = CSCHED_CALM_LOOKS; // slow operations are few: it need not come often for each
+        }
+        owes = owes || (calm >= CSCHED_CALM_LOOKS && stand_guard(scheduler, false, false));
+        if (calm >= CSCHED_CALM_LOOKS && !owes) {
             state = ARMED;
             if (!csched_cas(&watch->state, &state, DORMANT, seq_cst, relaxed) || // P28
                 is_attended(&scheduler->idle)) {

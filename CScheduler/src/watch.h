@@ -27,7 +27,8 @@ csched_status csched_watch_start(csched_scheduler *scheduler);
 /// Ends the thread, and waits for it. The scheduler has stopped.
 void csched_watch_end(csched_scheduler *scheduler);
 
-/// Nobody looks for work, and nobody sleeps who could be woken. After a seq_cst look at both. Wait-free.
+/// Nobody looks for work, and nobody sleeps who could be woken, after a seq_cst look at both; or a worker
+/// falls asleep in a crowd (W9). Wait-free.
 void csched_watch_arm(csched_watch *watch);
 /// A body is about to block. Wait-free; a system call only where the watch sleeps for long.
 void csched_watch_hurry(csched_watch *watch);

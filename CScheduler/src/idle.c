@@ -5,13 +5,8 @@
 //       worker takes itself out of searching and sets its bit in sleepers, then looks at every inbox. All of
 //       it is seq_cst. In the one total order either the publication comes before the worker's look, which
 //       finds it, or the worker's steps come before the submitter's reads, which find the sleeper.
-//   W2  A submitter relies on lookers only if there are two (searching workers, the sentry): one stopped
-//       thread is then never the one that everybody waits for.
-//   W9  In a crowd (W8) one looker is enough while the watch is on guard: the watch comes back to what waits,
-//       until nothing does, and is the second one. The looker has to be one that searches, or was woken for
-//       that: the sentry and the watch come back in their time. (Where threads wait for CPUs, a second worker
-//       takes one from whoever submits, to find nothing: with R4, a third of all wake-ups and 6 % of the
-//       requests.)
+//   W2  A submitter relies on lookers only if there are two (searching workers, the sentry; W9: the watch): one
+//       stopped thread is then never the one that everybody waits for.
 //   W3  A wake-up may be finished by anybody. A sleeper's state goes AWAKE, SLEEPING, NOTIFIED (it shall
 //       wake), KICKED (the futex call is done), each by a compare-exchange that names the sleep it means (the
 //       epoch). A submitter that finds NOTIFIED makes the futex call again, because whoever notified may be
@@ -37,6 +32,11 @@
 //       time against it, so a worker that did all the work would wait behind the others on its CPU while the
 //       other CPU idles (measured with R4). Slow operations count as a crowd in any case. Nothing
 //       depends on the flag but a choice among sleepers, and W9, which holds without a crowd as well.
+//   W9  In a crowd (W8) one looker is enough while the watch is on guard: the watch comes back to what waits,
+//       until nothing does, and is the second one. The looker has to be one that searches, or was woken for
+//       that: the sentry and the watch come back in their time. (Where threads wait for CPUs, a second worker
+//       takes one from whoever submits, to find nothing: with R4, a third of all wake-ups and 6 % of the
+//       requests.)
 //
 // Orderings:
 //   P13  unpark: state (release) -> sleep: state (acquire). What the waker did before.

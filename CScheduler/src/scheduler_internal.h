@@ -68,9 +68,9 @@ static inline bool csched_is_suspended(uint32_t control) { return control >= CSC
 /// capacity: for workers, and for timers. CSCHED_OK, CSCHED_OUT_OF_MEMORY or, on no worker, CSCHED_CLOSED.
 csched_status csched_submit_again(csched_scheduler *scheduler, const csched_operation *operations,
                                   size_t count, csched_priority priority);
-/// Wakes a sleeper if anything waits in the inboxes, whoever should have come for it. Returns whether
-/// anything does.
-bool csched_submit_wake_for_rest(csched_scheduler *scheduler);
+/// Wakes a sleeper if anything waits that was submitted, whoever should have come for it, and returns whether
+/// anything does. By a thread that RCU knows, outside of its read sections. O(inboxes).
+bool csched_submit_wake_if_any_waits(csched_scheduler *scheduler);
 /// The calling thread is no worker any more: its inbox is closed if the scheduler is (U5).
 void csched_submit_close_own(csched_scheduler *scheduler);
 

@@ -39,7 +39,7 @@ static csched_submitter *inbox_of_this_thread(csched_scheduler *scheduler, csche
     return submitter;
 }
 
-bool csched_submit_wake_for_rest(csched_scheduler *scheduler)
+bool csched_submit_wake_if_any_waits(csched_scheduler *scheduler)
 {
     csched_reclaim_enter();
     bool waits = !csched_registry_is_empty(&scheduler->registry[CSCHED_PRIORITY_DEFAULT]) ||

@@ -263,7 +263,7 @@ static bool is_attended(const csched_idle *idle)
 }
 
 // W9. Returns whether it owes another look: it has come on guard, or something waits, and the worker that was
-// woken for that may stop. What a suspension leaves waiting is none of it.
+// woken for that may stop. Operations that a suspension keeps back count for nothing.
 static bool stand_guard(csched_scheduler *scheduler, bool on, bool owes)
 {
     bool was_on = csched_idle_guard(&scheduler->idle, on);
@@ -271,7 +271,20 @@ static bool stand_guard(csched_scheduler *scheduler, bool on, bool owes)
         return on;
     }
     return !csched_is_suspended(csched_load(&scheduler->control, seq_cst)) && // behind P54
-           csched_submit_wake_for_rest(scheduler);
+           csched_submit_wake_if_any_waits(scheduler);
+}
+
+// False: nobody would find what waits, so it goes on.
+static bool fall_silent(csched_scheduler *scheduler)
+{
+    csched_watch *watch = &scheduler->watch;
+    uint32_t state = ARMED;
+    bool silent = !csched_cas(&watch->state, &state, DORMANT, seq_cst, relaxed) || // P28
+                  is_attended(&scheduler->idle);
+    if (!silent) {
+        csched_watch_arm(watch);
+    }
+    return silent;
 }
 
 // Looks, less and less often, until a worker sleeps. W7
@@ -310,18 +323,13 @@ static void watch_until_calm(csched_scheduler *scheduler)
             dismiss_reserve(scheduler);
         }
         calm = attended && !owes ? calm + 1 : 0;
-        if (calm != 0 && crowded && csched_idle_is_quiet(&scheduler->idle)) {
-            calm = CSCHED_CALM_LOOKS; // slow operations are few: it need not come often for each
-        }
-        owes = owes || (calm >= CSCHED_CALM_LOOKS && stand_guard(scheduler, false, false));
-        if (calm >= CSCHED_CALM_LOOKS && !owes) {
-            state = ARMED;
-            if (!csched_cas(&watch->state, &state, DORMANT, seq_cst, relaxed) || // P28
-                is_attended(&scheduler->idle)) {
+        // In a crowd it is armed for each operation that comes alone, and need not stay for that.
+        bool is_over = crowded && calm != 0 && csched_idle_is_quiet(&scheduler->idle);
+        if (is_over || calm >= CSCHED_CALM_LOOKS) {
+            owes = stand_guard(scheduler, false, false);
+            if (!owes && fall_silent(scheduler)) {
                 return;
             }
-            csched_watch_arm(watch);
-            calm = 0;
         }
     }
 }

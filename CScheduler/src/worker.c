@@ -513,7 +513,7 @@ static void stop_searching(csched_worker *worker)
     case CSCHED_OTHERS_LOOK:
         break;
     case CSCHED_LAST_TO_LOOK:
-        (void)csched_submit_wake_for_rest(scheduler);
+        (void)csched_submit_wake_if_any_waits(scheduler);
         break;
     case CSCHED_ALL_AWAKE:
         csched_watch_arm(&scheduler->watch);

@@ -273,30 +273,37 @@ static void submits_three(void *unused)
     submit_one();
 }
 
-static bool stand_guard(bool on)
+// As the watch: returns whether it owes another look.
+static bool stand_guard(bool on, bool owes)
 {
-    bool waits = csched_idle_guard(&idle, on) && is_any_left();
+    if (!csched_idle_guard(&idle, on) && !owes) {
+        return on;
+    }
+    bool waits = is_any_left();
     if (waits) {
         csched_idle_wake_one(&idle);
     }
     return waits;
 }
 
+static void stand_guard_until_calm(bool on)
+{
+    for (bool owes = false; (owes = stand_guard(on, owes));) {
+        explorer_settle(csched_site("settle"));
+    }
+}
+
 static void comes_back(void *unused)
 {
     (void)unused;
-    do {
-        explorer_settle(csched_site("settle"));
-    } while (stand_guard(true));
+    explorer_settle(csched_site("settle"));
+    stand_guard_until_calm(true);
 }
 
 static void goes_off_guard(void *unused)
 {
     (void)unused;
-    while (stand_guard(false)) {
-        (void)csched_idle_guard(&idle, true);
-        explorer_settle(csched_site("settle"));
-    }
+    stand_guard_until_calm(false);
 }
 
 static void guard_with(void (*body)(void *unused))
@@ -342,7 +349,7 @@ static void guard_ends_check(int frozen)
 static void looks_once(void *unused)
 {
     (void)unused;
-    (void)stand_guard(false);
+    (void)stand_guard(false, false);
 }
 
 static void fall_asleep(uint32_t worker)
@@ -376,8 +383,7 @@ static void guard_is_off_check(void)
     }
 }
 
-// Who is woken for submissions that follow each other before anybody has got up: on guard one that looks, off
-// guard two.
+// Submissions follow each other before anybody has got up: on guard they wake one that looks, off guard two.
 static void expect_woken(int submissions, bool first, bool second)
 {
     for (; submissions != 0; submissions--) {

@@ -16,6 +16,8 @@ void reclaim_model_begin(void);
 void scheduler_model_begin(void);
 /// Whether its workers have told that threads outnumber CPUs (W8).
 bool scheduler_model_is_crowded(struct csched_scheduler *scheduler);
+/// As if a worker had told that they do no more.
+void scheduler_model_end_crowd(struct csched_scheduler *scheduler);
 /// NULL, or what is counted wrong in a scheduler whose workers all sleep, or have ended.
 const char *scheduler_model_at_rest(struct csched_scheduler *scheduler);
 

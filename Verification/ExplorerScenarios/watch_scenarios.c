@@ -144,13 +144,12 @@ MAIN(falls_silent_late)
 // MARK: On guard
 
 // In a crowd, two workers sleep. The one that is woken next stops, until a later operation tells it to go on.
-static bool has_stopped; // plain: by the one that is woken first
+static csched_atomic(uint32_t) is_to_stop;
 
 static void stops_as_it_is_woken(void *unused, csched_event event, uint32_t worker)
 {
     (void)unused, (void)worker;
-    if (event == CSCHED_WORKER_UNPARKED && !has_stopped) {
-        has_stopped = true;
+    if (event == CSCHED_WORKER_UNPARKED && csched_exchange(&is_to_stop, 0, seq_cst) != 0) {
         gate_pass(&gates[0]);
     }
 }
@@ -164,27 +163,29 @@ static void run_one(int number)
 
 static void open_in_crowd(void)
 {
-    has_stopped = false;
+    csched_init(&is_to_stop, 0);
     world_open_with_spares(2, 1);
+    csched_observer observer = {.notify = stops_as_it_is_woken};
+    csched_check(csched_scheduler_observe(scheduler, &observer) == CSCHED_OK, "observe");
     run_one(2);
     pass_time(); // no sentry is left
     slow_yield_ns = 0;
-    run_one(4);
+    run_one(3);
 }
+
+static void submits_opener(void) { submit(operation_with(1, opens_gate)); }
 
 static void submit_as_one_stops(void)
 {
-    csched_observer observer = {.notify = stops_as_it_is_woken};
-    csched_check(csched_scheduler_observe(scheduler, &observer) == CSCHED_OK, "observe");
+    csched_store(&is_to_stop, 1, seq_cst);
     world_explore();
     submit(operation(0));
     explorer_settle(csched_site("settle"));
-    submit(operation_with(1, opens_gate));
-    submit(operation(3)); // the one that has stopped may have been woken for the one before (W4)
-    world_end(5);
+    submits_opener();
+    world_end(4);
 }
 
-// Later submissions count on the first worker, and the watch comes back to them (W9).
+// The second submission counts on the first worker, and the watch comes back to both (W9).
 static void guards_main(void)
 {
     open_in_crowd();
@@ -193,7 +194,7 @@ static void guards_main(void)
 }
 MAIN(guards)
 
-// The watch has fallen silent: a later submission wakes the other worker (W2).
+// The watch has fallen silent: the second submission wakes the other worker (W2).
 static void guards_no_more_main(void)
 {
     open_in_crowd();
@@ -204,7 +205,30 @@ static void guards_no_more_main(void)
 }
 MAIN(guards_no_more)
 
-// What waits in a suspended scheduler does not keep the watch awake.
+// Two threads submit, and count on a guard that ends beside them, as the crowd is over or as the watch falls
+// silent. The worker that stops may be the one that the watch wakes then.
+static void submit_as_guard_ends(bool is_over)
+{
+    open_in_crowd();
+    pass_time(); // the watch is on guard
+    if (is_over) {
+        scheduler_model_end_crowd(scheduler);
+    }
+    int other = thread_start("submitter", submits_opener);
+    csched_store(&is_to_stop, 1, seq_cst);
+    world_explore();
+    submit(operation(0));
+    thread_join(other);
+    world_end(4);
+}
+
+static void guards_crowd_main(void) { submit_as_guard_ends(true); }
+MAIN(guards_crowd)
+
+static void guards_calm_main(void) { submit_as_guard_ends(false); }
+MAIN(guards_calm)
+
+// The watch falls silent beside operations that a suspension keeps back.
 static void guards_suspended_main(void)
 {
     open_in_crowd();
@@ -216,8 +240,7 @@ static void guards_suspended_main(void)
     }
     csched_scheduler_resume(scheduler);
     submit(operation(1));
-    submit(operation(3));
-    world_end(5);
+    world_end(4);
 }
 MAIN(guards_suspended)
 
@@ -438,7 +461,9 @@ const explorer_program watch_scenarios[] = {
              "the watch falls silent while the last worker, awake already, begins what blocks"),
     SCENARIO("block", guards, "S2 S3", "in a crowd, the worker that was woken stops"),
     SCENARIO("block", guards_no_more, "S2 S3", "the same, and the watch is silent"),
-    SCENARIO("block", guards_suspended, "S3", "the watch falls silent beside what a suspension keeps"),
+    SCENARIO("block", guards_crowd, "S2 S3", "two submissions count on a guard that ends with the crowd"),
+    SCENARIO("block", guards_calm, "S2 S3", "the same, and the watch falls silent"),
+    SCENARIO("block", guards_suspended, "S3", "the watch falls silent beside suspended operations"),
     SCENARIO("block", lets_go, "R3", "a worker in reserve goes, and is joined"),
     SCENARIO("block", lets_go_and_resizes, "R3 S8", "the watch looks at the reserve beside a resize"),
     SCENARIO("block", ends_calm, "S3 S13", "the watch falls silent while the scheduler ends"),

@@ -49,6 +49,11 @@ bool scheduler_model_is_crowded(csched_scheduler *scheduler)
     return csched_load(&scheduler->idle.crowded, seq_cst);
 }
 
+void scheduler_model_end_crowd(csched_scheduler *scheduler)
+{
+    csched_idle_note_crowd(&scheduler->idle, false);
+}
+
 const char *scheduler_model_at_rest(csched_scheduler *scheduler)
 {
     const csched_idle *idle = &scheduler->idle;

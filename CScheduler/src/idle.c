@@ -5,8 +5,8 @@
 //       worker takes itself out of searching and sets its bit in sleepers, then looks at every inbox. All of
 //       it is seq_cst. In the one total order either the publication comes before the worker's look, which
 //       finds it, or the worker's steps come before the submitter's reads, which find the sleeper.
-//   W2  A submitter relies on lookers only if there are two (searching workers, the sentry; W9: the watch): one
-//       stopped thread is then never the one that everybody waits for.
+//   W2  A submitter relies on lookers only if there are two (searching workers, the sentry; W9: the watch):
+//       one stopped thread is then never the one that everybody waits for.
 //   W3  A wake-up may be finished by anybody. A sleeper's state goes AWAKE, SLEEPING, NOTIFIED (it shall
 //       wake), KICKED (the futex call is done), each by a compare-exchange that names the sleep it means (the
 //       epoch). A submitter that finds NOTIFIED makes the futex call again, because whoever notified may be

@@ -279,12 +279,12 @@ static bool fall_silent(csched_scheduler *scheduler)
 {
     csched_watch *watch = &scheduler->watch;
     uint32_t state = ARMED;
-    bool silent = !csched_cas(&watch->state, &state, DORMANT, seq_cst, relaxed) || // P28
-                  is_attended(&scheduler->idle);
-    if (!silent) {
-        csched_watch_arm(watch);
+    if (!csched_cas(&watch->state, &state, DORMANT, seq_cst, relaxed) || // P28
+        is_attended(&scheduler->idle)) {
+        return true;
     }
-    return silent;
+    csched_watch_arm(watch);
+    return false;
 }
 
 // Looks, less and less often, until a worker sleeps. W7

@@ -57,6 +57,13 @@ package final class Token: Sendable {
     deinit { released.add() }
 }
 
+/// The processor's time that the calling thread has had, in nanoseconds.
+package func threadTime() -> Int {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
 /// Waits until a condition holds that no event tells of; for what another thread is about to do.
 package func eventually(
     within limit: Duration = testLimit * 0.75, isolation: isolated (any Actor)? = #isolation,

@@ -292,19 +292,22 @@ private final class Looking: Sendable {
         async
     {
         let queue = COOperationQueue(runningLimit: 1)
-        let (registered, isOpen) = (Mail<Void>(), Gate())
+        let (registered, begun, isOpen) = (Mail<Void>(), Mail<Void>(), Gate())
         let group = transactionalOperation { group in
             group.operation { (_: COOperation<Void>.Attempt) in }
-            group.operation(on: queue) { (_: COOperation<Void>.Attempt) in isOpen.wait() }
+            group.operation(on: queue) { (_: COOperation<Void>.Attempt) in
+                begun.send(())
+                isOpen.wait()
+            }
             group.operation { (_: COOperation<Void>.Attempt) in }
             registered.send(())
         }
         await registered.next()
+        await begun.next()  // its slot is older
         let returned = ", its block has returned without an end"
         #expect(
             await eventually {
                 group.tree.split(separator: "\n").count { $0.hasSuffix(returned) } == 2
-                    && queue.runningOperations.count == 1
             })
         group.cancel()
         #expect(queue.operationCount == 1 && group.isCancelled && !group.isEnded)

@@ -179,15 +179,31 @@ extension Child: ValueOfChild {
     @_spi(Faces) public func give(
         to place: UnsafeMutablePointer<Success>, within composite: AnyOperation
     ) -> Bool {
-        guard let node else { return operation.give(to: place, within: composite) }
-        let children = unsafeDowncast(holder, to: PlainChildren.self)
-        guard composite.isOf(children.domain) else { return false }
-        // Of the children that were taken only those that had finished have no object.
-        if !node.isFinished, node.object != nil || !children.wereTaken {
-            guard let operation = node.object else { return false }
-            return unsafeDowncast(operation, to: COOperation<Success>.self).give(to: place, within: composite)
+        ChildReference(holder: .passUnretained(holder), node: node).give(to: place, within: composite)
+    }
+}
+
+/// What a ``Child`` consists of, without its type, and where its reference need not be counted.
+struct ChildReference {
+    let holder: Unmanaged<AnyObject>
+    let node: PlainNode?
+
+    /// See ``Child/give(to:within:)``.
+    @inline(__always)
+    func give<V: Sendable>(to place: UnsafeMutablePointer<V>, within composite: AnyOperation) -> Bool {
+        holder._withUnsafeGuaranteedRef { holder in
+            guard let node else {
+                return unsafeDowncast(holder, to: COOperation<V>.self).give(to: place, within: composite)
+            }
+            let children = unsafeDowncast(holder, to: PlainChildren.self)
+            guard composite.isOf(children.domain) else { return false }
+            // Of the children that were taken only those that had finished have no object.
+            if !node.isFinished, node.object != nil || !children.wereTaken {
+                guard let operation = node.object else { return false }
+                return unsafeDowncast(operation, to: COOperation<V>.self).give(to: place, within: composite)
+            }
+            node.copyValue(to: place)
+            return true
         }
-        node.copyValue(to: place)
-        return true
     }
 }

@@ -33,27 +33,42 @@ public struct Results<Success: Sendable>: Sendable {
     ///
     /// - Complexity: O(count), when the composite completes.
     public static func values<V>(of steps: [OperationHandle<V>]) -> Self where Success == [V] {
-        Self { composite in composite.store { give(steps, to: $0, within: composite) } }
+        Self { composite in
+            composite.store { place in
+                steps.withUnsafeBufferPointer { steps in
+                    give(steps.count, to: place) { steps[$0].give(to: $1, within: composite) }
+                }
+            }
+        }
     }
 
     /// The values of some children.
     ///
     /// - Complexity: O(count), when the composite completes.
     public static func values<V>(of steps: [Child<V>]) -> Self where Success == [V] {
-        Self { composite in composite.store { give(steps, to: $0, within: composite) } }
+        Self { composite in
+            composite.store { place in
+                steps.withUnsafeBytes { bytes in
+                    let steps = bytes.assumingMemoryBound(to: ChildReference.self)
+                    return give(steps.count, to: place) { steps[$0].give(to: $1, within: composite) }
+                }
+            }
+        }
     }
 
+    /// Makes an array of so many values.
+    ///
+    /// - Parameter value: initializes the one at a place; false: it is not there.
     @inline(__always)
-    private static func give<Step: ValueOfChild>(
-        _ steps: [Step], to place: UnsafeMutablePointer<[Step.Success]>, within composite: AnyOperation
+    private static func give<V>(
+        _ number: Int, to place: UnsafeMutablePointer<[V]>,
+        _ value: (Int, UnsafeMutablePointer<V>) -> Bool
     ) -> Bool {
         var isWhole = true
-        let values = [Step.Success](unsafeUninitializedCapacity: steps.count) { values, count in
-            steps.withUnsafeBufferPointer { steps in
-                while isWhole, count < steps.count {
-                    isWhole = steps[count].give(to: values.baseAddress! + count, within: composite)
-                    if isWhole { count += 1 }
-                }
+        let values = [V](unsafeUninitializedCapacity: number) { values, count in
+            while isWhole, count < number {
+                isWhole = value(count, values.baseAddress! + count)
+                if isWhole { count += 1 }
             }
         }
         if isWhole { place.initialize(to: values) }

@@ -103,8 +103,11 @@ struct PlainNode: @unchecked Sendable {
     func value<V>(_ type: V.Type) -> V { word(Offset.value, V.self).pointee }
 
     /// Copies its value, when that is there, to where there is none.
+    @inline(__always)
     func copyValue<V>(to place: UnsafeMutablePointer<V>) {
-        place.initialize(from: word(Offset.value, V.self), count: 1)
+        // Those have no references.
+        UnsafeMutableRawPointer(place).copyMemory(
+            from: address + Offset.value, byteCount: MemoryLayout<V>.size)
     }
 
     /// The node whose value it is given.

@@ -163,7 +163,7 @@ extension Stress {
         @Test func `an operation that runs most of the time, and sleeps for moments, is not replaced`() throws
         {
             // Where the machine is busy, a moment may last; not each time.
-            let isLeftAlone = try (0..<5).contains { _ in
+            let isLeftAlone = try (0..<30).contains { _ in
                 let counter = try CompletionCounter()
                 return try withScheduler(.init(workers: 1)) { scheduler in
                     try scheduler.submit(in: counter) {

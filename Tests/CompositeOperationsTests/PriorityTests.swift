@@ -514,7 +514,7 @@ private final class Bench: Sendable {
         }
         _ = try await nanoseconds(100)
         let (few, many) = (try await nanoseconds(100), try await nanoseconds(5000))
-        // In proportion it were 50 times as much, with the square 2,500 times.
+        // Linear is 50 times as much, quadratic 2,500 times.
         #expect(many < few * 400)
     }
 

@@ -79,7 +79,7 @@ import Testing
         #expect(tree.members == 1)
     }
 
-    /// The thread's own time, of the best of some: others are at work, too, and share the caches.
+    /// Compares the thread's own time, the best of three: other threads share the caches.
     @Test(arguments: [Shape.deep, .wide])
     func `Q12: time grows with the number of members`(shape: Shape) {
         func time(_ count: Int) -> Int {
@@ -99,7 +99,7 @@ import Testing
             return best
         }
         let few = isSanitized ? 300 : 1_500
-        // In proportion 64 times as much, and more beyond the caches; with the square 4,096 times.
+        // Linear is 64 times as much, and more beyond the caches; quadratic 4,096 times.
         #expect(time(64 * few) < 1_000 * time(few))
     }
 

@@ -183,7 +183,7 @@ extension Child: ValueOfChild {
     }
 }
 
-/// What a ``Child`` consists of, without its type, and where its reference need not be counted.
+/// A ``Child`` as it lies in memory, without the type of its value: for whoever holds it, and need not count references.
 struct ChildReference {
     let holder: Unmanaged<AnyObject>
     let node: PlainNode?

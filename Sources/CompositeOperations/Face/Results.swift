@@ -48,9 +48,10 @@ public struct Results<Success: Sendable>: Sendable {
     public static func values<V>(of steps: [Child<V>]) -> Self where Success == [V] {
         Self { composite in
             composite.store { place in
-                steps.withUnsafeBytes { bytes in
-                    let steps = bytes.assumingMemoryBound(to: ChildReference.self)
-                    return give(steps.count, to: place) { steps[$0].give(to: $1, within: composite) }
+                steps.withUnsafeBufferPointer { steps in
+                    steps.withMemoryRebound(to: ChildReference.self) { steps in
+                        give(steps.count, to: place) { steps[$0].give(to: $1, within: composite) }
+                    }
                 }
             }
         }

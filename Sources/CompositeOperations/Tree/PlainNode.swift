@@ -105,7 +105,7 @@ struct PlainNode: @unchecked Sendable {
     /// Copies its value, when that is there, to where there is none.
     @inline(__always)
     func copyValue<V>(to place: UnsafeMutablePointer<V>) {
-        // Those have no references.
+        // Values of plain children have no references.
         UnsafeMutableRawPointer(place).copyMemory(
             from: address + Offset.value, byteCount: MemoryLayout<V>.size)
     }

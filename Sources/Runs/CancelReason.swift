@@ -43,11 +43,11 @@ public struct CancelReason: Error, Sendable, CustomStringConvertible {
     /// What cancelled it.
     public let kind: Kind
     /// Of an operation: the one in which the cancellation began; nil when it is the one that was cancelled.
-    public package(set) var origin: RunID?
+    public package(set) var origin: RunID? = nil
     /// An error behind it.
     public let underlying: (any Error)?
     /// Whether an operation was cancelled, and not a command or an action's execution.
-    package let isOfOperation: Bool
+    @usableFromInline package let isOfOperation: Bool
 
     /// Creates a reason.
     public init(_ kind: Kind = .requested, underlying: (any Error)? = nil) {
@@ -62,9 +62,8 @@ public struct CancelReason: Error, Sendable, CustomStringConvertible {
     }
 
     /// Of a command, or an action's execution.
-    package init(ofRun kind: Kind, underlying: (any Error)? = nil) {
+    @inlinable package init(ofRun kind: Kind, underlying: (any Error)? = nil) {
         self.kind = kind
-        origin = nil
         self.underlying = underlying
         isOfOperation = false
     }

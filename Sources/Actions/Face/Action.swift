@@ -15,14 +15,15 @@ public import Scheduling
 public final class Action<Input: Sendable, Output: Sendable>: Sendable {
     private let inlet: Inlet<Input>
     private var core: ActionCore { inlet.core }
-    /// Of work that is called in its trigger: all of it at once, while nobody is told anything; nil: it was not done.
-    @usableFromInline let direct: (@Sendable (Input) -> Execution<Output>?)?
+    /// Of work that is called in its trigger, in no group: all of it at once, while nobody is told anything; nil: it was not done.
+    /// No optional: one that is not nil would be retained for each call.
+    @usableFromInline let direct: @Sendable (Input) -> Execution<Output>?
     private let instance = Instance(.actions)
 
     @usableFromInline
     init<Value>(
         _ core: ActionCore, _ definition: Definition<Input, Value, Output>,
-        direct: (@Sendable (Input) -> Execution<Output>?)? = nil
+        direct: @escaping @Sendable (Input) -> Execution<Output>? = { _ in nil }
     ) {
         inlet = Inlet(core, definition)
         self.direct = direct
@@ -93,29 +94,32 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
             name, when: precondition, policy: policy, limit: limit, group: group, describe: describe)
         let read = precondition.read
         let definition = Definition(when: precondition, .inline(work))
+        if group != nil {
+            self.init(core, definition)
+            return
+        }
         self.init(core, definition) { input in
             guard core.isDirect else { return nil }
             guard let value = read() else {
                 guard core.isDirect else { return nil }  // whoever has come to watch is told of it
-                return Execution(
-                    .ended(core, ActionCore.nextID(), .cancelled(ActionCore.reason(.precondition))))
+                return Execution(.refused(core.name, ActionCore.nextID(), .precondition))
             }
             switch core.enter() {
             case .isNotDirect: return Self.fire(core, definition, input, bound: value)
             case .refused(let why):
-                return Execution(.ended(core, ActionCore.nextID(), .cancelled(ActionCore.reason(why))))
+                return Execution(.refused(core.name, ActionCore.nextID(), why))
             case .isIn: break
             }
             let id = ActionCore.nextID()
             let outcome: Outcome<Output>
             do { outcome = .finished(try work(input, value)) } catch is CancellationError {
-                outcome = .cancelled(ActionCore.reason(.threwCancellation))
+                outcome = .cancelled(CancelReason(ofRun: .threwCancellation))
             } catch { outcome = .failed(error) }
             let isAsked = core.leave { (id, outcome.untyped) }
             if isAsked, case .cancelled = outcome {
-                return Execution(.ended(core, id, .cancelled(ActionCore.reason(.requested))))
+                return Execution(.ended(id, .cancelled(CancelReason(ofRun: .requested))))
             }
-            return Execution(.ended(core, id, outcome))
+            return Execution(.ended(id, outcome))
         }
     }
 
@@ -143,7 +147,7 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
     ///   the event all the same, which another thread, or a notification that calls this, may have to tell first.
     /// - Complexity: O(1), and what its observers in place take.
     @inlinable @discardableResult public func trigger(_ input: Input) -> Execution<Output> {
-        if let direct, let execution = direct(input) { return execution }
+        if let execution = direct(input) { return execution }
         return Execution(.trigger(fire(input)))
     }
 
@@ -204,8 +208,8 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
         core.observeEvents(on: delivery, body)
     }
 
-    /// Each event from now on; ends when the action, its facades, bindings and executions are gone. All are kept until they
-    /// are read.
+    /// Each event from now on; ends when the action, its facades and bindings are gone, and the executions that ran elsewhere or
+    /// waited. All are kept until they are read.
     public var events: AsyncStream<ActionEvent<Output>> {
         AsyncStream { continuation in
             let subscription = core.observeEvents(on: .inline, onEnd: { continuation.finish() }) {

@@ -9,18 +9,21 @@ import Synchronization
 public struct Execution<Output: Sendable>: Sendable {
     @usableFromInline enum Form: Sendable {
         case trigger(Trigger)
-        /// It had ended when the trigger returned: see ActionCore+Direct.
-        case ended(ActionCore, ExecutionID, Outcome<Output>)
+        // When the trigger returned, it had ended, or was not let in: see ActionCore+Direct.
+        case ended(ExecutionID, Outcome<Output>)
+        case refused(ActionName, ExecutionID, CancelReason.Kind)
     }
 
     @usableFromInline let form: Form
 
     @inlinable init(_ form: Form) { self.form = form }
 
-    private var core: ActionCore {
+    /// The action that did not let this in, or may not have.
+    private var action: ActionID? {
         switch form {
-        case .trigger(let trigger): trigger.core
-        case .ended(let core, _, _): core
+        case .trigger(let trigger): trigger.core.id
+        case .ended: nil
+        case .refused(let name, _, _): name.id
         }
     }
 
@@ -28,7 +31,7 @@ public struct Execution<Output: Sendable>: Sendable {
     public var id: ExecutionID {
         switch form {
         case .trigger(let trigger): trigger.id
-        case .ended(_, let id, _): id
+        case .ended(let id, _), .refused(_, let id, _): id
         }
     }
 
@@ -36,7 +39,8 @@ public struct Execution<Output: Sendable>: Sendable {
     @inlinable public var result: Outcome<Output>? {
         switch form {
         case .trigger(let trigger): Self.end(of: trigger)
-        case .ended(_, _, let outcome): outcome
+        case .ended(_, let outcome): outcome
+        case .refused(_, _, let why): .cancelled(CancelReason(ofRun: why))
         }
     }
 
@@ -60,8 +64,8 @@ public struct Execution<Output: Sendable>: Sendable {
             case .finished(let output): return output
             case .failed(let error): throw .failed(error)
             case .cancelled(let reason):
-                guard let why = DisabledReason(reason.kind) else { throw .cancelled }
-                throw .disabled(why, action: core.id)
+                guard let why = DisabledReason(reason.kind), let action else { throw .cancelled }
+                throw .disabled(why, action: action)
             }
         }
     }
@@ -74,7 +78,7 @@ public struct Execution<Output: Sendable>: Sendable {
     public func cancel() -> Bool {
         switch form {
         case .trigger(let trigger): trigger.cancel()
-        case .ended: false
+        case .ended, .refused: false
         }
     }
 }
@@ -114,6 +118,12 @@ extension ActionEvent<any Sendable> {
         case .rejected(let id, let reason): .rejected(id, reason)
         }
     }
+}
+
+/// Names an action, to whoever has nothing else of it.
+@usableFromInline final class ActionName: Sendable {
+    let id: ActionID
+    init(_ id: ActionID) { self.id = id }
 }
 
 extension ActionID {

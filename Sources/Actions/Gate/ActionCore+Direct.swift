@@ -18,13 +18,8 @@ internal import Runs
 }
 
 extension ActionCore {
-    /// Whether a trigger may be tried directly. A hint.
-    @usableFromInline var isDirect: Bool { index == nil && isUnwatched }
-
-    /// Why an execution without a trigger did not finish.
-    @usableFromInline static func reason(_ kind: CancelReason.Kind) -> CancelReason {
-        CancelReason(ofRun: kind)
-    }
+    /// Whether a trigger may be tried directly, in no group. A hint.
+    @usableFromInline var isDirect: Bool { isUnwatched }
 
     /// A name for an execution without a trigger.
     @usableFromInline static func nextID() -> RunID { .next() }
@@ -32,17 +27,16 @@ extension ActionCore {
     /// Lets one in whose precondition held.
     @usableFromInline func enter() -> DirectEntry {
         guard inline.claimEmpty() else { return .isNotDirect }
-        let entry = gate.transition(of: self) { bits -> DirectEntry in
+        let entry = gate.transition(ofOnly: self) { bits -> DirectEntry in
             guard isUnwatched else { return .isNotDirect }  // I2
-            let before = bits
-            switch admit(&bits) {
+            var word = GateWord(bits: bits)
+            switch word.admit(policy) {
             case .start:
                 (isInDirectly, isAskedToEnd) = (true, false)
+                bits = word.bits
                 return .isIn
             case .refuse(let why): return .refused(why.kind)
-            case .wait, .replace:
-                bits = before
-                return .isNotDirect
+            case .wait, .replace: return .isNotDirect
             }
         } then: {
             $0
@@ -56,8 +50,8 @@ extension ActionCore {
     /// - Parameter end: which execution has ended, and how; called when somebody has come to watch.
     /// - Returns: whether it was asked to end.
     @usableFromInline func leave(_ end: () -> (RunID, Outcome<any Sendable>)) -> Bool {
-        let (isWatched, isAsked) = gate.transition(of: self) {
-            self.end(&$0)
+        let (isWatched, isAsked) = gate.transition(ofOnly: self) {
+            self.end(ofOnly: &$0)
         } then: { handsOver in
             isInDirectly = false
             let isWatched = !isUnwatched

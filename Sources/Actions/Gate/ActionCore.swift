@@ -8,7 +8,9 @@ import Synchronization
 @usableFromInline final class ActionCore: @unchecked Sendable {
     // Unchecked, and so is their exclusivity: the variables are used under the gate's lock alone, which is not recursive.
 
-    let id: ActionID
+    /// An object, which an execution that has ended keeps instead of all this.
+    @usableFromInline let name: ActionName
+    var id: ActionID { name.id }
     let policy: ActionPolicy
     let gate: Gate
     let describe: @Sendable (any Error) -> String
@@ -49,7 +51,7 @@ import Synchronization
         let id = ActionID(name)
         Self.check(policy, limit, isGrouped: group != nil)
         let flips = Flips(of: id)
-        self.id = id
+        self.name = ActionName(id)
         self.policy = policy
         self.describe = describe
         self.flips = flips
@@ -142,6 +144,12 @@ import Synchronization
             bits = word.bits
             return false
         }
+        return end(ofOnly: &bits)
+    }
+
+    /// Likewise, of an action in no group.
+    @inline(__always)
+    func end(ofOnly bits: inout UInt64) -> Bool {
         var word = GateWord(bits: bits)
         defer { bits = word.bits }
         return word.end()

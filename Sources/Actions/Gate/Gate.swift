@@ -64,20 +64,36 @@ final class Gate: Sendable {
         of core: ActionCore, _ change: (inout UInt64) -> Change, then: (Change) -> Answer
     ) -> Answer {
         let (answer, others) = state.withLock { state in
-            let before = state.bits
-            let outcome = change(&state.bits)
+            let (outcome, hasChanged) = publish(&state.bits, of: core, change)
             var others: [ActionCore] = []
-            if state.bits != before {
-                published.store(state.bits, ordering: .releasing)
-                core.append(bits: state.bits)
-                if core.index != nil {
-                    others = state.members.compactMap(\.core).filter { $0 !== core }
-                    for other in others { other.append(bits: state.bits) }
-                }
+            if hasChanged, core.index != nil {
+                others = state.members.compactMap(\.core).filter { $0 !== core }
+                for other in others { other.append(bits: state.bits) }
             }
             return (then(outcome), others)
         }
         for other in others { other.deliver() }
         return answer
+    }
+
+    /// As ``transition(of:_:then:)``, of an action in no group.
+    @inline(__always)
+    func transition<Change, Answer>(
+        ofOnly core: ActionCore, _ change: (inout UInt64) -> Change, then: (Change) -> Answer
+    ) -> Answer {
+        state.withLock { state in then(publish(&state.bits, of: core, change).outcome) }
+    }
+
+    /// Under the lock.
+    @inline(__always)
+    private func publish<Change>(
+        _ bits: inout UInt64, of core: ActionCore, _ change: (inout UInt64) -> Change
+    ) -> (outcome: Change, hasChanged: Bool) {
+        let before = bits
+        let outcome = change(&bits)
+        if bits == before { return (outcome, false) }
+        published.store(bits, ordering: .releasing)
+        core.append(bits: bits)
+        return (outcome, true)
     }
 }

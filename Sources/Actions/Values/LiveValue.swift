@@ -172,11 +172,12 @@ private final class Cell<Value: Sendable>: Source, @unchecked Sendable {
     }
 
     /// Stops a thread that would wait for itself.
+    @inline(__always)
     private func check() {
         let thread = changing.load(ordering: .relaxed)
+        if thread == 0 { return }
         demand(
-            thread == 0 || thread != ThreadValue.thread,
-            "LiveValue.modify: its closure uses the value that it changes")
+            thread != ThreadValue.thread, "LiveValue.modify: its closure uses the value that it changes")
     }
 
     var value: Value {

@@ -69,7 +69,9 @@ public struct Precondition<Value: Sendable>: Sendable {
 
 extension Precondition where Value == Void {
     /// Holds while the flag is true.
-    public init(_ flag: LiveValue<Bool>) { self.init(flag, resolve: { $0 ? () : nil }) }
+    public init(_ flag: LiveValue<Bool>) {
+        self.init(read: { flag.value ? () : nil }, follow: { flag.add($0) })
+    }
 
     /// Holds.
     public static var always: Precondition { Precondition(read: { () }, follow: { _ in }) }

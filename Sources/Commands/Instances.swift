@@ -11,6 +11,5 @@ extension InstanceCount {
     static let groups = InstanceCount("transaction groups")
     static let deliveries = InstanceCount("deliveries")
     static let undoStacks = InstanceCount("undo stacks")
-    static let undoSteps = InstanceCount("undo steps")
     static let undoActions = InstanceCount("undo actions")
 }

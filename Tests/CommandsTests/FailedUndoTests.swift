@@ -147,15 +147,17 @@ extension Locked<Int> {
 
     @Test func `to forget what could not be undone makes a stack whole`() async throws {
         final class Target: Sendable {}
-        for forgets in ["all", "last", "other"] {
+        for forgets in ["all", "last", "other", "before"] {
             let receiver = Locked<[Int]>([])
             let stack = UndoStack(onFailedUndo: .keeps)
-            let (first, last) = (Target(), Target())
+            let (before, first, last) = (Target(), Target(), Target())
+            func change(_ number: Int, failures: Int = 0) -> Stubborn {
+                Stubborn(number: number, receiver: receiver, failures: Locked(failures))
+            }
+            try await stack.perform(change(0), target: before)
             try await stack.group("step") {
-                try await stack.perform(
-                    Stubborn(number: 1, receiver: receiver, failures: Locked(0)), target: first)
-                try await stack.perform(
-                    Stubborn(number: 2, receiver: receiver, failures: Locked(1)), target: last)
+                try await stack.perform(change(1), target: first)
+                try await stack.perform(change(2, failures: 1), target: last)
             }
             await #expect(throws: TestError.self) { try await stack.undo() }
             switch forgets {
@@ -163,21 +165,26 @@ extension Locked<Int> {
                 stack.removeAll()
                 #expect(!stack.isBroken && stack.count == 0 && !stack.canUndo)
                 #expect(try await !stack.undo())
-                #expect(receiver.withLock { $0 } == [1, 2])
+                #expect(receiver.withLock { $0 } == [0, 1, 2])
             case "last":
                 stack.removeAll(target: last)
                 #expect(stack.isBroken && stack.canUndo)  // the first one is to be undone still
-                receiver.withLock { $0 = [1] }  // somebody else has seen to it
+                receiver.withLock { $0 = [0, 1] }  // somebody else has seen to it
                 #expect(try await stack.undo())
                 #expect(
-                    receiver.withLock { $0 } == [] && !stack.isBroken && stack.index == 0 && stack.canRedo)
-            default:
+                    receiver.withLock { $0 } == [0] && !stack.isBroken && stack.index == 1 && stack.canRedo)
+            case "other":
                 stack.removeAll(target: first)
-                #expect(stack.isBroken && stack.count == 1)
+                #expect(stack.isBroken && stack.count == 2)
                 stack.removeAll(target: last)
+                #expect(!stack.isBroken && stack.count == 1 && stack.index == 1)
+                #expect(receiver.withLock { $0 } == [0, 1, 2])
+            default:
+                stack.removeAll(target: before)
+                #expect(stack.isBroken && stack.count == 1 && stack.undoName == "step")
+                #expect(try await stack.undo())
                 #expect(
-                    !stack.isBroken && stack.count == 0 && !stack.canUndo
-                        && receiver.withLock { $0 } == [1, 2])
+                    receiver.withLock { $0 } == [0] && !stack.isBroken && stack.index == 0 && stack.canRedo)
             }
         }
     }

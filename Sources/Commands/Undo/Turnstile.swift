@@ -1,30 +1,29 @@
 // Turnstile.swift - one call at a time, in the order of their coming.
 //
-// Invariant I1, under the lock: a turn that is over is handed to the first who waits; so nobody who comes later passes.
+// Invariants:
+//   I1  a turn that is over is handed to the first who waits; so nobody who comes later passes.
+//   I2  whether the turn is taken is the stack's to read and to write, in its isolation. Who waits is under a lock, because a
+//       call that waits may be cancelled from anywhere.
 
 internal import CompositeOperationsBasics
 @_spi(Faces) internal import Runs
 
-/// Lets calls of an undo stack in, one at a time. Sendable, because a call that waits may be cancelled from anywhere.
-final class Turnstile: Sendable {
-    private struct State {
-        var isTaken = false
-        var waiters = WaitList()
-
-        mutating func takeIfFree() -> Bool {
-            if isTaken { return false }
-            isTaken = true
-            return true
-        }
-    }
+/// Lets calls of an undo stack in, one at a time.
+final class Turnstile: @unchecked Sendable {
+    // Unchecked, and so is the exclusivity of `isTaken`: I2.
 
     private final class Mark: Sendable {}
 
-    private let state = Guarded(State())
+    @exclusivity(unchecked) private(set) var isTaken = false
+    private let waiters = Guarded(WaitList())
     private let step = Mark()
     private let group = Mark()
 
-    var isTaken: Bool { state.withLock { $0.isTaken } }
+    private func takeIfFree() -> Bool {
+        if isTaken { return false }
+        isTaken = true
+        return true
+    }
 
     /// Takes a turn. Those who wait are in the order of their calls: there is no suspension before.
     ///
@@ -32,25 +31,22 @@ final class Turnstile: Sendable {
     ///   wait for it.
     nonisolated(nonsending) func enter() async throws {
         try Task.checkCancellation()
-        if state.withLock({ $0.takeIfFree() }) { return }
+        if takeIfFree() { return }
         if isBegunInTurn { throw CommandUsageError.reentrant }
         let wakening = await Waiter.wait { waiter in
-            state.withLock { $0.takeIfFree() ? .isOver : $0.waiters.append(waiter) }
-        } orCancelledBy: { [state] waiter in
-            state.withLock { $0.waiters.remove(waiter) }
+            takeIfFree() ? .isOver : waiters.withLock { $0.append(waiter) }
+        } orCancelledBy: { [waiters] waiter in
+            waiters.withLock { $0.remove(waiter) }
         }
         if wakening == .cancelled { throw CancellationError() }
     }
 
     /// The turn is free.
-    func enterNow() { state.withLock { $0.isTaken = true } }
+    func enterNow() { isTaken = true }
 
     func leave() {
-        let next = state.withLock { state in
-            let next = state.waiters.popFirst()
-            state.isTaken = next != nil
-            return next
-        }
+        let next = waiters.withLock { $0.popFirst() }
+        isTaken = next != nil
         next?.wake()
     }
 

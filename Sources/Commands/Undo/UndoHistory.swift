@@ -15,17 +15,29 @@ struct UndoHistory {
     private(set) var index = 0
     private(set) var cleanIndex: Int? = 0
     private var canMerge = false
-    private var gone: [AnyObject] = []
+    private var gone = Gone()
+
+    /// What is to be released.
+    struct Gone {
+        fileprivate var steps: [UndoStep] = []
+        fileprivate var actions: [UndoAction] = []
+    }
 
     init(limit: Int?) { self.limit = limit }
 
     var count: Int { steps.count - head }
 
-    subscript(position: Int) -> UndoStep { steps[head + position]! }
+    private(set) subscript(position: Int) -> UndoStep {
+        _read { yield steps[head + position].unsafelyUnwrapped }
+        _modify { yield &steps[head + position]! }
+    }
+
+    /// The changes of a step.
+    func actions(at position: Int) -> UndoActions { steps[head + position]?.actions ?? UndoActions() }
 
     /// What is to be released, when no access to this is under way.
-    mutating func takeGone() -> [AnyObject] {
-        defer { gone = [] }
+    mutating func takeGone() -> Gone {
+        defer { gone = Gone() }
         return gone
     }
 
@@ -45,22 +57,22 @@ struct UndoHistory {
     /// A change was made.
     ///
     /// - Parameter merge: see ``merge(_:window:_:)``.
-    mutating func add(_ step: UndoStep, _ merge: UndoMerge? = nil) {
+    mutating func add(_ step: consuming UndoStep, _ merge: UndoMerge? = nil) {
         dropUndone()
         switch merge {
         case .replace(let action)?:
-            gone.append(self[index - 1].actions[0])
-            self[index - 1].actions = [action]
+            gone.actions.append(self[index - 1].actions[0])
+            self[index - 1].actions = UndoActions(action)
             self[index - 1].time = step.time
         case .takeIn?:
             self[index - 1].actions += step.actions
             self[index - 1].time = step.time
         case .dropBoth?:
-            gone.append(steps.removeLast()!)
+            gone.steps.append(steps.removeLast()!)
             index -= 1
             canMerge = false
         case nil:
-            steps.append(step)
+            steps.append(consume step)
             index += 1
             canMerge = true
             if let limit, count > limit { evict() }
@@ -69,13 +81,14 @@ struct UndoHistory {
 
     private mutating func dropUndone() {
         if let clean = cleanIndex, clean > index { cleanIndex = nil }
-        for position in index..<count { gone.append(self[position]) }
+        if index == count { return }
+        for position in index..<count { gone.steps.append(self[position]) }
         steps.removeLast(count - index)
     }
 
     /// O(1), amortised.
     private mutating func evict() {
-        gone.append(self[0])
+        gone.steps.append(self[0])
         steps[head] = nil
         head += 1
         if head * 2 > steps.count {
@@ -106,7 +119,7 @@ struct UndoHistory {
     mutating func removeAll() {
         // Where things are is where they stay.
         cleanIndex = cleanIndex == index ? 0 : nil
-        for position in 0..<count { gone.append(self[position]) }
+        for position in 0..<count { gone.steps.append(self[position]) }
         steps = []
         head = 0
         index = 0
@@ -114,28 +127,35 @@ struct UndoHistory {
     }
 
     /// Forgets changes, which stay as they are, and the steps of which nothing is left.
-    mutating func removeAll(where isGone: (UndoAction) -> Bool) {
+    ///
+    /// - Returns: whether the last step that was done is one of these.
+    mutating func removeAll(where isGone: (UndoAction) -> Bool) -> Bool {
         var kept: [UndoStep?] = []
         var (newIndex, newClean) = (index, cleanIndex)
-        var isChanged = false
+        var (isChanged, isLastGone) = (false, false)
         for position in 0..<count {
-            let step = self[position]
-            let left = step.actions.filter { !isGone($0) }
+            var step = self[position]
+            let actions = step.actions
+            step.actions.removeAll(where: isGone)
+            let left = step.actions
             if !left.isEmpty { kept.append(step) }
-            if left.count == step.actions.count { continue }
+            if left.count == actions.count { continue }
             isChanged = true
-            gone += step.actions
-            step.actions = left
+            gone.actions += actions
             // On the way to the mark: nothing leads there any more.
             if let clean = cleanIndex, min(clean, index) <= position, position < max(clean, index) {
                 newClean = nil
             }
             if !left.isEmpty { continue }
+            gone.steps.append(step)
+            isLastGone = isLastGone || position == index - 1
             if position < index { newIndex -= 1 }
             if let clean = cleanIndex, position < clean { newClean = newClean.map { $0 - 1 } }
         }
-        if !isChanged { return }
-        (steps, head, index, cleanIndex, canMerge) = (kept, 0, newIndex, newClean, false)
+        if isChanged {
+            (steps, head, index, cleanIndex, canMerge) = (kept, 0, newIndex, newClean, false)
+        }
+        return isLastGone
     }
 }
 

@@ -50,7 +50,7 @@ public final class UndoStack {
     private let turns = Turnstile()
     // Unchecked exclusivity below: it is in one isolation, and no code of a user runs inside of an access.
     /// The actions of the open group.
-    @exclusivity(unchecked) private var group: [UndoAction]?
+    @exclusivity(unchecked) private var group: UndoActions?
     /// The mark that was made while that was open.
     @exclusivity(unchecked) private var groupMark = GroupMark.none
     @exclusivity(unchecked) private var afterTurn: [() -> Void] = []
@@ -62,7 +62,7 @@ public final class UndoStack {
     @exclusivity(unchecked) public private(set) var isBroken = false
 
     /// Called after each change of what can be read here, but not as ``isBusy`` becomes true.
-    public var onChange: (() -> Void)?
+    @exclusivity(unchecked) public var onChange: (() -> Void)?
 
     /// Creates an empty stack, which is clean.
     ///
@@ -92,7 +92,7 @@ public final class UndoStack {
     public var canRedo: Bool { !isBroken && history.index < history.count }
     /// The name of the step that would be undone.
     public var undoName: String? {
-        if let unfinished { return unfinished.step?.name }
+        if let unfinished, !unfinished.isOfStep { return nil }
         return history.index > 0 ? history[history.index - 1].name : nil
     }
     /// The name of the step that would be redone.
@@ -200,7 +200,9 @@ public final class UndoStack {
         _ command: C, _ proof: C.Undo, _ name: String?, _ target: AnyObject?, _ mergeKey: AnyHashable?
     ) {
         let action = CommandAction(command, proof, target)
-        add(UndoStep(name, mergeKey, mergeKey == nil ? .zero : now, [action])) { action.merge(into: $0) }
+        add(UndoStep(name, mergeKey, mergeKey == nil ? .zero : now, UndoActions(action))) {
+            action.merge(into: $0)
+        }
     }
 
     /// Whether a call that does not wait may change something now.
@@ -221,7 +223,7 @@ public final class UndoStack {
         redo: @escaping () throws -> Void
     ) throws(CommandUsageError) {
         try checkMayChange()
-        add(UndoStep(name, nil, .zero, [ClosureAction(undo, redo, target)])) { _ in nil }
+        add(UndoStep(name, nil, .zero, UndoActions(ClosureAction(undo, redo, target))), nil)
         onChange?()
     }
 
@@ -234,8 +236,8 @@ public final class UndoStack {
     public nonisolated(nonsending) func undo() async throws -> Bool {
         try await inTurn(goesOn: true) {
             guard let next = nextToUndo else { return false }
-            try await undo(next.actions[...], of: next.step, goingOnWith: next.tried)
-            wasUndone(next.step)
+            try await undo(next)
+            wasUndone(next)
             return true
         }
     }
@@ -244,17 +246,15 @@ public final class UndoStack {
     private var nextToUndo: Unfinished? {
         if let unfinished { return unfinished }
         if history.index == 0 { return nil }
-        let step = history[history.index - 1]
-        return Unfinished(actions: step.actions, step: step, tried: nil)
+        return Unfinished(actions: history.actions(at: history.index - 1), isOfStep: true)
     }
 
-    private func wasUndone(_ step: UndoStep?) {
+    private func wasUndone(_ last: Unfinished) {
         if unfinished != nil {
             unfinished = nil
             isBroken = false
         }
-        // A step that has lost all its changes has gone.
-        if step?.actions.isEmpty == false { history.undone() }
+        if last.isOfStep { history.undone() }
     }
 
     /// Redoes a step. The commands give new proofs.
@@ -265,13 +265,13 @@ public final class UndoStack {
     public nonisolated(nonsending) func redo() async throws -> Bool {
         try await inTurn {
             guard history.index < history.count else { return false }
-            let actions = history[history.index].actions
+            let actions = history.actions(at: history.index)
             for (index, action) in actions.enumerated() {
                 do { try await action.redo(turns) } catch {
                     if isIncomplete(error) {
                         undoFailed()
                     } else {
-                        try await undo(actions[..<index], of: nil)
+                        try await undo(Unfinished(actions: UndoActions(actions[..<index]), isOfStep: false))
                     }
                     throw error
                 }
@@ -292,8 +292,8 @@ public final class UndoStack {
         guard let next = nextToUndo else { return false }
         guard next.actions.allSatisfy(\.isSynchronous) else { throw CommandUsageError.notUndoable }
         try nowInTurn {
-            try undoNow(next.actions[...], of: next.step, goingOnWith: next.tried)
-            wasUndone(next.step)
+            try undoNow(next)
+            wasUndone(next)
         }
         return true
     }
@@ -306,12 +306,16 @@ public final class UndoStack {
         try checkNoTurn()
         if isBroken { throw CommandUsageError.broken }
         guard history.index < history.count else { return false }
-        let actions = history[history.index].actions
+        let actions = history.actions(at: history.index)
         guard actions.allSatisfy(\.isSynchronous) else { throw CommandUsageError.notUndoable }
         try nowInTurn {
             for (index, action) in actions.enumerated() {
                 do { try action.redoNow() } catch {
-                    if isIncomplete(error) { undoFailed() } else { try undoNow(actions[..<index], of: nil) }
+                    if isIncomplete(error) {
+                        undoFailed()
+                    } else {
+                        try undoNow(Unfinished(actions: UndoActions(actions[..<index]), isOfStep: false))
+                    }
                     throw error
                 }
             }
@@ -332,7 +336,7 @@ public final class UndoStack {
     ) async throws -> Value {
         try await inTurn(joinsGroup: true) {
             let isOutermost = group == nil
-            if isOutermost { group = [] }
+            if isOutermost { group = UndoActions() }
             let before = group!.count
             let result: Result<Value, any Error>
             do { result = .success(try await turns.inGroup(body)) } catch { result = .failure(error) }
@@ -340,12 +344,12 @@ public final class UndoStack {
             if isOutermost { group = nil }
             if case .failure = result, onFailure == .rollBack {
                 let before = min(before, actions.count)  // an undo in it may have failed
-                let made = actions[before...]
+                let made = UndoActions(actions[before...])
                 actions.removeSubrange(before...)
                 if case .after(let count) = groupMark, count > before { groupMark = .lost }
                 if !isOutermost { group = actions }
                 if unfinished == nil {
-                    try await undo(made, of: nil)
+                    try await undo(Unfinished(actions: made, isOfStep: false))
                 } else {
                     // They come after what an inner group left.
                     unfinished?.actions.insert(contentsOf: made, at: 0)
@@ -357,7 +361,7 @@ public final class UndoStack {
     }
 
     /// The outermost group is over, and what it did is a step.
-    private func endGroup(_ name: String?, _ actions: [UndoAction]) {
+    private func endGroup(_ name: String?, _ actions: UndoActions) {
         let mark = groupMark
         groupMark = .none
         if mark == .after(0) { history.markClean() }
@@ -423,9 +427,9 @@ public final class UndoStack {
     private func removeAll(where isGone: @escaping (UndoAction) -> Bool) {
         let left = unfinished
         unfinished?.actions.removeAll(where: isGone)
-        change { $0.removeAll(where: isGone) }
+        change { if $0.removeAll(where: isGone) { unfinished?.isOfStep = false } }
         // The changes that could not be undone are forgotten: so the step is undone, unless it went, too.
-        if let unfinished, unfinished.actions.isEmpty { wasUndone(unfinished.step) }
+        if let unfinished, unfinished.actions.isEmpty { wasUndone(unfinished) }
         withExtendedLifetime(left) {}  // a user's code, which may read the stack
     }
 
@@ -487,14 +491,18 @@ public final class UndoStack {
 
     // MARK: Steps
 
-    private func add(_ step: UndoStep, _ merge: (UndoAction) -> UndoMerge?) {
+    /// - Parameter merge: what becomes of it and of the only action of the step before; nil: it never becomes a part of one.
+    private func add(_ step: consuming UndoStep, _ merge: ((UndoAction) -> UndoMerge?)?) {
         guard group == nil else {
             group! += step.actions
             return
         }
-        let merge = merged(step, merge)
-        if merge != nil, !step.hasKey { step.time = now }  // the step that it goes into may have one
-        change { $0.add(step, merge) }
+        var step = consume step
+        var merged: UndoMerge?
+        if let merge { merged = self.merged(step, merge) }
+        if merged != nil, !step.hasKey { step.time = now }  // the step that it goes into may have one
+        history.add(consume step, merged)
+        releaseGone()
     }
 
     /// A user's code may read the stack: it is not being read itself meanwhile.
@@ -505,33 +513,30 @@ public final class UndoStack {
 
     private func change(_ body: (inout UndoHistory) -> Void) {
         body(&history)
+        releaseGone()
+    }
+
+    private func releaseGone() {
         let gone = history.takeGone()
         withExtendedLifetime(gone) {}
     }
 
-    /// - Parameters:
-    ///   - step: the one that they are all of, or the last of; nil: they are of none.
-    ///   - tried: the one that was tried before.
-    private nonisolated(nonsending) func undo(
-        _ actions: ArraySlice<UndoAction>, of step: UndoStep?, goingOnWith tried: UndoAction? = nil
-    ) async throws {
-        for index in actions.indices.reversed() {
-            let action = actions[index]
-            do { try await action.undo(turns, goesOn: action === tried) } catch {
-                undoFailed(Unfinished(actions: Array(actions[...index]), step: step, tried: action))
+    private nonisolated(nonsending) func undo(_ last: Unfinished) async throws {
+        for index in last.actions.indices.reversed() {
+            let action = last.actions[index]
+            do { try await action.undo(turns, goesOn: action === last.tried) } catch {
+                undoFailed(last.left(from: index))
                 throw error
             }
             if action.isIrreversible { loseCleanMark() }  // it has only been acknowledged
         }
     }
 
-    private func undoNow(
-        _ actions: ArraySlice<UndoAction>, of step: UndoStep?, goingOnWith tried: UndoAction? = nil
-    ) throws {
-        for index in actions.indices.reversed() {
-            let action = actions[index]
-            do { try action.undoNow(goesOn: action === tried) } catch {
-                undoFailed(Unfinished(actions: Array(actions[...index]), step: step, tried: action))
+    private func undoNow(_ last: Unfinished) throws {
+        for index in last.actions.indices.reversed() {
+            let action = last.actions[index]
+            do { try action.undoNow(goesOn: action === last.tried) } catch {
+                undoFailed(last.left(from: index))
                 throw error
             }
             if action.isIrreversible { loseCleanMark() }
@@ -550,7 +555,7 @@ public final class UndoStack {
         case .breaks: isBroken = true
         case .clears:
             let forgotten = group
-            if group != nil { group = [] }
+            if group != nil { group = UndoActions() }
             change { $0.removeAll() }
             withExtendedLifetime(forgotten) {}
         case .keeps:
@@ -563,11 +568,16 @@ public final class UndoStack {
 
 /// Changes that are to be undone, last first.
 private struct Unfinished {
-    var actions: [UndoAction]
-    /// The step that is undone with the first of them; nil: they are of none, but of a group that failed, or of a redo.
-    let step: UndoStep?
+    var actions: UndoActions
+    /// The last step that was done is undone with the first of them; false: they are of a group that failed, or of a redo.
+    var isOfStep: Bool
     /// The one that was tried before, and threw.
-    let tried: UndoAction?
+    var tried: UndoAction?
+
+    /// What an undo left that threw at one of them.
+    func left(from index: Int) -> Unfinished {
+        Unfinished(actions: UndoActions(actions[...index]), isOfStep: isOfStep, tried: actions[index])
+    }
 }
 
 /// Whether there was a mark in a group.

@@ -3,18 +3,15 @@
 internal import CompositeOperationsBasics
 
 /// What is undone and redone as one.
-final class UndoStep {
+struct UndoStep {
     let name: String?
     /// An object, as few steps have one: so a step without is smaller, and whether there is one is asked without a copy of it.
     private let mergeKey: MergeKey?
     /// When the last of its changes was made; of a step without a key whenever that is asked for, if ever.
     var time: Duration
-    var actions: [UndoAction]
-    private let instance = Instance(.undoSteps)
+    var actions: UndoActions
 
-    init(
-        _ name: String?, _ mergeKey: AnyHashable?, _ time: Duration, _ actions: [UndoAction]
-    ) {
+    init(_ name: String?, _ mergeKey: AnyHashable?, _ time: Duration, _ actions: UndoActions) {
         self.name = name
         self.mergeKey = mergeKey.map { MergeKey($0) }
         self.time = time
@@ -33,6 +30,35 @@ final class UndoStep {
 private final class MergeKey {
     let value: AnyHashable
     init(_ value: AnyHashable) { self.value = value }
+}
+
+/// Changes in their order: mostly one, which needs no memory of its own.
+struct UndoActions: RandomAccessCollection, RangeReplaceableCollection {
+    private var first: UndoAction?
+    private var others: [UndoAction] = []
+
+    init() {}
+    init(_ only: UndoAction) { first = only }
+
+    var startIndex: Int { 0 }
+    var endIndex: Int { first == nil ? 0 : 1 + others.count }
+    subscript(index: Int) -> UndoAction { index == 0 ? first! : others[index - 1] }
+
+    mutating func append(_ action: UndoAction) {
+        if first == nil { first = action } else { others.append(action) }
+    }
+
+    mutating func append(contentsOf actions: some Sequence<UndoAction>) {
+        for action in actions { append(action) }
+    }
+
+    /// - Complexity: O(all of them).
+    mutating func replaceSubrange(_ range: Range<Int>, with actions: some Collection<UndoAction>) {
+        var all = Array(self)
+        all.replaceSubrange(range, with: actions)
+        first = all.first
+        others = Array(all.dropFirst())
+    }
 }
 
 /// A change.

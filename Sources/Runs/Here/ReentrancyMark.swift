@@ -1,5 +1,6 @@
 // ReentrancyMark.swift - which runs the calling code is a part of: to wait for one of those would be to wait for itself.
 
+internal import Scheduling
 internal import Synchronization
 
 /// A mark on the thread or task of a command: whose turn it has.
@@ -35,7 +36,7 @@ internal import Synchronization
     @usableFromInline static let local = TaskLocal<ReentrancyMark?>(wrappedValue: nil)
 
     private let holders: Holders
-    private let owner: Int
+    private let owner: UInt
     private let isOver = Atomic(false)
     /// The marks that the task inherited, directly or not, and that were not over as this began. Weak, or a chain of tasks that begin
     /// each other would keep them all; one that is not over is kept by its call.
@@ -49,13 +50,13 @@ internal import Synchronization
 
     /// Of the calling task.
     @usableFromInline init(_ holders: Holders) {
-        guard let task = Self.task else { fatalError("ReentrancyMark: no task") }
+        guard let task = BoundValues.task else { fatalError("ReentrancyMark: no task") }
         self.holders = holders
         owner = task
         inherited = Self.local.get().map { $0.inheritance(of: task) } ?? []
     }
 
-    private func inheritance(of task: Int) -> [Inherited] {
+    private func inheritance(of task: UInt) -> [Inherited] {
         if owner == task { return inherited }
         let former = inherited.filter { $0.mark?.isOver.load(ordering: .relaxed) == false }
         return isOver.load(ordering: .relaxed) ? former : former + [Inherited(mark: self)]
@@ -66,8 +67,6 @@ internal import Synchronization
     }
 
     @usableFromInline func end() { isOver.store(true, ordering: .relaxed) }
-
-    private static var task: Int? { withUnsafeCurrentTask { $0?.hashValue } }
 
     /// What has given its turn to the calling code.
     package static var innermost: Holders { call.map { Holders($0.holder) } ?? run?.holders ?? Holders() }
@@ -86,20 +85,21 @@ internal import Synchronization
 
     /// What never awaits, and the calling code is a part of.
     private static var call: Call? {
-        guard let call = Call.innermost, call.task == task else { return nil }
+        guard let call = Call.innermost, call.task == BoundValues.task else { return nil }
         return call
     }
 
     /// What may await, and the calling code is a part of, unless that is a part of a ``call``.
     private static var run: ReentrancyMark? {
-        guard let current = local.get(), current.owner == task, !current.isOver.load(ordering: .relaxed)
+        guard let current = local.get(), current.owner == BoundValues.task,
+            !current.isOver.load(ordering: .relaxed)
         else { return nil }
         return current
     }
 
     /// Calls `body`, which never awaits, in a turn of `holder`.
     package static func onThread<Value>(of holder: Holder, _ body: () throws -> Value) rethrows -> Value {
-        try Call(holder: holder, task: task).around(body)
+        try Call(holder: holder, task: BoundValues.task).around(body)
     }
 
     /// Calls `body`, in the task and the isolation of this call, in turns of all `holders`.
@@ -123,7 +123,7 @@ internal import Synchronization
 private struct Call {
     let holder: ReentrancyMark.Holder
     /// The task that the thread was running, which one that begins inside the call is not.
-    let task: Int?
+    let task: UInt?
 
     private static let value = ThreadValue()
 
@@ -132,11 +132,13 @@ private struct Call {
         value.here?.assumingMemoryBound(to: Call.self).pointee
     }
 
+    @inline(__always)
     func around<Value>(_ body: () throws -> Value) rethrows -> Value {
-        let outer = Self.value.here
-        defer { Self.value.set(outer) }
+        let value = Self.value
+        let outer = value.here
+        defer { value.set(outer) }
         return try withUnsafePointer(to: self) { call in
-            Self.value.set(call)
+            value.set(call)
             return try body()
         }
     }

@@ -27,6 +27,9 @@ package enum BoundValues {
         /// Whether a task may be running here.
         package static var mayBeInTask: Bool { unsafe swift_task_getCurrent() != nil }
 
+        /// The number of the task that runs here, which no other one has meanwhile; nil: none does.
+        package static var task: UInt? { unsafe swift_task_getCurrent().map { UInt(bitPattern: $0) } }
+
         /// Whether values may be bound where this is called, in a task or outside of tasks.
         ///
         /// - Complexity: some 5 ns.
@@ -102,6 +105,11 @@ package enum BoundValues {
 
         /// Whether a task may be running here.
         package static var mayBeInTask: Bool { true }
+
+        /// The number of the task that runs here, which no other one has meanwhile; nil: none does.
+        package static var task: UInt? {
+            unsafe withUnsafeCurrentTask { unsafe $0.map { unsafe UInt(bitPattern: $0.hashValue) } }
+        }
 
         /// Whether values may be bound where this is called, in a task or outside of tasks.
         package static var areHere: Bool { true }

@@ -49,6 +49,7 @@ public protocol Invoker: Sendable {
 extension Invoker {
     /// Submits a command with normal priority.
     @discardableResult
+    @inlinable
     public func submit<C: Command>(_ command: C) -> CommandHandle<C.Output> {
         submit(command, priority: .normal)
     }

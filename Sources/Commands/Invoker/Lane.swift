@@ -28,14 +28,6 @@ final class Lane: Sendable {
     fileprivate struct Entry {
         let member: CommandRun
         let number: Int
-        var id: ObjectIdentifier { ObjectIdentifier(member) }
-    }
-
-    fileprivate struct Live {
-        let member: CommandRun
-        let epoch: Int
-        let cost: Int
-        var isGathering: Bool
     }
 
     fileprivate struct Epoch {
@@ -47,7 +39,7 @@ final class Lane: Sendable {
     fileprivate struct State {
         var ready = CommandPriority.allCases.map { _ in FIFO<Entry>() }
         var running = 0
-        var live: [ObjectIdentifier: Live] = [:]
+        var live = LaneMembers()
         var husks = 0
         /// What left the queues; see `change`.
         var released: [CommandRun] = []
@@ -86,7 +78,7 @@ final class Lane: Sendable {
     /// Whether a member that has not started does not, before what runs now has ended: of a batch that runs several at a time,
     /// the others may.
     func isBehindWhatRuns(_ member: CommandRun) -> Bool {
-        limit == 1 || state.withLock { $0.live[ObjectIdentifier(member)]?.isGathering == true }
+        limit == 1 || state.withLock { $0.live[member]?.isGathering == true }
     }
 
     var count: Int { state.withLock { $0.live.count } }
@@ -120,9 +112,10 @@ final class Lane: Sendable {
             state.lastNumber += 1
             let entry = Entry(member: member, number: state.lastNumber)
             state.epochs[state.epochs.count - 1].live += 1
-            state.live[entry.id] = Live(
-                member: member, epoch: state.firstEpoch + state.epochs.count - 1, cost: cost,
-                isGathering: batching != nil)
+            state.live.add(
+                LaneMember(
+                    run: member, epoch: state.firstEpoch + state.epochs.count - 1, cost: cost,
+                    isGathering: batching != nil))
             state.statistics.accepted += 1
             if batching == nil {
                 state.ready[priority.rawValue].append(entry)
@@ -143,7 +136,8 @@ final class Lane: Sendable {
     private func follow(_ state: inout State) -> Effects {
         var effects = Effects()
         if let batching { cutBatch(batching, &state, &effects) }
-        let waiting = state.ready.reduce(0) { $0 + $1.count }
+        var waiting = 0
+        for index in state.ready.indices { waiting += state.ready[index].count }
         effects.jobs = max(0, min(limit - state.running, waiting))
         state.running += effects.jobs
         while state.epochs[0].isClosed, state.epochs[0].live == 0 {
@@ -172,7 +166,7 @@ final class Lane: Sendable {
     private func refuseAll() {
         let members = state.withLock { state in
             state.isShutDown = true
-            return state.live.values.map(\.member)
+            return state.live.all
         }
         end(members, .shutDown).deliverInline()
     }
@@ -196,7 +190,7 @@ final class Lane: Sendable {
         change { state in
             for index in state.ready.indices.reversed() {
                 while let entry = state.ready[index].popFirst() {
-                    if state.live[entry.id] != nil { return entry.member }
+                    if state.live.contains(entry.member) { return entry.member }
                     state.husks -= 1
                     state.released.append(entry.member)
                 }
@@ -211,9 +205,7 @@ final class Lane: Sendable {
     /// - Returns: whose inline notices the caller has to deliver.
     func ended(_ member: CommandRun, _ badEnd: Outcome<Never>?, heldSlot: Bool) -> [Deliveries] {
         let (effects, stopped) = change { state -> (Effects, [CommandRun]) in
-            guard let live = state.live.removeValue(forKey: ObjectIdentifier(member)) else {
-                return (Effects(), [])
-            }
+            guard let live = state.live.remove(member) else { return (Effects(), []) }
             state.note(member.transaction, badEnd)
             state.epochs[live.epoch - state.firstEpoch].live -= 1
             if heldSlot { state.running -= 1 } else { state.leftHusk() }
@@ -265,7 +257,7 @@ final class Lane: Sendable {
     }
 
     func cancelAll() {
-        let members = state.withLock { state in state.live.values.map(\.member) }
+        let members = state.withLock { state in state.live.all }
         // First those that wait: what runs makes room for the next one when it ends.
         let owed = end(members, .requested)
         (owed + members.flatMap { $0.latchCancelled().owed }).deliverInline()
@@ -277,7 +269,7 @@ final class Lane: Sendable {
         }
         let waiting = state.withLock { state in
             state.isShutDown = true
-            return pending == .reject ? state.live.values.map(\.member) : []
+            return pending == .reject ? state.live.all : []
         }
         end(waiting, .shutDown).deliverInline()
         await Waiter.wait { register($0) }
@@ -287,7 +279,7 @@ final class Lane: Sendable {
     func abandon() {
         let (members, timer) = state.withLock { state in
             state.isShutDown = true
-            return (state.live.values.map(\.member), state.timer?.task)
+            return (state.live.all, state.timer?.task)
         }
         timer?.cancel()
         end(members, .abandoned).deliverInline()
@@ -297,7 +289,7 @@ final class Lane: Sendable {
 
     /// Moves the next batch to what can start, if one is due and none runs. Under the lock.
     private func cutBatch(_ batching: Batching, _ state: inout State, _ effects: inout Effects) {
-        while let first = state.gathering.first, state.live[first.id] == nil {
+        while let first = state.gathering.first, !state.live.contains(first.member) {
             state.released.append(first.member)
             _ = state.gathering.popFirst()
         }
@@ -308,10 +300,10 @@ final class Lane: Sendable {
         {
             var cost = 0
             while state.inBatch < batching.size, let entry = state.gathering.first {
-                if let live = state.live[entry.id] {
+                if let live = state.live[entry.member] {
                     if state.inBatch > 0, cost + live.cost > maxCost { break }
                     cost += live.cost
-                    state.live[entry.id]!.isGathering = false
+                    state.live.hasGathered(entry.member)
                     state.gatheringCount -= 1
                     state.gatheringCost -= live.cost
                     state.inBatch += 1
@@ -361,8 +353,10 @@ extension Lane.State {
         husks += 1
         if husks <= 32 + live.count { return }
         husks = 0
-        for index in ready.indices { released += ready[index].removeAll { live[$0.id] == nil }.map(\.member) }
-        released += gathering.removeAll { live[$0.id] == nil }.map(\.member)
+        for index in ready.indices {
+            released += ready[index].removeAll { !live.contains($0.member) }.map(\.member)
+        }
+        released += gathering.removeAll { !live.contains($0.member) }.map(\.member)
     }
 
     /// What has not started of a batch.

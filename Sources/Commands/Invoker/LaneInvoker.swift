@@ -20,7 +20,9 @@ public class LaneInvoker: Invoker, @unchecked Sendable {
     ///
     /// - Complexity: O(1), but for a batch that is cut.
     @discardableResult
+    @inlinable
     public final func submit<C: Command>(_ command: C, priority: CommandPriority) -> CommandHandle<C.Output> {
+        // Inlinable: where the command is known, its types need not be looked up.
         let handle = CommandHandle<C.Output>()
         submit(handle, PlainBody(command), cost: cost(command), priority)
         return handle
@@ -35,14 +37,13 @@ public class LaneInvoker: Invoker, @unchecked Sendable {
         return command.handle
     }
 
-    private func submit<Output>(
-        _ handle: CommandHandle<Output>, _ body: TransactionBody<Output>, cost: Int,
-        _ priority: CommandPriority
-    ) {
-        lane.submit(handle, cost: cost, priority: priority) { handle.accept(body, by: lane) }
+    @usableFromInline
+    final func submit(_ run: CommandRun, _ body: AnyBody, cost: Int, _ priority: CommandPriority) {
+        lane.submit(run, cost: cost, priority: priority) { run.accept(body, by: lane) }
     }
 
-    private func cost(_ command: any Command) -> Int {
+    @usableFromInline
+    final func cost(_ command: any Command) -> Int {
         guard let cost = lane.batching?.cost?(command) else { return 0 }
         if cost < 0 { fatalError("BatchInvoker: a cost of \(cost)") }
         return min(cost, 1 << 40)  // so that sums of them are numbers

@@ -8,12 +8,17 @@ public struct CommandContext: Sendable {
     /// The run that it is part of; nil outside of any.
     public internal(set) var transaction: CommandTransaction?
     /// When its time is over; nil: never, or on a clock of its own (``Command/timeout(_:clock:)``).
-    public internal(set) var deadline: ContinuousClock.Instant?
+    public internal(set) var deadline: ContinuousClock.Instant? {
+        get { deadlineObject?.instant }
+        set { deadlineObject = newValue.map { Deadline($0) } }
+    }
     /// Which attempt this is, from 1; see ``Command/retry(_:)``.
     public internal(set) var attempt = 1
     /// Whether the call takes work back.
     public internal(set) var isCompensating = false
 
+    /// An object, as few runs have one: the layout of an instant is known at run time alone, and so would be that of a context.
+    private var deadlineObject: Deadline?
     /// Who asks for the run to end; nil: nobody could.
     private var run: (any Cancellable)?
     /// Those around it.
@@ -27,6 +32,15 @@ public struct CommandContext: Sendable {
 
     /// A context outside of any run.
     public init() {}
+
+    /// That of a run in no other one.
+    ///
+    /// - Parameter looksAtTask: whether it has a task of its own.
+    init(of run: CommandRun, looksAtTask: Bool) {
+        transaction = run.transaction
+        self.run = run
+        self.looksAtTask = looksAtTask
+    }
 
     /// Whether somebody asked for the run to end. Never while work is taken back.
     public var isCancelled: Bool {
@@ -86,17 +100,21 @@ public struct CommandContext: Sendable {
     /// The context of a run inside of this one.
     ///
     /// - Parameter inner: nil: nobody asks for that run alone to end.
-    func within(_ transaction: CommandTransaction, _ inner: (any Cancellable)?) -> CommandContext {
-        var context = self
-        context.transaction = transaction
+    consuming func within(_ transaction: CommandTransaction, _ inner: (any Cancellable)?) -> CommandContext {
+        self.transaction = transaction
         if let inner {
-            context.outer = run.map { CancellationLink($0, outer: outer) }
-            context.run = inner
+            outer = run.map { CancellationLink($0, outer: outer) }
+            run = inner
         }
-        context.attempt = 1
-        context.parts = nil
-        return context
+        attempt = 1
+        parts = nil
+        return self
     }
+}
+
+private final class Deadline: Sendable {
+    let instant: ContinuousClock.Instant
+    init(_ instant: ContinuousClock.Instant) { self.instant = instant }
 }
 
 /// What somebody may ask to end.

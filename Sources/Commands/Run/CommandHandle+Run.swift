@@ -78,9 +78,8 @@ extension CommandHandle {
     func turn(on lane: Lane) -> Bool {
         guard let held = beginTurn() else { return false }
         let body = unsafeDowncast(held, to: TransactionBody<Output>.self)
-        var context = CommandContext().within(transaction, self)
+        let context = CommandContext(of: self, looksAtTask: !body.isSynchronous)
         if body.isSynchronous {
-            context.looksAtTask = false
             let value: Output
             do { value = try ReentrancyMark.onThread(of: lane) { try body.runSynchronously(context) } } catch
             {
@@ -90,7 +89,7 @@ extension CommandHandle {
             finish(value)
         } else {
             // Detached: a task in which this thread is has nothing to do with this run.
-            let task = Task.detached(executorPreference: lane.scheduler) { [context] in
+            let task = Task.detached(executorPreference: lane.scheduler) {
                 let outcome = await ReentrancyMark.inTask(of: ReentrancyMark.Holders(lane)) {
                     await Self.outcome(of: body, context, in: CommandContext())
                 }

@@ -10,10 +10,12 @@ internal import Scheduling
 public final class CommandHandle<Output: Sendable>: CommandRun, @unchecked Sendable {
     // Unchecked: `kept` is used under the run's lock alone.
 
-    /// The value that it gave: there, if it has an outcome and no bad end.
-    @exclusivity(unchecked) private var kept: Output?
+    /// The value that it gave: there, if it has finished.
+    @exclusivity(unchecked) private var kept = ValueStorage()
 
-    override init() { super.init() }
+    @usableFromInline override init() { super.init() }
+
+    deinit { if hasFinished { kept.destroy(Output.self) } }
 
     override func takeTurn(on lane: Lane) -> Bool { turn(on: lane) }
 
@@ -21,7 +23,7 @@ public final class CommandHandle<Output: Sendable>: CommandRun, @unchecked Senda
     public var result: Outcome<Output>? {
         locked { fields in
             guard fields.machine.hasOutcome else { return nil }
-            return fields.badEnd.map { Outcome($0) } ?? .finished(kept!)
+            return fields.badEnd.map { Outcome($0) } ?? .finished(kept.load(Output.self))
         }
     }
 
@@ -114,18 +116,23 @@ public final class CommandHandle<Output: Sendable>: CommandRun, @unchecked Senda
     ///
     /// - Parameter origin: where it was not claimed.
     func end(_ outcome: Outcome<Output>, from origin: RunMachine.Origin?) {
-        latch(outcome.badEnd, from: origin, tellsAtOnce: true) { kept = outcome.value }?.deliverInline()
+        latch(outcome.badEnd, from: origin, tellsAtOnce: true) { keep(outcome) }?.deliverInline()
     }
 
     /// As ``end(_:from:)``, but inline notices are the caller's to deliver.
     ///
     /// - Returns: nil when the outcome is another.
     func latch(_ outcome: Outcome<Output>, from origin: RunMachine.Origin?) -> [Deliveries]? {
-        latch(outcome.badEnd, from: origin) { kept = outcome.value }
+        latch(outcome.badEnd, from: origin) { keep(outcome) }
+    }
+
+    /// Under the lock.
+    private func keep(_ outcome: Outcome<Output>) {
+        if case .finished(let value) = outcome { kept.store(value) }
     }
 
     /// As ``end(_:from:)``, of one that was claimed, and finished.
     func finish(_ value: Output) {
-        latch(nil, from: nil, tellsAtOnce: true) { kept = value }?.deliverInline()
+        latch(nil, from: nil, tellsAtOnce: true) { kept.store(value) }?.deliverInline()
     }
 }

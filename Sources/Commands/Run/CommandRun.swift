@@ -23,6 +23,9 @@ public class CommandRun: @unchecked Sendable {
     private let cancelFlag = Atomic(false)
     private let lock = WordLock()
     @exclusivity(unchecked) private var fields = RunFields()
+    /// Where its lane has it: under that lane's lock.
+    @exclusivity(unchecked) final var placeInLane = CommandRun.nowhere
+    static let nowhere = -1
     private let instance = Instance(.runs)
 
     init() { transaction = CommandTransaction() }
@@ -107,10 +110,20 @@ public class CommandRun: @unchecked Sendable {
         keep: () -> Void = {}
     ) -> [Deliveries]? {
         var taken = RunFields()
-        var needsQueue = false
+        var (needsQueue, isQuiet, holdsSlot) = (false, false, false)
+        var (held, lane, task): (AnyBody?, Lane?, (any RunTask)?) = (nil, nil, nil)
         let isEnd = locked { fields in
+            holdsSlot = fields.machine.holdsSlot
             guard fields.machine.end(finished: badEnd == nil, from: origin) else { return false }
             keep()
+            isQuiet = fields.isQuiet
+            if isQuiet {
+                fields.badEnd = badEnd
+                swap(&held, &fields.held)
+                swap(&lane, &fields.lane)
+                swap(&task, &fields.task)
+                return true
+            }
             swap(&fields, &taken)
             fields.machine = taken.machine
             fields.badEnd = badEnd
@@ -124,9 +137,10 @@ public class CommandRun: @unchecked Sendable {
             return true
         }
         if !isEnd { return nil }
+        if isQuiet { return lane?.ended(self, badEnd, heldSlot: holdsSlot) ?? [] }
         var owed: [Deliveries] = []
         if needsQueue { owed = tell(taken.delegate?.delivery, taken.observers) }
-        if let lane = taken.lane { owed += lane.ended(self, badEnd, heldSlot: taken.machine.holdsSlot) }
+        if let lane = taken.lane { owed += lane.ended(self, badEnd, heldSlot: holdsSlot) }
         taken.waiters.takeAll().wake()
         for dependent in taken.dependents { owed += dependent(badEnd) }
         if taken.isListened, !needsQueue {
@@ -190,6 +204,9 @@ public class CommandRun: @unchecked Sendable {
     // MARK: Waiting
 
     final var isOver: Bool { locked { $0.machine.hasOutcome } }
+
+    /// Whether there is a value.
+    final var hasFinished: Bool { locked { $0.machine.hasOutcome && $0.badEnd == nil } }
 
     final func register(_ waiter: Waiter) -> Waiter.Registration {
         locked { fields in fields.machine.hasOutcome ? .isOver : fields.waiters.append(waiter) }

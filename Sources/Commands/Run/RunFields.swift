@@ -36,6 +36,11 @@ struct RunFields: ~Copyable {
     /// While it executes in one.
     var task: (any RunTask)?
 
+    /// Whether nobody waits for the end, is to be told of it, or knows what follows from it.
+    var isQuiet: Bool {
+        delegate == nil && observers.isEmpty && waiters.isEmpty && dependents.isEmpty && cancelMembers == nil
+    }
+
     /// Whether anybody is to be told.
     var isListened: Bool { delegate != nil || !observers.isEmpty }
 

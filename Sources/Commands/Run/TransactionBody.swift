@@ -6,7 +6,7 @@ internal import CompositeOperationsBasics
 /// The work of a run, whatever it gives: not generic, so that to hold one looks no type up.
 ///
 /// Its owner calls one member at a time: a run or an undo. `Sendable` for that reason.
-class AnyBody: @unchecked Sendable {
+@usableFromInline class AnyBody: @unchecked Sendable {
     let options: TransactionOptions
     private let instance = Instance(.bodies)
 
@@ -16,7 +16,7 @@ class AnyBody: @unchecked Sendable {
 }
 
 /// The work of a transaction command, or of a plain command that an invoker was given.
-class TransactionBody<Output: Sendable>: AnyBody, @unchecked Sendable {
+@usableFromInline class TransactionBody<Output: Sendable>: AnyBody, @unchecked Sendable {
     func runSynchronously(_ context: CommandContext) throws -> Output {
         fatalError("TransactionCommand.executeNow: what it does awaits; call execute()")
     }
@@ -41,9 +41,10 @@ class TransactionBody<Output: Sendable>: AnyBody, @unchecked Sendable {
 }
 
 /// A command that cannot be taken back.
-final class PlainBody<Output: Sendable>: TransactionBody<Output>, @unchecked Sendable {
+@usableFromInline final class PlainBody<Output: Sendable>: TransactionBody<Output>, @unchecked Sendable {
     private let command: any Command<Output>
 
+    @usableFromInline
     init(_ command: any Command<Output>, _ options: TransactionOptions = TransactionOptions()) {
         self.command = command
         super.init(options)

@@ -3,6 +3,8 @@
 // Its value is one without references, of two words at most. A value with references could hold a handle of a sibling, and so
 // the node in which it lies: nobody would ever release either. And one handle would keep the values of all siblings.
 
+package import Runs
+
 /// The metatype of a subclass says what is known of the block and the value of a child without an object.
 @usableFromInline
 class PlainChild {

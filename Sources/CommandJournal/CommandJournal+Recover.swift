@@ -12,8 +12,9 @@ extension CommandJournal {
         case resume
     }
 
-    /// A command of which nobody knows whether it was done, or undone, and that was not begun again: it has no key; or it gave
-    /// what cannot be written down, and was not taken back, because the undo of another one threw.
+    /// A command of which nobody knows whether it was done, or undone: it has no key, and was not begun again; or it was, and threw
+    /// something other than ``NotDone``; or it gave what cannot be written down, and was not taken back, because the undo of
+    /// another one threw.
     public struct InDoubt: Hashable, Sendable {
         /// The number of the record that says that it was begun, or that its undo was.
         public let sequence: Int64
@@ -25,13 +26,21 @@ extension CommandJournal {
         public let type: String
         /// Whether it is its undo that is in doubt.
         public let isUndo: Bool
+        /// What it threw when this recovery began it again; nil: it was not begun again, or threw nothing. Equality ignores it.
+        public let error: (any Error)?
+
+        /// Whether both are in doubt by the same record.
+        public static func == (one: InDoubt, other: InDoubt) -> Bool { one.sequence == other.sequence }
+
+        /// Hashes the number of the record.
+        public func hash(into hasher: inout Hasher) { hasher.combine(sequence) }
     }
 
     /// What is to become of something in doubt.
     public enum DoubtAnswer: Hashable, Sendable {
         /// Nobody knows: its run stays as it is.
         case leave
-        /// It is begun again: it did not happen, or may happen twice.
+        /// It is begun again: it did not happen, or may happen twice. Once it has thrown, that is for the next recovery.
         case again
         /// Somebody has seen to it: it counts as not done, or as undone.
         case over
@@ -58,15 +67,16 @@ extension CommandJournal {
     /// Ends the runs of earlier processes, one after another: a command by itself is done; several, all or nothing, are taken
     /// back or go on. To be called once, before anything is executed; again, when something was left in doubt.
     ///
-    /// What was in the middle is begun again if it has a key, or changes nothing. It may be killed and called again at any
-    /// point: what it does, it writes down.
+    /// What was in the middle is begun again if it has a key, or changes nothing. When it throws, the call before the crash may have
+    /// had its effect all the same: it stays in doubt, unless the error is ``NotDone``. A recovery may be killed and called again at
+    /// any point: what it does, it writes down.
     ///
     /// - Parameters:
     ///   - unfinished: what becomes of an all-or-nothing run in the middle. One that was being taken back is taken back; one of
     ///     which all was done has succeeded.
     ///   - compensation: what happens when an undo throws.
-    ///   - deciding: is asked about each command in doubt that has no key, in their order. A run begins again when
-    ///     nothing in it is left.
+    ///   - deciding: is asked about each command in doubt that has no key, in their order, and then about each that threw when it
+    ///     was begun again. A run goes on when nothing in it is left.
     /// - Throws: ``JournalError/unknownType(_:sequence:)`` and ``JournalError/undecodable(type:sequence:_:)`` for a command: nothing
     ///   was done; the latter for an output or a proof, too: runs before that one have ended, and it stays as it is;
     ///   ``JournalError/busy``; ``JournalError/closed``; ``JournalError/storage(_:)``; a `CancellationError`, between runs. What a
@@ -86,64 +96,79 @@ extension CommandJournal {
         var report = RecoveryReport()
         for (run, commands) in zip(runs, commands) {
             try Task.checkCancellation()
-            let plan = RecoveryPlan(run, unfinished)
-            guard let answers = await answers(plan, run, commands, &report, deciding) else { continue }
             let journaled = JournaledRun(run, writer)
-            // Nobody cancels it: to end a run in the middle is what it is for.
-            let ended = await Task {
-                await Result<RecoveryReport.Run?, any Error>.of {
-                    try await self.carryOut(plan, journaled, commands, answers, compensation)
-                }
-            }.value
-            live.recovered(journaled.run)
-            if let ended = try ended.get() {
-                report.runs.append(ended)
-            } else {
-                report.inDoubt += doubts(journaled.run)
+            let unrepeatable = doubts(run).filter { doubt in
+                let command = commands[doubt.member]
+                return command.idempotencyKey == nil && command.undoability != .noEffect
             }
+            // Nothing is done, or taken back, beside what is in doubt.
+            guard try await decide(unrepeatable, leaving: [.leave], journaled, &report, deciding) else {
+                continue
+            }
+            let failures = try await uncancelled(journaled) { try await self.settle(journaled, commands) }
+            let errors = Dictionary(uniqueKeysWithValues: failures.map { ($0.member, $0.error) })
+            let unsettled = doubts(journaled.run, errors).filter { $0.error != nil }
+            guard try await decide(unsettled, leaving: [.leave, .again], journaled, &report, deciding) else {
+                continue
+            }
+            let ended = try await uncancelled(journaled) {
+                try await self.carryOut(
+                    RecoveryPlan(run, unfinished), journaled, commands, failures.first?.error, compensation)
+            }
+            if let ended { report.runs.append(ended) } else { report.inDoubt += doubts(journaled.run) }
         }
         isWhole = true
         return report
     }
 
-    private func doubts(_ run: JournalRun) -> [InDoubt] {
+    /// Calls `body` in a task that nobody cancels: to end a run in the middle is what a recovery is for.
+    private func uncancelled<Value: Sendable>(
+        _ run: JournaledRun, _ body: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        let result = await Task { await Result<Value, any Error>.of(body) }.value
+        live.recovered(run.run)
+        return try result.get()
+    }
+
+    /// - Parameter errors: what was thrown, by member, when they were begun again.
+    private func doubts(_ run: JournalRun, _ errors: [Int: any Error] = [:]) -> [InDoubt] {
         run.members.enumerated().filter(\.element.isInDoubt).map { index, member in
             InDoubt(
                 sequence: member.last, run: run.number, member: index, type: member.type,
-                isUndo: member.phase == .undoing)
+                isUndo: member.phase == .undoing, error: errors[index])
         }
     }
 
-    /// - Returns: by member, what is to become of those without a key that are in doubt; nil when one of them is left.
-    private func answers(
-        _ plan: RecoveryPlan, _ run: JournalRun, _ commands: [any JournaledCommand],
-        _ report: inout RecoveryReport, _ deciding: (InDoubt) async -> DoubtAnswer
-    ) async -> [Int: DoubtAnswer]? {
-        if case .end = plan { return [:] }
-        var answers: [Int: DoubtAnswer] = [:]
-        var left: [InDoubt] = []
-        for doubt in doubts(run) {
-            let command = commands[doubt.member]
-            if command.idempotencyKey != nil || command.undoability == .noEffect { continue }
+    /// Asks about each of them, and writes down what is over; or, when something is left, reports that, and writes nothing.
+    ///
+    /// - Parameter leaving: the answers that leave something in doubt.
+    /// - Returns: whether nothing is left.
+    private func decide(
+        _ doubts: [InDoubt], leaving: [DoubtAnswer], _ run: JournaledRun, _ report: inout RecoveryReport,
+        _ deciding: (InDoubt) async -> DoubtAnswer
+    ) async throws -> Bool {
+        var (left, over): ([InDoubt], [InDoubt]) = ([], [])
+        for doubt in doubts {
             let answer = await deciding(doubt)
-            answers[doubt.member] = answer
-            if answer == .leave { left.append(doubt) }
+            if leaving.contains(answer) { left.append(doubt) }
+            if answer == .over { over.append(doubt) }
         }
         report.inDoubt += left
-        return left.isEmpty ? answers : nil
+        guard left.isEmpty else { return false }
+        for doubt in over {
+            try run.add(
+                doubt.isUndo ? .undone : .failed, member: doubt.member,
+                payload: doubt.isUndo ? nil : Data("over".utf8))
+        }
+        return true
     }
 
+    /// - Parameter failure: what the first command threw that did as it was begun again.
     /// - Returns: nil when something is in doubt still.
     private func carryOut(
         _ plan: RecoveryPlan, _ run: JournaledRun, _ commands: [any JournaledCommand],
-        _ answers: [Int: DoubtAnswer], _ compensation: TransactionOptions.Compensation
+        _ failure: (any Error)?, _ compensation: TransactionOptions.Compensation
     ) async throws -> RecoveryReport.Run? {
-        for (index, answer) in answers where answer == .over {
-            let isUndo = run.run.members[index].phase == .undoing
-            try run.add(isUndo ? .undone : .failed, member: index, payload: isUndo ? nil : Data("over".utf8))
-        }
-        let (failure, isKnown) = try await settle(run, commands)
-        if !isKnown { return nil }  // nothing is done, or taken back, beside what is in doubt
         // One that was in doubt may have failed; or all may be done now.
         let plan = plan == .forward ? RecoveryPlan(run.run, .resume) : plan
         if case .end(let outcome) = plan {
@@ -169,12 +194,11 @@ extension CommandJournal {
 
     /// Begins again what is in doubt, or lacks a proof, one after another: then it is known whether it was done, and with which.
     ///
-    /// - Returns: what the first one threw that did; whether each could tell.
-    private func settle(_ run: JournaledRun, _ commands: [any JournaledCommand]) async throws -> (
-        failure: (any Error)?, isKnown: Bool
-    ) {
-        var failure: (any Error)?
-        var isKnown = true
+    /// - Returns: those that threw, in that order, and what they threw.
+    private func settle(
+        _ run: JournaledRun, _ commands: [any JournaledCommand]
+    ) async throws -> [(member: Int, error: any Error)] {
+        var failures: [(member: Int, error: any Error)] = []
         let members = run.run.members
         for index in members.indices.filter({ members[$0].needsProof }).sorted(by: {
             members[$0].order < members[$1].order
@@ -182,13 +206,10 @@ extension CommandJournal {
             func open<C: UndoableCommand>(_ command: C) async throws {
                 _ = try await TransactionCommand(command).execute(CommandContext())
             }
-            do { try await open(member(index, commands, run)) } catch {
-                if isUnknown(error) { isKnown = false }
-                failure = failure ?? error
-            }
+            do { try await open(member(index, commands, run)) } catch { failures.append((index, error)) }
             if let failure = writer.failure { throw failure }
         }
-        return (failure, isKnown)
+        return failures
     }
 
     private func member(

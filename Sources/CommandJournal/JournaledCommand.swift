@@ -28,6 +28,21 @@ public protocol JournaledCommand<Output>: UndoableCommand, Codable where Output:
     var idempotencyKey: String? { get }
 }
 
+/// Thrown by a command that knows that its work was not done: not by this call, nor by an earlier one with the same key.
+///
+/// When recovery begins a command again, any other error says nothing of the call before the crash, which may have had its
+/// effect. So that command stays in doubt, and the next recovery begins it again; this error ends it as failed. In its first call
+/// it is like any other error.
+///
+/// - SeeAlso: `OutcomeUnknown`, its opposite.
+public struct NotDone: Error {
+    /// Why it was not done.
+    public let cause: any Error
+
+    /// Creates one.
+    public init(because cause: any Error) { self.cause = cause }
+}
+
 /// The output, or the proof, of a command that has none: `Void` cannot be written down.
 public struct Nothing: Codable, Hashable, Sendable {
     /// Nothing.

@@ -33,6 +33,12 @@ struct JournaledMember<C: JournaledCommand>: UndoableCommand {
 
     var undoability: Undoability { command.undoability }
 
+    /// Whether `perform`, which threw `error`, left nothing. A repeated call answers for the one before the crash only if it says so.
+    private func leftNothing(_ error: any Error) -> Bool {
+        if case .begun = past, command.undoability != .noEffect { return error is NotDone }
+        return !isUnknown(error)
+    }
+
     func perform(_ context: CommandContext) async throws -> Performed<C.Output, C.Undo> {
         switch past {
         case .done(let performed), .notUndone(let performed, _): return performed
@@ -50,7 +56,7 @@ struct JournaledMember<C: JournaledCommand>: UndoableCommand {
         // The first to be registered is the last to be called: after what the command registers.
         context.onFailure { _ in
             // A command that cannot tell stays begun: so it is in doubt, as after a crash.
-            guard let error = cause.withLock({ $0 }), !isUnknown(error) else { return }
+            guard let error = cause.withLock({ $0 }), leftNothing(error) else { return }
             try run.add(
                 .failed, member: index, type: left.outcome?.rawValue, payload: JournaledRun.text(error))
         }

@@ -95,6 +95,76 @@ struct DoubtTests {
         }
     }
 
+    @Test
+    func `J4: what is begun again, and throws, stays in doubt, unless it says that it was not done`()
+        async throws
+    {
+        for isAlone in [true, false] {
+            let receiver = Receiver()
+            defer { receiver.forget() }
+            let failure = Locked<(any Error)?>(nil)
+            let call = Call(key: "call") { _ in if let error = failure.withLock({ $0 }) { throw error } }
+            defer { call.forget() }
+            let store = MemoryStore()
+            let first = try await journal(store)
+            if isAlone {
+                _ = try await first.execute(call)
+            } else {
+                try await first.execute(allOrNothing: works(receiver, keys: [true]) + [call])
+            }
+            // Its effect is there; then the process dies, and its receiver cannot be reached.
+            let begun = try #require(store.records.lastIndex { $0.phase == .begun })
+            let open = MemoryStore(Array(store.records.prefix(begun + 1)))
+            failure.withLock { $0 = TestError(number: 1) }
+            let (second, log) = (try await journal(open), receiver.log)
+            for _ in 0..<2 {
+                let report = try await second.recover()
+                #expect(report.runs.isEmpty && report.inDoubt.map(\.sequence) == [Int64(begun + 1)])
+                #expect(report.inDoubt.first?.error as? TestError == TestError(number: 1))
+            }
+            #expect(receiver.log == log && open.records.count == begun + 1)
+            guard case JournalError.keyInDoubt? = await thrown({ _ = try await second.execute(call) }) else {
+                Issue.record("nobody knows what became of it")
+                return
+            }
+            let answered = MemoryStore(open.records)
+            failure.withLock { $0 = NotDone(because: TestError(number: 2)) }
+            let refused = try await journal(answered).recover()
+            #expect(refused.inDoubt.isEmpty)
+            #expect(refused.runs.map(\.outcome) == [isAlone ? .failed : .rolledBack])
+            receiver.state.withLock { $0 = Receiver.State() }
+            failure.withLock { $0 = nil }
+            let report = try await second.recover(.resume)
+            #expect(report.inDoubt.isEmpty && report.runs.map(\.outcome) == [.finished])
+        }
+    }
+
+    @Test func `J4: who is asked about what threw when it was begun again may say that it is over`()
+        async throws
+    {
+        for key in ["key", nil] {
+            let calls = Count()
+            let call = Call(key: key) { _ in if calls.add() > 1 { throw TestError(number: 1) } }
+            defer { call.forget() }
+            let store = MemoryStore()
+            _ = try await journal(store).execute(call)
+            let open = MemoryStore(Array(store.records.prefix(3)))
+            let journal = try await journal(open)
+            let asked = Locked<[Bool]>([])
+            let doubtful = try await journal.recover { doubt in
+                asked.withLock { $0.append(doubt.error is TestError) }
+                return .again
+            }
+            // What threw once is not begun again by the same recovery.
+            #expect(asked.withLock { $0 } == (key == nil ? [false, true] : [true]) && calls.value == 2)
+            #expect(doubtful.runs.isEmpty && doubtful.inDoubt.count == 1)
+            let report = try await journal.recover { $0.error == nil ? .again : .over }
+            #expect(report.runs.map(\.outcome) == [.failed] && report.runs[0].error is TestError)
+            #expect(report.inDoubt.isEmpty && calls.value == 3)
+            #expect(open.records.suffix(2).map(\.tag) == ["failed 0", "ended"])
+        }
+    }
+
     @Test func `J4: an undo that was begun, without a key, is reported, and not begun again`() async throws {
         let receiver = Receiver()
         defer { receiver.forget() }
@@ -225,7 +295,7 @@ struct DoubtTests {
                     _ = await thrown { _ = try await MacroCommand([gone, failing]).perform(context) }
                 }
                 context.onFailure { _ in }
-                throw TestError(number: 7)
+                throw NotDone(because: TestError(number: 7))
             }
         }
     }

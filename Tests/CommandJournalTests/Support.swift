@@ -213,7 +213,7 @@ struct Work: JournaledCommand, Hashable {
     }
 
     func perform(_ context: CommandContext) async throws -> Performed<Int, Int> {
-        if plan.fails { throw TestError(number: number) }
+        if plan.fails { throw NotDone(because: TestError(number: number)) }
         if plan.kind == .noEffect { return Performed(0, undo: 0) }
         return Performed(number, undo: Receiver[receiver].perform(id, idempotencyKey))
     }

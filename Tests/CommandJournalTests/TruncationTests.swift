@@ -44,7 +44,7 @@ struct TruncationTests {
                         options: TransactionOptions(order: job.isParallel ? .parallel(limit: 3) : .sequential)
                     )
                 }
-            } catch is TestError {} catch is TransactionFailure {}
+            } catch is NotDone {} catch is TransactionFailure {}
         }
     }
 

@@ -28,7 +28,7 @@ struct Entry: JournaledCommand {
             return Performed(name, undo: name)
         }
         process.events.tell(.working)
-        if fails { throw Failed() }
+        if fails { throw NotDone(because: Failed()) }
         process.ledger.add("+ \(name)", hasKey: hasKey)
         process.events.tell(.worked)
         return Performed(name, undo: name)
@@ -122,7 +122,7 @@ private func execute(
                 guard try await (output, output) == (once, twice) else { fail("\(job) has two outputs") }
             }
             answer("succeeded")
-        } catch is Entry.Failed { answer("failed") }
+        } catch is NotDone { answer("failed") }
         return
     }
     let count = 1 + Int(random.next() % 4)

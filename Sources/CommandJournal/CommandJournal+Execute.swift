@@ -206,7 +206,15 @@ extension CommandJournal {
         try await writer.read { store in
             guard let place = try store.place(ofKey: key) else { return nil }
             var run = JournalRun(number: place.run)
-            for record in try store.records(ofRun: place.run) { try run.apply(record) }
+            for record in try store.records(ofRun: place.run) {
+                do { try run.apply(record) } catch let error as IllegalRecord {
+                    throw JournalCorruption(sequence: record.sequence, reason: error.reason)
+                }
+            }
+            // All of it was there when the journal was opened.
+            if run.kind == nil || place.member.map(run.members.indices.contains) == false {
+                throw JournalCorruption(sequence: place.run, reason: "its run is not whole any more")
+            }
             return Recorded(run: run, member: place.member)
         }
     }

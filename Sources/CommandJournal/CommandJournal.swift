@@ -59,24 +59,27 @@ public final class CommandJournal: Sendable {
                 let records = try store.records(after: last, limit: chunk)
                 for record in records {
                     last = record.sequence
-                    if let corruption {  // and this one comes after it
-                        throw JournalError.corrupt(sequence: corruption.sequence, reason: corruption.reason)
-                    }
+                    if let corruption { throw corruption }  // and this one comes after it
                     do throws(JournalCorruption) { try log.apply(record) } catch { corruption = error }
                 }
                 if records.count < chunk { break reading }
             }
+            // What is damaged need not have the next number, nor a greater one.
+            var dropped: Set<Int64> = []
+            if let corruption {
+                if last <= log.last { throw corruption }
+                dropped = [corruption.sequence, last]
+            }
             // A run that was not accepted whole is a commit that was torn: nobody was told of it.
+            let whole = log.last
             log.dropTorn()
-            guard log.last < last else { return (store, log, []) }
+            if log.last < whole { dropped.formUnion((log.last + 1)...whole) }
+            if dropped.isEmpty { return (store, log, []) }
             try store.removeRecords(after: log.last)
-            return (store, log, Array((log.last + 1)...last))
-        } catch let error as JournalError {
-            store.close()
-            throw error
+            return (store, log, dropped.sorted())
         } catch {
             store.close()
-            throw JournalError.storage(error)
+            throw JournalError(reading: store, error)
         }
     }
 
@@ -93,8 +96,8 @@ extension CommandJournal {
         ///   - path: of the file; beside it, SQLite makes one whose name ends in `-wal`, and which belongs to it.
         ///   - types: all types of commands that are in it, or will be.
         /// - Throws: ``JournalError/inUse(path:)``, ``JournalError/notAJournal(path:)``, ``JournalError/cannotOpen(path:_:)``,
-        ///   ``JournalError/schemaVersion(found:expected:)``, ``JournalError/corrupt(sequence:reason:)``: the file was not
-        ///   changed; or ``JournalError/storage(_:)``.
+        ///   ``JournalError/schemaVersion(found:expected:)``, ``JournalError/corrupt(path:sequence:reason:)``: the file was
+        ///   not changed; or ``JournalError/storage(_:)``.
         /// - Precondition: no two types have one ``JournaledCommand/journalName``.
         /// - Complexity: O(records) time, O(runs that have not ended) memory.
         public convenience init(path: String, types: [any JournaledCommand.Type]) async throws {

@@ -10,8 +10,8 @@ public enum JournalError: Error, CustomStringConvertible {
     case notAJournal(path: String)
     /// The file was written by another version of this library. It was not changed.
     case schemaVersion(found: Int, expected: Int)
-    /// A record is not as it was written, and not the last one. The file was not changed.
-    case corrupt(sequence: Int64, reason: String)
+    /// A record is not as it was written, and not the last one; or cannot be read. The file was not changed.
+    case corrupt(path: String, sequence: Int64, reason: String)
     /// A command's type is not among those that the journal was given.
     case unknownType(String, sequence: Int64?)
     /// A record cannot be made a command, an output or a proof again.
@@ -38,7 +38,8 @@ public enum JournalError: Error, CustomStringConvertible {
     case replay(type: String, sequence: Int64, any Error)
     /// The journal was closed.
     case closed
-    /// The journal could not be written. Nothing more is written by this process: what is in it, recovery finds.
+    /// The journal could not be read or written. After a failed write nothing more is written by this process: what is in it,
+    /// recovery finds.
     case storage(any Error)
 
     /// A sentence.
@@ -49,7 +50,8 @@ public enum JournalError: Error, CustomStringConvertible {
         case .notAJournal(let path): "\(path) is not a journal."
         case .schemaVersion(let found, let expected):
             "The journal has version \(found), and this library reads version \(expected)."
-        case .corrupt(let sequence, let reason): "Record \(sequence) of the journal is corrupt: \(reason)."
+        case .corrupt(let path, let sequence, let reason):
+            "Record \(sequence) of the journal \(path) is corrupt: \(reason). Restore the file from a backup."
         case .unknownType(let name, let sequence?):
             "Record \(sequence) is of the type '\(name)', which the journal was not given."
         case .unknownType(let name, nil): "The journal was not given the type '\(name)'."
@@ -68,7 +70,19 @@ public enum JournalError: Error, CustomStringConvertible {
         case .replay(let type, let sequence, let error):
             "Record \(sequence), of the type '\(type)', could not be replayed: \(error)."
         case .closed: "The journal was closed."
-        case .storage(let error): "The journal could not be written: \(error)."
+        case .storage(let error): "The journal could not be read or written: \(error)."
+        }
+    }
+}
+
+extension JournalError {
+    /// What went wrong as `store` was read.
+    init(reading store: any JournalStore, _ error: any Error) {
+        switch error {
+        case let error as JournalError: self = error
+        case let error as JournalCorruption:
+            self = .corrupt(path: store.path, sequence: error.sequence, reason: error.reason)
+        default: self = .storage(error)
         }
     }
 }

@@ -37,6 +37,7 @@ package struct JournalLog: Sendable {
             JournalCorruption(sequence: last + 1, reason: reason)
         }
         guard record.sequence == last + 1 else { throw corrupt("it is missing") }
+        if let damage = record.damage { throw corrupt(damage) }
         let sum = record.checksum(after: checksum)
         guard sum == record.checksum else { throw corrupt("its checksum is not that of what it holds") }
         do {

@@ -40,6 +40,8 @@ package struct JournalRecord: Hashable, Sendable {
     /// Of `done`: what undo needs.
     package var proof: Data?
     package var checksum: UInt64 = 0
+    /// Why its place does not hold what was written; nil: as far as types go, it does.
+    package var damage: String?
 
     package init(
         _ phase: Phase, run: Int64 = 0, member: Int? = nil, type: String? = nil, key: String? = nil,

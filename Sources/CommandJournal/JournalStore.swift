@@ -28,9 +28,12 @@ package struct ReplayedRecord: Sendable {
     }
 }
 
-/// Where records are. Calls come one at a time, from a thread that may block.
+/// Where records are. Calls come one at a time, from a thread that may block. What cannot be read is a ``JournalCorruption``.
 package protocol JournalStore: AnyObject, Sendable {
-    /// In order, from the one after `sequence`, at most `limit`.
+    /// Of the file, for errors.
+    var path: String { get }
+
+    /// In order, from the one after `sequence`, at most `limit`; with those that have a ``JournalRecord/damage``.
     func records(after sequence: Int64, limit: Int) throws -> [JournalRecord]
     /// In order.
     func records(ofRun run: Int64) throws -> [JournalRecord]

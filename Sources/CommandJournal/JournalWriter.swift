@@ -91,7 +91,7 @@ package final class JournalWriter: Sendable {
     ) async throws -> Value {
         try await queue.perform { [self] in
             if let failure { throw failure }
-            do { return try body(store) } catch { throw JournalError.storage(error) }
+            do { return try body(store) } catch { throw JournalError(reading: store, error) }
         }
     }
 

@@ -13,6 +13,7 @@
         /// In the head of the file: what it is. The letters are COjl.
         package static let application = 0x434F_6A6C
 
+        package let path: String
         private let database: DatabaseQueue
         private let instance = Instance(.stores)
 
@@ -20,6 +21,7 @@
         ///
         /// - Throws: ``JournalError``; the file was not changed then.
         package init(path: String) throws {
+            self.path = path
             var configuration = Configuration()
             configuration.label = "journal"
             // Before the first access: then the lock is had for good, and there is no index of the log in shared memory.
@@ -84,41 +86,130 @@
             "sequence", "run", "member", "phase", "type", "key", "payload", "proof", "checksum",
         ]
 
-        private static func record(_ row: Row) -> JournalRecord {
+        /// Values of a row, each of the type that its column was given. A damaged page may hold any other.
+        private struct Values {
+            let row: Row
+            /// The first that is of another type.
+            var damage: String?
+
+            /// - Parameter make: nil when the value is of another type.
+            mutating func take<Value>(
+                _ column: String, or none: Value, _ make: (DatabaseValue.Storage) -> Value?
+            ) throws -> Value {
+                // Of what is no value of this type, GRDB's own errors show the whole row, and subscripts stop the process.
+                let storage = try row.decode(DatabaseValue.self, forColumn: column).storage
+                if let value = make(storage) { return value }
+                damage = damage ?? "its '\(column)' is of another type"
+                return none
+            }
+
+            mutating func integer(_ column: String) throws -> Int64 {
+                try take(column, or: 0) { if case .int64(let value) = $0 { value } else { nil } }
+            }
+
+            mutating func optionalInteger(_ column: String) throws -> Int64? {
+                try take(column, or: nil) {
+                    switch $0 {
+                    case .null: .some(nil)
+                    case .int64(let value): value
+                    default: nil
+                    }
+                }
+            }
+
+            mutating func text(_ column: String) throws -> String? {
+                try take(column, or: nil) {
+                    switch $0 {
+                    case .null: .some(nil)
+                    case .string(let value): value
+                    default: nil
+                    }
+                }
+            }
+
+            mutating func bytes(_ column: String) throws -> Data? {
+                try take(column, or: nil) {
+                    switch $0 {
+                    case .null: .some(nil)
+                    case .blob(let value): value
+                    default: nil
+                    }
+                }
+            }
+        }
+
+        private static func record(_ row: Row) throws -> JournalRecord {
             // What is no phase, and the like, is found by whoever reads: a corrupt record is told by its number.
+            var values = Values(row: row)
             var record = JournalRecord(
-                .ended, run: row["run"], member: row["member"], type: row["type"], key: row["key"],
-                payload: row["payload"], proof: row["proof"])
-            record.sequence = row["sequence"]
-            record.code = row["phase"]
-            record.checksum = UInt64(bitPattern: row["checksum"])
+                .ended, run: try values.integer("run"),
+                member: try values.optionalInteger("member").map { Int($0) }, type: try values.text("type"),
+                key: try values.text("key"), payload: try values.bytes("payload"),
+                proof: try values.bytes("proof"))
+            record.sequence = try values.integer("sequence")
+            record.code = Int(try values.integer("phase"))
+            record.checksum = UInt64(bitPattern: try values.integer("checksum"))
+            record.damage = values.damage
             return record
         }
 
-        package func records(after sequence: Int64, limit: Int) throws -> [JournalRecord] {
-            try database.writeWithoutTransaction { database in
-                try Row.fetchAll(
-                    database, sql: "SELECT * FROM record WHERE sequence > ? ORDER BY sequence LIMIT ?",
-                    arguments: [sequence, limit]
-                ).map(Self.record)
+        /// Calls `body` with each row that a query gives.
+        ///
+        /// - Parameter body: returns the number of the record that the row is of.
+        /// - Throws: `JournalCorruption`, when SQLite finds that a page is damaged.
+        private func forEach(
+            _ sql: String, _ arguments: StatementArguments, after sequence: Int64,
+            _ body: (Row) throws -> Int64
+        ) throws {
+            var last = sequence
+            do {
+                try database.writeWithoutTransaction { database in
+                    let rows = try Row.fetchCursor(database, sql: sql, arguments: arguments)
+                    while let row = try rows.next() { last = try body(row) }
+                }
+            } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
+                throw JournalCorruption(sequence: last + 1, reason: "SQLite cannot read its page")
             }
+        }
+
+        package func records(after sequence: Int64, limit: Int) throws -> [JournalRecord] {
+            var records: [JournalRecord] = []
+            let sql = "SELECT * FROM record WHERE sequence > ? ORDER BY sequence LIMIT ?"
+            try forEach(sql, [sequence, limit], after: sequence) { row in
+                records.append(try Self.record(row))
+                return records.last!.sequence
+            }
+            return records
         }
 
         package func records(ofRun run: Int64) throws -> [JournalRecord] {
-            try database.writeWithoutTransaction { database in
-                try Row.fetchAll(
-                    database, sql: "SELECT * FROM record WHERE run = ? ORDER BY sequence", arguments: [run]
-                ).map(Self.record)
+            var records: [JournalRecord] = []
+            try forEach(
+                "SELECT * FROM record WHERE run = ? ORDER BY sequence", [run], after: run - 1
+            ) { row in
+                records.append(try Self.undamaged(row))
+                return records.last!.sequence
             }
+            return records
+        }
+
+        /// - Throws: `JournalCorruption`.
+        private static func undamaged(_ row: Row) throws -> JournalRecord {
+            let record = try record(row)
+            if let damage = record.damage {
+                throw JournalCorruption(sequence: record.sequence, reason: damage)
+            }
+            return record
         }
 
         package func place(ofKey key: String) throws -> KeyPlace? {
-            try database.writeWithoutTransaction { database in
-                try Row.fetchOne(
-                    database, sql: "SELECT run, member FROM record WHERE key = ?", arguments: [key]
-                )
-                .map { KeyPlace(run: $0["run"], member: $0["member"]) }
+            var place: KeyPlace?
+            try forEach("SELECT * FROM record WHERE key = ?", [key], after: 0) { row in
+                let record = try Self.undamaged(row)
+                place = KeyPlace(run: record.run, member: record.member)
+                return record.sequence
             }
+            return place
         }
 
         package func replayable(after sequence: Int64, limit: Int) throws -> [ReplayedRecord] {
@@ -136,20 +227,22 @@
                         ORDER BY last.sequence DESC LIMIT 1) <> :undoing
                 ORDER BY done.sequence LIMIT :limit
                 """
-            return try database.writeWithoutTransaction { database in
-                try Row.fetchAll(
-                    database, sql: sql,
-                    arguments: [
-                        "accepted": JournalRecord.Phase.accepted.rawValue,
-                        "done": JournalRecord.Phase.done.rawValue,
-                        "undone": JournalRecord.Phase.undone.rawValue,
-                        "undoing": JournalRecord.Phase.undoing.rawValue, "after": sequence, "limit": limit,
-                    ]
-                ).map {
+            let arguments: StatementArguments = [
+                "accepted": JournalRecord.Phase.accepted.rawValue,
+                "done": JournalRecord.Phase.done.rawValue,
+                "undone": JournalRecord.Phase.undone.rawValue,
+                "undoing": JournalRecord.Phase.undoing.rawValue, "after": sequence, "limit": limit,
+            ]
+            var records: [ReplayedRecord] = []
+            try forEach(sql, arguments, after: sequence) { row in
+                var values = Values(row: row)
+                let (done, isUndone) = try (values.integer("doneSequence"), values.integer("isUndone"))
+                records.append(
                     ReplayedRecord(
-                        sequence: $0["doneSequence"], command: Self.record($0), isUndone: $0["isUndone"])
-                }
+                        sequence: done, command: try Self.undamaged(row), isUndone: isUndone != 0))
+                return done
             }
+            return records
         }
 
         package func commit(_ records: [JournalRecord]) throws {

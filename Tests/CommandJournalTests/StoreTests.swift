@@ -112,15 +112,92 @@ struct StoreTests {
             let records = try before.records(after: 0, limit: 100)
             before.close()
             let error = await thrown { _ = try await CommandJournal(path: path, types: types) }
-            guard case JournalError.corrupt(let sequence, _)? = error else {
+            guard case JournalError.corrupt(path, let sequence, _)? = error else {
                 Issue.record("\(change.key): \(String(describing: error))")
                 return
             }
             #expect(sequence == Int64(change.value) && "\(error!)".contains("Record \(sequence)"))
+            #expect("\(error!)".contains(path))
             let after = try SQLiteStore(path: path)
             #expect(try after.records(after: 0, limit: 100) == records)
             after.close()
         }
+    }
+
+    @Test
+    func `J7: a value of another type is a corrupt record, told by its number, and the others can be read`()
+        async throws
+    {
+        let folder = try Folder()
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let strict =
+            "PRAGMA writable_schema = ON; "
+            + "UPDATE sqlite_schema SET sql = replace(replace(sql, ' STRICT', ''), ' NOT NULL', '') WHERE name = 'record'"
+        let values = ["run": "NULL", "member": "'a secret'", "phase": "2.5", "type": "x'00'"]
+        let others = ["key": "x'00'", "payload": "'a secret'", "proof": "7", "checksum": "NULL"]
+        for (column, value) in values.merging(others, uniquingKeysWith: { $1 }) {
+            for sequence in [4, 10] {
+                let path = folder.file("\(column) \(sequence)")
+                try await filled(path, receiver)
+                receiver.state.withLock { $0 = Receiver.State() }
+                try change(path, strict)
+                try change(path, "UPDATE record SET \(column) = \(value) WHERE sequence = \(sequence)")
+                let store = try SQLiteStore(path: path)
+                let damaged = try store.records(after: 0, limit: 100).filter { $0.damage != nil }
+                #expect(damaged.map(\.sequence) == [Int64(sequence)])
+                #expect(damaged.map(\.damage) == ["its '\(column)' is of another type"])
+                store.close()
+                if sequence == 10 {
+                    let journal = try await CommandJournal(path: path, types: types)
+                    #expect(journal.dropped == [10])
+                    await journal.close()
+                    continue
+                }
+                let error = await thrown { _ = try await CommandJournal(path: path, types: types) }
+                guard case JournalError.corrupt(path, 4, _)? = error else {
+                    Issue.record("\(column): \(String(describing: error))")
+                    return
+                }
+                #expect(!"\(error!)".contains("secret"))
+            }
+        }
+    }
+
+    @Test func `J7: whatever a damaged page holds, an error of the journal says so, or the journal opens`()
+        async throws
+    {
+        let folder = try Folder()
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let path = folder.file()
+        try await filled(path, receiver, runs: 30)
+        let whole = try Data(contentsOf: URL(fileURLWithPath: path))
+        var random = SplitMix64(seed: 11)
+        let (pages, flips) = (whole.count / 2048, 60)
+        var corrupt = 0
+        for number in 0..<(pages + flips) {
+            var bytes = whole
+            if number < pages {
+                bytes.replaceSubrange(2048 * number..<2048 * (number + 1), with: Data(count: 2048))
+            } else {
+                bytes[Int(random.next() % UInt64(whole.count))] ^= 1 << UInt8(random.next() % 8)
+            }
+            let other = folder.file("\(number)")
+            try bytes.write(to: URL(fileURLWithPath: other))
+            let error = await thrown {
+                let journal = try await CommandJournal(path: other, types: types)
+                _ = await thrown { _ = try await journal.recover() }
+                _ = await thrown {
+                    _ = try await journal.execute(Work(receiver: receiver.id, run: 3, number: 0))
+                }
+                _ = await thrown { _ = try await journal.replay() }
+                await journal.close()
+            }
+            #expect(error == nil || error is JournalError, "\(number): \(String(describing: error))")
+            if case JournalError.corrupt(other, let sequence, _)? = error, sequence > 0 { corrupt += 1 }
+        }
+        #expect(corrupt > 5)
     }
 
     @Test func `J10: a file that somebody has is refused, in this process`() async throws {

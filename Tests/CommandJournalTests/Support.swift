@@ -33,6 +33,7 @@ final class MemoryStore: JournalStore {
         self.beforeLook = beforeLook
     }
 
+    var path: String { "in memory" }
     var records: [JournalRecord] { storage.withLock { $0 } }
     /// How many records each commit had.
     var commits: [Int] { sizes.withLock { $0 } }

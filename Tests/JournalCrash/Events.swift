@@ -52,6 +52,8 @@ final class TellingStore: JournalStore {
         self.events = events
     }
 
+    var path: String { store.path }
+
     func records(after sequence: Int64, limit: Int) throws -> [JournalRecord] {
         try store.records(after: sequence, limit: limit)
     }

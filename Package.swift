@@ -97,6 +97,7 @@ let package = Package(
             dependencies: [
                 "CompositeOperationsBasics", "Commands", "Runs",
                 .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["Journal"])),
+                .product(name: "GRDBSQLite", package: "GRDB.swift", condition: .when(traits: ["Journal"])),
             ],
             exclude: ["DESIGN.md"], swiftSettings: settings
         ),

@@ -16,6 +16,8 @@ public enum JournalError: Error, CustomStringConvertible {
     case unknownType(String, sequence: Int64?)
     /// A record cannot be made a command, an output or a proof again.
     case undecodable(type: String, sequence: Int64, any Error)
+    /// A record of a command, with its encoding, or with what it returned, has more bytes than the file can hold in one.
+    case tooLarge(size: Int, limit: Int)
     /// The key has a zero character (U+0000). Nothing was done.
     case unusableKey(String)
     /// The key names another piece of work already.
@@ -57,6 +59,9 @@ public enum JournalError: Error, CustomStringConvertible {
         case .unknownType(let name, nil): "The journal was not given the type '\(name)'."
         case .undecodable(let type, let sequence, let error):
             "Record \(sequence), of the type '\(type)', cannot be decoded: \(error)."
+        case .tooLarge(let size, let limit):
+            "A record of \(size) bytes does not fit into the journal, which takes \(limit) at most: it was not written. "
+                + "Keep large data elsewhere, and name its place in the command."
         case .unusableKey(let key): "The key \(key.debugDescription) has a zero character."
         case .keyConflict(let key): "The key '\(key)' names another piece of work."
         case .keyTaken(let key): "The key '\(key)' is that of another run."

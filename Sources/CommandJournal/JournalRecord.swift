@@ -59,6 +59,11 @@ package struct JournalRecord: Hashable, Sendable {
 
     package var phase: Phase? { Phase(rawValue: code) }
 
+    /// How many bytes its texts and data have.
+    package var size: Int {
+        (type?.utf8.count ?? 0) + (key?.utf8.count ?? 0) + (payload?.count ?? 0) + (proof?.count ?? 0)
+    }
+
     /// The checksum that belongs here, after a record with the checksum `previous`: so records are bound to their place.
     package func checksum(after previous: UInt64) -> UInt64 {
         var sum = FNV(previous)

@@ -32,6 +32,8 @@ package struct ReplayedRecord: Sendable {
 package protocol JournalStore: AnyObject, Sendable {
     /// Of the file, for errors.
     var path: String { get }
+    /// The most bytes that texts and data of a record may have, together.
+    var maximumSize: Int { get }
 
     /// In order, from the one after `sequence`, at most `limit`; with those that have a ``JournalRecord/damage``.
     func records(after sequence: Int64, limit: Int) throws -> [JournalRecord]

@@ -48,8 +48,13 @@ package final class JournalWriter: Sendable {
     /// Adds records, which have no numbers yet, at the end; `run` 0 stands for the number of the first of them.
     ///
     /// - Returns: the records as they will be, but for their checksums.
+    /// - Throws: ``failure``; ``JournalError/tooLarge(size:limit:)``, and none was added: the commit of all would fail.
     @discardableResult
     package func add(_ records: [JournalRecord]) throws -> [JournalRecord] {
+        let limit = store.maximumSize
+        for size in records.map(\.size) where size > limit {
+            throw JournalError.tooLarge(size: size, limit: limit)
+        }
         let answer = state.withLock { state -> Result<[JournalRecord], JournalError> in
             if let failure = state.failure { return .failure(failure) }
             let first = state.last + 1

@@ -82,5 +82,6 @@ final class JournaledRun: Sendable {
         try await commit()  // who is told, is told what is durable
     }
 
-    static func text(_ error: any Error) -> Data { Data(String(describing: error).utf8) }
+    /// The beginning of its text: as much as any record can hold.
+    static func text(_ error: any Error) -> Data { Data(String(describing: error).utf8.prefix(10_000)) }
 }

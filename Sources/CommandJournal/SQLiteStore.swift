@@ -5,6 +5,7 @@
     internal import CompositeOperationsBasics
     internal import Foundation
     internal import GRDB
+    internal import GRDBSQLite
 
     /// Records in a file of SQLite. One connection has it, and nobody else; a commit survives the loss of power.
     package final class SQLiteStore: JournalStore {
@@ -14,13 +15,15 @@
         package static let application = 0x434F_6A6C
 
         package let path: String
+        package let maximumSize: Int
         private let database: DatabaseQueue
         private let instance = Instance(.stores)
 
         /// Opens a journal, or makes one where there is no file, or an empty one.
         ///
+        /// - Parameter limit: of the bytes of a row, as if SQLite had been built with less than usual: for tests.
         /// - Throws: ``JournalError``; the file was not changed then.
-        package init(path: String) throws {
+        package init(path: String, limit: Int32 = -1) throws {
             self.path = path
             var configuration = Configuration()
             configuration.label = "journal"
@@ -29,6 +32,11 @@
             do {
                 database = try DatabaseQueue(path: path, configuration: configuration)
                 try database.writeWithoutTransaction { try Self.open($0, path) }
+                maximumSize = database.writeWithoutTransaction { database in
+                    sqlite3_limit(database.sqliteConnection, SQLITE_LIMIT_LENGTH, limit)
+                    let length = sqlite3_limit(database.sqliteConnection, SQLITE_LIMIT_LENGTH, -1)
+                    return Int(length) - 1000  // numbers and the head of the row
+                }
             } catch let error as DatabaseError {
                 switch error.resultCode {
                 case .SQLITE_BUSY, .SQLITE_LOCKED: throw JournalError.inUse(path: path)

@@ -306,6 +306,73 @@ struct StoreTests {
         await again.close()
     }
 
+    /// Is as large as it says, and gives as much.
+    struct Large: JournaledCommand {
+        static let journalName = "large"
+        static let undone = Locked<[String]>([])
+        let text: String
+        var size = 0
+        var key: String?
+        var idempotencyKey: String? { key }
+        func perform(_ context: CommandContext) async throws -> Performed<String, Nothing> {
+            if size < 0 { throw ErrorOfSize(text: String(repeating: "e", count: -size)) }
+            return Performed(String(repeating: "o", count: size), undo: Nothing())
+        }
+        func undo(_ undo: Nothing, _ context: CommandContext) async throws {
+            Self.undone.withLock { $0.append(text) }
+        }
+    }
+
+    struct ErrorOfSize: Error { let text: String }
+
+    @Test func `J12: what is too large for a record is refused, for itself alone`() async throws {
+        let folder = try Folder()
+        let path = folder.file()
+        let store = try SQLiteStore(path: path, limit: 50_000)
+        let journal = try await CommandJournal(types + [Large.self]) { store }
+        let large = Large(text: String(repeating: "l", count: 49_500), key: "key")
+        @Sendable func isTooLarge(_ body: @Sendable () async throws -> Void) async -> Bool {
+            let error = await thrown(body)
+            guard case JournalError.tooLarge(let size, let limit)? = error else {
+                Issue.record("\(String(describing: error))")
+                return false
+            }
+            return size > limit && !"\(error!)".contains("lll")
+        }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<8 {
+                group.addTask { _ = try await journal.execute(Call()) }
+                group.addTask { #expect(await isTooLarge { _ = try await journal.execute(large) }) }
+            }
+            try await group.waitForAll()
+        }
+        let called = Count()
+        let call = Call { _ in called.add() }
+        defer { call.forget() }
+        #expect(await isTooLarge { try await journal.execute(allOrNothing: [call, large]) })
+        #expect(called.value == 0)
+        // Nothing of it has used up the key, and what fits exactly is written.
+        _ = try await journal.execute(Large(text: String(repeating: "f", count: 48_900), key: "key"))
+        // What it gave cannot be written down either: it is taken back.
+        let giving = Large(text: "gives", size: 60_000)
+        #expect(await isTooLarge { _ = try await journal.execute(giving) })
+        #expect(Large.undone.withLock { $0 } == ["gives"])
+        let failing = Large(text: "fails", size: -60_000, key: "fails")
+        #expect(await thrown { _ = try await journal.execute(failing) } is ErrorOfSize)
+        guard
+            case JournalError.recorded(_, .failed, _)? = await thrown({
+                _ = try await journal.execute(failing)
+            })
+        else {
+            Issue.record("it was not written down")
+            return
+        }
+        await journal.close()
+        let again = try await CommandJournal(path: path, types: types + [Large.self])
+        #expect(try await again.recover().runs.isEmpty)
+        await again.close()
+    }
+
     @Test func `two types of one name stop the process`() async {
         await #expect(processExitsWith: .failure) {
             struct Other: JournaledCommand {

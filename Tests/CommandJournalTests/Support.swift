@@ -34,6 +34,7 @@ final class MemoryStore: JournalStore {
     }
 
     var path: String { "in memory" }
+    var maximumSize: Int { .max }
     var records: [JournalRecord] { storage.withLock { $0 } }
     /// How many records each commit had.
     var commits: [Int] { sizes.withLock { $0 } }

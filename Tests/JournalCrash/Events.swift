@@ -53,6 +53,7 @@ final class TellingStore: JournalStore {
     }
 
     var path: String { store.path }
+    var maximumSize: Int { store.maximumSize }
 
     func records(after sequence: Int64, limit: Int) throws -> [JournalRecord] {
         try store.records(after: sequence, limit: limit)

@@ -46,6 +46,17 @@ extension CommandJournal {
         case over
     }
 
+    /// What becomes of a run that cannot be read: a type in it is not among those that the journal was given, or a command, an output
+    /// or a proof cannot be decoded.
+    public enum Undecodable: Hashable, Sendable {
+        /// The recovery throws; before it does anything, if it is a command that cannot be read.
+        case stop
+        /// It stays as it is, for a later recovery that can read it; all other runs are recovered, and commands executed.
+        case park
+        /// It is ended, ``JournalOutcome/incomplete`` if anything of it has begun: nothing is done, or taken back. Its keys stay known.
+        case abandon
+    }
+
     /// What a recovery did.
     public struct RecoveryReport: Sendable {
         /// A run that was ended.
@@ -62,6 +73,17 @@ extension CommandJournal {
         public internal(set) var runs: [Run] = []
         /// What is in doubt still. The runs of these have not ended.
         public internal(set) var inDoubt: [InDoubt] = []
+
+        /// A run that was not recovered, as it cannot be read.
+        public struct Parked: Sendable {
+            /// The number of its first record.
+            public let number: Int64
+            /// ``JournalError/unknownType(_:sequence:)`` or ``JournalError/undecodable(type:sequence:_:)``.
+            public let error: any Error
+        }
+
+        /// The runs that were parked, in order. They have not ended.
+        public internal(set) var parked: [Parked] = []
     }
 
     /// Ends the runs of earlier processes, one after another: a command by itself is done; several, all or nothing, are taken
@@ -75,50 +97,88 @@ extension CommandJournal {
     ///   - unfinished: what becomes of an all-or-nothing run in the middle. One that was being taken back is taken back; one of
     ///     which all was done has succeeded.
     ///   - compensation: what happens when an undo throws.
+    ///   - undecodable: what becomes of a run that cannot be read.
     ///   - deciding: is asked about each command in doubt that has no key, in their order, and then about each that threw when it
     ///     was begun again. A run goes on when nothing in it is left.
-    /// - Throws: ``JournalError/unknownType(_:sequence:)`` and ``JournalError/undecodable(type:sequence:_:)`` for a command: nothing
-    ///   was done; the latter for an output or a proof, too: runs before that one have ended, and it stays as it is;
-    ///   ``JournalError/busy``; ``JournalError/closed``; ``JournalError/storage(_:)``; a `CancellationError`, between runs. What a
+    /// - Throws: unless `undecodable` says otherwise, ``JournalError/unknownType(_:sequence:)`` and
+    ///   ``JournalError/undecodable(type:sequence:_:)`` for a command: nothing was done; the latter for an output or a proof, too: runs
+    ///   before that one have ended, and it stays as it is; ``JournalError/busy``; ``JournalError/closed``; ``JournalError/storage(_:)``; a `CancellationError`, between runs. What a
     ///   command throws does not end it, and is in the report.
     public func recover(
         _ unfinished: Unfinished = .compensate,
         compensation: TransactionOptions.Compensation = .continueOnFailure,
+        undecodable: Undecodable = .stop,
         deciding: (InDoubt) async -> DoubtAnswer = { _ in .leave }
     ) async throws -> RecoveryReport {
         if let failure = writer.failure { throw failure }
         let runs = try live.beginRecovery()
         var isWhole = false
         defer { live.endRecovery(isWhole: isWhole) }
-        let commands = try runs.map { run in
-            try run.members.map { try types.read(WrittenCommand($0), at: $0.last) }
+        let read = runs.map { run in
+            Result { try run.members.map { try types.read(WrittenCommand($0), at: $0.last) } }
         }
+        if undecodable == .stop { for each in read { _ = try each.get() } }
         var report = RecoveryReport()
-        for (run, commands) in zip(runs, commands) {
+        for (run, commands) in zip(runs, read) {
             try Task.checkCancellation()
             let journaled = JournaledRun(run, writer)
-            let unrepeatable = doubts(run).filter { doubt in
-                let command = commands[doubt.member]
-                return command.idempotencyKey == nil && command.undoability != .noEffect
+            do {
+                try await recover(
+                    journaled, commands.get(), unfinished, compensation, &report, deciding)
+            } catch let error as JournalError where error.isUnreadable && undecodable != .stop {
+                if undecodable == .park {
+                    report.parked.append(RecoveryReport.Parked(number: run.number, error: error))
+                } else {
+                    report.runs.append(try await abandon(journaled, error))
+                }
             }
-            // Nothing is done, or taken back, beside what is in doubt.
-            guard try await decide(unrepeatable, leaving: [.leave], journaled, &report, deciding) else {
-                continue
-            }
-            let failures = try await uncancelled(journaled) { try await self.settle(journaled, commands) }
-            let errors = Dictionary(uniqueKeysWithValues: failures.map { ($0.member, $0.error) })
-            let unsettled = doubts(journaled.run, errors).filter { $0.error != nil }
-            guard try await decide(unsettled, leaving: [.leave, .again], journaled, &report, deciding) else {
-                continue
-            }
-            let ended = try await uncancelled(journaled) {
-                try await self.carryOut(
-                    RecoveryPlan(run, unfinished), journaled, commands, failures.first?.error, compensation)
-            }
-            if let ended { report.runs.append(ended) } else { report.inDoubt += doubts(journaled.run) }
         }
         isWhole = true
         return report
+    }
+
+    /// Ends a run, or reports what is in doubt of it.
+    private func recover(
+        _ journaled: JournaledRun, _ commands: [any JournaledCommand], _ unfinished: Unfinished,
+        _ compensation: TransactionOptions.Compensation, _ report: inout RecoveryReport,
+        _ deciding: (InDoubt) async -> DoubtAnswer
+    ) async throws {
+        let run = journaled.run
+        let unrepeatable = doubts(run).filter { doubt in
+            let command = commands[doubt.member]
+            return command.idempotencyKey == nil && command.undoability != .noEffect
+        }
+        // Nothing is done, or taken back, beside what is in doubt.
+        guard try await decide(unrepeatable, leaving: [.leave], journaled, &report, deciding) else {
+            return
+        }
+        let failures = try await uncancelled(journaled) { try await self.settle(journaled, commands) }
+        let errors = Dictionary(uniqueKeysWithValues: failures.map { ($0.member, $0.error) })
+        let unsettled = doubts(journaled.run, errors).filter { $0.error != nil }
+        guard try await decide(unsettled, leaving: [.leave, .again], journaled, &report, deciding) else {
+            return
+        }
+        let ended = try await uncancelled(journaled) {
+            try await self.carryOut(
+                RecoveryPlan(run, unfinished), journaled, commands, failures.first?.error, compensation)
+        }
+        if let ended { report.runs.append(ended) } else { report.inDoubt += doubts(journaled.run) }
+    }
+
+    /// Ends a run that cannot be read, as it is.
+    private func abandon(_ run: JournaledRun, _ error: any Error) async throws -> RecoveryReport.Run {
+        let members = run.run.members
+        let isLeft = members.contains { $0.phase != nil && ($0.phase != .failed || $0.left != nil) }
+        for (index, member) in members.enumerated() where member.isInDoubt {
+            let isUndo = member.phase == .undoing
+            try run.add(
+                isUndo ? .undoFailed : .failed, member: index,
+                type: isUndo ? nil : JournalOutcome.incomplete.rawValue, payload: JournaledRun.text(error))
+        }
+        let outcome = isLeft ? JournalOutcome.incomplete : .failed
+        try await run.end(outcome, error)
+        live.recovered(run.run)
+        return RecoveryReport.Run(number: run.number, outcome: outcome, error: error)
     }
 
     /// Calls `body` in a task that nobody cancels: to end a run in the middle is what a recovery is for.
@@ -185,7 +245,8 @@ extension CommandJournal {
             }
             try await finish(
                 run, of: transaction, CommandContext(), leavesIrreversible: leavesIrreversible)
-        } catch let error as JournalError { throw error } catch {
+        } catch {
+            if let failure = writer.failure { throw failure }
             guard let outcome = run.run.outcome else { return nil }
             return RecoveryReport.Run(number: run.number, outcome: outcome, error: failure ?? reason(error))
         }

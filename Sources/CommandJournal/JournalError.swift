@@ -81,6 +81,14 @@ public enum JournalError: Error, CustomStringConvertible {
 }
 
 extension JournalError {
+    /// Whether something is written down that this program cannot read.
+    var isUnreadable: Bool {
+        switch self {
+        case .unknownType, .undecodable: true
+        default: false
+        }
+    }
+
     /// What went wrong as `store` was read.
     init(reading store: any JournalStore, _ error: any Error) {
         switch error {

@@ -3,6 +3,7 @@
 import CommandJournal
 import Commands
 import CompositeOperationsTestSupport
+import Foundation
 import PropertyTesting
 import PropertyTestingSupport
 import Testing
@@ -122,6 +123,94 @@ struct ReplayTests {
             return
         }
         #expect(receiver.log == log)
+    }
+
+    /// The records of some runs, one after another, numbered and with their checksums.
+    private func joined(_ runs: [[JournalRecord]]) -> [JournalRecord] {
+        var records: [JournalRecord] = []
+        for run in runs {
+            let first = Int64(records.count + 1)
+            for var record in run {
+                (record.sequence, record.run) = (Int64(records.count + 1), first)
+                record.checksum = record.checksum(after: records.last?.checksum ?? 0)
+                records.append(record)
+            }
+        }
+        return records
+    }
+
+    @Test func `J8: a run that cannot be read may be parked or abandoned, and the others go on`()
+        async throws
+    {
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let (call, work) = (Call(key: "call"), Work(receiver: receiver.id, run: 1, number: 0))
+        defer { call.forget() }
+        let (calls, works) = (MemoryStore(), MemoryStore())
+        _ = try await journal(calls).execute(call)
+        _ = try await journal(works).execute(work)
+        for (count, outcome) in [(2, JournalOutcome.failed), (3, .incomplete)] {
+            let open = joined([Array(calls.records.prefix(count)), Array(works.records.prefix(3))])
+            receiver.state.withLock { $0 = Receiver.State() }
+            let (parked, abandoned) = (MemoryStore(open), MemoryStore(open))
+            let journal = try await journal(parked, [Work.self])
+            let report = try await journal.recover(undecodable: .park)
+            #expect(report.runs.map(\.number) == [Int64(count + 1)] && report.parked.map(\.number) == [1])
+            guard case JournalError.unknownType("call", _)? = report.parked.first?.error else {
+                Issue.record("the type is not named")
+                return
+            }
+            _ = try await journal.execute(Work(receiver: receiver.id, run: 2, number: 0))
+            #expect(receiver.log == ["do 1.0", "do 2.0"])
+            #expect(try await journal.recover(undecodable: .park).parked.map(\.number) == [1])
+            // It is there for who can read it.
+            let next = try await CommandJournalTests.journal(MemoryStore(parked.records))
+            #expect(try await next.recover().runs.map(\.outcome) == [.finished])
+
+            let other = try await CommandJournalTests.journal(abandoned, [Work.self])
+            let ended = try await other.recover(undecodable: .abandon)
+            #expect(ended.runs.map(\.outcome) == [outcome, .finished] && ended.parked.isEmpty)
+            #expect(ended.runs[0].error is JournalError && ended.runs[1].error == nil)
+            let last = try await CommandJournalTests.journal(MemoryStore(abandoned.records))
+            #expect(try await last.recover().runs.isEmpty)
+            guard
+                case JournalError.recorded("call", outcome, _)? = await thrown({
+                    _ = try await last.execute(call)
+                })
+            else {
+                Issue.record("its key is free")
+                return
+            }
+        }
+    }
+
+    @Test func `J8: a run whose output cannot be read may be parked or abandoned, too`() async throws {
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let store = MemoryStore()
+        let works = (0..<2).map { Work(receiver: receiver.id, run: 1, number: $0) }
+        try await journal(store).execute(allOrNothing: works)
+        let single = MemoryStore()
+        _ = try await journal(single).execute(Work(receiver: receiver.id, run: 2, number: 0))
+        var first = Array(store.records.prefix(6))
+        #expect(first.map(\.tag).suffix(2) == ["done 0", "begun 1"])
+        first[4].payload = Data("\"a secret\"".utf8)
+        let open = joined([first, Array(single.records.prefix(3))])
+        for policy in [CommandJournal.Undecodable.park, .abandon] {
+            let journal = try await journal(MemoryStore(open))
+            let report = try await journal.recover(undecodable: policy)
+            #expect(report.parked.map(\.number) == (policy == .park ? [1] : []))
+            #expect(report.runs.map(\.outcome) == (policy == .park ? [.finished] : [.incomplete, .finished]))
+            _ = try await journal.execute(Work(receiver: receiver.id, run: 3, number: 0))
+        }
+        guard
+            case JournalError.undecodable("work", 5, _)? = await thrown({
+                _ = try await journal(MemoryStore(open)).recover()
+            })
+        else {
+            Issue.record("it was recovered")
+            return
+        }
     }
 
     @Test func `J9: what is in doubt is not replayed, be it the work or its undo`() async throws {

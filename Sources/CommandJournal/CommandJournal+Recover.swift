@@ -100,10 +100,11 @@ extension CommandJournal {
     ///   - undecodable: what becomes of a run that cannot be read.
     ///   - deciding: is asked about each command in doubt that has no key, in their order, and then about each that threw when it
     ///     was begun again. A run goes on when nothing in it is left.
-    /// - Throws: unless `undecodable` says otherwise, ``JournalError/unknownType(_:sequence:)`` and
-    ///   ``JournalError/undecodable(type:sequence:_:)`` for a command: nothing was done; the latter for an output or a proof, too: runs
-    ///   before that one have ended, and it stays as it is; ``JournalError/busy``; ``JournalError/closed``; ``JournalError/storage(_:)``; a `CancellationError`, between runs. What a
-    ///   command throws does not end it, and is in the report.
+    /// - Throws: ``JournalError/busy``, ``JournalError/closed`` and ``JournalError/storage(_:)``; and, unless `undecodable` says
+    ///   otherwise, ``JournalError/unknownType(_:sequence:)`` and ``JournalError/undecodable(type:sequence:_:)`` for a command:
+    ///   nothing was done. ``JournalError/recoveryStopped(_:_:)``, with the report up to then, when it has begun, and the journal
+    ///   cannot be written, an output or a proof cannot be decoded, or it is cancelled, between runs. What a command throws does not
+    ///   end it, and is in the report.
     public func recover(
         _ unfinished: Unfinished = .compensate,
         compensation: TransactionOptions.Compensation = .continueOnFailure,
@@ -119,20 +120,22 @@ extension CommandJournal {
         }
         if undecodable == .stop { for each in read { _ = try each.get() } }
         var report = RecoveryReport()
-        for (run, commands) in zip(runs, read) {
-            try Task.checkCancellation()
-            let journaled = JournaledRun(run, writer)
-            do {
-                try await recover(
-                    journaled, commands.get(), unfinished, compensation, &report, deciding)
-            } catch let error as JournalError where error.isUnreadable && undecodable != .stop {
-                if undecodable == .park {
-                    report.parked.append(RecoveryReport.Parked(number: run.number, error: error))
-                } else {
-                    report.runs.append(try await abandon(journaled, error))
+        do {
+            for (run, commands) in zip(runs, read) {
+                try Task.checkCancellation()
+                let journaled = JournaledRun(run, writer)
+                do {
+                    try await recover(
+                        journaled, commands.get(), unfinished, compensation, &report, deciding)
+                } catch let error as JournalError where error.isUnreadable && undecodable != .stop {
+                    if undecodable == .park {
+                        report.parked.append(RecoveryReport.Parked(number: run.number, error: error))
+                    } else {
+                        report.runs.append(try await abandon(journaled, error))
+                    }
                 }
             }
-        }
+        } catch { throw JournalError.recoveryStopped(report, error) }
         isWhole = true
         return report
     }

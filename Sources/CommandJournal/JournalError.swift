@@ -36,6 +36,8 @@ public enum JournalError: Error, CustomStringConvertible {
     case busy
     /// A command of the journal executes another one of it in itself.
     case reentrant
+    /// A recovery did not come to its end: what it had done by then is written down, and no later recovery reports it; and why.
+    case recoveryStopped(CommandJournal.RecoveryReport, any Error)
     /// A command threw while it was replayed.
     case replay(type: String, sequence: Int64, any Error)
     /// The journal was closed.
@@ -72,6 +74,8 @@ public enum JournalError: Error, CustomStringConvertible {
         case .needsRecovery: "Runs of an earlier process have not ended: recover first."
         case .busy: "The journal is being recovered or replayed, or, for a replay, commands run."
         case .reentrant: "A command of the journal cannot execute another one of it in itself."
+        case .recoveryStopped(let report, let error):
+            "The recovery stopped when it had ended \(report.runs.count) runs; another one goes on from there: \(error)"
         case .replay(let type, let sequence, let error):
             "Record \(sequence), of the type '\(type)', could not be replayed: \(error)."
         case .closed: "The journal was closed."

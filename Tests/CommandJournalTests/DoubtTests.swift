@@ -679,6 +679,41 @@ struct DoubtTests {
         #expect(open.records.last?.phase == .ended)
     }
 
+    @Test func `J3: a recovery that stops says what it has done`() async throws {
+        let calls = [Call(), Call()]
+        defer { for call in calls { call.forget() } }
+        var open: [[JournalRecord]] = []
+        for call in calls {
+            let store = MemoryStore()
+            _ = try await journal(store).execute(call)
+            open.append(Array(store.records.prefix(3)))
+        }
+        for isCancelled in [true, false] {
+            let ends = Count()
+            let store = MemoryStore(joined(open)) { records in
+                let isEnd = records.contains { $0.phase == .ended }
+                if !isCancelled, isEnd, ends.add() == 2 { throw TestError(number: 28) }
+            }
+            let journal = try await journal(store)
+            let recovery = Task {
+                try await journal.recover { _ in
+                    if isCancelled { withUnsafeCurrentTask { $0?.cancel() } }
+                    return .again
+                }
+            }
+            let error = await thrown { _ = try await recovery.value }
+            guard case JournalError.recoveryStopped(let report, let cause)? = error else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+            #expect(report.runs.map(\.number) == [1] && report.runs.map(\.outcome) == [.finished])
+            if isCancelled { #expect(cause is CancellationError) } else { #expect("\(cause)".contains("28")) }
+            // Another one goes on from there.
+            let next = try await CommandJournalTests.journal(MemoryStore(store.records))
+            #expect(try await next.recover { _ in .again }.runs.map(\.number) == [4])
+        }
+    }
+
     @Test func `J1: nothing is executed before runs of an earlier process are recovered`() async throws {
         let receiver = Receiver()
         defer { receiver.forget() }

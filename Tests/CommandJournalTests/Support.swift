@@ -339,6 +339,20 @@ final class Crowd: Sendable {
     }
 }
 
+/// The records of some runs, one after another, numbered and with their checksums.
+func joined(_ runs: [[JournalRecord]]) -> [JournalRecord] {
+    var records: [JournalRecord] = []
+    for run in runs {
+        let first = Int64(records.count + 1)
+        for var record in run {
+            (record.sequence, record.run) = (Int64(records.count + 1), first)
+            record.checksum = record.checksum(after: records.last?.checksum ?? 0)
+            records.append(record)
+        }
+    }
+    return records
+}
+
 /// The error that `body` throws.
 func thrown(_ body: () async throws -> Void) async -> (any Error)? {
     do { try await body() } catch { return error }

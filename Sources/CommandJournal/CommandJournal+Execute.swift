@@ -223,7 +223,7 @@ extension CommandJournal {
     /// - Throws: ``JournalError/keyConflict(_:)``, when it is not the same command.
     private func recorded(_ command: WrittenCommand, _ key: String) async throws -> Recorded? {
         guard let found = try await find(key) else { return nil }
-        guard let member = found.member, WrittenCommand(found.run.members[member]) == command else {
+        guard let member = found.member, try types.isSame(found.run.members[member], as: command) else {
             throw JournalError.keyConflict(key)
         }
         return found
@@ -231,9 +231,9 @@ extension CommandJournal {
 
     private func recordedRun(_ members: [WrittenCommand], _ key: String) async throws -> Recorded? {
         guard let found = try await find(key) else { return nil }
-        guard found.member == nil, found.run.members.map({ WrittenCommand($0) }) == members else {
-            throw JournalError.keyConflict(key)
-        }
+        guard found.member == nil, found.run.members.count == members.count,
+            try zip(found.run.members, members).allSatisfy({ try types.isSame($0, as: $1) })
+        else { throw JournalError.keyConflict(key) }
         return found
     }
 

@@ -87,6 +87,20 @@ struct CommandTypes: Sendable {
         return command
     }
 
+    /// Whether a member of a run is this command: as the program writes it now, though an earlier version of it wrote less.
+    ///
+    /// - Throws: ``JournalError/undecodable(type:sequence:_:)``, when it is of the same type, and nobody can tell.
+    func isSame(_ member: JournalMember, as command: WrittenCommand) throws -> Bool {
+        let recorded = WrittenCommand(member)
+        if recorded == command { return true }
+        guard recorded.type == command.type, recorded.key == command.key, let known = types[command.type]
+        else { return false }
+        func rewritten<C: JournaledCommand>(_ type: C.Type) throws -> Data {
+            try Self.encode(Self.decode(type, recorded.payload, C.journalName, member.last))
+        }
+        return try rewritten(known) == command.payload
+    }
+
     /// The same bytes for the same value: what has no order of its own is sorted.
     static func encode(_ value: some Encodable) throws -> Data {
         let encoder = JSONEncoder()

@@ -43,6 +43,79 @@ struct KeyTests {
         }
     }
 
+    /// The first version of a type.
+    struct Payment: JournaledCommand {
+        static let journalName = "payment"
+        var amount = 10
+        var idempotencyKey: String? { "payment" }
+        func perform(_ context: CommandContext) async throws -> Performed<Int, Nothing> {
+            Performed(amount, undo: Nothing())
+        }
+        func undo(_ undo: Nothing, _ context: CommandContext) async throws {}
+    }
+
+    /// A later version: all payments of the first were in the same currency.
+    struct LaterPayment: JournaledCommand {
+        static let journalName = "payment"
+        var amount = 10
+        var currency = "EUR"
+        var idempotencyKey: String? { "payment" }
+        init(amount: Int = 10, currency: String = "EUR") { (self.amount, self.currency) = (amount, currency) }
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            amount = try container.decode(Int.self, forKey: .amount)
+            currency = try container.decodeIfPresent(String.self, forKey: .currency) ?? "EUR"
+        }
+        func perform(_ context: CommandContext) async throws -> Performed<Int, Nothing> {
+            Issue.record("it was done again")
+            return Performed(0, undo: Nothing())
+        }
+        func undo(_ undo: Nothing, _ context: CommandContext) async throws {}
+    }
+
+    /// A version that cannot read the first.
+    struct OtherPayment: JournaledCommand {
+        static let journalName = "payment"
+        var currency = "EUR"
+        var idempotencyKey: String? { "payment" }
+        func perform(_ context: CommandContext) async throws -> Performed<Int, Nothing> {
+            Performed(0, undo: Nothing())
+        }
+        func undo(_ undo: Nothing, _ context: CommandContext) async throws {}
+    }
+
+    @Test func `J6: a field that is added later makes no other work of a key, unless its value does`()
+        async throws
+    {
+        let (single, several) = (MemoryStore(), MemoryStore())
+        _ = try await journal(single, [Payment.self]).execute(Payment())
+        _ = try await journal(several, [Payment.self]).execute(allOrNothing: [Payment()], key: "run")
+        let later = try await journal(MemoryStore(single.records), [LaterPayment.self])
+        #expect(try await later.execute(LaterPayment()) == 10)
+        let run = try await journal(MemoryStore(several.records), [LaterPayment.self])
+        #expect(try await run.execute(allOrNothing: [LaterPayment()], key: "run") == [10])
+        for other in [LaterPayment(amount: 11), LaterPayment(currency: "USD")] {
+            for error in [
+                await thrown { _ = try await later.execute(other) },
+                await thrown { _ = try await run.execute(allOrNothing: [other], key: "run") },
+            ] {
+                guard case JournalError.keyConflict? = error else {
+                    Issue.record("\(String(describing: error))")
+                    return
+                }
+            }
+        }
+        let unable = try await journal(MemoryStore(single.records), [OtherPayment.self])
+        guard
+            case JournalError.undecodable("payment", _, _)? = await thrown({
+                _ = try await unable.execute(OtherPayment())
+            })
+        else {
+            Issue.record("nobody can tell whether it is the same work")
+            return
+        }
+    }
+
     @Test func `J6: a failure is recorded, too: it is thrown, and the work not tried again`() async throws {
         let receiver = Receiver()
         defer { receiver.forget() }

@@ -204,8 +204,11 @@ extension CommandJournal {
     }
 
     private func find(_ key: String) async throws -> Recorded? {
-        try await writer.read { store in
-            guard let place = try store.place(ofKey: key) else { return nil }
+        try await writer.read { [otherKeys] store in
+            // A file of an earlier version may have it in other bytes.
+            let other = otherKeys[key]
+            guard let place = try store.place(ofKey: key) ?? other.flatMap({ try store.place(ofKey: $0) })
+            else { return nil }
             var run = JournalRun(number: place.run)
             for record in try store.records(ofRun: place.run) {
                 do { try run.apply(record) } catch let error as IllegalRecord {

@@ -31,6 +31,8 @@ public final class CommandJournal: Sendable {
     let types: CommandTypes
     let writer: JournalWriter
     let live: LiveRuns
+    /// See ``JournalLog/otherKeys``.
+    let otherKeys: [String: String]
     private let instance = Instance(.journals)
 
     /// Opens a journal that is kept by `store`, which belongs to it from now on.
@@ -44,6 +46,7 @@ public final class CommandJournal: Sendable {
         self.dropped = dropped
         writer = JournalWriter(store, log, queue)
         live = LiveRuns(unfinished: log.unfinished)
+        otherKeys = log.otherKeys
     }
 
     /// Reads all of it. What is wrong at the end is dropped, as if it had never been written.
@@ -99,7 +102,7 @@ extension CommandJournal {
         ///   ``JournalError/schemaVersion(found:expected:)``, ``JournalError/corrupt(path:sequence:reason:)``: the file was
         ///   not changed; or ``JournalError/storage(_:)``.
         /// - Precondition: no two types have one ``JournaledCommand/journalName``.
-        /// - Complexity: O(records) time, O(runs that have not ended) memory.
+        /// - Complexity: O(records) time, O(runs that have not ended) memory; and keys that an earlier version wrote in other bytes.
         public convenience init(path: String, types: [any JournaledCommand.Type]) async throws {
             try await self.init(types) { try SQLiteStore(path: path) }
         }

@@ -24,6 +24,13 @@ struct WrittenCommand: Equatable, Sendable {
     }
 }
 
+extension String {
+    /// The same string in Normalization Form C, whose bytes are those of each string that equals it.
+    ///
+    /// Source: Unicode Standard Annex #15; text in it stays so in every later version of Unicode.
+    var canonical: String { utf8.allSatisfy { $0 < 0x80 } ? self : precomposedStringWithCanonicalMapping }
+}
+
 /// A command whose key is not part of its encoding.
 private struct KeyChanged: Error, CustomStringConvertible {
     let recorded: String?
@@ -63,10 +70,12 @@ struct CommandTypes: Sendable {
             payload: try Self.encode(command))
     }
 
+    /// A key as it is written down: equal strings have the same bytes there.
+    ///
     /// SQLite's strings end at a zero character: what comes behind it would be lost.
     static func checked(_ key: String?) throws -> String? {
         if let key, key.contains("\0") { throw JournalError.unusableKey(key) }
-        return key
+        return key?.canonical
     }
 
     /// - Parameter sequence: where it is, for errors.
@@ -98,7 +107,9 @@ struct CommandTypes: Sendable {
         func rewritten<C: JournaledCommand>(_ type: C.Type) throws -> Data {
             try Self.encode(Self.decode(type, recorded.payload, C.journalName, member.last))
         }
-        return try rewritten(known) == command.payload
+        // As strings: a key is part of the payload, and may have other bytes there.
+        return String(decoding: try rewritten(known), as: UTF8.self)
+            == String(decoding: command.payload, as: UTF8.self)
     }
 
     /// The same bytes for the same value: what has no order of its own is sorted.

@@ -4,6 +4,9 @@
 //   I1  sequence numbers have no gap, and checksums are a chain: what is not as it was written, or where, is found.
 //   I2  `unfinished` holds the runs that are accepted and have not ended; memory is theirs alone.
 //   I3  at most one run is being accepted: its records come in one commit, so next to each other.
+//   I4  `otherKeys` holds the keys that are not written in canonical form: nobody writes such any more.
+
+internal import Foundation
 
 /// Where a journal is not as it was written.
 package struct JournalCorruption: Error, Equatable {
@@ -16,6 +19,8 @@ package struct JournalLog: Sendable {
     package private(set) var last: Int64 = 0
     package private(set) var checksum: UInt64 = 0
     package private(set) var unfinished: [Int64: JournalRun] = [:]
+    /// By the canonical form of each: the first that is equal, as it is written.
+    package private(set) var otherKeys: [String: String] = [:]
     /// The run whose members have been written, and whose own record has not; and the state before it.
     private var accepting: (run: JournalRun, last: Int64, checksum: UInt64)?
 
@@ -68,6 +73,12 @@ package struct JournalLog: Sendable {
             accepting = nil
         }
         if unfinished[record.run]?.outcome != nil { unfinished[record.run] = nil }
+        if let key = record.key {
+            let canonical = key.canonical
+            if !canonical.utf8.elementsEqual(key.utf8), otherKeys[canonical] == nil {
+                otherKeys[canonical] = key
+            }
+        }
         last = record.sequence
         checksum = sum
     }

@@ -25,6 +25,8 @@ public protocol JournaledCommand<Output>: UndoableCommand, Codable where Output:
     /// Work with a key may be begun again when nobody knows whether it was done. So whoever does it has to see to it, by the key,
     /// that it has its effect once: a second `perform` with the same key has none, and returns what the first one returned; a
     /// second `undo` has none. Without a key the journal begins nothing a second time, and reports it.
+    ///
+    /// Keys are equal as strings are: "é" is one key, whether it is written as one Unicode scalar or as two.
     var idempotencyKey: String? { get }
 }
 

@@ -134,6 +134,53 @@ struct KeyTests {
         #expect(text.contains("5") && runs.withLock { $0 } == 1)
     }
 
+    @Test func `J6: keys that are equal as strings are one key, at once, later, and in an old file`()
+        async throws
+    {
+        let (composed, decomposed) = ("caf\u{E9}", "cafe\u{301}")
+        #expect(composed == decomposed && Array(composed.utf8) != Array(decomposed.utf8))
+        let folder = try Folder()
+        let runs = Count()
+        var call = Call(key: decomposed) { _ in runs.add() }
+        defer { call.forget() }
+        let path = folder.file()
+        let first = try await CommandJournal(path: path, types: types)
+        _ = try await first.execute(call)
+        call.key = composed
+        _ = try await first.execute(call)
+        try await first.execute(allOrNothing: [], key: decomposed + "s")
+        await first.close()
+        let second = try await CommandJournal(path: path, types: types)
+        for key in [composed, decomposed] {
+            call.key = key
+            _ = try await second.execute(call)
+            try await second.execute(allOrNothing: [], key: key + "s")
+            guard
+                case JournalError.keyTwice? = await thrown({
+                    try await second.execute(allOrNothing: [Call(key: composed), Call(key: decomposed)])
+                })
+            else {
+                Issue.record("they are two keys")
+                return
+            }
+        }
+        await second.close()
+        #expect(runs.value == 1)
+
+        // As an earlier version wrote it.
+        let store = try SQLiteStore(path: path)
+        var records = try store.records(after: 0, limit: 100)
+        store.close()
+        #expect(records.compactMap(\.key).allSatisfy { !$0.unicodeScalars.contains("\u{301}") })
+        for index in records.indices where records[index].key == composed { records[index].key = decomposed }
+        let old = MemoryStore(joined([Array(records.prefix(5))]))
+        for key in [composed, decomposed] {
+            call.key = key
+            _ = try await journal(old).execute(call)
+        }
+        #expect(runs.value == 1 && old.records.count == 5)
+    }
+
     @Test func `J6: a run with a key runs once; a member's key is its own`() async throws {
         let receiver = Receiver()
         defer { receiver.forget() }

@@ -47,7 +47,8 @@ final class MemoryStore: JournalStore {
 
     func place(ofKey key: String) -> KeyPlace? {
         beforeLook(key)
-        return records.first { $0.key == key }.map { KeyPlace(run: $0.run, member: $0.member) }
+        let same = records.first { $0.key?.utf8.elementsEqual(key.utf8) == true }  // as in a file
+        return same.map { KeyPlace(run: $0.run, member: $0.member) }
     }
 
     func replayable(after sequence: Int64, limit: Int) -> [ReplayedRecord] {

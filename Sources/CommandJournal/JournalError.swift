@@ -40,6 +40,9 @@ public enum JournalError: Error, CustomStringConvertible {
     case recoveryStopped(CommandJournal.RecoveryReport, any Error)
     /// A command threw while it was replayed.
     case replay(type: String, sequence: Int64, any Error)
+    /// The file, or its log, was renamed, replaced or deleted while the journal had it. Nothing more is written by this process, and
+    /// of what it wrote last nobody knows whether it will be found.
+    case fileReplaced(path: String)
     /// The journal was closed.
     case closed
     /// The journal could not be read or written. After a failed write nothing more is written by this process: what is in it,
@@ -78,6 +81,9 @@ public enum JournalError: Error, CustomStringConvertible {
             "The recovery stopped when it had ended \(report.runs.count) runs; another one goes on from there: \(error)"
         case .replay(let type, let sequence, let error):
             "Record \(sequence), of the type '\(type)', could not be replayed: \(error)."
+        case .fileReplaced(let path):
+            "\(path) was renamed, replaced or deleted while its journal was open. "
+                + "Put the file and its log back, and open the journal again."
         case .closed: "The journal was closed."
         case .storage(let error): "The journal could not be read or written: \(error)."
         }

@@ -44,7 +44,7 @@ package protocol JournalStore: AnyObject, Sendable {
     func replayable(after sequence: Int64, limit: Int) throws -> [ReplayedRecord]
 
     /// Adds records: all, or, when it throws, none that anybody can rely on. When it returns, they survive the end of the
-    /// process, and that of power.
+    /// process, and that of power, and are found where the journal is opened.
     func commit(_ records: [JournalRecord]) throws
     /// Takes away what is after `sequence`.
     func removeRecords(after sequence: Int64) throws

@@ -123,7 +123,9 @@ package final class JournalWriter: Sendable {
             batch.checksum = batch.records[index].checksum(after: batch.checksum)
             batch.records[index].checksum = batch.checksum
         }
-        do { try store.commit(batch.records) } catch { return fail(.storage(error)) }
+        do { try store.commit(batch.records) } catch {
+            return fail(error as? JournalError ?? .storage(error))
+        }
         state.withLock { [batch] state in
             state.durable = batch.records.last?.sequence ?? state.durable
             state.checksum = batch.checksum

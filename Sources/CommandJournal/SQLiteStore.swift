@@ -17,6 +17,7 @@
         package let path: String
         package let maximumSize: Int
         private let database: DatabaseQueue
+        private let files: [File]
         private let instance = Instance(.stores)
 
         /// Opens a journal, or makes one where there is no file, or an empty one.
@@ -37,6 +38,7 @@
                     let length = sqlite3_limit(database.sqliteConnection, SQLITE_LIMIT_LENGTH, -1)
                     return Int(length) - 1000  // numbers and the head of the row
                 }
+                files = try database.writeWithoutTransaction { try Self.files($0, path) }
             } catch let error as DatabaseError {
                 switch error.resultCode {
                 case .SQLITE_BUSY, .SQLITE_LOCKED: throw JournalError.inUse(path: path)
@@ -49,6 +51,35 @@
         /// SQLite makes one in memory, or one that goes with the process, for some paths.
         private struct NoFile: Error, CustomStringConvertible {
             var description: String { "it would be in no file, and not survive" }
+        }
+
+        /// A file as it was when the journal was opened.
+        private struct File {
+            let path: String
+            let device: dev_t
+            let inode: ino_t
+
+            /// nil: there is none.
+            init?(_ path: String) {
+                var status = stat()
+                if stat(path, &status) != 0 { return nil }
+                (self.path, device, inode) = (path, status.st_dev, status.st_ino)
+            }
+
+            /// Whether its path still names it.
+            var isThere: Bool {
+                guard let now = File(path) else { return false }
+                return (now.device, now.inode) == (device, inode)
+            }
+        }
+
+        /// The file, by the path that others would open it by; and its log, which is beside the file that symbolic links lead to.
+        private static func files(_ database: Database, _ path: String) throws -> [File] {
+            let resolved = try String.fetchOne(database, sql: "SELECT file FROM pragma_database_list") ?? path
+            let absolute = URL(fileURLWithPath: path).path  // the current folder may change
+            let files = [absolute, resolved + "-wal"].compactMap { File($0) }
+            guard files.count == 2 else { throw JournalError.fileReplaced(path: path) }
+            return files
         }
 
         private static func open(_ database: Database, _ path: String) throws {
@@ -269,6 +300,8 @@
                     return .commit
                 }
             }
+            // Afterwards: before, it might still go in between.
+            guard files.allSatisfy(\.isThere) else { throw JournalError.fileReplaced(path: path) }
         }
 
         package func removeRecords(after sequence: Int64) throws {

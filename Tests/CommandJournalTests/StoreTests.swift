@@ -234,6 +234,50 @@ struct StoreTests {
         await (try CommandJournal(path: path, types: types)).close()
     }
 
+    @Test
+    func `J10: a journal whose file is not where it was any more writes nothing that it answers for`()
+        async throws
+    {
+        let folder = try Folder()
+        let files = FileManager.default
+        let changes: [(String) throws -> Void] = [
+            { try files.moveItem(atPath: $0, toPath: $0 + ".old") },
+            { try files.removeItem(atPath: $0) },
+            { try files.removeItem(atPath: $0 + "-wal") },
+            { path in
+                try files.moveItem(atPath: path, toPath: path + ".old")
+                try files.copyItem(atPath: path + ".old", toPath: path)
+            },
+            { path in
+                let link = (path as NSString).deletingLastPathComponent
+                try files.removeItem(atPath: link)
+                try files.createSymbolicLink(atPath: link, withDestinationPath: folder.path)
+            },
+        ]
+        for (number, change) in changes.enumerated() {
+            let (real, link) = (folder.file("real \(number)"), folder.file("link \(number)"))
+            try files.createDirectory(atPath: real, withIntermediateDirectories: false)
+            try files.createSymbolicLink(atPath: link, withDestinationPath: real)
+            let path = link + "/a.journal"
+            let journal = try await CommandJournal(path: path, types: types)
+            let calls = Count()
+            let call = Call { _ in calls.add() }
+            defer { call.forget() }
+            _ = try await journal.execute(call)
+            try change(path)
+            for _ in 0..<2 {
+                let error = await thrown { _ = try await journal.execute(call) }
+                guard case JournalError.fileReplaced(path)? = error else {
+                    Issue.record("\(number): \(String(describing: error))")
+                    return
+                }
+                #expect("\(error!)".contains(path))
+            }
+            #expect(calls.value == 1)
+            await journal.close()
+        }
+    }
+
     @Test func `J11: another version, or something else, is refused and not changed`() async throws {
         let folder = try Folder()
         let path = folder.file()

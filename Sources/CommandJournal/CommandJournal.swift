@@ -93,7 +93,7 @@ public final class CommandJournal: Sendable {
 
 extension CommandJournal {
     #if Journal
-        /// Opens a journal, or makes one where there is no file.
+        /// Opens a journal, or makes one where there is no file, which only its owner may read and write.
         ///
         /// - Parameters:
         ///   - path: of the file; beside it, SQLite makes one whose name ends in `-wal`, and which belongs to it.

@@ -7,6 +7,18 @@
     internal import GRDB
     internal import GRDBSQLite
 
+    /// Makes a file for its owner alone, if there is none: SQLite would let others read it. Its log gets the same permissions.
+    private func makeFile(_ path: String) {
+        if path.isEmpty || path == ":memory:" { return }
+        // A file that is there is not opened: to close it would let go of the locks that this process may have on it.
+        let flags = O_WRONLY | O_CREAT | O_CLOEXEC
+        var file = open(path, flags | O_EXCL, 0o600)
+        var status = stat()
+        // A symbolic link that leads to where nothing is.
+        if file < 0, errno == EEXIST, stat(path, &status) != 0 { file = open(path, flags, 0o600) }
+        if file >= 0 { close(file) }  // else SQLite says why there can be none
+    }
+
     /// Records in a file of SQLite. One connection has it, and nobody else; a commit survives the loss of power.
     package final class SQLiteStore: JournalStore {
         /// Of the tables below.
@@ -26,6 +38,7 @@
         /// - Throws: ``JournalError``; the file was not changed then.
         package init(path: String, limit: Int32 = -1) throws {
             self.path = path
+            makeFile(path)
             var configuration = Configuration()
             configuration.label = "journal"
             // Before the first access: then the lock is had for good, and there is no index of the log in shared memory.

@@ -312,6 +312,30 @@ struct StoreTests {
         #expect(await isRefused(text))
     }
 
+    @Test func `J11: a file that is made, and its log, are for their owner alone`() async throws {
+        let folder = try Folder()
+        let files = FileManager.default
+        let (path, link, shared) = (folder.file(), folder.file("link"), folder.file("shared"))
+        try files.createSymbolicLink(atPath: link, withDestinationPath: folder.file("behind"))
+        // The permissions of a file that is there are not the journal's to change.
+        #expect(files.createFile(atPath: shared, contents: nil, attributes: [.posixPermissions: 0o640]))
+        for (path, permissions) in [(path, 0o600), (link, 0o600), (shared, 0o640)] {
+            let journal = try await CommandJournal(path: path, types: types)
+            let call = Call()
+            defer { call.forget() }
+            _ = try await journal.execute(call)
+            let file = path == link ? folder.file("behind") : path
+            let made = try files.contentsOfDirectory(atPath: folder.path).map { folder.file($0) }
+                .filter { $0.hasPrefix(file) }
+            #expect(made.count >= 2)
+            for each in made {
+                let attributes = try files.attributesOfItem(atPath: each)
+                #expect((attributes[.posixPermissions] as? Int) == permissions, "\(each)")
+            }
+            await journal.close()
+        }
+    }
+
     @Test func `J11: where there can be no journal there is none, and the error names the path`() async throws
     {
         let folder = try Folder()

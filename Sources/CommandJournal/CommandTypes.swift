@@ -32,7 +32,7 @@ extension String {
 }
 
 /// A command whose key is not part of its encoding.
-private struct KeyChanged: Error, CustomStringConvertible {
+struct KeyChanged: Error, CustomStringConvertible {
     let recorded: String?
     let decoded: String?
 

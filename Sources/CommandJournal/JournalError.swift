@@ -63,7 +63,7 @@ public enum JournalError: Error, CustomStringConvertible {
             "Record \(sequence) is of the type '\(name)', which the journal was not given."
         case .unknownType(let name, nil): "The journal was not given the type '\(name)'."
         case .undecodable(let type, let sequence, let error):
-            "Record \(sequence), of the type '\(type)', cannot be decoded: \(error)."
+            "Record \(sequence), of the type '\(type)', cannot be decoded: \(textWithoutValues(of: error))."
         case .tooLarge(let size, let limit):
             "A record of \(size) bytes does not fit into the journal, which takes \(limit) at most: it was not written. "
                 + "Keep large data elsewhere, and name its place in the command."
@@ -87,6 +87,37 @@ public enum JournalError: Error, CustomStringConvertible {
         case .closed: "The journal was closed."
         case .storage(let error): "The journal could not be read or written: \(error)."
         }
+    }
+}
+
+/// What an error of coding says, without the values that it names: these may be secret.
+///
+/// - Returns: of any other error, the name of its type.
+func textWithoutValues(of error: any Error) -> String {
+    func place(_ path: [any CodingKey]) -> String {
+        if path.isEmpty { return "its top level" }
+        let names = path.map { key in
+            let mirror = Mirror(reflecting: key)
+            // The name of a field, as the program has it; others, of a dictionary for one, are values.
+            let isField = mirror.displayStyle == .enum && mirror.children.isEmpty
+            return isField ? key.stringValue : "…"
+        }
+        return "'\(names.joined(separator: "."))'"
+    }
+    switch error {
+    case DecodingError.typeMismatch(let type, let context):
+        return "\(place(context.codingPath)) is no \(type)"
+    case DecodingError.valueNotFound(let type, let context):
+        return "\(place(context.codingPath)) has no value of the type \(type)"
+    case DecodingError.keyNotFound(let key, let context):
+        return "\(place(context.codingPath + [key])) is missing"
+    case DecodingError.dataCorrupted(let context):
+        return "\(place(context.codingPath)) has a value that cannot be used"
+    case EncodingError.invalidValue(let value, let context):
+        return
+            "\(place(context.codingPath)), of the type \(type(of: value)), has a value that cannot be encoded"
+    case let error as KeyChanged: return "\(error)"
+    default: return "\(type(of: error))"
     }
 }
 

@@ -82,6 +82,11 @@ final class JournaledRun: Sendable {
         try await commit()  // who is told, is told what is durable
     }
 
-    /// The beginning of its text: as much as any record can hold.
-    static func text(_ error: any Error) -> Data { Data(String(describing: error).utf8.prefix(10_000)) }
+    /// The beginning of its text: as much as any record can hold. Of what could not be encoded it has no value.
+    static func text(_ error: any Error) -> Data {
+        let root = (error as? TransactionFailure)?.rootCause ?? error
+        let isOfCoding = root is EncodingError || root is DecodingError
+        let text = isOfCoding ? textWithoutValues(of: root) : String(describing: error)
+        return Data(text.utf8.prefix(10_000))
+    }
 }

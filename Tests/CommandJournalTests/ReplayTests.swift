@@ -125,6 +125,80 @@ struct ReplayTests {
         #expect(receiver.log == log)
     }
 
+    /// The first version of a type.
+    struct Order: JournaledCommand {
+        static let journalName = "order"
+        var kind = "secret"
+        var counts = ["secret": 1]
+        var output = ""
+        var idempotencyKey: String? { "order" }
+        func perform(_ context: CommandContext) async throws -> Performed<Result, Nothing> {
+            Performed(Result(text: output), undo: Nothing())
+        }
+        func undo(_ undo: Nothing, _ context: CommandContext) async throws {}
+
+        /// Cannot be written down if it has a text.
+        struct Result: Codable, Sendable {
+            var text = ""
+            func encode(to encoder: any Encoder) throws {
+                if text.isEmpty { return try [text].encode(to: encoder) }
+                let context = EncodingError.Context(codingPath: encoder.codingPath, debugDescription: text)
+                throw EncodingError.invalidValue(text, context)
+            }
+        }
+    }
+
+    /// Later versions, which cannot read it.
+    struct OrderOfKind: JournaledCommand {
+        static let journalName = "order"
+        enum Kind: String, Codable { case none }
+        var kind = Kind.none
+        var idempotencyKey: String? { "order" }
+        func perform(_ context: CommandContext) async throws -> Performed<Nothing, Nothing> { Performed() }
+        func undo(_ undo: Nothing, _ context: CommandContext) async throws {}
+    }
+
+    struct OrderOfCounts: JournaledCommand {
+        static let journalName = "order"
+        var counts: [String: Bool] = [:]
+        var idempotencyKey: String? { "order" }
+        func perform(_ context: CommandContext) async throws -> Performed<Nothing, Nothing> { Performed() }
+        func undo(_ undo: Nothing, _ context: CommandContext) async throws {}
+    }
+
+    @Test func `J8: an error of coding names the field, and no value`() async throws {
+        let store = MemoryStore()
+        _ = try await journal(store, [Order.self]).execute(Order())
+        let open = MemoryStore(Array(store.records.prefix(3)))
+        for (type, field) in [
+            (OrderOfKind.self, "kind"), (OrderOfCounts.self, "counts.…"),
+        ] as [(any JournaledCommand.Type, String)] {
+            let error = await thrown { _ = try await journal(open, [type]).recover() }
+            let text = String(describing: try #require(error))
+            #expect(text.contains("Record 3, of the type 'order'") && text.contains("'\(field)'"), "\(text)")
+            #expect(!text.contains("secret"), "\(text)")
+        }
+        for isAlone in [true, false] {
+            let other = MemoryStore()
+            let journal = try await journal(other, [Order.self])
+            let order = Order(output: "secret")
+            let error = await thrown {
+                if isAlone {
+                    _ = try await journal.execute(order)
+                } else {
+                    try await journal.execute(allOrNothing: [order], key: "run")
+                }
+            }
+            #expect(error != nil)
+            for again in [
+                await thrown { _ = try await journal.execute(order) },
+                await thrown { try await journal.execute(allOrNothing: [order], key: "run") },
+            ] {
+                #expect(again.map { "\($0)".contains("secret") } == false, "\(String(describing: again))")
+            }
+        }
+    }
+
     @Test func `J8: a run that cannot be read may be parked or abandoned, and the others go on`()
         async throws
     {

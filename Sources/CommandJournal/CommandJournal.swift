@@ -15,9 +15,9 @@ internal import Runs
 /// ```
 ///
 /// A command begins when that is durable: whoever looks afterwards knows of it. What `execute` returned is durable, too. After a
-/// crash, ``recover(_:compensation:deciding:)`` ends what has not ended. Each thing is done once, if commands have a key, and
-/// whoever does their work looks at it; see ``JournaledCommand/idempotencyKey``. Without a key nothing is done twice, but it may
-/// remain in doubt whether something was done once: that is told.
+/// crash, ``recover(_:compensation:undecodable:deciding:)`` ends what has not ended. Each thing is done once, if commands have a
+/// key, and whoever does their work looks at it; see ``JournaledCommand/idempotencyKey``. Without a key nothing is done twice, but
+/// it may remain in doubt whether something was done once: that is told.
 ///
 /// Calls may come from any thread. None blocks: files are written on a dispatch queue. Many calls at a time share the writing,
 /// which is most of the cost of each.
@@ -25,7 +25,7 @@ public final class CommandJournal: Sendable {
     /// The version of the file's tables.
     public static let schemaVersion = 1
 
-    /// The numbers of records at the end of the file that were torn or corrupt, and were dropped as the journal was opened.
+    /// The numbers of records at the end of the file that were torn, corrupt or lost, and were dropped as the journal was opened.
     public let dropped: [Int64]
 
     let types: CommandTypes
@@ -58,12 +58,18 @@ public final class CommandJournal: Sendable {
         var corruption: JournalCorruption?
         var last: Int64 = 0
         do {
+            let anchor = try store.anchor()
             reading: while true {
                 let records = try store.records(after: last, limit: chunk)
                 for record in records {
                     last = record.sequence
                     if let corruption { throw corruption }  // and this one comes after it
                     do throws(JournalCorruption) { try log.apply(record) } catch { corruption = error }
+                    if let anchor, log.last == anchor.sequence, log.checksum != anchor.checksum {
+                        let reason =
+                            "its checksum is not that in \(store.path)-anchor, to be removed if the file is right"
+                        throw JournalCorruption(sequence: anchor.sequence, reason: reason)
+                    }
                 }
                 if records.count < chunk { break reading }
             }
@@ -77,8 +83,11 @@ public final class CommandJournal: Sendable {
             let whole = log.last
             log.dropTorn()
             if log.last < whole { dropped.formUnion((log.last + 1)...whole) }
-            if dropped.isEmpty { return (store, log, []) }
-            try store.removeRecords(after: log.last)
+            // What was committed, and is not there.
+            if let anchor, log.last < anchor.sequence { dropped.formUnion((log.last + 1)...anchor.sequence) }
+            if !dropped.isEmpty { try store.removeRecords(after: log.last) }
+            // Before anything is added: else it might name a record that is another one then.
+            try store.setAnchor(JournalAnchor(sequence: log.last, checksum: log.checksum))
             return (store, log, dropped.sorted())
         } catch {
             store.close()
@@ -96,7 +105,8 @@ extension CommandJournal {
         /// Opens a journal, or makes one where there is no file, which only its owner may read and write.
         ///
         /// - Parameters:
-        ///   - path: of the file; beside it, SQLite makes one whose name ends in `-wal`, and which belongs to it.
+        ///   - path: of the file. Two others are beside it, and belong to it: the log of SQLite, whose name ends in `-wal`; and one
+        ///     whose name ends in `-anchor`, by which it is found that the end of the log is lost.
         ///   - types: all types of commands that are in it, or will be.
         /// - Throws: ``JournalError/inUse(path:)``, ``JournalError/notAJournal(path:)``, ``JournalError/cannotOpen(path:_:)``,
         ///   ``JournalError/schemaVersion(found:expected:)``, ``JournalError/corrupt(path:sequence:reason:)``: the file was

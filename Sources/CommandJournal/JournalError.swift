@@ -26,11 +26,11 @@ public enum JournalError: Error, CustomStringConvertible {
     case keyTaken(String)
     /// Two commands of a run, or the run and one of them, have this key. Nothing was done.
     case keyTwice(String)
-    /// The work with this key is in doubt; see ``CommandJournal/recover(_:compensation:deciding:)``.
+    /// The work with this key is in doubt; see ``CommandJournal/recover(_:compensation:undecodable:deciding:)``.
     case keyInDoubt(String)
     /// The work with this key has been tried, and ended so; with the text of its error.
     case recorded(key: String, JournalOutcome, text: String)
-    /// Runs of an earlier process have not ended: ``CommandJournal/recover(_:compensation:deciding:)`` comes first.
+    /// Runs of an earlier process have not ended: ``CommandJournal/recover(_:compensation:undecodable:deciding:)`` comes first.
     case needsRecovery
     /// A recovery or a replay is going on; or, for a replay, a run.
     case busy

@@ -6,8 +6,6 @@
 //   I3  at most one run is being accepted: its records come in one commit, so next to each other.
 //   I4  `otherKeys` holds the keys that are not written in canonical form: nobody writes such any more.
 
-internal import Foundation
-
 /// Where a journal is not as it was written.
 package struct JournalCorruption: Error, Equatable {
     package let sequence: Int64

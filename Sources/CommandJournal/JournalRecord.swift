@@ -83,7 +83,7 @@ package struct JournalRecord: Hashable, Sendable {
 /// byte is always found, and any other but once in 2^64.
 ///
 /// Source: Fowler, Noll, Vo, Eastlake, *The FNV Non-Cryptographic Hash Algorithm*.
-private struct FNV {
+struct FNV {
     private(set) var value: UInt64
 
     init(_ previous: UInt64) {

@@ -8,15 +8,64 @@
     internal import GRDBSQLite
 
     /// Makes a file for its owner alone, if there is none: SQLite would let others read it. Its log gets the same permissions.
-    private func makeFile(_ path: String) {
-        if path.isEmpty || path == ":memory:" { return }
+    ///
+    /// - Returns: whether it has made one.
+    private func makeFile(_ path: String) -> Bool {
+        if path.isEmpty || path == ":memory:" { return false }
         // A file that is there is not opened: to close it would let go of the locks that this process may have on it.
         let flags = O_WRONLY | O_CREAT | O_CLOEXEC
         var file = open(path, flags | O_EXCL, 0o600)
         var status = stat()
         // A symbolic link that leads to where nothing is.
         if file < 0, errno == EEXIST, stat(path, &status) != 0 { file = open(path, flags, 0o600) }
-        if file >= 0 { close(file) }  // else SQLite says why there can be none
+        if file < 0 { return false }  // SQLite says why there can be none
+        close(file)
+        return true
+    }
+
+    /// The file of an anchor. It is not locked: who has the journal has it.
+    private final class AnchorFile: Sendable {
+        private let path: String
+        private let descriptor: Int32
+
+        /// - Parameters:
+        ///   - path: of the journal.
+        ///   - isNew: whether there was no journal, so that an anchor which is there is that of another one.
+        init(ofJournal path: String, isNew: Bool) throws {
+            self.path = path + "-anchor"
+            descriptor = open(self.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+            var (journal, mine) = (stat(), stat())
+            guard descriptor >= 0, stat(path, &journal) == 0, fstat(descriptor, &mine) == 0,
+                !isNew || ftruncate(descriptor, 0) == 0
+            else {
+                let error = POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO)
+                if descriptor >= 0 { close(descriptor) }
+                throw JournalError.cannotOpen(path: self.path, error)
+            }
+            // Its owner and its permissions are those of the journal, as far as can be: SQLite does it so with the log.
+            if mine.st_size == 0 {
+                _ = fchmod(descriptor, journal.st_mode & 0o777)
+                if geteuid() == 0 { _ = fchown(descriptor, journal.st_uid, journal.st_gid) }
+            }
+        }
+
+        deinit { close(descriptor) }
+
+        func read() throws -> JournalAnchor? {
+            var bytes = [UInt8](repeating: 0, count: JournalAnchor.size)
+            let count = pread(descriptor, &bytes, bytes.count, 0)
+            return try JournalAnchor(bytes: Array(bytes.prefix(max(count, 0))))
+        }
+
+        /// - Parameter isSynced: whether it is to survive the loss of power at once.
+        func write(_ anchor: JournalAnchor, isSynced: Bool) throws {
+            let bytes = anchor.bytes()
+            guard pwrite(descriptor, bytes, bytes.count, 0) == bytes.count,
+                !isSynced || fdatasync(descriptor) == 0
+            else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
+        }
+
+        func sync() { fdatasync(descriptor) }
     }
 
     /// Records in a file of SQLite. One connection has it, and nobody else; a commit survives the loss of power.
@@ -30,6 +79,7 @@
         package let maximumSize: Int
         private let database: DatabaseQueue
         private let files: [File]
+        private let anchorFile: AnchorFile
         private let instance = Instance(.stores)
 
         /// Opens a journal, or makes one where there is no file, or an empty one.
@@ -38,7 +88,7 @@
         /// - Throws: ``JournalError``; the file was not changed then.
         package init(path: String, limit: Int32 = -1) throws {
             self.path = path
-            makeFile(path)
+            let isNew = makeFile(path)
             var configuration = Configuration()
             configuration.label = "journal"
             // Before the first access: then the lock is had for good, and there is no index of the log in shared memory.
@@ -51,7 +101,9 @@
                     let length = sqlite3_limit(database.sqliteConnection, SQLITE_LIMIT_LENGTH, -1)
                     return Int(length) - 1000  // numbers and the head of the row
                 }
-                files = try database.writeWithoutTransaction { try Self.files($0, path) }
+                let (resolved, files) = try database.writeWithoutTransaction { try Self.files($0, path) }
+                self.files = files
+                anchorFile = try AnchorFile(ofJournal: resolved, isNew: isNew)
             } catch let error as DatabaseError {
                 switch error.resultCode {
                 case .SQLITE_BUSY, .SQLITE_LOCKED: throw JournalError.inUse(path: path)
@@ -87,12 +139,14 @@
         }
 
         /// The file, by the path that others would open it by; and its log, which is beside the file that symbolic links lead to.
-        private static func files(_ database: Database, _ path: String) throws -> [File] {
+        private static func files(
+            _ database: Database, _ path: String
+        ) throws -> (resolved: String, files: [File]) {
             let resolved = try String.fetchOne(database, sql: "SELECT file FROM pragma_database_list") ?? path
             let absolute = URL(fileURLWithPath: path).path  // the current folder may change
             let files = [absolute, resolved + "-wal"].compactMap { File($0) }
             guard files.count == 2 else { throw JournalError.fileReplaced(path: path) }
-            return files
+            return (resolved, files)
         }
 
         private static func open(_ database: Database, _ path: String) throws {
@@ -315,6 +369,16 @@
             }
             // Afterwards: before, it might still go in between.
             guard files.allSatisfy(\.isThere) else { throw JournalError.fileReplaced(path: path) }
+            guard let last = records.last else { return }
+            // A1 of JournalAnchor. To wait for the disk here, too, would take twice as long; the kernel's copy survives a crash.
+            try anchorFile.write(
+                JournalAnchor(sequence: last.sequence, checksum: last.checksum), isSynced: false)
+        }
+
+        package func anchor() throws -> JournalAnchor? { try anchorFile.read() }
+
+        package func setAnchor(_ anchor: JournalAnchor) throws {
+            try anchorFile.write(anchor, isSynced: true)
         }
 
         package func removeRecords(after sequence: Int64) throws {
@@ -337,7 +401,10 @@
             try database.writeWithoutTransaction { try $0.execute(sql: "PRAGMA max_page_count = \(pages)") }
         }
 
-        package func close() { try? database.close() }
+        package func close() {
+            try? database.close()
+            anchorFile.sync()
+        }
     }
 
 #endif

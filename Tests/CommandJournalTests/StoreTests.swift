@@ -124,6 +124,109 @@ struct StoreTests {
         }
     }
 
+    /// What a process leaves that is killed with a journal open: by the ends of the names of its files.
+    private func left(_ path: String, _ receiver: Receiver, runs: Int) async throws -> [String: Data] {
+        let journal = try await CommandJournal(path: path, types: types)
+        for run in 0..<runs {
+            _ = try await journal.execute(Work(receiver: receiver.id, run: run, number: 0))
+        }
+        var files: [String: Data] = [:]
+        for end in ["", "-wal", "-anchor"] {
+            files[end] = try Data(contentsOf: URL(fileURLWithPath: path + end))
+        }
+        await journal.close()
+        return files
+    }
+
+    private func put(_ files: [String: Data], _ path: String) throws {
+        for (end, data) in files { try data.write(to: URL(fileURLWithPath: path + end)) }
+    }
+
+    @Test func `J7: what a damaged or missing log has lost is said, number by number`() async throws {
+        let folder = try Folder()
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let whole = try await left(folder.file(), receiver, runs: 12)
+        let log = try #require(whole["-wal"])
+        var random = SplitMix64(seed: 5)
+        var losses = 0
+        for number in 0..<24 {
+            let path = folder.file("\(number)")
+            var files = whole
+            switch number {
+            case 0: break
+            case 1: files["-wal"] = nil
+            case 2: files["-wal"] = Data()
+            default: files["-wal"]![Int(random.next() % UInt64(log.count))] ^= 1 << UInt8(random.next() % 8)
+            }
+            try put(files, path)
+            let store = try SQLiteStore(path: path)
+            let count = Int64(try store.records(after: 0, limit: 1000).count)
+            store.close()
+            let journal = try await CommandJournal(path: path, types: types)
+            #expect(journal.dropped == Array(stride(from: count + 1, through: 60, by: 1)), "\(number)")
+            if count < 60 { losses += 1 }
+            #expect((number > 0) || count == 60)
+            // The numbers of what was lost are those of what comes now.
+            _ = try await journal.recover()
+            _ = try await journal.execute(Work(receiver: receiver.id, run: 100 + number, number: 0))
+            await journal.close()
+            let again = try await CommandJournal(path: path, types: types)
+            #expect(again.dropped.isEmpty)
+            await again.close()
+        }
+        #expect(losses > 15)
+    }
+
+    @Test func `J7: an anchor that is torn, older or missing says nothing, and a newer one is refused`()
+        async throws
+    {
+        let folder = try Folder()
+        let receiver = Receiver()
+        defer { receiver.forget() }
+        let whole = try await left(folder.file(), receiver, runs: 3)
+        for (name, anchor) in [
+            ("torn", whole["-anchor"]!.prefix(20) + Data(count: 12)), ("short", whole["-anchor"]!.prefix(9)),
+            ("missing", nil),
+            ("old", Data(JournalAnchor(sequence: 0, checksum: 0).bytes())),
+        ] {
+            var files = whole
+            files["-anchor"] = anchor
+            try put(files, folder.file(name))
+            let journal = try await CommandJournal(path: folder.file(name), types: types)
+            #expect(journal.dropped.isEmpty, "\(name)")
+            await journal.close()
+            let made = try Data(contentsOf: URL(fileURLWithPath: folder.file(name) + "-anchor"))
+            #expect(made == whole["-anchor"], "\(name)")
+        }
+        // A journal that is new has nothing to lose, whatever was there.
+        let new = folder.file("new")
+        try put(["-anchor": whole["-anchor"]!], new)
+        let journal = try await CommandJournal(path: new, types: types)
+        #expect(journal.dropped.isEmpty)
+        await journal.close()
+        // The same number, and another record.
+        let other = folder.file("other")
+        var files = whole
+        let anchor = JournalAnchor(sequence: 5, checksum: 7)
+        files["-anchor"] = Data(anchor.bytes())
+        try put(files, other)
+        let error = await thrown { _ = try await CommandJournal(path: other, types: types) }
+        guard case JournalError.corrupt(other, 5, _)? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect("\(error!)".contains(other + "-anchor"))
+        let newer = folder.file("newer")
+        files["-anchor"] = Data(anchor.bytes(version: 2))
+        try put(files, newer)
+        let refusal = await thrown { _ = try await CommandJournal(path: newer, types: types) }
+        guard case JournalError.schemaVersion(found: 2, expected: 1)? = refusal else {
+            Issue.record("\(String(describing: refusal))")
+            return
+        }
+    }
+
     @Test
     func `J7: a value of another type is a corrupt record, told by its number, and the others can be read`()
         async throws

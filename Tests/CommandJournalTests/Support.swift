@@ -73,6 +73,9 @@ final class MemoryStore: JournalStore {
         storage.withLock { $0 += records }
     }
 
+    func anchor() -> JournalAnchor? { nil }
+    func setAnchor(_ anchor: JournalAnchor) {}
+
     func removeRecords(after sequence: Int64) {
         storage.withLock { $0.removeAll { $0.sequence > sequence } }
     }

@@ -68,6 +68,8 @@ final class TellingStore: JournalStore {
         try store.commit(records)
         events.tell(.committed)
     }
+    func anchor() throws -> JournalAnchor? { try store.anchor() }
+    func setAnchor(_ anchor: JournalAnchor) throws { try store.setAnchor(anchor) }
     func removeRecords(after sequence: Int64) throws { try store.removeRecords(after: sequence) }
     func close() { store.close() }
 }

@@ -15,10 +15,10 @@ extension CommandJournal {
     /// - Returns: its output, when that is durable.
     /// - Throws: what the command throws, when that is durable; ``JournalError/recorded(key:_:text:)``,
     ///   ``JournalError/keyConflict(_:)``, ``JournalError/keyInDoubt(_:)`` and ``JournalError/undecodable(type:sequence:_:)``, if
-    ///   its key is known; ``JournalError/unknownType(_:sequence:)``; an `EncodingError` or ``JournalError/tooLarge(size:limit:)``, when
-    ///   the command cannot be written down, and has not begun, or when what it returned cannot, and was taken back;
-    ///   ``JournalError/storage(_:)`` and
-    ///   ``JournalError/fileReplaced(path:)``, when nobody knows;
+    ///   its key is known, and ``JournalError/corrupt(path:sequence:reason:)``, if its records were damaged meanwhile;
+    ///   ``JournalError/unknownType(_:sequence:)``; an `EncodingError` or ``JournalError/tooLarge(size:limit:)``, when the command
+    ///   cannot be written down, and has not begun, or when what it returned cannot, and was taken back;
+    ///   ``JournalError/storage(_:)`` and ``JournalError/fileReplaced(path:)``, when nobody knows;
     ///   ``JournalError/reentrant``, ``JournalError/needsRecovery``, ``JournalError/busy``, ``JournalError/closed`` and
     ///   ``JournalError/unusableKey(_:)``; a `CancellationError`, when it is cancelled before it has begun.
     public func execute<C: JournaledCommand>(

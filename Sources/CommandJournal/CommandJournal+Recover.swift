@@ -12,8 +12,8 @@ extension CommandJournal {
         case resume
     }
 
-    /// A command of which nobody knows whether it was done, or undone: it has no key, and was not begun again; or it was, and threw
-    /// something other than ``NotDone``; or it gave what cannot be written down, and was not taken back, because the undo of
+    /// A command of which nobody knows whether it was done, or undone: it has no key, and was not begun again; or it was done again,
+    /// and threw something other than ``NotDone``; or it gave what cannot be written down, and was not taken back, because the undo of
     /// another one threw.
     public struct InDoubt: Hashable, Sendable {
         /// The number of the record that says that it was begun, or that its undo was.
@@ -53,7 +53,7 @@ extension CommandJournal {
         case stop
         /// It stays as it is, for a later recovery that can read it; all other runs are recovered, and commands executed.
         case park
-        /// It is ended, ``JournalOutcome/incomplete`` if anything of it has begun: nothing is done, or taken back. Its keys stay known.
+        /// It is ended, ``JournalOutcome/incomplete`` if anything of it may be left: nothing is done, or taken back. Its keys stay known.
         case abandon
     }
 
@@ -100,7 +100,8 @@ extension CommandJournal {
     ///   - undecodable: what becomes of a run that cannot be read.
     ///   - deciding: is asked about each command in doubt that has no key, in their order, and then about each that threw when it
     ///     was begun again. A run goes on when nothing in it is left.
-    /// - Throws: ``JournalError/busy``, ``JournalError/closed`` and ``JournalError/storage(_:)``; and, unless `undecodable` says
+    /// - Throws: ``JournalError/busy``, ``JournalError/closed``, ``JournalError/fileReplaced(path:)`` and
+    ///   ``JournalError/storage(_:)``; and, unless `undecodable` says
     ///   otherwise, ``JournalError/unknownType(_:sequence:)`` and ``JournalError/undecodable(type:sequence:_:)`` for a command:
     ///   nothing was done. ``JournalError/recoveryStopped(_:_:)``, with the report up to then, when it has begun, and the journal
     ///   cannot be written, an output or a proof cannot be decoded, or it is cancelled, between runs. What a command throws does not
@@ -147,18 +148,22 @@ extension CommandJournal {
         _ deciding: (InDoubt) async -> DoubtAnswer
     ) async throws {
         let run = journaled.run
+        // Whether all of it can be read, before anything of it is done.
+        for index in commands.indices { _ = try member(index, commands, journaled) }
         let unrepeatable = doubts(run).filter { doubt in
             let command = commands[doubt.member]
             return command.idempotencyKey == nil && command.undoability != .noEffect
         }
         // Nothing is done, or taken back, beside what is in doubt.
-        guard try await decide(unrepeatable, leaving: [.leave], journaled, &report, deciding) else {
-            return
-        }
+        let left = try await decide(unrepeatable, leaving: [.leave], journaled, deciding)
+        report.inDoubt += left
+        guard left.isEmpty else { return }
         let failures = try await uncancelled(journaled) { try await self.settle(journaled, commands) }
         let errors = Dictionary(uniqueKeysWithValues: failures.map { ($0.member, $0.error) })
         let unsettled = doubts(journaled.run, errors).filter { $0.error != nil }
-        guard try await decide(unsettled, leaving: [.leave, .again], journaled, &report, deciding) else {
+        guard try await decide(unsettled, leaving: [.leave, .again], journaled, deciding).isEmpty else {
+            // With those that threw nothing, and gave what cannot be written down.
+            report.inDoubt += doubts(journaled.run, errors)
             return
         }
         let ended = try await uncancelled(journaled) {
@@ -202,28 +207,27 @@ extension CommandJournal {
         }
     }
 
-    /// Asks about each of them, and writes down what is over; or, when something is left, reports that, and writes nothing.
+    /// Asks about each of them, and writes down what is over; or, when something is left, nothing.
     ///
     /// - Parameter leaving: the answers that leave something in doubt.
-    /// - Returns: whether nothing is left.
+    /// - Returns: what is left.
     private func decide(
-        _ doubts: [InDoubt], leaving: [DoubtAnswer], _ run: JournaledRun, _ report: inout RecoveryReport,
+        _ doubts: [InDoubt], leaving: [DoubtAnswer], _ run: JournaledRun,
         _ deciding: (InDoubt) async -> DoubtAnswer
-    ) async throws -> Bool {
+    ) async throws -> [InDoubt] {
         var (left, over): ([InDoubt], [InDoubt]) = ([], [])
         for doubt in doubts {
             let answer = await deciding(doubt)
             if leaving.contains(answer) { left.append(doubt) }
             if answer == .over { over.append(doubt) }
         }
-        report.inDoubt += left
-        guard left.isEmpty else { return false }
+        guard left.isEmpty else { return left }
         for doubt in over {
             try run.add(
                 doubt.isUndo ? .undone : .failed, member: doubt.member,
                 payload: doubt.isUndo ? nil : Data("over".utf8))
         }
-        return true
+        return []
     }
 
     /// - Parameter failure: what the first command threw that did as it was begun again.

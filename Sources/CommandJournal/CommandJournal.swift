@@ -110,7 +110,7 @@ extension CommandJournal {
         ///   - types: all types of commands that are in it, or will be.
         /// - Throws: ``JournalError/inUse(path:)``, ``JournalError/notAJournal(path:)``, ``JournalError/cannotOpen(path:_:)``,
         ///   ``JournalError/schemaVersion(found:expected:)``, ``JournalError/corrupt(path:sequence:reason:)``: the file was
-        ///   not changed; or ``JournalError/storage(_:)``.
+        ///   not changed; or ``JournalError/fileReplaced(path:)`` and ``JournalError/storage(_:)``.
         /// - Precondition: no two types have one ``JournaledCommand/journalName``.
         /// - Complexity: O(records) time, O(runs that have not ended) memory; and keys that an earlier version wrote in other bytes.
         public convenience init(path: String, types: [any JournaledCommand.Type]) async throws {

@@ -26,7 +26,7 @@ public enum JournalError: Error, CustomStringConvertible {
     case keyTaken(String)
     /// Two commands of a run, or the run and one of them, have this key. Nothing was done.
     case keyTwice(String)
-    /// The work with this key is in doubt; see ``CommandJournal/recover(_:compensation:undecodable:deciding:)``.
+    /// The work with this key is in doubt, or its run is parked; see ``CommandJournal/recover(_:compensation:undecodable:deciding:)``.
     case keyInDoubt(String)
     /// The work with this key has been tried, and ended so; with the text of its error.
     case recorded(key: String, JournalOutcome, text: String)
@@ -80,7 +80,7 @@ public enum JournalError: Error, CustomStringConvertible {
         case .recoveryStopped(let report, let error):
             "The recovery stopped when it had ended \(report.runs.count) runs; another one goes on from there: \(error)"
         case .replay(let type, let sequence, let error):
-            "Record \(sequence), of the type '\(type)', could not be replayed: \(error)."
+            "Record \(sequence), of the type '\(type)', could not be replayed: \(textOf(error))."
         case .fileReplaced(let path):
             "\(path) was renamed, replaced or deleted while its journal was open. "
                 + "Put the file and its log back, and open the journal again."

@@ -84,9 +84,21 @@ final class JournaledRun: Sendable {
 
     /// The beginning of its text: as much as any record can hold. Of what could not be encoded it has no value.
     static func text(_ error: any Error) -> Data {
-        let root = (error as? TransactionFailure)?.rootCause ?? error
-        let isOfCoding = root is EncodingError || root is DecodingError
-        let text = isOfCoding ? textWithoutValues(of: root) : String(describing: error)
-        return Data(text.utf8.prefix(10_000))
+        Data(textOf(error).utf8.prefix(10_000))
+    }
+}
+
+/// What an error says; of errors of coding, also of those that it has in itself, as ``textWithoutValues(of:)``.
+func textOf(_ error: any Error) -> String {
+    switch error {
+    case is EncodingError, is DecodingError: return textWithoutValues(of: error)
+    case let error as NotDone: return "not done: \(textOf(error.cause))"
+    case let failure as TransactionFailure:
+        let errors: [any Error] = [failure.rootCause] + failure.compensationFailures.map { $0.error }
+        guard errors.contains(where: { $0 is EncodingError || $0 is DecodingError || $0 is NotDone }) else {
+            return String(describing: failure)
+        }
+        return errors.map(textOf).joined(separator: "; ")
+    default: return String(describing: error)
     }
 }

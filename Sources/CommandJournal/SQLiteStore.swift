@@ -33,14 +33,14 @@
         ///   - isNew: whether there was no journal, so that an anchor which is there is that of another one.
         init(ofJournal path: String, isNew: Bool) throws {
             self.path = path + "-anchor"
+            // `deinit` closes it, also when this throws.
             descriptor = open(self.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
             var (journal, mine) = (stat(), stat())
-            guard descriptor >= 0, stat(path, &journal) == 0, fstat(descriptor, &mine) == 0,
-                !isNew || ftruncate(descriptor, 0) == 0
-            else {
-                let error = POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO)
-                if descriptor >= 0 { close(descriptor) }
-                throw JournalError.cannotOpen(path: self.path, error)
+            let isOpen = descriptor >= 0 && stat(path, &journal) == 0 && fstat(descriptor, &mine) == 0
+            if isOpen, mine.st_size > JournalAnchor.size { throw JournalError.notAJournal(path: self.path) }
+            guard isOpen, !isNew || ftruncate(descriptor, 0) == 0 else {
+                throw JournalError.cannotOpen(
+                    path: self.path, POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO))
             }
             // Its owner and its permissions are those of the journal, as far as can be: SQLite does it so with the log.
             if mine.st_size == 0 {
@@ -49,12 +49,13 @@
             }
         }
 
-        deinit { close(descriptor) }
+        deinit { if descriptor >= 0 { close(descriptor) } }
 
         func read() throws -> JournalAnchor? {
             var bytes = [UInt8](repeating: 0, count: JournalAnchor.size)
             let count = pread(descriptor, &bytes, bytes.count, 0)
-            return try JournalAnchor(bytes: Array(bytes.prefix(max(count, 0))))
+            if count < 0 { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
+            return try JournalAnchor(bytes: Array(bytes.prefix(count)))
         }
 
         /// - Parameter isSynced: whether it is to survive the loss of power at once.
@@ -143,7 +144,9 @@
             _ database: Database, _ path: String
         ) throws -> (resolved: String, files: [File]) {
             let resolved = try String.fetchOne(database, sql: "SELECT file FROM pragma_database_list") ?? path
-            let absolute = URL(fileURLWithPath: path).path  // the current folder may change
+            // The current folder may change. `..` behind a symbolic link is for the kernel to follow.
+            let absolute =
+                path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
             let files = [absolute, resolved + "-wal"].compactMap { File($0) }
             guard files.count == 2 else { throw JournalError.fileReplaced(path: path) }
             return (resolved, files)

@@ -258,7 +258,9 @@ struct ReplayTests {
         let open = joined([first, Array(single.records.prefix(3))])
         for policy in [CommandJournal.Undecodable.park, .abandon] {
             let journal = try await journal(MemoryStore(open))
+            receiver.state.withLock { $0 = Receiver.State() }
             let report = try await journal.recover(undecodable: policy)
+            #expect(!receiver.log.contains { $0.hasPrefix("do 1.") || $0.hasPrefix("undo 1.") })
             #expect(report.parked.map(\.number) == (policy == .park ? [1] : []))
             #expect(report.runs.map(\.outcome) == (policy == .park ? [.finished] : [.incomplete, .finished]))
             _ = try await journal.execute(Work(receiver: receiver.id, run: 3, number: 0))

@@ -1,4 +1,4 @@
-// ActionCore.swift - what an action, its facades, its bindings and its executions share, whatever its types are: the gate,
+// ActionCore.swift - what an action, its facades, its bindings and its triggers share, whatever its types are: the gate,
 // the mailboxes, and who is told. Its triggers are in ActionCore+Triggers.swift.
 
 @_spi(Faces) import CompositeOperationsBasics

@@ -8,7 +8,7 @@ internal import Scheduling
 ///
 /// All members may be used from any thread. A handle of a run that has ended keeps the outcome, and nothing of the command.
 public final class CommandHandle<Output: Sendable>: CommandRun, @unchecked Sendable {
-    // Unchecked: `kept` is used under the run's lock alone.
+    // Unchecked: `kept` is used under the run's lock alone, and in `deinit`.
 
     /// The value that it gave: there, if it has finished.
     @exclusivity(unchecked) private var kept = ValueStorage()

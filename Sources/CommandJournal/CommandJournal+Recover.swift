@@ -89,7 +89,7 @@ extension CommandJournal {
     /// Ends the runs of earlier processes, one after another: a command by itself is done; several, all or nothing, are taken
     /// back or go on. To be called once, before anything is executed; again, when something was left in doubt.
     ///
-    /// What was in the middle is begun again if it has a key, or changes nothing. When it throws, the call before the crash may have
+    /// Commands in the middle are begun again if they have a key, or change nothing. When one throws, the call before the crash may have
     /// had its effect all the same: it stays in doubt, unless the error is ``NotDone``. A recovery may be killed and called again at
     /// any point: what it does, it writes down.
     ///

@@ -73,7 +73,7 @@ public final class CommandJournal: Sendable {
                 }
                 if records.count < chunk { break reading }
             }
-            // What is damaged need not have the next number, nor a greater one.
+            // A damaged record need not have the next number, nor a greater one.
             var dropped: Set<Int64> = []
             if let corruption {
                 if last <= log.last { throw corruption }
@@ -83,7 +83,7 @@ public final class CommandJournal: Sendable {
             let whole = log.last
             log.dropTorn()
             if log.last < whole { dropped.formUnion((log.last + 1)...whole) }
-            // What was committed, and is not there.
+            // These were committed, and are not there.
             if let anchor, log.last < anchor.sequence { dropped.formUnion((log.last + 1)...anchor.sequence) }
             if !dropped.isEmpty { try store.removeRecords(after: log.last) }
             // Before anything is added: else it might name a record that is another one then.

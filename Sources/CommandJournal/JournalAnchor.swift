@@ -4,7 +4,8 @@
 // behind is dropped as if it had never been. The checksum of a record is that of all before it, too, so one is enough.
 //
 // Invariant:
-//   A1  what an anchor names was durable before it was written: it may lag behind, as after a loss of power, and is never ahead.
+//   A1  the record that an anchor names was durable before the anchor was written. So it may lag behind, as after a loss of power;
+//       ahead it is of a file that has lost records, until these have been reported.
 
 internal import Foundation
 

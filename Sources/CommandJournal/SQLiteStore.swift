@@ -217,32 +217,23 @@
             }
 
             mutating func optionalInteger(_ column: String) throws -> Int64? {
-                try take(column, or: nil) {
-                    switch $0 {
-                    case .null: .some(nil)
-                    case .int64(let value): value
-                    default: nil
-                    }
-                }
+                try optional(column) { if case .int64(let value) = $0 { value } else { nil } }
             }
 
             mutating func text(_ column: String) throws -> String? {
-                try take(column, or: nil) {
-                    switch $0 {
-                    case .null: .some(nil)
-                    case .string(let value): value
-                    default: nil
-                    }
-                }
+                try optional(column) { if case .string(let value) = $0 { value } else { nil } }
             }
 
             mutating func bytes(_ column: String) throws -> Data? {
-                try take(column, or: nil) {
-                    switch $0 {
-                    case .null: .some(nil)
-                    case .blob(let value): value
-                    default: nil
-                    }
+                try optional(column) { if case .blob(let value) = $0 { value } else { nil } }
+            }
+
+            private mutating func optional<Value>(
+                _ column: String, _ make: (DatabaseValue.Storage) -> Value?
+            ) throws -> Value? {
+                try take(column, or: nil) { storage -> Value?? in
+                    if case .null = storage { return .some(nil) }
+                    return make(storage).map { .some($0) }
                 }
             }
         }

@@ -16,7 +16,7 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
     private let inlet: Inlet<Input>
     private var core: ActionCore { inlet.core }
     /// Of work that is called in its trigger, in no group: all of it at once, while nobody is told anything; nil: it was not done.
-    /// No optional: one that is not nil would be retained for each call.
+    /// No optional: a closure in an optional would be retained for each call.
     @usableFromInline let direct: @Sendable (Input) -> Execution<Output>?
     private let instance = Instance(.actions)
 

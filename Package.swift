@@ -57,6 +57,8 @@ let package = Package(
         .target(name: "CBoundValues", cSettings: warnings + [.define("_GNU_SOURCE")]),
         // How a Swift closure is called whose types are not known.
         .target(name: "CBlockCalls", cSettings: warnings),
+        // The hooks by which the Swift runtime hands jobs of tasks to an executor that explores their orders.
+        .target(name: "CTaskHooks", cSettings: warnings + [.define("_GNU_SOURCE")]),
         // What every module of ours may use, and nobody else sees.
         .target(name: "CompositeOperationsBasics", swiftSettings: settings),
         .target(
@@ -122,7 +124,8 @@ let package = Package(
 
         // Verification: for our tests, and for those of users.
         .target(
-            name: "PropertyTesting", dependencies: ["CompositeOperationsBasics"], swiftSettings: settings),
+            name: "PropertyTesting", dependencies: ["CompositeOperationsBasics", "CTaskHooks"],
+            swiftSettings: settings),
         .target(name: "PropertyTestingSupport", dependencies: ["PropertyTesting"], swiftSettings: settings),
         .testTarget(
             name: "PropertyTestingTests", dependencies: ["PropertyTesting", "PropertyTestingSupport"],

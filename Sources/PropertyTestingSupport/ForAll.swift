@@ -1,4 +1,3 @@
-import Glibc
 public import PropertyTesting
 public import Testing
 
@@ -55,39 +54,14 @@ public func forAll<Value>(
     }
 }
 
-/// Runs the property once; the first issue or error is the reason why it does not hold. Issues are swallowed,
-/// because a search for the smallest counterexample makes hundreds of them.
+/// Runs the property once; the first issue or error is the reason why it does not hold.
 private func reason<Value>(_ value: Value, _ property: (Value) async throws -> Void) async -> String? {
     let found = FirstReason()
-    guard let test = Test.current else {
+    await swallowingIssues(into: found) {
         do { try await property(value) } catch { found.note("threw \(error)") }
-        return found.reason
     }
-    let swallow = IssueHandlingTrait.compactMapIssues { issue in
-        // An issue that was recorded on a thread without a task comes to every test that runs: its place says whose it is.
-        let place = issue.sourceLocation.map { "\($0.fileName):\($0.line): " } ?? ""
-        found.note("\(place)\(issue)")
-        return nil
-    }
-    // The trait's closure is Sendable, but it is called here, in this task, before this function returns.
-    nonisolated(unsafe) let (value, property) = (value, property)
-    do {
-        try await swallow.provideScope(for: test, testCase: Test.Case.current) {
-            do { try await property(value) } catch { found.note("threw \(error)") }
-        }
-    } catch {
-        found.note("threw \(error)")
-    }
-    return found.reason
+    return found.take()
 }
-
-private final class FirstReason: Sendable {
-    private let first = Locked<String?>(nil)
-    var reason: String? { first.withLock { $0 } }
-    func note(_ reason: String) { first.withLock { if $0 == nil { $0 = reason } } }
-}
-
-private func environment(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
 
 /// The module, the suites and the function. An identifier ends with where the test stands in its file, and a line above it
 /// must not change what it does.

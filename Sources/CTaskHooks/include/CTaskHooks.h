@@ -1,0 +1,43 @@
+// CTaskHooks.h - how the jobs of one thread come to an executor that their tasks don't name: unstructured
+// tasks, detached ones, and the main actor's. By the hooks that the Swift runtime has for this.
+
+#ifndef CTASKHOOKS_H
+#define CTASKHOOKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/// An executor of actors, as the runtime passes it.
+typedef struct task_hooks_executor {
+    void *identity;
+    uintptr_t implementation;
+} task_hooks_executor;
+
+/// Takes what a thread enqueues for the default executor, and stands in for its main actor.
+typedef struct task_hooks_taker {
+    void *context;
+    void (*take)(void *context, void *job);
+    task_hooks_executor main_executor;
+} task_hooks_taker;
+
+/// Sets the runtime's hooks, once in a process; those that were set before are called for other threads.
+///
+/// Returns false: this runtime has no such hooks.
+bool task_hooks_install(void);
+/// From now on `taker` takes what the calling thread enqueues; null: nothing does.
+void task_hooks_set_taker(const task_hooks_taker *taker);
+/// The taker of the calling thread, or null.
+const task_hooks_taker *task_hooks_get_taker(void);
+
+/// The number of the task that a job belongs to, which no other task of the process has; 0: it belongs to
+/// an actor.
+uint64_t task_hooks_task_of(void *job);
+/// Whether a job is that by which `Task.yield()` lets its task go on.
+bool task_hooks_is_yield(void *job);
+/// Where the task of a job goes on when the job is run. Only for a job that is about to be run.
+const void *task_hooks_resume_address(void *job);
+/// The name of the function at an address, as it is in the source; null: unknown. The caller frees it.
+char *task_hooks_function_at(const void *address);
+
+#endif

@@ -1,0 +1,375 @@
+// Explorer.swift - runs the steps of one schedule, each chosen among those that could be next.
+//
+// Everything happens on the thread that explores: it runs a job up to where its task waits, and what becomes ready
+// meanwhile comes back by `enqueue`, or by the hooks of the runtime (for tasks without a preference of executor, and
+// for the main actor). Only `outside` is written by other threads.
+
+import CTaskHooks
+import CompositeOperationsBasics
+import Glibc
+import Synchronization
+
+/// What decides which step is next.
+protocol Chooser {
+    /// The next one of `explorer.alternatives`, less than `count`, which is at least 2.
+    mutating func choose(among count: Int, in explorer: Explorer) -> Int
+}
+
+/// How a schedule ended.
+enum Ending: Equatable {
+    case ended
+    case threw(String)
+    case stuck
+    case endless
+}
+
+/// Runs schedules, one after the other; on one thread at a time.
+final class Explorer: TaskExecutor, @unchecked Sendable {
+    /// A step that could be next.
+    struct Ready {
+        let job: UnownedJob
+        /// The task, by the runtime's number; of an actor's job, the task whose step enqueued it.
+        let task: UInt64
+        /// After how many steps it became ready.
+        let since: Int
+        /// Whether the last step's task goes on with it.
+        let isContinuation: Bool
+        var place = Place.anywhere
+    }
+
+    enum Place { case anywhere, mainActor, sleep }
+
+    /// A step that could be next once time has passed.
+    struct Sleeper {
+        let ready: Ready
+        let deadline: Int64
+    }
+
+    /// The ready steps, the newest last.
+    private(set) var ready: ContiguousArray<Ready> = []
+    /// The earliest first; of the same time, in the order in which they came.
+    private var sleepers: ContiguousArray<Sleeper> = []
+    /// The time of the schedule, in nanoseconds since its beginning: it passes when a sleeper goes on.
+    private(set) var now: Int64 = 0
+    /// Whether a task slept in the schedule.
+    private(set) var hasSleepers = false
+    /// How many steps were run.
+    private(set) var steps = 0
+    /// The task of the running step.
+    private var task: UInt64 = 0
+    /// Whether the running step yields, so that others come first.
+    private var isYielding = false
+    /// Whether the running step has come to a point, at which it usually goes on.
+    private var isAtPoint = false
+    /// What was chosen at each decision, and among how many.
+    private(set) var choices: ContiguousArray<UInt16> = []
+    private(set) var counts: ContiguousArray<UInt16> = []
+
+    /// The steps, where they are recorded.
+    private(set) var recorded: [ExploredStep] = []
+    private var isRecording = false
+    private var numbers: [UInt64: Int] = [:]
+
+    private let isOutside = Atomic(false)
+    private let cameFromOutside = Gate()
+    /// For how long a schedule in which nothing can go on is given for another thread to make a task ready.
+    private var patienceWithOthers: Duration
+    private var isKept = false
+    private var functions: [UnsafeRawPointer: String] = [:]
+    private var mainActor: MainActorsPlace?
+    private let taker = UnsafeMutablePointer<task_hooks_taker>.allocate(capacity: 1)
+
+    /// So many steps a schedule may have.
+    let limit: Int
+
+    init(limit: Int, patienceWithOthers: Duration) {
+        self.limit = limit
+        self.patienceWithOthers = patienceWithOthers
+        demand(task_hooks_install(), "explore: the runtime of Swift has no hooks for its executors")
+        let mainActor = MainActorsPlace(self)
+        self.mainActor = mainActor
+        taker.initialize(
+            to: task_hooks_taker(
+                context: Unmanaged.passUnretained(self).toOpaque(),
+                take: { context, job in
+                    Unmanaged<Explorer>.fromOpaque(context!).takeUnretainedValue()
+                        .append(unsafeBitCast(job!, to: UnownedJob.self))
+                },
+                main_executor: unsafeBitCast(
+                    mainActor.asUnownedSerialExecutor(), to: task_hooks_executor.self)))
+    }
+
+    deinit { taker.deallocate() }
+
+    // MARK: - What becomes ready
+
+    func enqueue(_ job: consuming ExecutorJob) { append(UnownedJob(job)) }
+
+    fileprivate func append(_ job: UnownedJob, in place: Place = .anywhere) {
+        guard isHere else { return takeFromOutside(job) }
+        ready.append(entry(for: job, in: place))
+    }
+
+    private func entry(for job: UnownedJob, in place: Place) -> Ready {
+        let number = task_hooks_task_of(unsafeBitCast(job, to: UnsafeMutableRawPointer.self))
+        return Ready(
+            job: job, task: number == 0 ? task : number, since: steps,
+            isContinuation: !isYielding && (number == 0 || number == task), place: place)
+    }
+
+    func sleep(_ job: UnownedJob, for delay: Duration) {
+        guard isHere else { return takeFromOutside(job) }
+        // Rounded up to the next hundredth of a second: the runtime computes moments of clocks that go on, and two sleeps
+        // of the same length must be of the same length.
+        let quantum: Int64 = 10_000_000
+        let (seconds, attoseconds) = min(delay, .seconds(1_000_000_000)).components
+        let quanta = (seconds * 1_000_000_000 + attoseconds / 1_000_000_000 + quantum - 1) / quantum
+        let deadline = now.addingReportingOverflow(max(1, quanta) * quantum)
+        let sleeper = Sleeper(
+            ready: entry(for: job, in: .sleep), deadline: deadline.overflow ? .max : deadline.partialValue)
+        let place = sleepers.firstIndex { $0.deadline > sleeper.deadline } ?? sleepers.endIndex
+        sleepers.insert(sleeper, at: place)
+        hasSleepers = true
+    }
+
+    private var isHere: Bool {
+        task_hooks_get_taker()?.pointee.context == Unmanaged.passUnretained(self).toOpaque()
+    }
+
+    /// Another thread has made a task ready. The task cannot go on: the schedule is not what was explored any more.
+    private func takeFromOutside(_ job: UnownedJob) {
+        isOutside.store(true, ordering: .releasing)
+        cameFromOutside.open()
+    }
+
+    /// Whether that happened.
+    var hasOutside: Bool { isOutside.load(ordering: .acquiring) }
+
+    /// Whether that happens soon, where nothing can go on. Only the first time does this wait.
+    func waitsForOutside() -> Bool {
+        defer { patienceWithOthers = .zero }
+        return patienceWithOthers == .zero ? hasOutside : cameFromOutside.wait(timeout: patienceWithOthers)
+    }
+
+    // MARK: - One schedule
+
+    /// Runs a schedule of `body` to its end, on the thread that calls. Tasks that are left over run as far as they go; where
+    /// the body has not ended, it is cancelled before.
+    func run<C: Chooser>(
+        _ chooser: inout C, recording: Bool = false, _ body: @escaping @Sendable () async throws -> Void
+    ) -> Ending {
+        clear(recording)
+        let end = End()
+        let outer = task_hooks_get_taker()
+        task_hooks_set_taker(taker)
+        defer { task_hooks_set_taker(outer) }
+        let root = Task(executorPreference: self) {
+            do {
+                try await body()
+                end.ending = .ended
+            } catch {
+                end.ending = .threw("threw \(error)")
+            }
+        }
+        let ending = runSteps(&chooser, until: end)
+        if !ready.isEmpty || !sleepers.isEmpty || ending == .stuck || ending == .endless {
+            // Tasks that wait for ever hold this executor, without owning it.
+            if !isKept, ending == .stuck || ending == .endless {
+                isKept = true
+                _ = Unmanaged.passRetained(self)
+            }
+            root.cancel()
+            let rest = steps + limit
+            while steps < rest, alternatives > 0 { runStep(0) }
+            if ending == .ended && alternatives > 0 { return .endless }
+        }
+        return ending
+    }
+
+    private func clear(_ recording: Bool) {
+        ready.removeAll(keepingCapacity: true)
+        sleepers.removeAll(keepingCapacity: true)
+        choices.removeAll(keepingCapacity: true)
+        counts.removeAll(keepingCapacity: true)
+        now = 0
+        hasSleepers = false
+        steps = 0
+        task = 0
+        isRecording = recording
+        if recording {
+            recorded = []
+            numbers = [:]
+        }
+    }
+
+    private func runSteps<C: Chooser>(_ chooser: inout C, until end: End) -> Ending {
+        while true {
+            if let ending = end.ending { return ending }
+            let count = alternatives
+            if count == 0 { return .stuck }
+            if steps == limit { return .endless }
+            var choice = 0
+            if count > 1 {
+                choice = chooser.choose(among: count, in: self)
+                choices.append(UInt16(truncatingIfNeeded: choice))
+                counts.append(UInt16(truncatingIfNeeded: count))
+            }
+            runStep(choice, among: count)
+        }
+    }
+
+    /// How many steps could be next: those that are ready, and those that sleep until the earliest moment.
+    private var alternatives: Int {
+        var count = ready.count
+        if let first = sleepers.first {
+            var index = 0
+            while index < sleepers.count, sleepers[index].deadline == first.deadline { index += 1 }
+            count += index
+        }
+        return min(count, Int(UInt16.max))
+    }
+
+    /// So many steps a task may go on while another one waits, unless a choice says otherwise: else tasks that ask again and
+    /// again whether something has happened would go on for ever.
+    private static var patience: Int { 64 }
+
+    /// Where in `ready` the usual next step is: that with which the last step's task goes on; else the oldest.
+    private var usual: Int {
+        let newest = ready.count - 1
+        let goesOn =
+            ready[newest].isContinuation && ready[newest].since == steps
+            && steps - ready[0].since <= Self.patience
+        return goesOn ? newest : 0
+    }
+
+    /// Where in `ready` a choice is: the usual one, and then from the oldest to the newest.
+    private func place(of choice: Int) -> Int {
+        let usual = usual
+        if choice == 0 { return usual }
+        return choice <= usual ? choice - 1 : choice
+    }
+
+    /// The task of an alternative.
+    func task(of choice: Int) -> UInt64 {
+        choice < ready.count ? ready[place(of: choice)].task : sleepers[choice - ready.count].ready.task
+    }
+
+    /// Whether an alternative is that time passes.
+    func isSleeper(_ choice: Int) -> Bool { choice >= ready.count }
+
+    private func runStep(_ choice: Int, among count: Int = 1) {
+        let next: Ready
+        if choice < ready.count {
+            next = ready.remove(at: place(of: choice))
+        } else {
+            let sleeper = sleepers.remove(at: choice - ready.count)
+            now = max(now, sleeper.deadline)
+            next = sleeper.ready
+        }
+        steps += 1
+        task = next.task
+        if isRecording { record(next, choice, count) }
+        isAtPoint = false
+        run(next)
+        while let more = takeWhatFollows(next) {
+            isYielding = more.place != .sleep && !isAtPoint
+            run(more)
+            isYielding = false
+        }
+    }
+
+    private func run(_ next: Ready) {
+        if next.place == .mainActor {
+            next.job.runSynchronously(
+                isolatedTo: mainActor!.asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
+        } else {
+            next.job.runSynchronously(on: asUnownedTaskExecutor())
+        }
+    }
+
+    /// What only makes a task ready belongs to the step before it: the job of a yield; and the task that the library has
+    /// for a sleep.
+    private func takeWhatFollows(_ step: Ready) -> Ready? {
+        guard let newest = ready.last else { return nil }
+        let follows =
+            step.place == .sleep && newest.task == step.task
+            || task_hooks_is_yield(unsafeBitCast(newest.job, to: UnsafeMutableRawPointer.self))
+        return follows ? ready.removeLast() : nil
+    }
+}
+
+// MARK: - What is recorded
+
+extension Explorer {
+    private func record(_ next: Ready, _ choice: Int, _ count: Int) {
+        let job = unsafeBitCast(next.job, to: UnsafeMutableRawPointer.self)
+        let isTask = task_hooks_task_of(job) != 0
+        let kind: ExploredStep.Kind =
+            switch next.place {
+            case .anywhere: isTask ? .task : .actor
+            case .mainActor: .mainActor
+            case .sleep: .sleep(until: .nanoseconds(now))
+            }
+        let number = numbers[next.task] ?? numbers.count + 1
+        numbers[next.task] = number
+        recorded.append(
+            ExploredStep(
+                kind: kind, task: number,
+                function: isTask ? function(at: task_hooks_resume_address(job)) : nil,
+                alternatives: count, choice: choice))
+    }
+
+    /// The name of the function at an address, without what a reader need not know.
+    private func function(at address: UnsafeRawPointer?) -> String? {
+        guard let address else { return nil }
+        if let known = functions[address] { return known.isEmpty ? nil : known }
+        var name = ""
+        if let text = task_hooks_function_at(address) {
+            name = shortName(of: String(cString: text))
+            free(text)
+        }
+        functions[address] = name
+        return name.isEmpty ? nil : name
+    }
+
+    /// The running step has come to a point.
+    func note(_ point: @autoclosure () -> String) {
+        isAtPoint = true
+        if isRecording, !recorded.isEmpty { recorded[recorded.count - 1].points.append(point()) }
+    }
+
+    /// The explorer whose step runs on this thread.
+    static var current: Explorer? {
+        guard let taker = task_hooks_get_taker() else { return nil }
+        return Unmanaged<Explorer>.fromOpaque(taker.pointee.context).takeUnretainedValue()
+    }
+}
+
+/// What a reader wants to see of a function's demangled name: the names, without the types.
+func shortName(of function: String) -> String {
+    let name = function.split(separator: " resume partial function for ").last.map { String($0) } ?? ""
+    let library = "static (extension in Swift):Swift.Task<"
+    if name.contains("explorationPoint") { return "explorationPoint" }
+    if name.contains(library) { return name.contains("_sleep<") ? "Task.sleep" : "Task.yield" }
+    let parts = name.split(separator: " in ").filter { !$0.hasPrefix("static (extension") }.map {
+        part -> Substring in
+        if part.hasPrefix("closure #") || part.hasPrefix("implicit closure #") {
+            return part.prefix { $0 != "(" && $0 != "@" }
+        }
+        return part.split(separator: " async").first ?? part
+    }
+    return parts.map { $0.split(separator: " ").joined(separator: " ") }.joined(separator: " in ")
+        .replacing("Swift.", with: "")
+}
+
+/// How the body ended. It belongs to the thread that explores.
+private final class End: @unchecked Sendable {
+    var ending: Ending?
+}
+
+/// Where the main actor's steps are enqueued.
+final class MainActorsPlace: SerialExecutor, @unchecked Sendable {
+    unowned let explorer: Explorer
+    init(_ explorer: Explorer) { self.explorer = explorer }
+    func enqueue(_ job: consuming ExecutorJob) { explorer.append(UnownedJob(job), in: .mainActor) }
+}

@@ -1,0 +1,49 @@
+// Schedule.swift - one order of steps, as the departures from the order that is taken when nothing is said.
+
+/// An order in which the steps of tasks are run: the decisions at which it departs from the usual one.
+///
+/// A decision is made whenever more than one step could be next. Usually a task goes on until it waits or yields, and then
+/// comes the step that has been ready for longest; a departure takes another one.
+public struct Schedule: Hashable, Sendable, CustomStringConvertible {
+    /// Another choice than the usual one.
+    public struct Departure: Hashable, Sendable {
+        /// Which decision, counted from 0.
+        public let decision: Int
+        /// Which of the steps that could be next, counted from the usual one; at least 1.
+        public let choice: Int
+    }
+
+    /// The departures, in their order.
+    public let departures: [Departure]
+
+    init(choices: some Sequence<UInt16>) {
+        departures = choices.enumerated().compactMap { decision, choice in
+            choice == 0 ? nil : Departure(decision: decision, choice: Int(choice))
+        }
+    }
+
+    /// Reads what ``description`` writes; nil when `text` is no schedule.
+    public init?(_ text: String) {
+        var departures: [Departure] = []
+        for part in text == "." ? [] : text.split(separator: ".", omittingEmptySubsequences: false) {
+            let numbers = part.split(separator: ":", omittingEmptySubsequences: false).map { Int($0) }
+            guard numbers.count == 2, let decision = numbers[0], let choice = numbers[1],
+                decision > departures.last?.decision ?? -1, (1...Int(UInt16.max)).contains(choice)
+            else { return nil }
+            departures.append(Departure(decision: decision, choice: choice))
+        }
+        self.departures = departures
+    }
+
+    /// Each departure as its decision and its choice, `7:1.12:2`; without any, a dot.
+    public var description: String {
+        departures.isEmpty ? "." : departures.map { "\($0.decision):\($0.choice)" }.joined(separator: ".")
+    }
+
+    /// What is chosen at each decision up to the last departure.
+    var choices: [UInt16] {
+        var choices = [UInt16](repeating: 0, count: departures.last.map { $0.decision + 1 } ?? 0)
+        for departure in departures { choices[departure.decision] = UInt16(departure.choice) }
+        return choices
+    }
+}

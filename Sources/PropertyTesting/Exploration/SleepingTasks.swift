@@ -1,0 +1,26 @@
+// SleepingTasks.swift - how `Task.sleep` comes to an explorer: the library asks the executor of the task, by an interface
+// that is experimental. Where that is unknown, sleeping tasks come back from outside, and the exploration says so.
+
+#if os(Linux) && compiler(>=6.3) && compiler(<6.4)
+    @_spi(ExperimentalCustomExecutors) @_spi(ExperimentalScheduling) internal import _Concurrency
+
+    extension Explorer: SchedulingExecutor {
+        func enqueue<C: Clock>(
+            _ job: consuming ExecutorJob, after delay: C.Duration, tolerance: C.Duration?, clock: C
+        ) { sleep(UnownedJob(job), for: delay as? Duration ?? .zero) }
+
+        func enqueue<C: Clock>(
+            _ job: consuming ExecutorJob, at instant: C.Instant, tolerance: C.Duration?, clock: C
+        ) { sleep(UnownedJob(job), for: clock.now.duration(to: instant) as? Duration ?? .zero) }
+    }
+
+    extension MainActorsPlace: SchedulingExecutor {
+        func enqueue<C: Clock>(
+            _ job: consuming ExecutorJob, after delay: C.Duration, tolerance: C.Duration?, clock: C
+        ) { explorer.enqueue(job, after: delay, tolerance: tolerance, clock: clock) }
+
+        func enqueue<C: Clock>(
+            _ job: consuming ExecutorJob, at instant: C.Instant, tolerance: C.Duration?, clock: C
+        ) { explorer.enqueue(job, at: instant, tolerance: tolerance, clock: clock) }
+    }
+#endif

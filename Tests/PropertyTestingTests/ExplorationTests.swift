@@ -112,7 +112,15 @@ import Testing
         _ subject: Subject
     ) async throws {
         let options = ExplorationOptions(departures: 0, random: 10_000)
-        let failure = try await failure(options: options, subject.body(isFaulty: true))
+        let body = subject.body(isFaulty: true)
+        let failure = try await failure(options: options) {
+            // What has nothing to do with the fault makes many decisions.
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<4 { group.addTask { for _ in 0..<6 { await Task.yield() } } }
+                group.addTask { try await body() }
+                try await group.waitForAll()
+            }
+        }
         #expect((1...3).contains(failure.schedule.departures.count), "\(failure)")
     }
 
@@ -349,7 +357,7 @@ import Testing
                 return runs
             }
             await withTaskGroup(of: Void.self) { group in
-                for _ in 0..<(run % 3 + 2) { group.addTask { await Task.yield() } }
+                for _ in 0..<(run + 1) { group.addTask { await Task.yield() } }
             }
         }
         guard case .notRepeatable = failure.reason else {

@@ -1,0 +1,155 @@
+// Exploration.swift - one call of `checkSchedules`: the schedules one after the other, and what is counted of them.
+
+/// One call of `checkSchedules`.
+struct Exploration {
+    let options: ExplorationOptions
+    let explorer: Explorer
+    /// How many schedules held, by their departures.
+    var held: [Int] = []
+    var random = 0
+    var decisions = 0
+
+    init(options: ExplorationOptions) {
+        self.options = options
+        explorer = Explorer(
+            limit: options.steps, patienceWithOthers: .milliseconds(options.replay == nil ? 500 : 10))
+    }
+
+    typealias Body = @Sendable () async throws -> Void
+
+    /// Why the schedule that `chooser` makes is not as it should be.
+    mutating func reason<C: Chooser>(
+        _ chooser: inout C, recording: Bool = false, verdict: () -> String?, _ body: @escaping Body
+    ) -> FailingSchedule.Reason? {
+        let ending = explorer.run(&chooser, recording: recording, body)
+        decisions = max(decisions, explorer.choices.count)
+        let message = verdict()
+        if explorer.hasOutside { return .outside }
+        switch ending {
+        case .ended: return message.map { .failed($0) }
+        case .threw(let error): return .failed(message ?? error)
+        case .endless: return .endless(steps: options.steps)
+        case .stuck: return explorer.waitsForOutside() ? .outside : .stuck
+        }
+    }
+
+    mutating func run(verdict: () -> String?, _ body: @escaping Body) async -> ExplorationOutcome {
+        if let schedule = options.replay { return replay(schedule, verdict, body) }
+        var isComplete = false
+        var isCut = false
+        var bound = options.departures == nil ? Int.max : 0
+        systematic: while true {
+            var search = BoundedSearch(bound: bound)
+            var isOver = false
+            repeat {
+                if total >= options.limit || Task.isCancelled {
+                    isCut = true
+                    break systematic
+                }
+                switch next(&search, &isOver, verdict, body) {
+                case .some(let failure): return .failed(failure)
+                case .none: await Task.yield()
+                }
+            } while !isOver
+            if !search.isCut {
+                isComplete = true
+                break
+            }
+            if bound == options.departures { break }
+            bound += 1
+        }
+        if !isComplete, !Task.isCancelled {
+            if let failure = await drawn(verdict, body) { return .failed(failure) }
+        }
+        return .held(
+            ExplorationCoverage(
+                schedules: held, random: random, isCompleteWithinBound: !isCut, isComplete: isComplete,
+                decisions: decisions))
+    }
+
+    var total: Int { held.reduce(0, +) }
+
+    /// Runs some of the schedules of a search: for milliseconds.
+    private mutating func next(
+        _ search: inout BoundedSearch, _ isOver: inout Bool, _ verdict: () -> String?, _ body: @escaping Body
+    ) -> FailingSchedule? {
+        var steps = 0
+        while steps < 10_000, total < options.limit {
+            let departures = search.departures
+            let reason = repeating(&search.playback, verdict, body)
+            if let misfit = search.playback.misfit { return misfitting(search.playback, at: misfit) }
+            if let reason { return smallest(reason, verdict, body) }
+            // Those with fewer departures were run before.
+            if departures == search.bound || search.bound == .max {
+                while held.count <= departures { held.append(0) }
+                held[departures] += 1
+            }
+            if !search.advance(after: explorer) {
+                isOver = true
+                return nil
+            }
+            steps += explorer.steps
+        }
+        return nil
+    }
+
+    /// Why a schedule is not as it should be. It is run a few times more if there were other steps than before and tasks
+    /// slept: the moment at which they read the clock may have done that.
+    private mutating func repeating(
+        _ playback: inout Playback, _ verdict: () -> String?, _ body: @escaping Body
+    ) -> FailingSchedule.Reason? {
+        var tries = 0
+        while true {
+            playback.misfit = nil
+            let reason = reason(&playback, verdict: verdict, body)
+            playback.end(in: explorer)
+            tries += 1
+            if playback.misfit == nil || !explorer.hasSleepers || tries == 4 { return reason }
+        }
+    }
+
+    /// A schedule came to other steps than before.
+    private func misfitting(_ former: Playback, at decision: Int) -> FailingSchedule {
+        FailingSchedule(
+            reason: .notRepeatable(decision: decision), schedule: Schedule(choices: former.choices),
+            steps: [],
+            schedulesBefore: total)
+    }
+
+    private mutating func drawn(_ verdict: () -> String?, _ body: @escaping Body) async -> FailingSchedule? {
+        var seeds = SplitMix64(seed: options.seed)
+        while random < options.random, !Task.isCancelled {
+            var chooser = RandomPriorities(
+                seed: seeds.next(), changes: options.depth - 1, decisions: decisions)
+            if let reason = reason(&chooser, verdict: verdict, body) {
+                return smallest(reason, verdict, body)
+            }
+            random += 1
+            await Task.yield()
+        }
+        return nil
+    }
+
+    /// Runs one schedule.
+    private mutating func replay(
+        _ schedule: Schedule, _ verdict: () -> String?, _ body: @escaping Body
+    ) -> ExplorationOutcome {
+        var playback = Playback(choices: ContiguousArray(schedule.choices))
+        let reason = reason(&playback, recording: true, verdict: verdict, body)
+        playback.end(in: explorer)
+        if let misfit = playback.misfit {
+            return .failed(
+                FailingSchedule(
+                    reason: .doesNotFit(decision: misfit), schedule: schedule, steps: [], schedulesBefore: 0))
+        }
+        guard let reason else {
+            return .held(
+                ExplorationCoverage(
+                    schedules: [1], random: 0, isCompleteWithinBound: false, isComplete: false,
+                    decisions: decisions))
+        }
+        return .failed(
+            FailingSchedule(
+                reason: reason, schedule: schedule, steps: explorer.recorded, schedulesBefore: 0))
+    }
+}

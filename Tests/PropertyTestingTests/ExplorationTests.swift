@@ -342,6 +342,92 @@ import Testing
         #expect(cancelled.withLock { $0 } > 0)
     }
 
+    @Test func `tasks that are left over are in every order, too`() async throws {
+        let orders = Locked<Set<[Int]>>([])
+        let coverage = try await coverage(options: ExplorationOptions(departures: nil)) {
+            let order = Locked<[Int]>([])
+            for number in 0..<3 {
+                Task {
+                    order.withLock { $0.append(number) }
+                    if order.withLock({ $0.count }) == 3 {
+                        orders.withLock { orders in _ = orders.insert(order.withLock { $0 }) }
+                    }
+                }
+            }
+        }
+        #expect(coverage.isComplete && orders.withLock { $0.count } == 6)
+    }
+
+    @Test func `a main actor's task that is left over may be made ready after all`() async throws {
+        let waiting = Locked<CheckedContinuation<Void, Never>?>(nil)
+        _ = try await coverage(options: ExplorationOptions(departures: 0, random: 0)) {
+            Task { @MainActor in
+                await withCheckedContinuation { continuation in waiting.withLock { $0 = continuation } }
+            }
+        }
+        waiting.withLock { $0.take() }?.resume()
+    }
+
+    @Test func `an actor that endless tasks use serves others afterwards`() async throws {
+        actor Counter {
+            private var count = 0
+            func add() { count += 1 }
+        }
+        let counter = Counter()
+        let failure = try await failure(options: ExplorationOptions(steps: 1_000)) {
+            await withTaskGroup(of: Void.self) { group in
+                for _ in 0..<2 {
+                    group.addTask {
+                        while true {
+                            await counter.add()
+                            await Task.yield()
+                        }
+                    }
+                }
+            }
+        }
+        #expect(failure.reason == .endless(steps: 1_000))
+        await Task.detached { await counter.add() }.value
+    }
+
+    @Test func `what waits by sleeping or yielding is not endless in a random order`() async throws {
+        _ = try await coverage(options: ExplorationOptions(departures: 0, random: 200, steps: 1_000)) {
+            let isSet = Locked(false)
+            async let sleeping: Void = {
+                while !isSet.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(10)) }
+            }()
+            async let yielding: Void = { while !isSet.withLock({ $0 }) { await Task.yield() } }()
+            async let setting: Void = { isSet.withLock { $0 = true } }()
+            _ = try await (sleeping, yielding, setting)
+        }
+    }
+
+    @Test func `a failure that does not come again is told`() async throws {
+        let runs = Locked(0)
+        let failure = try await failure {
+            let run = runs.withLock { runs in
+                runs += 1
+                return runs
+            }
+            async let one: Void = Task.yield()
+            async let two: Void = Task.yield()
+            _ = await (one, two)
+            if run == 3 { throw Oversold() }
+        }
+        guard case .notRepeated = failure.reason else {
+            Issue.record("\(failure)")
+            return
+        }
+    }
+
+    @Test func `no sleep is too long, or too short`() async throws {
+        _ = try await coverage(options: ExplorationOptions(departures: 0, random: 0)) {
+            for seconds in [-10_000_000_000, -1, 0, 10_000_000_000] {
+                try await Task.sleep(for: .seconds(seconds))
+            }
+        }
+    }
+
     @Test func `a task that is left over and yields for ever is told`() async throws {
         let failure = try await failure(options: ExplorationOptions(steps: 1_000)) {
             Task { while true { await Task.yield() } }
@@ -379,7 +465,10 @@ import Testing
 
     @Test func `text of a schedule`() throws {
         for text in [".", "0:1", "7:1.12:2"] { #expect("\(try #require(Schedule(text)))" == text) }
-        for text in ["", "7", "7:0", "-1:1", "7:1.7:1", "8:1.7:1", "7:1.", "a:b", "7:99999", "7:1:2"] {
+        for text in [
+            "", "+7:1", "7:+1", "99999999999:1", "7", "7:0", "-1:1", "7:1.7:1", "8:1.7:1", "7:1.", "a:b",
+            "7:99999", "7:1:2",
+        ] {
             #expect(Schedule(text) == nil, "\(text)")
         }
     }

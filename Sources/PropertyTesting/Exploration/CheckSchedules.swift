@@ -34,3 +34,7 @@ public func explorationPoint(_ name: StaticString) async {
     explorer.note("\(name)")
     await Task.yield()
 }
+
+/// The executor of the exploration whose step runs here, for code that takes an executor, and would otherwise begin its
+/// tasks on one of its own; nil: none does.
+public var explorationExecutor: (any TaskExecutor)? { Explorer.current }

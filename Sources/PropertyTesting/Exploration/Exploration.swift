@@ -7,11 +7,13 @@ struct Exploration {
     /// How many schedules held, by their departures.
     var held: [Int] = []
     var random = 0
+    /// Whether a schedule was brought to its end by the usual order, because it had too many steps.
+    var hasGivenUp = false
     var decisions = 0
 
     init(options: ExplorationOptions) {
         self.options = options
-        explorer = Explorer(
+        explorer = .kept(
             limit: options.steps, patienceWithOthers: .milliseconds(options.replay == nil ? 500 : 10))
     }
 
@@ -55,7 +57,7 @@ struct Exploration {
                 isComplete = true
                 break
             }
-            if bound == options.departures { break }
+            if let most = options.departures, bound >= most { break }
             bound += 1
         }
         if !isComplete, !Task.isCancelled {
@@ -63,7 +65,8 @@ struct Exploration {
         }
         return .held(
             ExplorationCoverage(
-                schedules: held, random: random, isCompleteWithinBound: !isCut, isComplete: isComplete,
+                schedules: held, random: random, isCompleteWithinBound: !isCut && !hasGivenUp,
+                isComplete: isComplete && !hasGivenUp,
                 decisions: decisions))
     }
 
@@ -79,6 +82,7 @@ struct Exploration {
             let reason = repeating(&search.playback, verdict, body)
             if let misfit = search.playback.misfit { return misfitting(search.playback, at: misfit) }
             if let reason { return smallest(reason, verdict, body) }
+            if explorer.hasGivenUp { hasGivenUp = true }
             // Those with fewer departures were run before.
             if departures == search.bound || search.bound == .max {
                 while held.count <= departures { held.append(0) }
@@ -120,7 +124,7 @@ struct Exploration {
         var seeds = SplitMix64(seed: options.seed)
         while random < options.random, !Task.isCancelled {
             var chooser = RandomPriorities(
-                seed: seeds.next(), changes: options.depth - 1, decisions: decisions)
+                seed: seeds.next(), changes: max(0, options.depth - 1), decisions: decisions)
             if let reason = reason(&chooser, verdict: verdict, body) {
                 return smallest(reason, verdict, body)
             }

@@ -50,6 +50,8 @@ public struct FailingSchedule: Sendable, CustomStringConvertible {
         case outside
         /// The same schedule came to another number of possible steps than before, at this decision.
         case notRepeatable(decision: Int)
+        /// The schedule failed, for that reason, and did not fail like that when it was run once more.
+        case notRepeated(String)
         /// The schedule to replay does not fit to the body: at this decision there are not so many steps.
         case doesNotFit(decision: Int)
     }
@@ -69,10 +71,10 @@ public struct FailingSchedule: Sendable, CustomStringConvertible {
         switch reason {
         case .failed(let message): text = message
         case .stuck:
-            text = "Nothing can go on, and the body has not ended: a task waits for what never comes."
+            text = "Nothing can go on, and the body has not ended: a task waits for what no other one does."
         case .endless(let steps):
             text =
-                "The body has not ended after \(steps) steps: tasks that wait for each other by yielding, or too much work."
+                "There is no end after \(steps) steps: tasks ask each other for ever, or there are many more steps than that."
         case .outside:
             return """
                 Another thread made a task ready, so that its order is not explored: a task with an executor of its own, a \
@@ -82,6 +84,11 @@ public struct FailingSchedule: Sendable, CustomStringConvertible {
             return """
                 The body does not repeat itself: at decision \(decision) of the schedule \(schedule) there were other steps than \
                 before. Look for clocks, random numbers, hashes of new objects, and state that one schedule leaves for the next.
+                """
+        case .notRepeated(let former):
+            return """
+                The body does not repeat itself: the schedule \(schedule) failed (\(former)), and then did not. Look for clocks, random \
+                numbers, hashes of new objects, and state that one schedule leaves for the next.
                 """
         case .doesNotFit(let decision):
             return

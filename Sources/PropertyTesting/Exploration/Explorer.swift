@@ -34,6 +34,8 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
         let since: Int
         /// Whether the last step's task goes on with it.
         let isContinuation: Bool
+        /// Whether its task has yielded.
+        let hasYielded: Bool
         var place = Place.anywhere
     }
 
@@ -53,6 +55,8 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
     private(set) var now: Int64 = 0
     /// Whether a task slept in the schedule.
     private(set) var hasSleepers = false
+    /// Whether the schedule had more steps than the limit.
+    private(set) var hasGivenUp = false
     /// How many steps were run.
     private(set) var steps = 0
     /// The task of the running step.
@@ -74,7 +78,6 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
     private let cameFromOutside = Gate()
     /// For how long a schedule in which nothing can go on is given for another thread to make a task ready.
     private var patienceWithOthers: Duration
-    private var isKept = false
     private var functions: [UnsafeRawPointer: String] = [:]
     private var mainActor: MainActorsPlace?
     private let taker = UnsafeMutablePointer<task_hooks_taker>.allocate(capacity: 1)
@@ -82,8 +85,15 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
     /// So many steps a schedule may have.
     let limit: Int
 
-    init(limit: Int, patienceWithOthers: Duration) {
-        self.limit = limit
+    /// One that is never destroyed: tasks that are left over hold it without owning it, and may be made ready at any time.
+    static func kept(limit: Int, patienceWithOthers: Duration) -> Explorer {
+        let explorer = Explorer(limit: limit, patienceWithOthers: patienceWithOthers)
+        _ = Unmanaged.passRetained(explorer)
+        return explorer
+    }
+
+    private init(limit: Int, patienceWithOthers: Duration) {
+        self.limit = min(max(1, limit), 100_000_000)
         self.patienceWithOthers = patienceWithOthers
         demand(task_hooks_install(), "explore: the runtime of Swift has no hooks for its executors")
         let mainActor = MainActorsPlace(self)
@@ -99,8 +109,6 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
                     mainActor.asUnownedSerialExecutor(), to: task_hooks_executor.self)))
     }
 
-    deinit { taker.deallocate() }
-
     // MARK: - What becomes ready
 
     func enqueue(_ job: consuming ExecutorJob) { append(UnownedJob(job)) }
@@ -114,7 +122,8 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
         let number = task_hooks_task_of(unsafeBitCast(job, to: UnsafeMutableRawPointer.self))
         return Ready(
             job: job, task: number == 0 ? task : number, since: steps,
-            isContinuation: !isYielding && (number == 0 || number == task), place: place)
+            isContinuation: !isYielding && (number == 0 || number == task),
+            hasYielded: isYielding, place: place)
     }
 
     func sleep(_ job: UnownedJob, for delay: Duration) {
@@ -122,7 +131,7 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
         // Rounded up to the next hundredth of a second: the runtime computes moments of clocks that go on, and two sleeps
         // of the same length must be of the same length.
         let quantum: Int64 = 10_000_000
-        let (seconds, attoseconds) = min(delay, .seconds(1_000_000_000)).components
+        let (seconds, attoseconds) = max(.zero, min(delay, .seconds(1_000_000_000))).components
         let quanta = (seconds * 1_000_000_000 + attoseconds / 1_000_000_000 + quantum - 1) / quantum
         let deadline = now.addingReportingOverflow(max(1, quanta) * quantum)
         let sleeper = Sleeper(
@@ -171,19 +180,25 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
                 end.ending = .threw("threw \(error)")
             }
         }
-        let ending = runSteps(&chooser, until: end)
-        if !ready.isEmpty || !sleepers.isEmpty || ending == .stuck || ending == .endless {
-            // Tasks that wait for ever hold this executor, without owning it.
-            if !isKept, ending == .stuck || ending == .endless {
-                isKept = true
-                _ = Unmanaged.passRetained(self)
-            }
+        var ending = runSteps(&chooser, until: end, atMost: limit)
+        if ending == .endless {
+            // Any order may put off for ever what would end it. The usual one does not.
+            hasGivenUp = true
+            var usual = Playback()
+            ending = runSteps(&usual, until: end, atMost: 2 * limit)
+        }
+        if ending == .stuck || ending == .endless {
             root.cancel()
-            let rest = steps + limit
-            while steps < rest, alternatives > 0 { runStep(0) }
-            if ending == .ended && alternatives > 0 { return .endless }
+            _ = runSteps(&chooser, until: end, atMost: 3 * limit)
+            // An actor whose job is dropped would never serve anybody again.
+            while let actor = ready.firstIndex(where: { isActor($0.job) }) { run(ready.remove(at: actor)) }
         }
         return ending
+    }
+
+    private func isActor(_ job: UnownedJob) -> Bool {
+        let job = unsafeBitCast(job, to: UnsafeMutableRawPointer.self)
+        return task_hooks_task_of(job) == 0 && !task_hooks_is_yield(job)
     }
 
     private func clear(_ recording: Bool) {
@@ -193,6 +208,7 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
         counts.removeAll(keepingCapacity: true)
         now = 0
         hasSleepers = false
+        hasGivenUp = false
         steps = 0
         task = 0
         isRecording = recording
@@ -202,14 +218,14 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
         }
     }
 
-    private func runSteps<C: Chooser>(_ chooser: inout C, until end: End) -> Ending {
+    /// Runs steps until there is none, or there were so many; decisions after the limit are not recorded.
+    private func runSteps<C: Chooser>(_ chooser: inout C, until end: End, atMost most: Int) -> Ending {
         while true {
-            if let ending = end.ending { return ending }
             let count = alternatives
-            if count == 0 { return .stuck }
-            if steps == limit { return .endless }
+            if count == 0 { return end.ending ?? .stuck }
+            if steps >= most { return .endless }
             var choice = 0
-            if count > 1 {
+            if count > 1, steps < limit {
                 choice = chooser.choose(among: count, in: self)
                 choices.append(UInt16(truncatingIfNeeded: choice))
                 counts.append(UInt16(truncatingIfNeeded: count))
@@ -253,6 +269,9 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
     func task(of choice: Int) -> UInt64 {
         choice < ready.count ? ready[place(of: choice)].task : sleepers[choice - ready.count].ready.task
     }
+
+    /// Whether the task of an alternative has yielded.
+    func hasYielded(_ choice: Int) -> Bool { choice < ready.count && ready[place(of: choice)].hasYielded }
 
     /// Whether an alternative is that time passes.
     func isSleeper(_ choice: Int) -> Bool { choice >= ready.count }

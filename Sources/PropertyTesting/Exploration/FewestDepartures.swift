@@ -24,7 +24,12 @@ extension Exploration {
         while leaveOut(&best, verdict, body) {}
         searchBelow(&best, verdict, body)
         var playback = Playback(choices: best.choices)
-        if let again = self.reason(&playback, recording: true, verdict: verdict, body) { best.reason = again }
+        let again = self.reason(&playback, recording: true, verdict: verdict, body)
+        if let again, again.isLike(best.reason) {
+            best.reason = again
+        } else {
+            best.reason = .notRepeated("\(best.reason)")
+        }
         return FailingSchedule(
             reason: best.reason, schedule: Schedule(choices: best.choices), steps: explorer.recorded,
             schedulesBefore: schedulesBefore)
@@ -70,7 +75,9 @@ extension Exploration {
         _ best: inout Candidate, _ playback: Playback, _ verdict: () -> String?, _ body: @escaping Body
     ) -> Bool {
         var playback = playback
-        guard let reason = reason(&playback, verdict: verdict, body), reason.isLike(best.reason) else {
+        guard !Task.isCancelled, let reason = reason(&playback, verdict: verdict, body),
+            reason.isLike(best.reason)
+        else {
             return false
         }
         let found = Candidate(choices: explorer.choices, reason: reason)

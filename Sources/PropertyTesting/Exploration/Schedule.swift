@@ -26,9 +26,12 @@ public struct Schedule: Hashable, Sendable, CustomStringConvertible {
     public init?(_ text: String) {
         var departures: [Departure] = []
         for part in text == "." ? [] : text.split(separator: ".", omittingEmptySubsequences: false) {
-            let numbers = part.split(separator: ":", omittingEmptySubsequences: false).map { Int($0) }
+            let numbers = part.split(separator: ":", omittingEmptySubsequences: false).map { part in
+                part.utf8.allSatisfy { (48...57).contains($0) } ? Int(part) : nil
+            }
             guard numbers.count == 2, let decision = numbers[0], let choice = numbers[1],
-                decision > departures.last?.decision ?? -1, (1...Int(UInt16.max)).contains(choice)
+                decision > departures.last?.decision ?? -1, decision < 10_000_000,
+                (1...Int(UInt16.max)).contains(choice)
             else { return nil }
             departures.append(Departure(decision: decision, choice: choice))
         }

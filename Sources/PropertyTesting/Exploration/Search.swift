@@ -47,12 +47,22 @@ struct RandomPriorities: Chooser {
 
     mutating func choose(among count: Int, in explorer: Explorer) -> Int {
         var best = highest(among: count, explorer)
-        if changes.contains(explorer.choices.count) {
-            lowest -= 1
-            priorities[key(best, explorer)] = lowest
+        // Who has yielded, or was woken by time, is behind all others: else what they wait for may never be done.
+        for _ in 0..<count where explorer.hasYielded(best) {
+            lower(best, explorer)
             best = highest(among: count, explorer)
         }
+        if changes.contains(explorer.choices.count) {
+            lower(best, explorer)
+            best = highest(among: count, explorer)
+        }
+        if explorer.isSleeper(best) { lower(best, explorer) }
         return best
+    }
+
+    private mutating func lower(_ choice: Int, _ explorer: Explorer) {
+        lowest -= 1
+        priorities[key(choice, explorer)] = lowest
     }
 
     private func key(_ choice: Int, _ explorer: Explorer) -> UInt64 {

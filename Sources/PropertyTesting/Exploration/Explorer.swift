@@ -88,9 +88,11 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
     /// One that is never destroyed: tasks that are left over hold it without owning it, and may be made ready at any time.
     static func kept(limit: Int, patienceWithOthers: Duration) -> Explorer {
         let explorer = Explorer(limit: limit, patienceWithOthers: patienceWithOthers)
-        _ = Unmanaged.passRetained(explorer)
+        all.withLock { $0.append(explorer) }
         return explorer
     }
+
+    private static let all = Locked<[Explorer]>([])
 
     private init(limit: Int, patienceWithOthers: Duration) {
         self.limit = min(max(1, limit), 100_000_000)

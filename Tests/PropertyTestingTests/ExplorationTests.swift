@@ -331,13 +331,16 @@ import Testing
 
     @Test func `what is left over where nothing can go on is cancelled`() async throws {
         let cancelled = Locked(0)
-        let failure = try await failure {
+        let failure = try await failure(options: ExplorationOptions(departures: 0, random: 100)) {
             await withTaskCancellationHandler {
                 await withCheckedContinuation { (_: CheckedContinuation<Void, Never>) in }
             } onCancel: {
                 cancelled.withLock { $0 += 1 }
+                // These are no steps of the schedule, which has ended.
+                for _ in 0..<3 { Task { cancelled.withLock { $0 += 1 } } }
             }
         }
+        #expect(failure.steps.count == 1, "\(failure)")
         #expect(failure.reason == .stuck && failure.schedule.departures.isEmpty)
         #expect(cancelled.withLock { $0 } > 0)
     }

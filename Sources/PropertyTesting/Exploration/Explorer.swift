@@ -2,7 +2,7 @@
 //
 // Everything happens on the thread that explores: it runs a job up to where its task waits, and what becomes ready
 // meanwhile comes back by `enqueue`, or by the hooks of the runtime (for tasks without a preference of executor, and
-// for the main actor). Only `outside` is written by other threads.
+// for the main actor). Only `isOutside` and `cameFromOutside` are written by other threads.
 
 import CTaskHooks
 import CompositeOperationsBasics
@@ -182,16 +182,16 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
                 end.ending = .threw("threw \(error)")
             }
         }
-        var ending = runSteps(&chooser, until: end, atMost: limit)
+        var ending = runSteps(&chooser, until: end)
         if ending == .endless {
             // Any order may put off for ever what would end it. The usual one does not.
             hasGivenUp = true
-            var usual = Playback()
-            ending = runSteps(&usual, until: end, atMost: 2 * limit)
+            ending = runInUsualOrder(until: end, atMost: 2 * limit)
         }
         if ending == .stuck || ending == .endless {
+            isRecording = false
             root.cancel()
-            _ = runSteps(&chooser, until: end, atMost: 3 * limit)
+            _ = runInUsualOrder(until: end, atMost: 3 * limit)
             // An actor whose job is dropped would never serve anybody again.
             while let actor = ready.firstIndex(where: { isActor($0.job) }) { run(ready.remove(at: actor)) }
         }
@@ -220,20 +220,29 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
         }
     }
 
-    /// Runs steps until there is none, or there were so many; decisions after the limit are not recorded.
-    private func runSteps<C: Chooser>(_ chooser: inout C, until end: End, atMost most: Int) -> Ending {
+    /// Runs steps until there is none, or there were too many.
+    private func runSteps<C: Chooser>(_ chooser: inout C, until end: End) -> Ending {
         while true {
             let count = alternatives
             if count == 0 { return end.ending ?? .stuck }
-            if steps >= most { return .endless }
+            if steps >= limit { return .endless }
             var choice = 0
-            if count > 1, steps < limit {
+            if count > 1 {
                 choice = chooser.choose(among: count, in: self)
                 choices.append(UInt16(truncatingIfNeeded: choice))
                 counts.append(UInt16(truncatingIfNeeded: count))
             }
             runStep(choice, among: count)
         }
+    }
+
+    /// Runs more steps, which are no decisions of the schedule, until there is none or there were so many.
+    private func runInUsualOrder(until end: End, atMost most: Int) -> Ending {
+        while steps < most {
+            if alternatives == 0 { return end.ending ?? .stuck }
+            runStep(0)
+        }
+        return .endless
     }
 
     /// How many steps could be next: those that are ready, and those that sleep until the earliest moment.

@@ -26,7 +26,10 @@ internal import Scheduling
 internal import Synchronization
 
 /// What a composition knows of its plain children.
-struct PlainPart {
+///
+/// Not copyable: what is under the lock is asked for while the thread that settled the composite gives up the rest under
+/// none, and a copy would have to retain that.
+struct PlainPart: ~Copyable {
     /// They are plain. Under the lock. With a reference, which the composition gives up.
     fileprivate var reference: Unmanaged<PlainChildren>?
     /// How many they are, as soon as others come after them. Under the lock.

@@ -1,6 +1,7 @@
-// ExplorationSubjects.swift - small concurrent types with a fault, and the same without, for tests of exploration.
+// ExplorationSubjects.swift - small concurrent types with a fault, and the same without; and what tests of exploration ask.
 
 import PropertyTesting
+import Testing
 
 /// The latch may open between the look and the wait.
 actor LostWakeup {
@@ -97,5 +98,46 @@ enum Subject: CaseIterable {
                 _ = await (one, two)
             }
         }
+    }
+}
+
+struct NothingFound: Error {}
+
+/// The schedule that fails; that none does is an issue.
+func failing(
+    options: ExplorationOptions = ExplorationOptions(), _ body: @escaping @Sendable () async throws -> Void,
+    sourceLocation: SourceLocation = #_sourceLocation
+) async throws -> FailingSchedule {
+    let outcome = await checkSchedules(options: options, body)
+    if case .failed(let failure) = outcome { return failure }
+    Issue.record("\(outcome)", sourceLocation: sourceLocation)
+    throw NothingFound()
+}
+
+/// What was run of a body that holds; that it fails is an issue.
+func covered(
+    options: ExplorationOptions = ExplorationOptions(), _ body: @escaping @Sendable () async throws -> Void,
+    sourceLocation: SourceLocation = #_sourceLocation
+) async throws -> ExplorationCoverage {
+    let outcome = await checkSchedules(options: options, body)
+    if case .held(let coverage) = outcome { return coverage }
+    Issue.record("\(outcome)", sourceLocation: sourceLocation)
+    throw NothingFound()
+}
+
+/// The orders in which two tasks log their steps.
+func twoTasks(steps: Int, into orders: Locked<[[Int]]>) -> @Sendable () async -> Void {
+    {
+        let order = Locked<[Int]>([])
+        @Sendable func go(_ task: Int) async {
+            for step in 0..<steps {
+                if step > 0 { await Task.yield() }
+                order.withLock { $0.append(task) }
+            }
+        }
+        async let first: Void = go(1)
+        async let second: Void = go(2)
+        _ = await (first, second)
+        orders.withLock { orders in orders.append(order.withLock { $0 }) }
     }
 }

@@ -24,6 +24,8 @@ enum Ending: Equatable {
 }
 
 /// Runs schedules, one after the other; on one thread at a time.
+///
+/// Unchecked: everything but what is said above belongs to the thread that explores, which `isHere` tells.
 final class Explorer: TaskExecutor, @unchecked Sendable {
     /// A step that could be next.
     struct Ready {
@@ -392,12 +394,16 @@ func shortName(of function: String) -> String {
         .replacing("Swift.", with: "")
 }
 
-/// How the body ended. It belongs to the thread that explores.
+/// How the body ended.
+///
+/// Unchecked: the body's task, which writes it, runs on the thread that explores, which reads it.
 private final class End: @unchecked Sendable {
     var ending: Ending?
 }
 
 /// Where the main actor's steps are enqueued.
+///
+/// Unchecked: it has nothing but its explorer, which lives for ever.
 final class MainActorsPlace: SerialExecutor, @unchecked Sendable {
     unowned let explorer: Explorer
     init(_ explorer: Explorer) { self.explorer = explorer }

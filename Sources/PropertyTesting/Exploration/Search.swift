@@ -47,7 +47,8 @@ struct RandomPriorities: Chooser {
 
     mutating func choose(among count: Int, in explorer: Explorer) -> Int {
         var best = highest(among: count, explorer)
-        // Who has yielded, or was woken by time, is behind all others: else what they wait for may never be done.
+        // A task that has yielded is behind all others, and so is time that has passed: else what they wait for may never be
+        // done.
         for _ in 0..<count where explorer.hasYielded(best) {
             lower(best, explorer)
             best = highest(among: count, explorer)

@@ -22,7 +22,8 @@ public struct ExplorationCoverage: Sendable, CustomStringConvertible {
     /// One sentence.
     public var description: String {
         let count = schedules.reduce(0, +)
-        let bound = schedules.count - 1
+        if count + random == 0 { return "no schedule" }
+        let bound = max(0, schedules.count - 1)
         var text =
             if isComplete {
                 "all \(count) schedules"
@@ -42,7 +43,7 @@ public struct FailingSchedule: Sendable, CustomStringConvertible {
     public enum Reason: Hashable, Sendable {
         /// The body threw an error, or a check in it failed.
         case failed(String)
-        /// No step is left, and the body has not ended: it waits for what never comes.
+        /// No step is left, and the body has not ended: it waits for what no other task does.
         case stuck
         /// There were more steps than ``ExplorationOptions/steps``.
         case endless(steps: Int)

@@ -126,6 +126,7 @@ import Testing
                             while true {
                                 await counter.add()
                                 await Task.yield()
+                                await Task.yield()
                             }
                         }
                     }

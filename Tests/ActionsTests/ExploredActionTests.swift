@@ -1,11 +1,12 @@
 // ExploredActionTests.swift - actions in every order of the tasks that trigger, run and cancel them.
 
 import Actions
+import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-@Suite(.inTurn, .watched(.seconds(120))) struct ExploredActionTests {
+@Suite(.inTurn, .watched(.seconds(120)), .leavesNothing) struct ExploredActionTests {
     /// How many work at the same time, and how many did at most.
     private final class Load: Sendable {
         private let state = Locked((now: 0, most: 0, sum: 0))

@@ -13,10 +13,12 @@ private struct Add: SynchronousUndoableCommand {
     let sum: Locked<Int>
     let log: Log<UInt>
     var fails = false
+    /// Another one beside it fails, by which it is asked to end.
+    var isBesideFailing = false
 
     func perform(_ context: CommandContext) throws -> Performed<Int, Int> {
         log.add(UInt(pthread_self()))
-        #expect(!context.isCancelled)
+        #expect(!context.isCancelled || isBesideFailing)
         context.onFailure { [sum] _ in sum.withLock { $0 -= 1000 } }
         if fails { throw TestError(number: number) }
         return sum.withLock { sum in
@@ -233,7 +235,8 @@ private struct Add: SynchronousUndoableCommand {
             let none = TransactionCommand(all: [UndoableText](), options: options)
             #expect(try await none.execute() == [])
             let failing = TransactionCommand(
-                all: add(1), Append(number: 3, receiver: numbers, failsToPerform: true), options: options)
+                all: Add(number: 1, sum: sum, log: log, isBesideFailing: order != .sequential),
+                Append(number: 3, receiver: numbers, failsToPerform: true), options: options)
             #expect(await thrown { _ = try await failing.execute() } is TransactionFailure)
             #expect(sum.withLock { $0 } == 7)
             let voids = TransactionCommand(

@@ -261,7 +261,8 @@ extension AnyOperation {
     /// Cancels it: before its start, while it runs, is suspended, decides or waits.
     ///
     /// When the call returns, it and everything below it read cancelled, and no block below starts any more; blocks
-    /// that run are awaited. Handlers are posted, not called.
+    /// that run are awaited, and so is an asynchronous one whose task is on its way: that is a cancelled task. Handlers are
+    /// posted, not called.
     ///
     /// - Parameter reason: nil: that somebody asked for it; while a decision is open, what asks for the decision, so that
     ///   the outcome tells a failure then, when there is one.

@@ -3,7 +3,8 @@
 extension AnyOperation {
     /// Closes its gate: no block of it or below it starts, and no composite below completes, until ``resume(_:)``.
     ///
-    /// Blocks that run go on; their tokens see it, and they may end.
+    /// Blocks that run go on, and so does an asynchronous one whose task is on its way; their tokens see it, and they may
+    /// end.
     ///
     /// - Returns: false, and nothing was done, when its gate is closed already, or its outcome is decided.
     /// - Complexity: O(registered descendants).

@@ -267,7 +267,7 @@ enum Effect {
 }
 
 extension Task<Void, Never> {
-    /// Cancels it, in a piece of work of its own: that calls the cancellation handlers of users, which must not run in
-    /// the stack of whoever ends an operation.
-    func cancelElsewhere() { ExecutionWork.run(on: nil) { cancel() } }
+    /// Cancels it, in a task of its own: that calls the cancellation handlers of users, which must not run in the stack of
+    /// whoever ends an operation; nor behind what waits on the workers of the scheduler, perhaps for just this.
+    func cancelElsewhere() { Task.detached { cancel() } }
 }

@@ -77,6 +77,7 @@ final class Waiter: @unchecked Sendable {
     // Unchecked: written before `waits` is stored, read by who moves it from there.
     private var continuation: CheckedContinuation<Void, Never>?
     private let phase = Atomic(Phase.none)
+    private let late = Atomic(false)
     private let instance = Instance(.waiters)
     /// Of the lines alone.
     var hasLeft = false
@@ -94,6 +95,14 @@ final class Waiter: @unchecked Sendable {
         } onCancel: {
             wake()
         }
+    }
+
+    /// Whether the time limit has passed.
+    var isLate: Bool { late.load(ordering: .acquiring) }
+
+    func timeIsOver() {
+        late.store(true, ordering: .releasing)
+        wake()
     }
 
     func wake() {
@@ -134,11 +143,11 @@ extension Trees {
                 return try begin(transaction, opener)
             }
             if let end {
-                if .now >= end { throw TransactionFault.timedOut }
+                if waiter.isLate || .now >= end { throw TransactionFault.timedOut }
                 if timer == nil {
                     timer = Task {
-                        try? await Task.sleep(until: end, clock: .continuous)
-                        waiter.wake()
+                        do { try await Task.sleep(until: end, clock: .continuous) } catch { return }
+                        waiter.timeIsOver()
                     }
                 }
             }

@@ -26,10 +26,13 @@ public import Testing
 ///   - limit: how many of these schedules are run at most.
 ///   - random: how many random ones are run beside them, when they were not all that there are.
 ///   - steps: how many steps a schedule may have.
+///   - sharing: what its tasks share. Where that is actors alone, orders that differ in nothing else are run once, whatever
+///     `departures` is.
 ///   - replay: the only schedule to run, as an issue gave it.
 /// - Returns: which schedules were run; nil: one of them failed.
 @discardableResult public func explore(
     departures: Int? = 3, limit: Int = 100_000, random: Int = 1_000, steps: Int = 10_000,
+    sharing: Sharing = .anything,
     replay: String? = nil,
     sourceLocation: SourceLocation = #_sourceLocation, _ body: @escaping @Sendable () async throws -> Void
 ) async -> ExplorationCoverage? {
@@ -40,7 +43,8 @@ public import Testing
         return nil
     }
     let options = ExplorationOptions(
-        departures: departures, limit: limit, random: random, steps: steps, replay: schedule)
+        departures: departures, limit: limit, random: random, steps: steps, sharing: sharing, replay: schedule
+    )
     let found = FirstReason()
     var outcome: ExplorationOutcome?
     await swallowingIssues(into: found) {

@@ -179,6 +179,165 @@ import Testing
         #expect(seen.withLock { $0 } == [1, 2])
     }
 
+    @Test func `one departure puts off a task behind a whole chain of others`() async throws {
+        let orders = Locked<Set<String>>([])
+        _ = try await covered(options: ExplorationOptions(departures: 1, random: 0)) {
+            let order = Locked("")
+            let (isLast, last) = AsyncStream.makeStream(of: Void.self)
+            @Sendable func go(_ number: Int) {
+                order.withLock { $0 += "\(number)" }
+                if number < 6 { Task.detached { go(number + 1) } } else { last.finish() }
+            }
+            go(0)
+            async let other: Void = order.withLock { $0 += "-" }
+            for await _ in isLast {}
+            await other
+            orders.withLock { orders in _ = orders.insert(order.withLock { $0 }) }
+        }
+        #expect(orders.withLock { $0.isSuperset(of: ["0-123456", "01-23456", "0123456-"]) })
+    }
+
+    @Test func `a task that calls functions is in one step, with a preferred executor and without`()
+        async throws
+    {
+        @Sendable func call(_ depth: Int) async { if depth > 0 { await call(depth - 1) } }
+        @Sendable func work() async {
+            await call(3)
+            await explorationPoint("between")
+            await call(3)
+        }
+        let options = ExplorationOptions(departures: nil)
+        let children = try await covered(options: options) {
+            async let one: Void = work()
+            async let two: Void = work()
+            _ = await (one, two)
+        }
+        let detached = try await covered(options: options) {
+            let tasks = [Task.detached { await work() }, Task.detached { await work() }]
+            for task in tasks { await task.value }
+        }
+        #expect(children.isComplete && detached.isComplete)
+        #expect(children.schedules == detached.schedules && children.decisions == detached.decisions)
+    }
+
+    @Test func `a point in an actor lets others into it, whatever their tasks are`() async throws {
+        actor Counter {
+            private(set) var count = 0
+            func add() async {
+                let old = count
+                await explorationPoint("read")
+                count = old + 1
+            }
+        }
+        let seen = Locked<Set<Int>>([])
+        let coverage = try await covered(options: ExplorationOptions(departures: nil)) {
+            let counter = Counter()
+            let tasks = [Task { await counter.add() }, Task.detached { await counter.add() }]
+            for task in tasks { await task.value }
+            let count = await counter.count
+            seen.withLock { _ = $0.insert(count) }
+        }
+        #expect(coverage.isComplete && seen.withLock { $0 } == [1, 2])
+    }
+
+    @Test func `an unstructured task sleeps and yields as a child task does`() async throws {
+        actor Place {
+            private(set) var log: [Int] = []
+            func rest(_ number: Int) async throws {
+                log.append(number)
+                try await Task.sleep(for: .seconds(number))
+                await Task.yield()
+                log.append(-number)
+            }
+        }
+        let logs = Locked<Set<[Int]>>([])
+        let coverage = try await covered(options: ExplorationOptions(departures: 2)) {
+            let place = Place()
+            let tasks = [1, 2].map { number in
+                Task {
+                    try await place.rest(number)
+                    try await Task.sleep(for: .seconds(1))
+                    await Task.yield()
+                }
+            }
+            for task in tasks { try await task.value }
+            let log = await place.log
+            logs.withLock { _ = $0.insert(log) }
+        }
+        #expect(coverage.isCompleteWithinBound)
+        #expect(logs.withLock { $0.isSuperset(of: [[1, 2, -1, -2], [2, 1, -1, -2], [1, -1, 2, -2]]) })
+    }
+
+    @Test func `a task that outlives its exploration goes on, and is a step of the next one`() async throws {
+        // As a service that a program starts at its first use.
+        let (requests, service) = AsyncStream.makeStream(of: CheckedContinuation<Int, Never>.self)
+        let isStarted = Locked(false)
+        @Sendable func ask() async -> Int {
+            let isFirst = isStarted.withLock { isStarted in
+                defer { isStarted = true }
+                return !isStarted
+            }
+            if isFirst {
+                Task {
+                    for await request in requests {
+                        try? await Task.sleep(for: .milliseconds(1))
+                        await Task.yield()
+                        request.resume(returning: 1)
+                    }
+                }
+            }
+            return await withCheckedContinuation { service.yield($0) }
+        }
+        let usual = ExplorationOptions(departures: 0, random: 0)
+        for _ in 0..<3 {
+            _ = try await covered(options: usual) { #expect(await ask() == 1) }
+            #expect(await ask() == 1)
+        }
+        service.finish()
+    }
+
+    @Test func `what is left at a point by an endless schedule is not in the next one`() async throws {
+        actor Endless {
+            func go() async { while true { await explorationPoint("again") } }
+        }
+        for steps in 100...101 {
+            let options = ExplorationOptions(limit: 2, random: 0, steps: steps)
+            let failure = try await failing(options: options) { await Endless().go() }
+            #expect(failure.reason == .endless(steps: steps))
+            #expect(Set(failure.steps.map(\.task)) == [1])
+        }
+    }
+
+    @Test func `a clock of explorations shows the time of the schedule, and elsewhere the time`() async throws
+    {
+        let clock = ExplorationClock()
+        let orders = Locked<Set<[Int]>>([])
+        _ = try await covered(options: ExplorationOptions(departures: 0, random: 0)) {
+            #expect(clock.now.offset == .zero)
+            let order = Locked<[Int]>([])
+            let deadlines = [3, 1, 2].map { clock.now.advanced(by: .nanoseconds($0)) }
+            await withTaskGroup(of: Void.self) { group in
+                for deadline in deadlines {
+                    group.addTask {
+                        try? await clock.sleep(until: deadline)
+                        #expect(clock.now == deadline)
+                        order.withLock { $0.append(Int(deadline.offset / .nanoseconds(1))) }
+                    }
+                }
+            }
+            let sleep = Task { try await clock.sleep(for: .seconds(1)) }
+            sleep.cancel()
+            await #expect(throws: CancellationError.self) { try await sleep.value }
+            #expect(clock.now.offset == .nanoseconds(3))
+            orders.withLock { orders in _ = orders.insert(order.withLock { $0 }) }
+        }
+        #expect(orders.withLock { $0 } == [[1, 2, 3]])
+        let (before, start) = (clock.now, ContinuousClock.now)
+        try await clock.sleep(for: .milliseconds(2))
+        #expect(before.duration(to: clock.now) >= .milliseconds(2))
+        #expect(before.duration(to: clock.now) - start.duration(to: .now) < .milliseconds(1))
+    }
+
     @Test func `a history of the steps is checked for an order`() async throws {
         actor Register {
             private var value = 0

@@ -19,6 +19,8 @@ typedef struct task_hooks_taker {
     void *context;
     void (*take)(void *context, void *job);
     task_hooks_executor main_executor;
+    /// What tasks that are adopted prefer.
+    task_hooks_executor task_executor;
 } task_hooks_taker;
 
 /// Sets the runtime's hooks, once in a process; those that were set before are called for other threads.
@@ -29,6 +31,17 @@ bool task_hooks_install(void);
 void task_hooks_set_taker(const task_hooks_taker *taker);
 /// The taker of the calling thread, or null.
 const task_hooks_taker *task_hooks_get_taker(void);
+
+/// Learns from the job of a task that has not begun, and has no preference of executor, how such jobs are
+/// told. Before that, none is adopted.
+void task_hooks_learn(void *job);
+/// Has a task that has not begun prefer the executor of the calling thread's taker, until it has ended.
+/// Before its first step, which has to be on this thread.
+///
+/// Returns false: it has begun, or how to do that is not known.
+bool task_hooks_adopt(void *job);
+/// Enqueues a job as if there were no hooks.
+void task_hooks_enqueue_global(void *job);
 
 /// The number of the task that a job belongs to, which no other task of the process has; 0: it belongs to
 /// an actor.

@@ -36,55 +36,70 @@ struct Exploration {
     }
 
     mutating func run(verdict: () -> String?, _ body: @escaping Body) async -> ExplorationOutcome {
+        var failure: FailingSchedule?
         if let schedule = options.replay { return replay(schedule, verdict, body) }
-        var isComplete = false
-        var isCut = false
-        var bound = options.departures == nil ? Int.max : 0
-        systematic: while true {
-            var search = BoundedSearch(bound: bound)
-            var isOver = false
-            repeat {
-                if total >= options.limit || Task.isCancelled {
-                    isCut = true
-                    break systematic
-                }
-                switch next(&search, &isOver, verdict, body) {
-                case .some(let failure): return .failed(failure)
-                case .none: await Task.yield()
-                }
-            } while !isOver
-            if !search.isCut {
-                isComplete = true
-                break
+        var (isOver, isComplete) = (true, false)
+        if options.sharing == .actors {
+            var search = ReducedSearch()
+            (failure, isOver) = await go(through: &search, countingFrom: 0, verdict, body)
+            isComplete = isOver
+        } else if let most = options.departures {
+            for bound in 0...max(0, most) {
+                var search = BoundedSearch(bound: bound)
+                // Those with fewer departures were run before.
+                (failure, isOver) = await go(through: &search, countingFrom: bound, verdict, body)
+                isComplete = isOver && !search.isCut
+                if failure != nil || !isOver || isComplete { break }
             }
-            if let most = options.departures, bound >= most { break }
-            bound += 1
+        } else {
+            var search = BoundedSearch(bound: .max)
+            (failure, isOver) = await go(through: &search, countingFrom: 0, verdict, body)
+            isComplete = isOver
         }
+        if let failure { return .failed(failure) }
         if !isComplete, !Task.isCancelled {
             if let failure = await drawn(verdict, body) { return .failed(failure) }
         }
         return .held(
             ExplorationCoverage(
-                schedules: held, random: random, isCompleteWithinBound: !isCut && !hasGivenUp,
+                schedules: held, random: random, isCompleteWithinBound: isOver && !hasGivenUp,
                 isComplete: isComplete && !hasGivenUp,
-                decisions: decisions))
+                decisions: decisions, sharing: options.sharing))
+    }
+
+    /// Runs the schedules of a search, as many as may be.
+    ///
+    /// - Parameter least: with how many departures they are counted.
+    /// - Returns: the first that fails; and whether all were run.
+    private mutating func go<S: Search>(
+        through search: inout S, countingFrom least: Int, _ verdict: () -> String?, _ body: @escaping Body
+    ) async -> (FailingSchedule?, isOver: Bool) {
+        var isOver = false
+        while !isOver {
+            if total >= options.limit || Task.isCancelled { return (nil, false) }
+            if let failure = next(&search, &isOver, countingFrom: least, verdict, body) {
+                return (failure, false)
+            }
+            await Task.yield()
+        }
+        return (nil, true)
     }
 
     var total: Int { held.reduce(0, +) }
 
     /// Runs some of the schedules of a search: for milliseconds.
-    private mutating func next(
-        _ search: inout BoundedSearch, _ isOver: inout Bool, _ verdict: () -> String?, _ body: @escaping Body
+    private mutating func next<S: Search>(
+        _ search: inout S, _ isOver: inout Bool, countingFrom least: Int, _ verdict: () -> String?,
+        _ body: @escaping Body
     ) -> FailingSchedule? {
         var steps = 0
         while steps < 10_000, total < options.limit {
             let departures = search.departures
-            let reason = repeating(&search.playback, verdict, body)
-            if let misfit = search.playback.misfit { return misfitting(search.playback, at: misfit) }
+            let reason = repeating(&search, verdict, body)
+            if let misfit = search.misfit(in: explorer) { return misfitting(search.choices, at: misfit) }
             if let reason { return smallest(reason, verdict, body) }
             if explorer.hasGivenUp { hasGivenUp = true }
-            // Those with fewer departures were run before.
-            if departures == search.bound || search.bound == .max {
+            if departures >= least, !explorer.isRedundant {
                 while held.count <= departures { held.append(0) }
                 held[departures] += 1
             }
@@ -99,23 +114,22 @@ struct Exploration {
 
     /// Why a schedule is not as it should be. It is run a few times more if there were other steps than before and tasks
     /// slept: the moment at which they read the clock may have done that.
-    private mutating func repeating(
-        _ playback: inout Playback, _ verdict: () -> String?, _ body: @escaping Body
+    private mutating func repeating<S: Search>(
+        _ search: inout S, _ verdict: () -> String?, _ body: @escaping Body
     ) -> FailingSchedule.Reason? {
         var tries = 0
         while true {
-            playback.misfit = nil
-            let reason = reason(&playback, verdict: verdict, body)
-            playback.end(in: explorer)
+            search.begin()
+            let reason = reason(&search, verdict: verdict, body)
             tries += 1
-            if playback.misfit == nil || !explorer.hasSleepers || tries == 4 { return reason }
+            if search.misfit(in: explorer) == nil || !explorer.hasSleepers || tries == 4 { return reason }
         }
     }
 
     /// A schedule came to other steps than before.
-    private func misfitting(_ former: Playback, at decision: Int) -> FailingSchedule {
+    private func misfitting(_ former: ContiguousArray<UInt16>, at decision: Int) -> FailingSchedule {
         FailingSchedule(
-            reason: .notRepeatable(decision: decision), schedule: Schedule(choices: former.choices),
+            reason: .notRepeatable(decision: decision), schedule: Schedule(choices: former),
             steps: [],
             schedulesBefore: total)
     }
@@ -140,8 +154,7 @@ struct Exploration {
     ) -> ExplorationOutcome {
         var playback = Playback(choices: ContiguousArray(schedule.choices))
         let reason = reason(&playback, recording: true, verdict: verdict, body)
-        playback.end(in: explorer)
-        if let misfit = playback.misfit {
+        if let misfit = playback.misfit(in: explorer) {
             return .failed(
                 FailingSchedule(
                     reason: .doesNotFit(decision: misfit), schedule: schedule, steps: [], schedulesBefore: 0))
@@ -150,7 +163,7 @@ struct Exploration {
             return .held(
                 ExplorationCoverage(
                     schedules: [1], random: 0, isCompleteWithinBound: false, isComplete: false,
-                    decisions: decisions))
+                    decisions: decisions, sharing: options.sharing))
         }
         return .failed(
             FailingSchedule(

@@ -4,8 +4,10 @@
 /// show with two or three. Source: Emmi, Qadeer, Rakamaric, Delay-Bounded Scheduling (2011); Musuvathi, Qadeer,
 /// Iterative Context Bounding (2007).
 public struct ExplorationOptions: Sendable {
-    /// How many departures a schedule may have; nil: as many as it has decisions.
+    /// How many departures a schedule may have; nil: as many as it has decisions. Without effect with ``Sharing/actors``.
     public var departures: Int?
+    /// What tasks share: of schedules that differ in nothing else one is run.
+    public var sharing: Sharing
     /// How many of these schedules are run at most.
     public var limit: Int
     /// How many schedules are drawn beside these, when they were not all that there are: by priorities of tasks that
@@ -24,9 +26,10 @@ public struct ExplorationOptions: Sendable {
     /// Creates options.
     public init(
         departures: Int? = 3, limit: Int = 100_000, random: Int = 1_000, depth: Int = 3, seed: UInt64 = 1,
-        steps: Int = 10_000, replay: Schedule? = nil
+        steps: Int = 10_000, sharing: Sharing = .anything, replay: Schedule? = nil
     ) {
         self.departures = departures
+        self.sharing = sharing
         self.limit = limit
         self.random = random
         self.depth = depth

@@ -18,6 +18,9 @@ public struct ExplorationCoverage: Sendable, CustomStringConvertible {
     public let isComplete: Bool
     /// The most decisions that a schedule had.
     public let decisions: Int
+    /// What tasks were taken to share: with ``Sharing/actors``, schedules that differ in the order of local steps alone
+    /// count as one.
+    public let sharing: Sharing
 
     /// One sentence.
     public var description: String {
@@ -26,7 +29,7 @@ public struct ExplorationCoverage: Sendable, CustomStringConvertible {
         let bound = max(0, schedules.count - 1)
         var text =
             if isComplete {
-                "all \(count) schedules"
+                "all \(count) schedules\(sharing == .actors ? " that differ" : "")"
             } else if isCompleteWithinBound {
                 "all \(count) schedules with at most \(bound) departures"
             } else {

@@ -1,8 +1,8 @@
 // Explorer.swift - runs the steps of one schedule, each chosen among those that could be next.
 //
 // Everything happens on the thread that explores: it runs a job up to where its task waits, and what becomes ready
-// meanwhile comes back by `enqueue`, or by the hooks of the runtime (for tasks without a preference of executor, and
-// for the main actor). Only `isOutside` and `cameFromOutside` are written by other threads.
+// meanwhile comes back by `enqueue`, or by the hooks of the runtime (for new tasks without a preference of executor, which
+// are adopted, and for the main actor). Only `isOutside` and `cameFromOutside` are written by other threads.
 
 import CTaskHooks
 import CompositeOperationsBasics
@@ -11,8 +11,8 @@ import Synchronization
 
 /// What decides which step is next.
 protocol Chooser {
-    /// The next one of `explorer.alternatives`, less than `count`, which is at least 2.
-    mutating func choose(among count: Int, in explorer: Explorer) -> Int
+    /// The next one of the alternatives, less than `count`; nil: whatever comes was in a schedule before.
+    mutating func choose(among count: Int, in explorer: Explorer) -> Int?
 }
 
 /// How a schedule ended.
@@ -32,8 +32,14 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
         let job: UnownedJob
         /// The task, by the runtime's number; of an actor's job, the task whose step enqueued it.
         let task: UInt64
+        /// The how many-th it was of those that became ready.
+        let number: Int
         /// After how many steps it became ready.
         let since: Int
+        /// Whether it was the usual next step once, and another one was chosen.
+        var isPassedOver = false
+        /// Whether it is a task's own, and not an actor's.
+        let isOfTask: Bool
         /// Whether the last step's task goes on with it.
         let isContinuation: Bool
         /// Whether its task has yielded.
@@ -41,7 +47,7 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
         var place = Place.anywhere
     }
 
-    enum Place { case anywhere, mainActor, sleep }
+    enum Place { case anywhere, adopted, byDefault, mainActor, sleep }
 
     /// A step that could be next once time has passed.
     struct Sleeper {
@@ -54,7 +60,9 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
     /// The earliest first; of the same time, in the order in which they came.
     private var sleepers: ContiguousArray<Sleeper> = []
     /// The time of the schedule, in nanoseconds since its beginning: it passes when a sleeper goes on.
-    private(set) var now: Int64 = 0
+    private var now: Int64 = 0
+    /// How long tasks are about to sleep, where that is known.
+    private var delays: [UInt64: Duration] = [:]
     /// Whether a task slept in the schedule.
     private(set) var hasSleepers = false
     /// Whether the schedule had more steps than the limit.
@@ -63,13 +71,24 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
     private(set) var steps = 0
     /// The task of the running step.
     private var task: UInt64 = 0
+    /// Where in `ready` the usual next step is, at the decision that is open.
+    private var usual = 0
     /// Whether the running step yields, so that others come first.
     private var isYielding = false
-    /// Whether the running step has come to a point, at which it usually goes on.
-    private var isAtPoint = false
+    /// The tasks that have come to a point in the running step: they are ready when it has ended.
+    private var atPoints: [UnsafeContinuation<Void, Never>] = []
+    /// How many became ready.
+    private var numberReady = 0
+    /// How many steps shared something with other tasks: see ``Sharing``.
+    private(set) var sharedSteps = 0
+    private var sharing = SharingOfStep()
+    /// Whether the schedule came to where another one has been, and was brought to its end.
+    private(set) var isRedundant = false
     /// What was chosen at each decision, and among how many.
     private(set) var choices: ContiguousArray<UInt16> = []
     private(set) var counts: ContiguousArray<UInt16> = []
+    /// Whether the chosen step shared nothing.
+    private(set) var wasLocal: ContiguousArray<Bool> = []
 
     /// The steps, where they are recorded.
     private(set) var recorded: [ExploredStep] = []
@@ -102,15 +121,18 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
         demand(task_hooks_install(), "explore: the runtime of Swift has no hooks for its executors")
         let mainActor = MainActorsPlace(self)
         self.mainActor = mainActor
+        Adoption.learn()
         taker.initialize(
             to: task_hooks_taker(
                 context: Unmanaged.passUnretained(self).toOpaque(),
                 take: { context, job in
                     Unmanaged<Explorer>.fromOpaque(context!).takeUnretainedValue()
-                        .append(unsafeBitCast(job!, to: UnownedJob.self))
+                        .append(unsafeBitCast(job!, to: UnownedJob.self), in: .byDefault)
                 },
                 main_executor: unsafeBitCast(
-                    mainActor.asUnownedSerialExecutor(), to: task_hooks_executor.self)))
+                    mainActor.asUnownedSerialExecutor(), to: task_hooks_executor.self),
+                task_executor: unsafeBitCast(
+                    AdoptedTasksPlace.ofAll.asUnownedTaskExecutor(), to: task_hooks_executor.self)))
     }
 
     // MARK: - What becomes ready
@@ -124,20 +146,35 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
 
     private func entry(for job: UnownedJob, in place: Place) -> Ready {
         let number = task_hooks_task_of(unsafeBitCast(job, to: UnsafeMutableRawPointer.self))
+        sharing.becomesReady(number, isYield: number == 0 && isYield(job), in: place)
+        numberReady += 1
         return Ready(
-            job: job, task: number == 0 ? task : number, since: steps,
+            job: job, task: number == 0 ? task : number, number: numberReady, since: steps,
+            isOfTask: number != 0,
             isContinuation: !isYielding && (number == 0 || number == task),
             hasYielded: isYielding, place: place)
     }
 
+    /// The time since the schedule began, for the running step.
+    func readTime() -> Duration {
+        sharing.readsTime()
+        return .nanoseconds(now)
+    }
+
+    /// The running task is about to sleep, for exactly so long; nil: it has.
+    func expectSleep(for delay: Duration?) { delays[task] = delay }
+
+    /// - Parameter delay: as the runtime computes it, by moments of clocks that go on: rounded up to three digits, and to a
+    ///   hundredth of a second, because two sleeps of the same length must be of the same length.
     func sleep(_ job: UnownedJob, for delay: Duration) {
         guard isHere else { return takeFromOutside(job) }
-        // Rounded up to the next hundredth of a second: the runtime computes moments of clocks that go on, and two sleeps
-        // of the same length must be of the same length.
-        let quantum: Int64 = 10_000_000
-        let (seconds, attoseconds) = max(.zero, min(delay, .seconds(1_000_000_000))).components
-        let quanta = (seconds * 1_000_000_000 + attoseconds / 1_000_000_000 + quantum - 1) / quantum
-        let deadline = now.addingReportingOverflow(max(1, quanta) * quantum)
+        let exact = delays.removeValue(forKey: task)
+        let (seconds, attoseconds) = max(.zero, min(exact ?? delay, .seconds(1_000_000_000))).components
+        let nanoseconds = seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+        var quantum: Int64 = exact == nil ? 10_000_000 : 1
+        while exact == nil, nanoseconds / 1_000 >= quantum { quantum *= 10 }
+        let quanta = max(1, (nanoseconds + quantum - 1) / quantum)
+        let deadline = now.addingReportingOverflow(quanta * quantum)
         let sleeper = Sleeper(
             ready: entry(for: job, in: .sleep), deadline: deadline.overflow ? .max : deadline.partialValue)
         let place = sleepers.firstIndex { $0.deadline > sleeper.deadline } ?? sleepers.endIndex
@@ -195,14 +232,11 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
             root.cancel()
             _ = runInUsualOrder(until: end, atMost: 3 * limit)
             // An actor whose job is dropped would never serve anybody again.
-            while let actor = ready.firstIndex(where: { isActor($0.job) }) { run(ready.remove(at: actor)) }
+            while let actor = ready.firstIndex(where: { !$0.isOfTask && !isYield($0.job) }) {
+                run(ready.remove(at: actor))
+            }
         }
         return ending
-    }
-
-    private func isActor(_ job: UnownedJob) -> Bool {
-        let job = unsafeBitCast(job, to: UnsafeMutableRawPointer.self)
-        return task_hooks_task_of(job) == 0 && !task_hooks_is_yield(job)
     }
 
     private func clear(_ recording: Bool) {
@@ -210,10 +244,17 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
         sleepers.removeAll(keepingCapacity: true)
         choices.removeAll(keepingCapacity: true)
         counts.removeAll(keepingCapacity: true)
+        wasLocal.removeAll(keepingCapacity: true)
         now = 0
+        delays.removeAll()
+        atPoints.removeAll()
         hasSleepers = false
         hasGivenUp = false
+        isRedundant = false
         steps = 0
+        numberReady = 0
+        sharedSteps = 0
+        sharing = SharingOfStep()
         task = 0
         isRecording = recording
         if recording {
@@ -225,30 +266,37 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
     /// Runs steps until there is none, or there were too many.
     private func runSteps<C: Chooser>(_ chooser: inout C, until end: End) -> Ending {
         while true {
-            let count = alternatives
+            let count = alternatives()
             if count == 0 { return end.ending ?? .stuck }
             if steps >= limit { return .endless }
-            var choice = 0
+            guard let choice = chooser.choose(among: count, in: self) else {
+                isRedundant = true
+                return runInUsualOrder(until: end, atMost: limit)
+            }
             if count > 1 {
-                choice = chooser.choose(among: count, in: self)
                 choices.append(UInt16(truncatingIfNeeded: choice))
                 counts.append(UInt16(truncatingIfNeeded: count))
             }
+            let sharedBefore = sharedSteps
             runStep(choice, among: count)
+            if count > 1 { wasLocal.append(sharedSteps == sharedBefore) }
         }
     }
 
     /// Runs more steps, which are no decisions of the schedule, until there is none or there were so many.
     private func runInUsualOrder(until end: End, atMost most: Int) -> Ending {
         while steps < most {
-            if alternatives == 0 { return end.ending ?? .stuck }
+            if alternatives() == 0 { return end.ending ?? .stuck }
             runStep(0)
         }
         return .endless
     }
 
-    /// How many steps could be next: those that are ready, and those that sleep until the earliest moment.
-    private var alternatives: Int {
+    /// Looks for what could be next: what is ready, and what sleeps until the earliest moment.
+    ///
+    /// - Returns: how many steps.
+    private func alternatives() -> Int {
+        findUsual()
         var count = ready.count
         if let first = sleepers.first {
             var index = 0
@@ -258,24 +306,37 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
         return min(count, Int(UInt16.max))
     }
 
-    /// So many steps a task may go on while another one waits, unless a choice says otherwise: else tasks that ask again and
-    /// again whether something has happened would go on for ever.
+    /// So many steps another one may wait, unless choices say otherwise: else tasks that ask again and again whether something
+    /// has happened would go on for ever.
     private static var patience: Int { 64 }
 
-    /// Where in `ready` the usual next step is: that with which the last step's task goes on; else the oldest.
-    private var usual: Int {
-        let newest = ready.count - 1
-        let goesOn =
-            ready[newest].isContinuation && ready[newest].since == steps
-            && steps - ready[0].since <= Self.patience
-        return goesOn ? newest : 0
+    /// The usual next step: that with which the last step's task goes on; else the one that has been ready for longest. One that
+    /// was passed over comes when no other is ready: so one departure puts off a task behind a whole chain of others.
+    private func findUsual() {
+        guard let last = ready.last else { return }
+        var (longest, oldest): (Int, Int?) = (0, nil)
+        for place in ready.indices {
+            if ready[place].since < ready[longest].since { longest = place }
+            if oldest == nil, !ready[place].isPassedOver { oldest = place }
+        }
+        if steps - ready[longest].since > Self.patience {
+            usual = longest
+        } else if last.isContinuation, last.since == steps {
+            usual = ready.count - 1
+        } else {
+            usual = oldest ?? longest
+        }
     }
 
     /// Where in `ready` a choice is: the usual one, and then from the oldest to the newest.
     private func place(of choice: Int) -> Int {
-        let usual = usual
         if choice == 0 { return usual }
         return choice <= usual ? choice - 1 : choice
+    }
+
+    /// Which step an alternative is: the same one in schedules that are the same up to here.
+    func number(of choice: Int) -> Int {
+        choice < ready.count ? ready[place(of: choice)].number : sleepers[choice - ready.count].ready.number
     }
 
     /// The task of an alternative.
@@ -291,6 +352,7 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
 
     private func runStep(_ choice: Int, among count: Int = 1) {
         let next: Ready
+        if choice > 0, !ready.isEmpty { ready[usual].isPassedOver = true }
         if choice < ready.count {
             next = ready.remove(at: place(of: choice))
         } else {
@@ -300,20 +362,27 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
         }
         steps += 1
         task = next.task
+        sharing.begins(next)
         if isRecording { record(next, choice, count) }
-        isAtPoint = false
         run(next)
         while let more = takeWhatFollows(next) {
-            isYielding = more.place != .sleep && !isAtPoint
+            isYielding = isYield(more.job)
             run(more)
             isYielding = false
         }
+        while !atPoints.isEmpty { atPoints.removeFirst().resume() }
+        if sharing.ends() { sharedSteps += 1 }
     }
 
     private func run(_ next: Ready) {
         if next.place == .mainActor {
             next.job.runSynchronously(
                 isolatedTo: mainActor!.asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
+        } else if next.place == .byDefault || next.place == .adopted {
+            if next.isOfTask, next.place == .byDefault {
+                _ = task_hooks_adopt(unsafeBitCast(next.job, to: UnsafeMutableRawPointer.self))
+            }
+            next.job.runSynchronously(on: AdoptedTasksPlace.ofAll.asUnownedTaskExecutor())
         } else {
             next.job.runSynchronously(on: asUnownedTaskExecutor())
         }
@@ -323,10 +392,12 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
     /// for a sleep.
     private func takeWhatFollows(_ step: Ready) -> Ready? {
         guard let newest = ready.last else { return nil }
-        let follows =
-            step.place == .sleep && newest.task == step.task
-            || task_hooks_is_yield(unsafeBitCast(newest.job, to: UnsafeMutableRawPointer.self))
+        let follows = step.place == .sleep && newest.task == step.task || isYield(newest.job)
         return follows ? ready.removeLast() : nil
+    }
+
+    private func isYield(_ job: UnownedJob) -> Bool {
+        task_hooks_is_yield(unsafeBitCast(job, to: UnsafeMutableRawPointer.self))
     }
 }
 
@@ -338,7 +409,7 @@ extension Explorer {
         let isTask = task_hooks_task_of(job) != 0
         let kind: ExploredStep.Kind =
             switch next.place {
-            case .anywhere: isTask ? .task : .actor
+            case .anywhere, .adopted, .byDefault: isTask ? .task : .actor
             case .mainActor: .mainActor
             case .sleep: .sleep(until: .nanoseconds(now))
             }
@@ -365,9 +436,9 @@ extension Explorer {
     }
 
     /// The running step has come to a point.
-    func note(_ point: @autoclosure () -> String) {
-        isAtPoint = true
-        if isRecording, !recorded.isEmpty { recorded[recorded.count - 1].points.append(point()) }
+    func stop(at point: StaticString, _ task: UnsafeContinuation<Void, Never>) {
+        if isRecording, !recorded.isEmpty { recorded[recorded.count - 1].points.append("\(point)") }
+        atPoints.append(task)
     }
 
     /// The explorer whose step runs on this thread.
@@ -381,7 +452,10 @@ extension Explorer {
 func shortName(of function: String) -> String {
     let name = function.split(separator: " resume partial function for ").last.map { String($0) } ?? ""
     let library = "static (extension in Swift):Swift.Task<"
-    if name.contains("explorationPoint") { return "explorationPoint" }
+    for function in ["withUnsafeContinuation", "withCheckedContinuation"] where name.hasPrefix("\(function)<")
+    {
+        return function
+    }
     if name.contains(library) { return name.contains("_sleep<") ? "Task.sleep" : "Task.yield" }
     let parts = name.split(separator: " in ").filter { !$0.hasPrefix("static (extension") }.map {
         part -> Substring in
@@ -399,6 +473,23 @@ func shortName(of function: String) -> String {
 /// Unchecked: the body's task, which writes it, runs on the thread that explores, which reads it.
 private final class End: @unchecked Sendable {
     var ending: Ending?
+}
+
+/// Where the steps of adopted tasks are enqueued: those that were made without a preference of executor. Each is a step of
+/// the exploration that goes on on the calling thread; elsewhere it goes where it would be without: the task may be a part
+/// of the program, which outlives explorations.
+final class AdoptedTasksPlace: TaskExecutor {
+    static let ofAll = AdoptedTasksPlace()
+    private init() {}
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        if let explorer = Explorer.current {
+            explorer.append(job, in: .adopted)
+        } else {
+            task_hooks_enqueue_global(unsafeBitCast(job, to: UnsafeMutableRawPointer.self))
+        }
+    }
 }
 
 /// Where the main actor's steps are enqueued.

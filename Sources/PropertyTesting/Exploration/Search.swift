@@ -10,12 +10,13 @@ struct Playback: Chooser {
     /// The first decision with another number of steps than before, or with too few.
     var misfit: Int?
 
-    /// To be called when the schedule has ended: it may have had fewer decisions.
-    mutating func end(in explorer: Explorer) {
-        if misfit == nil, explorer.choices.count < choices.count { misfit = explorer.choices.count }
+    /// As ``misfit``, when the schedule has ended: it may have had fewer decisions.
+    func misfit(in explorer: Explorer) -> Int? {
+        misfit ?? (explorer.choices.count < choices.count ? explorer.choices.count : nil)
     }
 
-    mutating func choose(among count: Int, in explorer: Explorer) -> Int {
+    mutating func choose(among count: Int, in explorer: Explorer) -> Int? {
+        if count == 1 { return 0 }
         let decision = explorer.choices.count
         guard decision < choices.count else { return 0 }
         if decision < counts.count, counts[decision] != UInt16(truncatingIfNeeded: count), misfit == nil {
@@ -45,14 +46,16 @@ struct RandomPriorities: Chooser {
         for _ in 0..<changes { self.changes.append(Int.random(in: 0..<max(1, decisions), using: &random)) }
     }
 
-    mutating func choose(among count: Int, in explorer: Explorer) -> Int {
-        var best = highest(among: count, explorer)
+    mutating func choose(among count: Int, in explorer: Explorer) -> Int? {
+        if count == 1 { return 0 }
         // A task that has yielded is behind all others, and so is time that has passed: else what they wait for may never be
         // done.
-        for _ in 0..<count where explorer.hasYielded(best) {
-            lower(best, explorer)
-            best = highest(among: count, explorer)
-        }
+        let priorities = (0..<count).map { priority(of: $0, explorer) }
+        let highestOfOthers =
+            (0..<count).filter { !explorer.hasYielded($0) }.map { priorities[$0] }.max() ?? 0
+        let before = (0..<count).filter { explorer.hasYielded($0) && priorities[$0] > highestOfOthers }
+        for choice in before.sorted(by: { priorities[$0] > priorities[$1] }) { lower(choice, explorer) }
+        var best = highest(among: count, explorer)
         if changes.contains(explorer.choices.count) {
             lower(best, explorer)
             best = highest(among: count, explorer)
@@ -70,36 +73,68 @@ struct RandomPriorities: Chooser {
         explorer.isSleeper(choice) ? .max : explorer.task(of: choice)
     }
 
+    private mutating func priority(of choice: Int, _ explorer: Explorer) -> UInt64 {
+        let key = key(choice, explorer)
+        if let priority = priorities[key] { return priority }
+        let priority = random.next() | 1 << 33
+        priorities[key] = priority
+        return priority
+    }
+
     private mutating func highest(among count: Int, _ explorer: Explorer) -> Int {
         var best = 0
         var highest: UInt64 = 0
         for choice in 0..<count {
-            let key = key(choice, explorer)
-            let priority = priorities[key] ?? (random.next() | 1 << 33)
-            priorities[key] = priority
+            let priority = priority(of: choice, explorer)
             if priority > highest { (best, highest) = (choice, priority) }
         }
         return best
     }
 }
 
+/// Goes through schedules, one after the other, and chooses their steps.
+protocol Search: Chooser {
+    /// Whether there may be schedules with more departures than it goes through.
+    var isCut: Bool { get }
+    /// How many departures the next schedule has.
+    var departures: Int { get }
+    /// What the next schedule begins with.
+    var choices: ContiguousArray<UInt16> { get }
+
+    /// The next schedule is run, or is run once more.
+    mutating func begin()
+    /// It has been.
+    ///
+    /// - Returns: the first decision at which it had other steps than before; nil: it had none.
+    func misfit(in explorer: Explorer) -> Int?
+    /// Goes on to the schedule after it.
+    ///
+    /// - Returns: false: there is none.
+    mutating func advance(after explorer: Explorer) -> Bool
+}
+
 /// The schedules with at most so many departures, each after the one before it that has most in common with it.
 ///
 /// Source: the search without states of Godefroid, Model Checking for Programming Languages using VeriSoft (1997).
-struct BoundedSearch {
-    let bound: Int
-    /// The next schedule.
-    var playback = Playback()
-    /// How many departures `playback` has.
+struct BoundedSearch: Search {
+    private let bound: Int
+    private(set) var playback = Playback()
     private(set) var departures = 0
-    /// Whether an alternative was left out, because the schedule would have had too many departures.
     private(set) var isCut = false
 
+    /// - Parameter bound: how many departures a schedule may have.
     init(bound: Int) { self.bound = bound }
 
-    /// Goes on to the next schedule after one that was run.
-    ///
-    /// - Returns: false: there is none.
+    var choices: ContiguousArray<UInt16> { playback.choices }
+
+    mutating func begin() { playback.misfit = nil }
+
+    mutating func choose(among count: Int, in explorer: Explorer) -> Int? {
+        playback.choose(among: count, in: explorer)
+    }
+
+    func misfit(in explorer: Explorer) -> Int? { playback.misfit(in: explorer) }
+
     mutating func advance(after explorer: Explorer) -> Bool {
         let choices = explorer.choices
         let counts = explorer.counts

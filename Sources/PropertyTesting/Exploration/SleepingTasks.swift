@@ -23,4 +23,34 @@
             _ job: consuming ExecutorJob, at instant: C.Instant, tolerance: C.Duration?, clock: C
         ) { explorer.enqueue(job, at: instant, tolerance: tolerance, clock: clock) }
     }
+
+    extension AdoptedTasksPlace: SchedulingExecutor {
+        func enqueue<C: Clock>(
+            _ job: consuming ExecutorJob, after delay: C.Duration, tolerance: C.Duration?, clock: C
+        ) {
+            if let explorer = Explorer.current {
+                explorer.enqueue(job, after: delay, tolerance: tolerance, clock: clock)
+            } else {
+                Self.clockwork.enqueue(job, after: delay, tolerance: tolerance, clock: clock)
+            }
+        }
+
+        func enqueue<C: Clock>(
+            _ job: consuming ExecutorJob, at instant: C.Instant, tolerance: C.Duration?, clock: C
+        ) {
+            if let explorer = Explorer.current {
+                explorer.enqueue(job, at: instant, tolerance: tolerance, clock: clock)
+            } else {
+                Self.clockwork.enqueue(job, at: instant, tolerance: tolerance, clock: clock)
+            }
+        }
+
+        /// What times sleeping tasks elsewhere.
+        private static let clockwork: any SchedulingExecutor = {
+            guard let clockwork = PlatformExecutorFactory.defaultExecutor as? any SchedulingExecutor else {
+                fatalError("explore: the runtime's own executor has no timers")
+            }
+            return clockwork
+        }()
+    }
 #endif

@@ -1,0 +1,47 @@
+// ExplorationClock.swift - the time of a schedule, for code that takes a clock.
+
+/// A clock of which the time is that of the exploration whose step reads it: it passes when nothing else is done, at once,
+/// by the sleep that ends first. Elsewhere, the time that goes on.
+///
+/// Deadlines that are reckoned from it keep their order in every schedule.
+///
+/// - SeeAlso: ``ManualClock``, which a test moves.
+public struct ExplorationClock: Clock {
+    /// A moment, as the time since the schedule began; elsewhere, since the clock was first asked.
+    public struct Instant: InstantProtocol {
+        /// The time since then.
+        public var offset: Duration
+        /// A moment.
+        public init(offset: Duration) { self.offset = offset }
+        /// A later moment, or an earlier one.
+        public func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
+        /// How much later the other one is.
+        public func duration(to other: Instant) -> Duration { other.offset - offset }
+        /// Which is earlier.
+        public static func < (left: Instant, right: Instant) -> Bool { left.offset < right.offset }
+    }
+
+    private static let beginning = ContinuousClock.now
+
+    /// Creates a clock; all of them show the same.
+    public init() {}
+
+    /// What it shows.
+    public var now: Instant {
+        if let explorer = Explorer.current { return Instant(offset: explorer.readTime()) }
+        return Instant(offset: Self.beginning.duration(to: .now))
+    }
+    /// The shortest time that a sleep takes.
+    public var minimumResolution: Duration { .nanoseconds(1) }
+
+    /// Waits until it shows `deadline`.
+    ///
+    /// - Throws: `CancellationError`, when the task is cancelled before.
+    public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
+        let duration = now.duration(to: deadline)
+        guard duration > .zero else { return try Task.checkCancellation() }
+        Explorer.current?.expectSleep(for: duration)
+        defer { Explorer.current?.expectSleep(for: nil) }
+        try await Task.sleep(for: duration, tolerance: tolerance)
+    }
+}

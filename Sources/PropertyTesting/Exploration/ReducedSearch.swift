@@ -1,0 +1,77 @@
+// ReducedSearch.swift - the schedules that differ, where tasks share actors alone.
+//
+// A step is local when it shares nothing with other tasks (`SharingOfStep`). Two rules leave schedules out; each that is left
+// out differs from one that is run only in the order of steps of which one is local.
+//   R1  After a local step no other alternative to it is tried: whatever could have come before it, can come after it.
+//   R2  A step that was tried at a decision sleeps when the next alternative is tried, until a step that is not local has been
+//       run: before that, it would lead to where its own schedules have been. Where all steps sleep, nothing new is to be seen.
+// They do not go with a bound of departures: the one that is run of those alike may have more than another.
+//
+// Source: Godefroid, Partial-Order Methods for the Verification of Concurrent Systems (1996): R1 is a persistent set of one
+// step, R2 are sleep sets, for which steps that are not local all depend on each other.
+
+struct ReducedSearch: Search {
+    /// What could be next, once.
+    private struct Decision {
+        /// The alternatives, by `Explorer.number(of:)`.
+        let numbers: [Int]
+        /// Those of them that sleep: for what was tried before the decision, and at it.
+        var asleep: Set<Int>
+        var choice: Int
+    }
+
+    /// Those of the schedule, of which the first `kept` were made before it is run.
+    private var decisions: [Decision] = []
+    private var kept = 0
+    /// What sleeps at the step to come.
+    private var asleep: Set<Int> = []
+    private var sharedSteps = 0
+    private var misfit: Int?
+    let isCut = false
+
+    var departures: Int { decisions[..<kept].count { $0.choice != 0 } }
+    var choices: ContiguousArray<UInt16> {
+        ContiguousArray(decisions[..<kept].map { UInt16(truncatingIfNeeded: $0.choice) })
+    }
+
+    mutating func begin() {
+        decisions.removeSubrange(kept...)
+        asleep = []
+        sharedSteps = 0
+        misfit = nil
+    }
+
+    mutating func choose(among count: Int, in explorer: Explorer) -> Int? {
+        if explorer.sharedSteps != sharedSteps { asleep = [] }
+        sharedSteps = explorer.sharedSteps
+        if count == 1 { return asleep.contains(explorer.number(of: 0)) ? nil : 0 }
+        let place = explorer.choices.count
+        if place < kept {
+            if decisions[place].numbers.count != count, misfit == nil { misfit = place }
+            asleep = decisions[place].asleep
+            return min(decisions[place].choice, count - 1)
+        }
+        let numbers = (0..<count).map { explorer.number(of: $0) }
+        guard let choice = numbers.firstIndex(where: { !asleep.contains($0) }) else { return nil }
+        decisions.append(Decision(numbers: numbers, asleep: asleep, choice: choice))
+        return choice
+    }
+
+    func misfit(in explorer: Explorer) -> Int? {
+        misfit ?? (explorer.choices.count < kept ? explorer.choices.count : nil)
+    }
+
+    mutating func advance(after explorer: Explorer) -> Bool {
+        while var decision = decisions.popLast() {
+            if explorer.wasLocal[decisions.count] { continue }  // R1
+            decision.asleep.insert(decision.numbers[decision.choice])  // R2
+            let later = decision.numbers[(decision.choice + 1)...]
+            guard let choice = later.firstIndex(where: { !decision.asleep.contains($0) }) else { continue }
+            decision.choice = choice
+            decisions.append(decision)
+            kept = decisions.count
+            return true
+        }
+        return false
+    }
+}

@@ -114,7 +114,11 @@ extension Laboratory {
             seconds: seconds)
         switch result.status {
         case 0: return []
-        case 1: return try Self.kills(in: report)
+        case 1:
+            guard FileManager.default.fileExists(atPath: report.path) else {
+                throw Failure("explore wrote no report for \(mutant.id):\n\(result.output)")
+            }
+            return try Self.kills(in: report)
         case nil:
             throw Failure("\(mutant.id): the search took more than \(seconds) s.")
         case .some(let status):

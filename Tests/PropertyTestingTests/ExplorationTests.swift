@@ -289,10 +289,9 @@ import Testing
             return await withCheckedContinuation { service.yield($0) }
         }
         let usual = ExplorationOptions(departures: 0, random: 0)
-        for _ in 0..<3 {
-            _ = try await covered(options: usual) { #expect(await ask() == 1) }
-            #expect(await ask() == 1)
-        }
+        // At the end of an exploration it waits for a request; elsewhere that takes a moment more than the answer.
+        for _ in 0..<3 { _ = try await covered(options: usual) { #expect(await ask() == 1) } }
+        for _ in 0..<3 { #expect(await ask() == 1) }
         service.finish()
     }
 

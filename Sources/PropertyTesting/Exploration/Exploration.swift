@@ -14,7 +14,8 @@ struct Exploration {
     init(options: ExplorationOptions) {
         self.options = options
         explorer = .kept(
-            limit: options.steps, patienceWithOthers: .milliseconds(options.replay == nil ? 500 : 10))
+            limit: options.steps, patienceWithOthers: .milliseconds(options.replay == nil ? 500 : 10),
+            sharing: options.sharing)
     }
 
     typealias Body = @Sendable () async throws -> Void

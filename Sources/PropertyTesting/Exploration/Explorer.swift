@@ -55,40 +55,43 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
         let deadline: Int64
     }
 
+    // Unchecked exclusivity: all is used by the thread that explores, and nothing is run inside of an access.
+
     /// The ready steps, the newest last.
-    private(set) var ready: ContiguousArray<Ready> = []
+    @exclusivity(unchecked) private(set) var ready: ContiguousArray<Ready> = []
     /// The earliest first; of the same time, in the order in which they came.
-    private var sleepers: ContiguousArray<Sleeper> = []
+    @exclusivity(unchecked) private var sleepers: ContiguousArray<Sleeper> = []
     /// The time of the schedule, in nanoseconds since its beginning: it passes when a sleeper goes on.
-    private var now: Int64 = 0
+    @exclusivity(unchecked) private var now: Int64 = 0
     /// How long tasks are about to sleep, where that is known.
-    private var delays: [UInt64: Duration] = [:]
+    @exclusivity(unchecked) private var delays: [UInt64: Duration] = [:]
     /// Whether a task slept in the schedule.
-    private(set) var hasSleepers = false
+    @exclusivity(unchecked) private(set) var hasSleepers = false
     /// Whether the schedule had more steps than the limit.
-    private(set) var hasGivenUp = false
+    @exclusivity(unchecked) private(set) var hasGivenUp = false
     /// How many steps were run.
-    private(set) var steps = 0
+    @exclusivity(unchecked) private(set) var steps = 0
     /// The task of the running step.
-    private var task: UInt64 = 0
+    @exclusivity(unchecked) private var task: UInt64 = 0
     /// Where in `ready` the usual next step is, at the decision that is open.
-    private var usual = 0
+    @exclusivity(unchecked) private var usual = 0
     /// Whether the running step yields, so that others come first.
-    private var isYielding = false
+    @exclusivity(unchecked) private var isYielding = false
     /// The tasks that have come to a point in the running step: they are ready when it has ended.
-    private var atPoints: [UnsafeContinuation<Void, Never>] = []
+    @exclusivity(unchecked) private var atPoints: [UnsafeContinuation<Void, Never>] = []
     /// How many became ready.
-    private var numberReady = 0
+    @exclusivity(unchecked) private var numberReady = 0
     /// How many steps shared something with other tasks: see ``Sharing``.
-    private(set) var sharedSteps = 0
-    private var sharing = SharingOfStep()
+    @exclusivity(unchecked) private(set) var sharedSteps = 0
+    /// nil: nobody asks.
+    @exclusivity(unchecked) private var sharing: SharingOfStep?
     /// Whether the schedule came to where another one has been, and was brought to its end.
-    private(set) var isRedundant = false
+    @exclusivity(unchecked) private(set) var isRedundant = false
     /// What was chosen at each decision, and among how many.
-    private(set) var choices: ContiguousArray<UInt16> = []
-    private(set) var counts: ContiguousArray<UInt16> = []
+    @exclusivity(unchecked) private(set) var choices: ContiguousArray<UInt16> = []
+    @exclusivity(unchecked) private(set) var counts: ContiguousArray<UInt16> = []
     /// Whether the chosen step shared nothing.
-    private(set) var wasLocal: ContiguousArray<Bool> = []
+    @exclusivity(unchecked) private(set) var wasLocal: ContiguousArray<Bool> = []
 
     /// The steps, where they are recorded.
     private(set) var recorded: [ExploredStep] = []
@@ -107,8 +110,9 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
     let limit: Int
 
     /// One that is never destroyed: tasks that are left over hold it without owning it, and may be made ready at any time.
-    static func kept(limit: Int, patienceWithOthers: Duration) -> Explorer {
+    static func kept(limit: Int, patienceWithOthers: Duration, sharing: Sharing) -> Explorer {
         let explorer = Explorer(limit: limit, patienceWithOthers: patienceWithOthers)
+        if sharing == .actors { explorer.sharing = SharingOfStep() }
         all.withLock { $0.append(explorer) }
         return explorer
     }
@@ -146,7 +150,9 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
 
     private func entry(for job: UnownedJob, in place: Place) -> Ready {
         let number = task_hooks_task_of(unsafeBitCast(job, to: UnsafeMutableRawPointer.self))
-        sharing.becomesReady(number, isYield: number == 0 && isYield(job), in: place)
+        if sharing != nil {
+            sharing?.becomesReady(number, isYield: number == 0 && isYield(job), in: place)
+        }
         numberReady += 1
         return Ready(
             job: job, task: number == 0 ? task : number, number: numberReady, since: steps,
@@ -157,7 +163,7 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
 
     /// The time since the schedule began, for the running step.
     func readTime() -> Duration {
-        sharing.readsTime()
+        sharing?.readsTime()
         return .nanoseconds(now)
     }
 
@@ -246,15 +252,15 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
         counts.removeAll(keepingCapacity: true)
         wasLocal.removeAll(keepingCapacity: true)
         now = 0
-        delays.removeAll()
-        atPoints.removeAll()
+        if !delays.isEmpty { delays = [:] }
+        if !atPoints.isEmpty { atPoints = [] }
         hasSleepers = false
         hasGivenUp = false
         isRedundant = false
         steps = 0
         numberReady = 0
         sharedSteps = 0
-        sharing = SharingOfStep()
+        if sharing != nil { sharing = SharingOfStep() }
         task = 0
         isRecording = recording
         if recording {
@@ -279,7 +285,7 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
             }
             let sharedBefore = sharedSteps
             runStep(choice, among: count)
-            if count > 1 { wasLocal.append(sharedSteps == sharedBefore) }
+            if count > 1, sharing != nil { wasLocal.append(sharedSteps == sharedBefore) }
         }
     }
 
@@ -362,7 +368,7 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
         }
         steps += 1
         task = next.task
-        sharing.begins(next)
+        sharing?.begins(next)
         if isRecording { record(next, choice, count) }
         run(next)
         while let more = takeWhatFollows(next) {
@@ -371,7 +377,7 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
             isYielding = false
         }
         while !atPoints.isEmpty { atPoints.removeFirst().resume() }
-        if sharing.ends() { sharedSteps += 1 }
+        if sharing?.ends() == true { sharedSteps += 1 }
     }
 
     private func run(_ next: Ready) {

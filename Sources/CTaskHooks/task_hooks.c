@@ -143,7 +143,7 @@ static ASYNC void begin_adopted(__attribute__((swift_async_context)) context *co
 
 void task_hooks_learn(void *job)
 {
-    const void *const address = task_hooks_resume_address(job);
+    const void *const address = job != NULL ? task_hooks_resume_address(job) : NULL;
     memcpy(&first_step, &address, sizeof first_step);
 }
 

@@ -32,8 +32,7 @@ public import Testing
 /// - Returns: which schedules were run; nil: one of them failed.
 @discardableResult public func explore(
     departures: Int? = 3, limit: Int = 100_000, random: Int = 1_000, steps: Int = 10_000,
-    sharing: Sharing = .anything,
-    replay: String? = nil,
+    sharing: Sharing = .anything, replay: String? = nil,
     sourceLocation: SourceLocation = #_sourceLocation, _ body: @escaping @Sendable () async throws -> Void
 ) async -> ExplorationCoverage? {
     let text = replay ?? environment("EXPLORE_REPLAY")

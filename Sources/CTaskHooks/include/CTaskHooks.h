@@ -33,7 +33,7 @@ void task_hooks_set_taker(const task_hooks_taker *taker);
 const task_hooks_taker *task_hooks_get_taker(void);
 
 /// Learns from the job of a task that has not begun, and has no preference of executor, how such jobs are
-/// told. Before that, none is adopted.
+/// told; null: forgets it. Before that, none is adopted.
 void task_hooks_learn(void *job);
 /// Has a task that has not begun prefer the executor of the calling thread's taker, until it has ended.
 /// Before its first step, which has to be on this thread.

@@ -268,6 +268,6 @@ enum Effect {
 
 extension Task<Void, Never> {
     /// Cancels it, in a task of its own: that calls the cancellation handlers of users, which must not run in the stack of
-    /// whoever ends an operation; nor behind what waits on the workers of the scheduler, perhaps for just this.
+    /// whoever ends an operation. Not in a piece of work: an exploration sees tasks, and not the workers of the scheduler.
     func cancelElsewhere() { Task.detached { cancel() } }
 }

@@ -27,7 +27,9 @@ enum Adoption {
             defer { task_hooks_set_taker(outer) }
             return withUnsafePointer(to: taker) { taker in
                 task_hooks_set_taker(taker)
-                return catcher.adoptsTask()
+                let isKnown = catcher.adoptsTask()
+                if !isKnown { task_hooks_learn(nil) }
+                return isKnown
             }
         }()
 
@@ -45,17 +47,18 @@ enum Adoption {
             /// - Returns: whether that one preferred this then.
             func adoptsTask() -> Bool {
                 let isAdopted = Locked(false)
-                for _ in 0..<2 {
+                for isSecond in [false, true] {
                     Task.detached {
                         let executor = withUnsafeCurrentTask { $0?.unownedTaskExecutor }
                         isAdopted.withLock { $0 = executor == self.asUnownedTaskExecutor() }
                     }
-                    for job in jobs.withLock({ jobs in
-                        defer { jobs = [] }
-                        return jobs
-                    }) {
+                    var isNew = true
+                    // Each, also those by which a task without a preference goes on.
+                    while let job = jobs.withLock({ $0.popLast() }) {
                         let address = unsafeBitCast(job, to: UnsafeMutableRawPointer.self)
-                        if !task_hooks_adopt(address) { task_hooks_learn(address) }
+                        if isNew, isSecond { _ = task_hooks_adopt(address) }
+                        if isNew, !isSecond { task_hooks_learn(address) }
+                        isNew = false
                         job.runSynchronously(on: asUnownedTaskExecutor())
                     }
                 }
@@ -65,4 +68,21 @@ enum Adoption {
     #else
         static let isKnown = false
     #endif
+}
+
+/// Where the steps of adopted tasks are enqueued: those that were made without a preference of executor. Each is a step of
+/// the exploration that goes on on the calling thread; elsewhere it goes where it would be without: the task may be a part
+/// of the program, which outlives explorations.
+final class AdoptedTasksPlace: TaskExecutor {
+    static let ofAll = AdoptedTasksPlace()
+    private init() {}
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        if let explorer = Explorer.current {
+            explorer.append(job, in: .adopted)
+        } else {
+            task_hooks_enqueue_global(unsafeBitCast(job, to: UnsafeMutableRawPointer.self))
+        }
+    }
 }

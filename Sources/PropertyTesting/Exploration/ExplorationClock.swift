@@ -7,19 +7,8 @@
 ///
 /// - SeeAlso: ``ManualClock``, which a test moves.
 public struct ExplorationClock: Clock {
-    /// A moment, as the time since the schedule began; elsewhere, since the clock was first asked.
-    public struct Instant: InstantProtocol {
-        /// The time since then.
-        public var offset: Duration
-        /// A moment.
-        public init(offset: Duration) { self.offset = offset }
-        /// A later moment, or an earlier one.
-        public func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
-        /// How much later the other one is.
-        public func duration(to other: Instant) -> Duration { other.offset - offset }
-        /// Which is earlier.
-        public static func < (left: Instant, right: Instant) -> Bool { left.offset < right.offset }
-    }
+    /// A moment, as the time since the schedule began; elsewhere, since a clock was first asked.
+    public typealias Instant = ManualClock.Instant
 
     private static let beginning = ContinuousClock.now
 

@@ -47,7 +47,18 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
         var place = Place.anywhere
     }
 
-    enum Place { case anywhere, adopted, byDefault, mainActor, sleep }
+    /// By which way it came.
+    enum Place {
+        /// The task prefers this executor, or an actor of such a task.
+        case anywhere
+        /// The same of a task that was adopted.
+        case adopted
+        /// By the runtime's hook: the task prefers none, and is adopted if it is new.
+        case byDefault
+        case mainActor
+        /// When time has passed.
+        case sleep
+    }
 
     /// A step that could be next once time has passed.
     struct Sleeper {
@@ -143,7 +154,7 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
 
     func enqueue(_ job: consuming ExecutorJob) { append(UnownedJob(job)) }
 
-    fileprivate func append(_ job: UnownedJob, in place: Place = .anywhere) {
+    func append(_ job: UnownedJob, in place: Place = .anywhere) {
         guard isHere else { return takeFromOutside(job) }
         ready.append(entry(for: job, in: place))
     }
@@ -381,16 +392,17 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
     }
 
     private func run(_ next: Ready) {
-        if next.place == .mainActor {
+        switch next.place {
+        case .mainActor:
             next.job.runSynchronously(
                 isolatedTo: mainActor!.asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
-        } else if next.place == .byDefault || next.place == .adopted {
-            if next.isOfTask, next.place == .byDefault {
+        case .byDefault:
+            if next.isOfTask {
                 _ = task_hooks_adopt(unsafeBitCast(next.job, to: UnsafeMutableRawPointer.self))
             }
-            next.job.runSynchronously(on: AdoptedTasksPlace.ofAll.asUnownedTaskExecutor())
-        } else {
-            next.job.runSynchronously(on: asUnownedTaskExecutor())
+            fallthrough
+        case .adopted: next.job.runSynchronously(on: AdoptedTasksPlace.ofAll.asUnownedTaskExecutor())
+        case .anywhere, .sleep: next.job.runSynchronously(on: asUnownedTaskExecutor())
         }
     }
 
@@ -479,23 +491,6 @@ func shortName(of function: String) -> String {
 /// Unchecked: the body's task, which writes it, runs on the thread that explores, which reads it.
 private final class End: @unchecked Sendable {
     var ending: Ending?
-}
-
-/// Where the steps of adopted tasks are enqueued: those that were made without a preference of executor. Each is a step of
-/// the exploration that goes on on the calling thread; elsewhere it goes where it would be without: the task may be a part
-/// of the program, which outlives explorations.
-final class AdoptedTasksPlace: TaskExecutor {
-    static let ofAll = AdoptedTasksPlace()
-    private init() {}
-
-    func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        if let explorer = Explorer.current {
-            explorer.append(job, in: .adopted)
-        } else {
-            task_hooks_enqueue_global(unsafeBitCast(job, to: UnsafeMutableRawPointer.self))
-        }
-    }
 }
 
 /// Where the main actor's steps are enqueued.

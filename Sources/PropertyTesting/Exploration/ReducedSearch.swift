@@ -27,7 +27,6 @@ struct ReducedSearch: Search {
     private var asleep: Set<Int> = []
     private var sharedSteps = 0
     private var misfit: Int?
-    let isCut = false
 
     var departures: Int { decisions[..<kept].count { $0.choice != 0 } }
     var choices: ContiguousArray<UInt16> {

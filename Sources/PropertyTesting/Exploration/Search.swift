@@ -94,8 +94,6 @@ struct RandomPriorities: Chooser {
 
 /// Goes through schedules, one after the other, and chooses their steps.
 protocol Search: Chooser {
-    /// Whether there may be schedules with more departures than it goes through.
-    var isCut: Bool { get }
     /// How many departures the next schedule has.
     var departures: Int { get }
     /// What the next schedule begins with.
@@ -120,6 +118,7 @@ struct BoundedSearch: Search {
     private let bound: Int
     private(set) var playback = Playback()
     private(set) var departures = 0
+    /// Whether an alternative was left out, because the schedule would have had too many departures.
     private(set) var isCut = false
 
     /// - Parameter bound: how many departures a schedule may have.

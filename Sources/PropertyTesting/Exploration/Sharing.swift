@@ -1,4 +1,4 @@
-// Sharing.swift - which steps can be told apart by their order, and which cannot.
+// Sharing.swift - what tasks share, as far as a test knows, and whether a step did.
 
 /// What the tasks of an explored body share, as far as the test knows.
 ///
@@ -8,9 +8,9 @@ public enum Sharing: Hashable, Sendable {
     /// Anything: each order is run.
     case anything
     /// What changes, and is shared, is in actors; tasks await each other's values, and nobody is cancelled, also not by a group
-    /// whose child throws. Then the order of steps
-    /// that are in no actor, and end at a point or a `Task.yield()`, makes no difference: of the orders that differ in
-    /// that alone one is run, so that steps which have nothing to do with each other do not multiply.
+    /// whose child throws. Then the order of steps that are in no actor, and end at a point or a `Task.yield()`, makes no
+    /// difference: of the orders that differ in that alone one is run, so that steps which have nothing to do with each
+    /// other do not multiply.
     case actors
 }
 

@@ -27,30 +27,20 @@
     extension AdoptedTasksPlace: SchedulingExecutor {
         func enqueue<C: Clock>(
             _ job: consuming ExecutorJob, after delay: C.Duration, tolerance: C.Duration?, clock: C
-        ) {
-            if let explorer = Explorer.current {
-                explorer.enqueue(job, after: delay, tolerance: tolerance, clock: clock)
-            } else {
-                Self.clockwork.enqueue(job, after: delay, tolerance: tolerance, clock: clock)
-            }
-        }
+        ) { timed.enqueue(job, after: delay, tolerance: tolerance, clock: clock) }
 
         func enqueue<C: Clock>(
             _ job: consuming ExecutorJob, at instant: C.Instant, tolerance: C.Duration?, clock: C
-        ) {
-            if let explorer = Explorer.current {
-                explorer.enqueue(job, at: instant, tolerance: tolerance, clock: clock)
-            } else {
-                Self.clockwork.enqueue(job, at: instant, tolerance: tolerance, clock: clock)
-            }
-        }
+        ) { timed.enqueue(job, at: instant, tolerance: tolerance, clock: clock) }
 
-        /// What times sleeping tasks elsewhere.
-        private static let clockwork: any SchedulingExecutor = {
-            guard let clockwork = PlatformExecutorFactory.defaultExecutor as? any SchedulingExecutor else {
+        /// What times a task that sleeps here; elsewhere the runtime's own executor does.
+        private var timed: any SchedulingExecutor { Explorer.current ?? Self.elsewhere }
+
+        private static let elsewhere: any SchedulingExecutor = {
+            guard let executor = PlatformExecutorFactory.defaultExecutor as? any SchedulingExecutor else {
                 fatalError("explore: the runtime's own executor has no timers")
             }
-            return clockwork
+            return executor
         }()
     }
 #endif

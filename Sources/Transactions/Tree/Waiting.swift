@@ -77,6 +77,7 @@ final class Waiter: @unchecked Sendable {
     // Unchecked: written before `waits` is stored, read by who moves it from there.
     private var continuation: CheckedContinuation<Void, Never>?
     private let phase = Atomic(Phase.none)
+    /// Written by the timer's task, which is in no isolation.
     private let late = Atomic(false)
     private let instance = Instance(.waiters)
     /// Of the lines alone.

@@ -31,8 +31,9 @@ private actor Place {
 }
 
 /// What a task of a small program does.
-private enum Action: Equatable, Sendable {
-    case local, yields, note(Int), noteTwice(Int), noteAtBoth, pass, open, awaitFirst, group, detached
+enum Action: Equatable, Sendable {
+    case local, yields, note(Int), noteTwice(Int), noteAtBoth, pass, open, awaitFirst, group, lateGroup,
+        detached, beside
 }
 
 /// Some tasks, which share two actors.
@@ -80,6 +81,19 @@ private struct Program: Sendable {
                     return await group.reduce(into: []) { $0.append($1) }
                 }
                 await places[0].note(task * 10 + order[0])
+            case .lateGroup:
+                // Both children may have ended before anybody waits for one.
+                let order = await withTaskGroup(of: Int.self) { group in
+                    for child in 1...2 { group.addTask { child } }
+                    await explorationPoint("late")
+                    return await group.reduce(into: []) { $0.append($1) }
+                }
+                await places[0].note(task * 10 + order[0])
+            case .beside:
+                // Two actors are on their way to the second place.
+                let child = Task.detached { await places[1].note(task * 10) }
+                await places[0].note(task, at: places[1])
+                await child.value
             case .detached:
                 let child = Task.detached { await explorationPoint("child") }
                 await explorationPoint("beside")
@@ -117,7 +131,7 @@ private struct Program: Sendable {
     @Test func `with actors alone shared, the orders that are run have all outcomes`() async {
         let action = Generator<Action>.element(of: [
             .local, .yields, .local, .note(0), .note(1), .noteTwice(0), .noteAtBoth, .pass, .open,
-            .awaitFirst, .group, .detached,
+            .awaitFirst, .group, .lateGroup, .detached, .beside,
         ])
         let programs = Generator<[[Action]]>.array(of: .array(of: action, count: 0...2), count: 2...3)
         let (compared, fewer, stuck) = (Locked(0), Locked(0), Locked(0))
@@ -144,6 +158,16 @@ private struct Program: Sendable {
         }
         #expect(compared.withLock { $0 } >= cases / 2)
         #expect(fewer.withLock { $0 } >= cases / 10)
+    }
+
+    @Test(arguments: [Action.lateGroup, .beside])
+    func `what ends, and what is in actors, has orders where actors alone are shared`(
+        _ action: Action
+    ) async throws {
+        let program = Program(tasks: [[action]])
+        let all = try #require(await outcomes(of: program, .anything))
+        let reduced = try #require(await outcomes(of: program, .actors))
+        #expect(all.0.count > 1 && reduced.0 == all.0)
     }
 
     @Test func `with actors alone shared, a step that reads the time is one of those that differ`()

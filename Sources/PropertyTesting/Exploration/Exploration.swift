@@ -100,7 +100,7 @@ struct Exploration {
             if let misfit = search.misfit(in: explorer) { return misfitting(search.choices, at: misfit) }
             if let reason { return smallest(reason, verdict, body) }
             if explorer.hasGivenUp { hasGivenUp = true }
-            if departures >= least, !explorer.isRedundant {
+            if departures >= least {
                 while held.count <= departures { held.append(0) }
                 held[departures] += 1
             }

@@ -11,8 +11,8 @@ import Synchronization
 
 /// What decides which step is next.
 protocol Chooser {
-    /// The next one of the alternatives, less than `count`; nil: whatever comes was in a schedule before.
-    mutating func choose(among count: Int, in explorer: Explorer) -> Int?
+    /// The next one of the alternatives, less than `count`, which is at least 2.
+    mutating func choose(among count: Int, in explorer: Explorer) -> Int
 }
 
 /// How a schedule ended.
@@ -96,8 +96,6 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
     @exclusivity(unchecked) private(set) var sharedSteps = 0
     /// nil: nobody asks.
     @exclusivity(unchecked) private var sharing: SharingOfStep?
-    /// Whether the schedule came to where another one has been, and was brought to its end.
-    @exclusivity(unchecked) private(set) var isRedundant = false
     /// What was chosen at each decision, and among how many.
     @exclusivity(unchecked) private(set) var choices: ContiguousArray<UInt16> = []
     @exclusivity(unchecked) private(set) var counts: ContiguousArray<UInt16> = []
@@ -161,9 +159,7 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
 
     private func entry(for job: UnownedJob, in place: Place) -> Ready {
         let number = task_hooks_task_of(unsafeBitCast(job, to: UnsafeMutableRawPointer.self))
-        if sharing != nil {
-            sharing?.becomesReady(number, isYield: number == 0 && isYield(job), in: place)
-        }
+        sharing?.becomesReady(number, in: place)
         numberReady += 1
         return Ready(
             job: job, task: number == 0 ? task : number, number: numberReady, since: steps,
@@ -267,7 +263,6 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
         if !atPoints.isEmpty { atPoints = [] }
         hasSleepers = false
         hasGivenUp = false
-        isRedundant = false
         steps = 0
         numberReady = 0
         sharedSteps = 0
@@ -286,11 +281,9 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
             let count = alternatives()
             if count == 0 { return end.ending ?? .stuck }
             if steps >= limit { return .endless }
-            guard let choice = chooser.choose(among: count, in: self) else {
-                isRedundant = true
-                return runInUsualOrder(until: end, atMost: limit)
-            }
+            var choice = 0
             if count > 1 {
+                choice = chooser.choose(among: count, in: self)
                 choices.append(UInt16(truncatingIfNeeded: choice))
                 counts.append(UInt16(truncatingIfNeeded: count))
             }

@@ -4,7 +4,8 @@
 // out differs from one that is run only in the order of steps of which one is local.
 //   R1  After a local step no other alternative to it is tried: whatever could have come before it, can come after it.
 //   R2  A step that was tried at a decision sleeps when the next alternative is tried, until a step that is not local has been
-//       run: before that, it would lead to where its own schedules have been. Where all steps sleep, nothing new is to be seen.
+//       run: before that, it would lead to where its own schedules have been. Never do all sleep: what wakes none is a local
+//       step, after which its task is ready to go on.
 // They do not go with a bound of departures: the one that is run of those alike may have more than another.
 //
 // Source: Godefroid, Partial-Order Methods for the Verification of Concurrent Systems (1996): R1 is a persistent set of one
@@ -40,10 +41,9 @@ struct ReducedSearch: Search {
         misfit = nil
     }
 
-    mutating func choose(among count: Int, in explorer: Explorer) -> Int? {
+    mutating func choose(among count: Int, in explorer: Explorer) -> Int {
         if explorer.sharedSteps != sharedSteps { asleep = [] }
         sharedSteps = explorer.sharedSteps
-        if count == 1 { return asleep.contains(explorer.number(of: 0)) ? nil : 0 }
         let place = explorer.choices.count
         if place < kept {
             if decisions[place].numbers.count != count, misfit == nil { misfit = place }
@@ -51,7 +51,9 @@ struct ReducedSearch: Search {
             return min(decisions[place].choice, count - 1)
         }
         let numbers = (0..<count).map { explorer.number(of: $0) }
-        guard let choice = numbers.firstIndex(where: { !asleep.contains($0) }) else { return nil }
+        guard let choice = numbers.firstIndex(where: { !asleep.contains($0) }) else {
+            fatalError("explore: all steps sleep")
+        }
         decisions.append(Decision(numbers: numbers, asleep: asleep, choice: choice))
         return choice
     }

@@ -15,8 +15,7 @@ struct Playback: Chooser {
         misfit ?? (explorer.choices.count < choices.count ? explorer.choices.count : nil)
     }
 
-    mutating func choose(among count: Int, in explorer: Explorer) -> Int? {
-        if count == 1 { return 0 }
+    mutating func choose(among count: Int, in explorer: Explorer) -> Int {
         let decision = explorer.choices.count
         guard decision < choices.count else { return 0 }
         if decision < counts.count, counts[decision] != UInt16(truncatingIfNeeded: count), misfit == nil {
@@ -46,8 +45,7 @@ struct RandomPriorities: Chooser {
         for _ in 0..<changes { self.changes.append(Int.random(in: 0..<max(1, decisions), using: &random)) }
     }
 
-    mutating func choose(among count: Int, in explorer: Explorer) -> Int? {
-        if count == 1 { return 0 }
+    mutating func choose(among count: Int, in explorer: Explorer) -> Int {
         // A task that has yielded is behind all others, and so is time that has passed: else what they wait for may never be
         // done.
         let priorities = (0..<count).map { priority(of: $0, explorer) }
@@ -128,7 +126,7 @@ struct BoundedSearch: Search {
 
     mutating func begin() { playback.misfit = nil }
 
-    mutating func choose(among count: Int, in explorer: Explorer) -> Int? {
+    mutating func choose(among count: Int, in explorer: Explorer) -> Int {
         playback.choose(among: count, in: explorer)
     }
 

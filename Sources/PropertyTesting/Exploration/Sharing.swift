@@ -14,10 +14,9 @@ public enum Sharing: Hashable, Sendable {
     case actors
 }
 
-/// Whether the running step shares something with another task, as far as the explorer sees: whether it is the step of a
-/// task outside of actors that makes nothing ready but itself, and tasks that it has made.
+/// Whether the running step shares something with another task, as far as the explorer sees: whether it is in an actor, or
+/// does not go on. To make other tasks, or ready, is nothing that others could do before or after it.
 struct SharingOfStep {
-    private var tasks: Set<UInt64> = []
     private var task: UInt64 = 0
     private var isShared = true
     private var goesOn = false
@@ -29,13 +28,8 @@ struct SharingOfStep {
     }
 
     /// - Parameter number: of the task; 0: of an actor.
-    mutating func becomesReady(_ number: UInt64, isYield: Bool, in place: Explorer.Place) {
-        if isYield { return }
-        if number == task, number != 0, place != .mainActor, place != .sleep {
-            goesOn = true
-        } else if number == 0 || place == .mainActor || place == .sleep || !tasks.insert(number).inserted {
-            isShared = true
-        }
+    mutating func becomesReady(_ number: UInt64, in place: Explorer.Place) {
+        if number == task, place != .mainActor, place != .sleep { goesOn = true }
     }
 
     /// It has read the time, which passes by other steps.

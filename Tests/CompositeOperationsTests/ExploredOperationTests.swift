@@ -3,6 +3,7 @@
 
 import CompositeOperations
 import CompositeOperationsTestSupport
+import Glibc
 import PropertyTesting
 import PropertyTestingSupport
 import Testing
@@ -269,6 +270,27 @@ import Testing
             seen.add("\(runs.value) \(outcome.isFinished)")
         }
         #expect(seen.all.isSuperset(of: ["0 false", "1 false", "2 false", "3 true"]), "\(seen.all)")
+    }
+
+    @Test func `a block that sleeps is woken by a cancel, in a turn of its own, or ends before`() async {
+        let seen = Seen()
+        await explore {
+            let (thread, told) = (UInt(pthread_self()), Locked<UInt?>(nil))
+            let one = operation(on: Self.target, options: Self.options) { () async throws in
+                try await withTaskCancellationHandler {
+                    try await ExplorationClock().sleep(for: .seconds(1))
+                } onCancel: {
+                    told.withLock { $0 = UInt(pthread_self()) }
+                }
+            }
+            async let isCancelled = one.cancel()
+            let outcome = await one.outcome
+            #expect(await isCancelled == outcome.isCancelled)
+            // A handler that another thread calls has no place in the orders that are run.
+            #expect([nil, thread].contains(told.withLock { $0 }))
+            seen.add("\(outcome.isFinished) \(told.withLock { $0 == nil })")
+        }
+        #expect(seen.all.isSuperset(of: ["true true", "false false"]), "\(seen.all)")
     }
 
     @Test func `what depends on others begins after they have ended`() async {

@@ -255,17 +255,17 @@ private func onThread<Answer: Sendable>(
 
     @Test func `G41: sync operations see them, on the calling thread and elsewhere`() async {
         let seen = await onThread { () -> [Int] in
-            let seen = Seen()
+            let (seen, another) = (Seen(), DispatchQueue(label: "another"))
             Trace.$id.withValue(1) {
                 syncOperation { sync in
                     seen.note()
                     sync.finish()
                 }
-                syncOperation(on: elsewhere) { sync in
+                syncOperation(on: another) { sync in
                     seen.note()
                     sync.finish()
                 }
-                COSyncOperation<Void>(on: elsewhere).run { sync in
+                COSyncOperation<Void>(on: another).run { sync in
                     seen.note()
                     sync.finish()
                 }
@@ -277,9 +277,16 @@ private func onThread<Answer: Sendable>(
                 }
             }
             Trace.$id.withValue(3) { _ = made.start() }
+            let empty = Trace.$id.withValue(4) { COSyncOperation<Void>(on: another) }
+            Trace.$id.withValue(5) {
+                empty.run { sync in
+                    seen.note()
+                    sync.finish()
+                }
+            }
             return seen.entries
         }
-        #expect(seen == [1, 1, 1, 2])
+        #expect(seen == [1, 1, 1, 2, 5])
     }
 
     @Test func `G41: values of every kind go along`() async throws {

@@ -1,5 +1,6 @@
 import BenchmarkCore
 import Dispatch
+import Foundation
 
 /// W12: an outside thread submits one operation every `interval_ns` to an idle peer. The latency is counted
 /// from the time when the operation was due, not from its submission: a submitter that is late would hide it
@@ -24,7 +25,7 @@ func wakeUp(interval_ns: Int, count: Int, submit: (TimedMark) -> Void) -> Sample
     return sample
 }
 
-/// W13: one operation every 10 ms, `count` of them, then 0.3 s without any.
+/// W13: one operation every 10 ms, `count` of them, then 0.3 s without any, from when the other threads have gone to sleep.
 func idleCost(count: Int, submit: (TimedMark) -> Void) -> Sample {
     let interval_ns = 10_000_000
     let idle_ns = 300_000_000
@@ -38,7 +39,9 @@ func idleCost(count: Int, submit: (TimedMark) -> Void) -> Sample {
     timed.wait()
     let stop = now_ns()
     let ticking = OthersUsage.now() - before
-    // A worker that spins after the last operation, before it parks, is a cost of that time.
+    // A worker that spins after the last operation, before it parks, is a cost of that time. On a machine that does something
+    // else it may be late, and parking would count as a switch of an idle one.
+    awaitQuiet(within: idle_ns)
     let idleStart = OthersUsage.now()
     sleep(until: now_ns() + idle_ns)
     let idle = OthersUsage.now() - idleStart
@@ -50,6 +53,26 @@ func idleCost(count: Int, submit: (TimedMark) -> Void) -> Sample {
         "cpu_percent": 100 * Double(ticking.cpu_ns) / Double(stop - start),
     ]
     return sample
+}
+
+/// Waits until all other threads sleep, or for `limit_ns`: there are peers whose threads never do.
+private func awaitQuiet(within limit_ns: Int) {
+    let end = now_ns() + limit_ns
+    // The one that runs is this one.
+    while threads().count(where: { state(ofThread: $0) == "R" }) > 1, now_ns() < end {
+        sleep(until: now_ns() + 1_000_000)
+    }
+}
+
+/// Those of the process, by number.
+private func threads() -> [String] {
+    (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
+}
+
+/// As proc(5) has it; nil: it has ended.
+private func state(ofThread number: String) -> Character? {
+    let status = try? String(contentsOfFile: "/proc/self/task/\(number)/stat", encoding: .utf8)
+    return status.flatMap { $0[($0.lastIndex(of: ")") ?? $0.startIndex)...].dropFirst(2).first }
 }
 
 /// Operations that note when they start, and that are waited for together.

@@ -30,7 +30,10 @@ let package = Package(
         .library(name: "ActionTesting", targets: ["ActionTesting"]),
         .library(name: "PropertyTesting", targets: ["PropertyTesting"]),
         .library(name: "PropertyTestingSupport", targets: ["PropertyTestingSupport"]),
+        .library(name: "ConformanceTesting", targets: ["ConformanceTesting"]),
+        .library(name: "ConformanceSubjects", targets: ["ConformanceSubjects"]),
         .executable(name: "benchmarks", targets: ["benchmarks"]),
+        .executable(name: "verify", targets: ["verify"]),
     ],
     traits: [
         .default(enabledTraits: ["Journal"]),
@@ -117,16 +120,36 @@ let package = Package(
             name: "Transactions", dependencies: ["CompositeOperationsBasics"], exclude: ["DESIGN.md"],
             swiftSettings: settings),
 
-        // Only the launcher: what it launches is the package in Benchmarks, with dependencies of its own, so that who depends
+        // Only the launchers: what they launch is the package in Benchmarks, with dependencies of its own, so that who depends
         // on this package fetches nothing else.
+        .target(name: "Launching", path: "Benchmarks/Launching", swiftSettings: settings),
         .executableTarget(
-            name: "benchmarks", path: "Benchmarks/Launcher", exclude: ["Answers"], swiftSettings: settings),
+            name: "benchmarks", dependencies: ["Launching"], path: "Benchmarks/Launcher",
+            exclude: ["Answers"],
+            swiftSettings: settings),
+        .executableTarget(
+            name: "verify", dependencies: ["Launching"], path: "Benchmarks/VerifyLauncher",
+            swiftSettings: settings),
 
         // Verification: for our tests, and for those of users.
         .target(
             name: "PropertyTesting", dependencies: ["CompositeOperationsBasics", "CTaskHooks"],
             swiftSettings: settings),
         .target(name: "PropertyTestingSupport", dependencies: ["PropertyTesting"], swiftSettings: settings),
+        // Laws for schedulers of all kinds, and what breaks each.
+        .target(name: "ConformanceTesting", dependencies: ["PropertyTesting"], swiftSettings: settings),
+        // Our schedulers, and those that come with Swift, as what the laws are asked of.
+        .target(
+            name: "ConformanceSubjects",
+            dependencies: ["CompositeOperations", "ConformanceTesting", "PropertyTesting", "Scheduling"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "ConformanceTestingTests",
+            dependencies: [
+                "ConformanceSubjects", "ConformanceTesting", "PropertyTesting", "PropertyTestingSupport",
+            ],
+            swiftSettings: settings
+        ),
         .testTarget(
             name: "PropertyTestingTests", dependencies: ["PropertyTesting", "PropertyTestingSupport"],
             swiftSettings: settings

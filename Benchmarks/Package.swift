@@ -23,7 +23,10 @@ let hasTBB = FileManager.default.fileExists(atPath: "/usr/include/tbb/task_group
 
 let package = Package(
     name: "Benchmarks",
-    products: [.executable(name: "bench-runner", targets: ["bench-runner"])],
+    products: [
+        .executable(name: "bench-runner", targets: ["bench-runner"]),
+        .executable(name: "verify-runner", targets: ["verify-runner"]),
+    ],
     traits: [
         .default(enabledTraits: ["NIO"]),
         .trait(name: "NIO", description: "NIOThreadPool is a peer; it takes a minute to build."),
@@ -53,6 +56,21 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Runner",
+            swiftSettings: settings
+        ),
+        // Asks the laws of scheduling of what is measured.
+        .executableTarget(
+            name: "verify-runner",
+            dependencies: [
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "ConformanceSubjects", package: "CompositeOperations"),
+                .product(name: "ConformanceTesting", package: "CompositeOperations"),
+                .product(name: "PropertyTesting", package: "CompositeOperations"),
+                .product(name: "Mustache", package: "swift-mustache"),
+                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["NIO"])),
+                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["NIO"])),
+            ],
+            path: "Verify",
             swiftSettings: settings
         ),
         .target(

@@ -1,16 +1,14 @@
 import Glibc
+import Launching
 
 /// `swift run benchmarks`, in whatever configuration: hands over to the measuring program, built with `-c
 /// release`.
 ///
-/// A debug build measures nothing that anybody runs, and `swift run` builds debug. So this program is tiny,
-/// is built in no time, and replaces itself by `swift run -c release bench-runner` with the same arguments,
-/// and a build folder inside that of this package. What is in the files of `Answers`, it says itself: a release build takes
-/// minutes.
+/// What is in the files of `Answers`, it says itself: a release build takes minutes.
 @main
 struct Launcher {
     /// <the package in Benchmarks>/Launcher
-    private static let folder = parent(of: #filePath)
+    private static let folder = Launching.parent(of: #filePath)
 
     static func main() {
         let arguments = Array(CommandLine.arguments.dropFirst())
@@ -18,23 +16,11 @@ struct Launcher {
             print(answer, terminator: "")
             return
         }
-        let program = pathOfThisProgram()
-        // <build folder>/<triple>/<configuration>/benchmarks
-        let scratch = parent(of: parent(of: parent(of: program)))
-        // SwiftPM does not notice files that came to a package on which another depends by path. Without its
-        // plan it looks again, and builds no more than it has to.
-        unlink("\(scratch)/benchmarks/release/description.json")
-        // Nor that a library came, which the manifest looks for: but it asks a manifest again in another environment.
+        // Nor does SwiftPM notice that a library came, which the manifest looks for: but it asks a manifest again in another
+        // environment.
         setenv("BENCHMARKS_HAS_TBB", hasTBB ? "1" : "0", 1)
-        if access("\(scratch)/benchmarks/release/bench-runner", X_OK) != 0 {
-            say("building the measuring program; that takes minutes, once.")
-        }
-        let command = [
-            "swift", "run", "-c", "release", "--package-path", parent(of: folder),
-            "--scratch-path", "\(scratch)/benchmarks", "bench-runner",
-        ]
-        execute(command + arguments)
-        fail("'swift' is not on PATH; run \(scratch)/benchmarks/release/bench-runner yourself.")
+        Launching(name: "benchmarks", product: "bench-runner", package: Launching.parent(of: folder))
+            .launch(arguments)
     }
 
     /// Without this library the list says that a peer is missing.
@@ -78,36 +64,5 @@ struct Launcher {
         var part = [UInt8](repeating: 0, count: 65_536)
         while case let count = fread(&part, 1, part.count, file), count > 0 { text += part[..<count] }
         return String(decoding: text, as: UTF8.self)
-    }
-
-    private static func pathOfThisProgram() -> String {
-        var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
-        let length = buffer.withUnsafeMutableBytes { bytes in
-            readlink("/proc/self/exe", bytes.baseAddress!.assumingMemoryBound(to: CChar.self), bytes.count)
-        }
-        guard length > 0 else { fail("/proc/self/exe cannot be read.") }
-        return String(decoding: buffer.prefix(length), as: UTF8.self)
-    }
-
-    private static func parent(of path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return "." }
-        return String(path[..<slash])
-    }
-
-    /// Returns only when the program cannot be found.
-    private static func execute(_ command: [String]) {
-        var arguments: [UnsafeMutablePointer<CChar>?] = command.map { strdup($0) }
-        arguments.append(nil)
-        execvp(command[0], &arguments)
-    }
-
-    private static func say(_ sentence: String) {
-        let line = "benchmarks: \(sentence)\n"
-        _ = write(STDERR_FILENO, line, line.utf8.count)
-    }
-
-    private static func fail(_ sentence: String) -> Never {
-        say(sentence)
-        exit(70)
     }
 }

@@ -1,0 +1,191 @@
+import ArgumentParser
+import ConformanceSubjects
+import ConformanceTesting
+import Foundation
+import PropertyTesting
+
+/// `swift run verify`: asks schedulers whether the laws hold for them.
+@main
+struct Verify: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "verify",
+        abstract: "Asks schedulers whether the laws of scheduling hold for them.",
+        discussion: """
+            A law is asked with its saboteur first, which breaks what the law says: where that is not seen, the law says \
+            nothing about that scheduler. Then it is asked of the scheduler itself, under many loads; what does not hold \
+            is made small, and drawn.
+            """,
+        subcommands: [List.self, Run.self, Replay.self, Soak.self], defaultSubcommand: Run.self)
+}
+
+/// What is asked of whom.
+struct Choice: ParsableArguments {
+    @Option(help: "A subject: its name, 'ours', 'peers', or 'all'. May be repeated.")
+    var subject: [String] = ["ours"]
+    @Option(help: "A law, by its id. May be repeated; without it: all.")
+    var law: [String] = []
+
+    func subjects() throws -> [Subject] {
+        try subject.flatMap { name -> [Subject] in
+            switch name {
+            case "ours": return Subject.ours
+            case "peers": return Subject.peers + Subject.others
+            case "all": return Subject.known
+            default:
+                guard let one = Subject.known.first(where: { $0.name == name }) else {
+                    throw ValidationError(
+                        "There is no subject '\(name)'. There are: \(Subject.known.map(\.name).joined(separator: "; "))."
+                    )
+                }
+                return [one]
+            }
+        }
+    }
+
+    func laws() throws -> [Law] {
+        try law.isEmpty
+            ? Law.all
+            : law.map { id in
+                guard let one = Law.all.first(where: { $0.id == id.uppercased() }) else {
+                    throw ValidationError("There is no law '\(id)'. 'verify list' names them.")
+                }
+                return one
+            }
+    }
+}
+
+extension Subject {
+    /// All that this program knows, one with a fault among them.
+    static var known: [Subject] { ours + peers + others + [.brokenPool] }
+}
+
+struct List: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "The laws, their saboteurs, and the subjects.")
+
+    func run() {
+        for law in Law.all {
+            print("\(law.id.padding(toLength: 4, withPad: " ", startingAt: 0)) \(law.sentence)")
+            let needs =
+                law.needs.isEmpty ? "" : "needs \(law.needs.map(\.description).joined(separator: ", ")); "
+            print("     \(needs)its saboteur \(law.saboteur.name)")
+        }
+        print("\nSubjects: \(Subject.known.map(\.name).joined(separator: "; "))")
+    }
+}
+
+struct Run: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Asks the laws, and prints what holds.")
+
+    @OptionGroup var choice: Choice
+    @Option(help: "What the loads are drawn from.") var seed: UInt64 = 1
+    @Option(help: "How long it may take in all, as in 300s or 5m.") var budget: Time = Time(seconds: 60)
+    @Option(help: "The part of the pairs of law and subject to ask, as in 1/4.") var shard: Shard = Shard(
+        1, of: 1)
+    @Option(help: "A file for the results as JSON.") var json: String?
+    @Option(help: "A file for the results as a page.") var page: String?
+
+    func run() async throws {
+        let matrix = await Matrix.ask(
+            try choice.laws(), of: try choice.subjects(), seed: seed, budget: budget, shard: shard)
+        print(matrix.summary)
+        if let json { try matrix.json().write(to: URL(filePath: json)) }
+        if let page {
+            try matrix.page().write(to: URL(filePath: page), atomically: true, encoding: .utf8)
+            print("Page: \(page)")
+        }
+        if !matrix.isGood { throw ExitCode(1) }
+    }
+}
+
+struct Replay: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Runs one case again, as often as is wanted.")
+
+    @Option(help: "The subject.") var subject: String
+    @Option(help: "The law.") var law: String
+    @Argument(help: "The choices, as a run has printed them.") var tape: String
+    @Option(help: "How often.") var times = 100
+
+    func run() async throws {
+        var choice = Choice()
+        choice.subject = [subject]
+        choice.law = [law]
+        guard let tape = Tape(tape) else { throw ValidationError("'\(tape)' is no list of choices.") }
+        let (law, subject) = (try choice.laws()[0], try choice.subjects()[0])
+        var failures = 0
+        for _ in 0..<max(1, times) {
+            if case .violated(let found) = await check(law, of: subject, options: LawOptions(replay: tape)) {
+                if failures == 0 { print(found) }
+                failures += 1
+            }
+        }
+        print("\(law.id) of \(subject.name): \(failures) of \(max(1, times)) times it did not hold.")
+        if failures > 0 { throw ExitCode(1) }
+    }
+}
+
+struct Soak: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Asks again and again, with new seeds, until something does not hold.")
+
+    @OptionGroup var choice: Choice
+    @Option(help: "The first seed.") var seed = UInt64.random(in: 1...1_000_000)
+    @Option(help: "How long each round may take.") var round: Time = Time(seconds: 60)
+    @Option(help: "How long it may take in all; without it: until something does not hold.") var budget: Time?
+
+    func run() async throws {
+        let end = budget.map { ContinuousClock.now + $0.duration }
+        var (seed, cases) = (seed, 0)
+        while end.map({ ContinuousClock.now < $0 }) ?? true {
+            let matrix = await Matrix.ask(
+                try choice.laws(), of: try choice.subjects(), seed: seed, budget: round,
+                shard: Shard(1, of: 1))
+            cases += matrix.cases
+            print("seed \(seed): \(matrix.counts); \(cases) cases so far")
+            if !matrix.isGood {
+                print(matrix.summary)
+                throw ExitCode(1)
+            }
+            seed += 1
+        }
+    }
+}
+
+/// A number of seconds, as in 300s, 5m or 2h.
+struct Time: ExpressibleByArgument, Sendable, CustomStringConvertible {
+    let seconds: Double
+    var duration: Duration { .seconds(seconds) }
+    var description: String { "\(seconds.formatted())s" }
+
+    init(seconds: Double) { self.seconds = seconds }
+
+    init?(argument: String) {
+        let units: [Character: Double] = ["s": 1, "m": 60, "h": 3_600]
+        let unit = argument.last.flatMap { units[$0] }
+        guard let value = Double(unit == nil ? argument : String(argument.dropLast())), value > 0 else {
+            return nil
+        }
+        seconds = value * (unit ?? 1)
+    }
+}
+
+/// One of some parts.
+struct Shard: ExpressibleByArgument, Sendable, CustomStringConvertible {
+    let number: Int
+    let count: Int
+    var description: String { "\(number)/\(count)" }
+
+    init(_ number: Int, of count: Int) {
+        self.number = number
+        self.count = count
+    }
+
+    init?(argument: String) {
+        let parts = argument.split(separator: "/").map { Int($0) }
+        guard parts.count == 2, let number = parts[0], let count = parts[1],
+            (1...max(1, count)).contains(number)
+        else {
+            return nil
+        }
+        self.init(number, of: count)
+    }
+}

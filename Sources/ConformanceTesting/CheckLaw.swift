@@ -1,0 +1,194 @@
+// CheckLaw.swift - asks a law of a subject: first with its saboteur in between, then without.
+
+public import PropertyTesting
+
+/// How a law is asked.
+public struct LawOptions: Sendable {
+    /// What the loads are drawn from.
+    public var seed: UInt64
+    /// How many cases must hold.
+    public var cases: Int
+    /// After which time no further case is begun; nil: never.
+    public var budget: Duration?
+    /// For how long something may take that has to come.
+    public var limit: Duration
+    /// In how many cases the law may see its saboteur.
+    public var sabotagedCases: Int
+    /// A case to play back, in place of all.
+    public var replay: Tape?
+
+    /// Creates options.
+    public init(
+        seed: UInt64 = 1, cases: Int = 100, budget: Duration? = nil, limit: Duration = .seconds(10),
+        sabotagedCases: Int = 200, replay: Tape? = nil
+    ) {
+        self.seed = seed
+        self.cases = cases
+        self.budget = budget
+        self.limit = limit
+        self.sabotagedCases = sabotagedCases
+        self.replay = replay
+    }
+}
+
+/// What was found out.
+public enum Verdict: Sendable {
+    /// So many cases held, and the saboteur was seen in the case with that number.
+    case held(cases: Int, sabotageSeenIn: Int)
+    /// A case did not hold.
+    case violated(LawCounterexample)
+    /// The saboteur was not seen: what holds here says nothing.
+    case blind(cases: Int)
+    /// The subject does not claim what the law is about.
+    case notClaimed(Need)
+    /// No instance could be made.
+    case failed(String)
+
+    /// Whether nothing speaks against the subject, or the law.
+    public var isGood: Bool {
+        switch self {
+        case .held, .notClaimed: true
+        case .violated, .blind, .failed: false
+        }
+    }
+}
+
+/// A case in which a law does not hold.
+public struct LawCounterexample: Sendable, CustomStringConvertible {
+    /// What was asked of the subject.
+    public let load: Load
+    /// What was wrong.
+    public let reason: String
+    /// The choices that make the load.
+    public let tape: Tape
+    /// How many cases held before.
+    public let casesBefore: Int
+    /// What happened, where that could be seen: it does not go wrong each time.
+    public let trace: Trace?
+
+    /// In words.
+    public var description: String {
+        "\(reason)\nafter \(casesBefore) cases; \(load); replay with \(tape)"
+            + (trace.map { "\n\($0)" } ?? "")
+    }
+}
+
+/// Asks a law of a subject: whether it holds in each of some cases, and whether it would be seen when it did not.
+///
+/// Threads: each case has one of its own, and those that it submits from. A case that hangs leaves them.
+public func check(_ law: Law, of subject: Subject, options: LawOptions = LawOptions()) async -> Verdict {
+    do {
+        let instance = try subject.make()
+        defer { instance.end() }
+        if let lack = law.lack(of: instance) { return .notClaimed(lack) }
+    } catch {
+        return .failed("\(error)")
+    }
+    guard options.replay == nil else { return await checkCases(law, subject, options, seenIn: 0) }
+    guard let seen = await sabotage(law, subject, options) else {
+        return .blind(cases: options.sabotagedCases)
+    }
+    return await checkCases(law, subject, options, seenIn: seen)
+}
+
+/// - Returns: the number of the first case that the law found guilty; nil: there was none.
+private func sabotage(_ law: Law, _ subject: Subject, _ options: LawOptions) async -> Int? {
+    var random = SplitMix64(seed: options.seed)
+    for number in 1...max(1, options.sabotagedCases) {
+        var source = Source(seed: random.next())
+        guard let load = try? Load.all.value(from: &source) else { continue }
+        let acts = Acts()
+        // What does not come here is what a saboteur keeps: so a short limit is enough, unless it kept nothing.
+        let limit = min(options.limit, .milliseconds(200))
+        let (reason, _) = await run(law, subject, load, limit: limit, sabotagedBy: acts)
+        if reason != nil, acts.count > 0 { return number }
+    }
+    return nil
+}
+
+private func checkCases(_ law: Law, _ subject: Subject, _ options: LawOptions, seenIn: Int) async -> Verdict {
+    let end = options.budget.map { ContinuousClock.now + $0 }
+    var (held, random) = (0, SplitMix64(seed: options.seed))
+    // With a budget, some cases at a time.
+    repeat {
+        let shrinking = Shrinking()
+        let cases = end == nil ? options.cases : min(options.cases - held, 8)
+        let outcome = await check(
+            Load.all,
+            options: PropertyOptions(
+                cases: cases, seed: random.next(), replay: options.replay, shrinkLimit: 60)
+        ) { load in
+            await shrinking.run(law, subject, load, limit: options.limit)
+        }
+        switch outcome {
+        case .held(let cases, _), .gaveUp(let cases, _): held += cases
+        case .failed(let found):
+            return .violated(await counterexample(found, to: law, of: subject, casesBefore: held, options))
+        }
+    } while held < options.cases && end.map { ContinuousClock.now < $0 } ?? false
+    return .held(cases: held, sabotageSeenIn: seenIn)
+}
+
+/// Runs the cases of a check. What goes wrong now and then is asked more often while it is made small, unless it takes its time.
+private final class Shrinking: Sendable {
+    private let repetitions = Locked(1)
+
+    func run(_ law: Law, _ subject: Subject, _ load: Load, limit: Duration) async -> String? {
+        let began = ContinuousClock.now
+        for _ in 0..<repetitions.withLock({ $0 }) {
+            let (reason, _) = await ConformanceTesting.run(law, subject, load, limit: limit)
+            guard let reason else { continue }
+            if ContinuousClock.now - began < .milliseconds(100) { repetitions.withLock { $0 = 50 } }
+            return reason
+        }
+        return nil
+    }
+}
+
+/// With a trace, if it goes wrong once more while that is written.
+private func counterexample(
+    _ found: Counterexample<Load>, to law: Law, of subject: Subject, casesBefore: Int, _ options: LawOptions
+) async -> LawCounterexample {
+    var trace: Trace?
+    let end = ContinuousClock.now + .seconds(2)
+    while trace == nil, ContinuousClock.now < end {
+        let (reason, seen) = await run(law, subject, found.value, limit: options.limit, isTraced: true)
+        if reason != nil { trace = seen }
+    }
+    return LawCounterexample(
+        load: found.value, reason: found.reason, tape: found.tape,
+        casesBefore: casesBefore + found.casesBefore, trace: trace)
+}
+
+/// Runs one case.
+///
+/// - Parameter acts: of the law's saboteur, which comes in between; nil: nobody does.
+/// - Returns: what was wrong; nil: nothing.
+private func run(
+    _ law: Law, _ subject: Subject, _ load: Load, limit: Duration, isTraced: Bool = false,
+    sabotagedBy acts: Acts? = nil
+) async -> (reason: String?, trace: Trace?) {
+    await withCheckedContinuation { continuation in
+        start {
+            do {
+                var instance = try subject.make()
+                if let acts { law.saboteur.change(&instance, acts) }
+                let trial = Trial(instance, load, limit: limit, isTraced: isTraced)
+                let outcome = Result { try law.ask(trial) }
+                acts?.end()
+                switch outcome {
+                case .success:
+                    instance.end()
+                    continuation.resume(returning: (nil, nil))
+                case .failure(let error):
+                    // What hangs may never end.
+                    start { [end = instance.end] in end() }
+                    let reason = (error as? Violation)?.reason ?? "\(error)"
+                    continuation.resume(returning: (reason, trial.tracer.trace))
+                }
+            } catch {
+                continuation.resume(returning: ("no instance could be made: \(error)", nil))
+            }
+        }
+    }
+}

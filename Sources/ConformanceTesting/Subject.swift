@@ -1,0 +1,134 @@
+// Subject.swift - what laws are asked of: how one is made, and what it can do.
+
+/// A scheduler that is tested: an executor, a queue, a task executor, or a library of operations.
+public struct Subject: Sendable {
+    /// Its name, in tables.
+    public let name: String
+    /// Makes one for a case. Threads: the one that checks.
+    public let make: @Sendable () throws -> Instance
+
+    /// Creates a subject.
+    public init(_ name: String, make: @escaping @Sendable () throws -> Instance) {
+        self.name = name
+        self.make = make
+    }
+}
+
+/// One of a subject's kind, by what can be done with it. What is nil is not claimed, and the laws about it are not asked.
+///
+/// Every closure may be called by any thread, by many at a time, and by what the instance runs.
+public struct Instance: Sendable {
+    /// What is run.
+    public typealias Body = @Sendable () -> Void
+
+    /// Has a closure run some time.
+    public var submit: @Sendable (@escaping Body) -> Void
+    /// What it promises that no closure here shows.
+    public var claims: Set<Claim>
+    /// How many closures it runs at a time, at most.
+    public var width: Int?
+    /// Returns when all that was submitted before has ended.
+    public var drain: Body?
+    /// Nothing more starts after the first has returned, until the second is called.
+    public var suspension: Suspension?
+    /// Has a closure run after all that was submitted before, and before all that is submitted after it.
+    public var barrier: (@Sendable (@escaping Body) -> Void)?
+    /// Has a closure run when the time has passed.
+    public var submitAfter: (@Sendable (Duration, @escaping Body) -> Void)?
+    /// Calls the closure with each number below the first parameter, and returns when all have.
+    public var forEach: (@Sendable (Int, @escaping @Sendable (Int) -> Void) -> Void)?
+    /// Has an operation run, after others have ended.
+    public var operation:
+        (@Sendable (_ after: [TestedOperation], @escaping TestedOperation.Body) -> TestedOperation)?
+    /// Runs tasks.
+    public var taskExecutor: (any TaskExecutor)?
+    /// Whether the calling code is run by it.
+    public var isHere: (@Sendable () -> Bool)?
+    /// Ends it: what it runs ends before this returns.
+    public var shutDown: Body?
+    /// Releases what it has, after the case.
+    public var end: Body
+
+    /// Creates an instance that runs closures, and claims no more: the rest is set.
+    public init(
+        claims: Set<Claim> = [], submit: @escaping @Sendable (@escaping Body) -> Void,
+        end: @escaping Body = {}
+    ) {
+        self.claims = claims
+        self.submit = submit
+        self.end = end
+    }
+}
+
+/// How what starts is held back.
+public struct Suspension: Sendable {
+    /// Holds it back.
+    public var suspend: Instance.Body
+    /// Lets it go on.
+    public var resume: Instance.Body
+
+    /// Creates a suspension.
+    public init(suspend: @escaping Instance.Body, resume: @escaping Instance.Body) {
+        self.suspend = suspend
+        self.resume = resume
+    }
+}
+
+/// What a scheduler promises.
+public enum Claim: String, Hashable, Sendable, CaseIterable {
+    /// Closures are never run inside of `submit`.
+    case asynchronous
+    /// Closures begin in the order in which a thread submits them.
+    case fifo
+    /// As many closures may block as there are: others run all the same.
+    case outlastsBlocking
+    /// Neither who submits to itself without end keeps others from their turn.
+    case fair
+    /// What was suspended twice is resumed twice.
+    case nestedSuspension
+    /// What was submitted before `shutDown` is run.
+    case runsAllAtShutdown
+    /// `forEach` may be called inside of `forEach`.
+    case nestedLoops
+    /// Operations can fail.
+    case failures
+    /// Operations can be cancelled.
+    case cancellation
+    /// An operation begins after those that it comes after.
+    case dependencies
+    /// Handlers may be added when an operation has ended.
+    case lateHandlers
+}
+
+/// An operation of a subject.
+public struct TestedOperation: Sendable {
+    /// What it runs; the parameter tells whether it was cancelled.
+    public typealias Body = @Sendable (_ isCancelled: @Sendable () -> Bool) throws -> Void
+
+    /// How it ended.
+    public enum End: String, Hashable, Sendable {
+        /// Its body has returned.
+        case finished
+        /// Its body threw an error.
+        case failed
+        /// It was cancelled.
+        case cancelled
+    }
+
+    /// Asks it to end.
+    public var cancel: Instance.Body
+    /// Has a closure called when it has ended.
+    public var whenEnded: @Sendable (@escaping @Sendable (End) -> Void) -> Void
+    /// What the subject's own library calls an operation.
+    public let base: any Sendable
+
+    /// Creates one.
+    public init(
+        base: any Sendable, cancel: @escaping Instance.Body,
+        whenEnded: @escaping @Sendable (@escaping @Sendable (End) -> Void) -> Void
+    ) {
+        self.base = base
+        self.cancel = cancel
+        self.whenEnded = whenEnded
+    }
+}

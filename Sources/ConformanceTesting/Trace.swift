@@ -1,0 +1,74 @@
+// Trace.swift - what happened in a case, on which thread, and how that is drawn.
+
+import Glibc
+import PropertyTesting
+
+/// What happened in a case, in order: a column for each thread, a row for each event.
+public struct Trace: Hashable, Sendable, CustomStringConvertible {
+    /// Something that happened.
+    public struct Event: Hashable, Sendable {
+        /// The column.
+        public let thread: Int
+        /// What it was, in a word or two.
+        public let text: String
+    }
+
+    /// The names of the columns.
+    public let threads: [String]
+    /// In order.
+    public let events: [Event]
+
+    /// Drawn with characters.
+    public var description: String {
+        let widths = threads.indices.map { column in
+            events.filter { $0.thread == column }.map(\.text.count).reduce(threads[column].count, max)
+        }
+        func row(_ text: (Int) -> String) -> String {
+            let cells = threads.indices.map { column in
+                text(column) + String(repeating: " ", count: max(0, widths[column] - text(column).count))
+            }
+            var line = cells.joined(separator: " | ")
+            while line.last == " " || line.last == "|" { line.removeLast() }
+            return line
+        }
+        let lines =
+            [row { threads[$0] }, widths.map { String(repeating: "-", count: $0) }.joined(separator: "-+-")]
+            + events.map { event in row { $0 == event.thread ? event.text : "" } }
+        return lines.joined(separator: "\n")
+    }
+}
+
+/// Writes a trace, when it is wanted: to write it changes what happens.
+final class Tracer: Sendable {
+    private struct State {
+        var columns: [UInt: Int] = [:]
+        var names: [String] = []
+        var events: [Trace.Event] = []
+    }
+
+    private let state: Locked<State>?
+
+    init(isOn: Bool) { state = isOn ? Locked(State()) : nil }
+
+    func note(_ text: @autoclosure () -> String, as name: String? = nil) {
+        guard let state else { return }
+        let (thread, text) = (UInt(pthread_self()), text())
+        state.withLock { state in
+            guard state.events.count < 200 else { return }
+            // A thread that begins gets the number of one that has ended: it is known by its name.
+            let former = state.columns[thread].flatMap { column in
+                name == nil || state.names[column] == name ? column : nil
+            }
+            let column = former ?? state.names.count
+            if former == nil {
+                state.columns[thread] = column
+                state.names.append(name ?? "thread \(column + 1)")
+            }
+            state.events.append(Trace.Event(thread: column, text: text))
+        }
+    }
+
+    var trace: Trace? {
+        state?.withLock { $0.events.isEmpty ? nil : Trace(threads: $0.names, events: $0.events) }
+    }
+}

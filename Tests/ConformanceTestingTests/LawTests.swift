@@ -1,0 +1,139 @@
+// LawTests.swift - the laws see their saboteurs, hold for our schedulers, and find what is wrong with one that has a fault.
+
+import ConformanceSubjects
+import Glibc
+import PropertyTesting
+import PropertyTestingSupport
+import Testing
+
+@testable import ConformanceTesting
+
+@Suite(.serialized, .inTurn, .watched(.seconds(240))) struct LawTests {
+    @Test(arguments: Subject.ours + [.plainPool])
+    func `a law sees its saboteur, and holds`(_ subject: Subject) async throws {
+        var asked = 0
+        for law in Law.all {
+            let verdict = await check(law, of: subject, options: LawOptions(seed: 7, cases: 3))
+            #expect(verdict.isGood, "\(law.id) of \(subject.name): \(verdict)")
+            if case .held(3, 1...) = verdict { asked += 1 }
+        }
+        #expect(asked >= 14)
+    }
+
+    @Test func `barriers and suspensions in each other are seen with a queue that has them`() async {
+        for law in Law.all where ["B1", "B2", "P3"].contains(law.id) {
+            let verdict = await check(law, of: .dispatchQueue, options: LawOptions(seed: 7, cases: 3))
+            guard case .held(3, _) = verdict else {
+                Issue.record("\(law.id): \(verdict)")
+                continue
+            }
+        }
+    }
+
+    @Test func `each law is asked of somebody here, and no two have the same name`() throws {
+        #expect(Law.all.count >= 35 && Set(Law.all.map(\.id)).count == Law.all.count)
+        #expect(Set(Law.all.map(\.sentence)).count == Law.all.count)
+        let instances = try (Subject.ours + [.plainPool, .dispatchQueue]).map { try $0.make() }
+        defer { for instance in instances { instance.end() } }
+        for law in Law.all {
+            #expect(instances.contains { law.lack(of: $0) == nil }, "\(law.id) is asked of nobody")
+        }
+    }
+
+    @Test func `a pool whose drain forgets what runs is found out, with a case that is small and drawn`()
+        async throws
+    {
+        let law = try #require(Law.all.first { $0.id == "D1" })
+        let verdict = await check(law, of: .brokenPool, options: LawOptions(seed: 1, cases: 20_000))
+        guard case .violated(let found) = verdict else {
+            Issue.record("\(verdict)")
+            return
+        }
+        #expect(found.reason.contains("closures had ended at its return"))
+        #expect(found.load.total <= 24, "\(found.load)")
+        if let trace = found.trace {
+            #expect(trace.threads.contains("submitter 1") && trace.threads.contains("caller of drain"))
+            #expect(trace.events.contains { $0.text == "drain returns" })
+        }
+        var again = 0
+        for _ in 0..<3_000 where again == 0 {
+            let options = LawOptions(replay: found.tape)
+            if case .violated = await check(law, of: .brokenPool, options: options) { again += 1 }
+        }
+        #expect(again == 1, "\(found)")
+    }
+
+    @Test func `what claims nothing is asked of closures alone`() async throws {
+        let subject = Subject("nothing") { Instance { body in start(body) } }
+        var (asked, lacks) = (Set<String>(), Set<String>())
+        for law in Law.all {
+            switch await check(law, of: subject, options: LawOptions(cases: 1)) {
+            case .notClaimed(let need): lacks.insert(need.description)
+            case .held: asked.insert(law.id)
+            case let other: Issue.record("\(law.id): \(other)")
+            }
+        }
+        #expect(asked == ["X1", "X2", "X3", "X5", "X6", "X7"])
+        #expect(lacks.isSuperset(of: ["fair", "drain", "width of 1 or more", "operations", "tasks"]))
+    }
+
+    @Test func `a law that cannot see its saboteur says so, as does a subject that cannot be made`()
+        async throws
+    {
+        struct Fault: Error {}
+        let law = Law("Z1", "Nothing.", saboteur: Saboteur("does nothing") { _, acts in acts.act() }) { _ in }
+        guard case .blind(4) = await check(law, of: .plainPool, options: LawOptions(sabotagedCases: 4)) else {
+            Issue.record("a law that asks nothing was believed")
+            return
+        }
+        let nobody = Subject("nobody") { throw Fault() }
+        guard case .failed(let reason) = await check(law, of: nobody) else {
+            Issue.record("what cannot be made was asked")
+            return
+        }
+        #expect(reason.contains("Fault"))
+        // Found guilty without having done anything, a saboteur was not seen.
+        let guilty = Law("Z2", "Nothing.", saboteur: Saboteur("sleeps") { _, _ in }) { _ in
+            throw Violation(reason: "always")
+        }
+        guard case .blind = await check(guilty, of: .plainPool, options: LawOptions(sabotagedCases: 2)) else {
+            Issue.record("a law that always fails was believed")
+            return
+        }
+    }
+
+    @Test func `a budget ends a check after the case in which it is over`() async throws {
+        let (law, runs) = (try #require(Law.all.first), Locked(0))
+        let subject = Subject("counted") {
+            runs.withLock { $0 += 1 }
+            return Instance { body in start(body) }
+        }
+        let options = LawOptions(cases: .max, budget: .milliseconds(50))
+        guard case .held(let cases, _) = await check(law, of: subject, options: options) else {
+            Issue.record("it did not hold")
+            return
+        }
+        #expect(cases >= 8 && cases < runs.withLock { $0 })
+    }
+
+    @Test func `a trace is drawn with a column for each thread`() {
+        let tracer = Tracer(isOn: true)
+        tracer.note("submit 1", as: "submitter")
+        let gate = Gate()
+        start {
+            tracer.note("1 begins")
+            gate.open()
+        }
+        gate.wait()
+        tracer.note("returns")
+        #expect(
+            tracer.trace?.description == """
+                submitter | thread 2
+                ----------+---------
+                submit 1
+                          | 1 begins
+                returns
+                """)
+        #expect(Tracer(isOn: false).trace == nil)
+    }
+}

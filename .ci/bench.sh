@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Every benchmark once, small: the results are right, and what the run writes can be read. Speed is no matter.
-# Then the tests of the measuring program, on the same build.
+# Then the laws, and the tests of the measuring program, on the same build.
 set -euo pipefail
 # shellcheck source=.ci/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -39,6 +39,10 @@ swift run benchmarks check --counts || fail "a count has grown, or something is 
 # 'swift run benchmarks counts', which takes minutes.
 timeout --signal=INT --kill-after=20 "$count_limit" swift run benchmarks counts --hot-paths ||
     fail "the hot paths are not as recorded, or were not counted within $count_limit s; why is said above."
+
+# The laws of scheduling, each first with what breaks it; an hour of them: 'swift run verify run --subject ours --budget 1h'.
+swift run verify run --subject ours --budget 15s ||
+    fail "a law does not hold for a scheduler of ours, or would not notice; which, is said above."
 
 # They leave photographs of the page beside their program, where a browser is installed.
 readonly at_least=10

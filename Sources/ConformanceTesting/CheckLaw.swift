@@ -116,7 +116,7 @@ private func checkCases(_ law: Law, _ subject: Subject, _ options: LawOptions, s
         let outcome = await check(
             Load.all,
             options: PropertyOptions(
-                cases: cases, seed: random.next(), replay: options.replay, shrinkLimit: 60)
+                cases: cases, seed: random.next(), replay: options.replay, shrinkLimit: 200)
         ) { load in
             await shrinking.run(law, subject, load, limit: options.limit)
         }
@@ -138,7 +138,7 @@ private final class Shrinking: Sendable {
         for _ in 0..<repetitions.withLock({ $0 }) {
             let (reason, _) = await ConformanceTesting.run(law, subject, load, limit: limit)
             guard let reason else { continue }
-            if ContinuousClock.now - began < .milliseconds(100) { repetitions.withLock { $0 = 50 } }
+            if ContinuousClock.now - began < .milliseconds(100) { repetitions.withLock { $0 = 200 } }
             return reason
         }
         return nil

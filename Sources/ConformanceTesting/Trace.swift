@@ -50,20 +50,27 @@ final class Tracer: Sendable {
 
     init(isOn: Bool) { state = isOn ? Locked(State()) : nil }
 
-    func note(_ text: @autoclosure () -> String, as name: String? = nil) {
+    /// Says what this thread is: the next event of it has a column of that name.
+    func name(_ name: String) {
+        state?.withLock { state in
+            // A thread that begins has the number of one that has ended.
+            state.columns[UInt(pthread_self())] = state.names.count
+            state.names.append(name)
+        }
+    }
+
+    func note(_ text: @autoclosure () -> String) {
         guard let state else { return }
         let (thread, text) = (UInt(pthread_self()), text())
         state.withLock { state in
             guard state.events.count < 200 else { return }
-            // A thread that begins gets the number of one that has ended: it is known by its name.
-            let former = state.columns[thread].flatMap { column in
-                name == nil || state.names[column] == name ? column : nil
-            }
-            let column = former ?? state.names.count
-            if former == nil {
-                state.columns[thread] = column
-                state.names.append(name ?? "thread \(column + 1)")
-            }
+            let column =
+                state.columns[thread]
+                ?? {
+                    state.columns[thread] = state.names.count
+                    state.names.append("thread \(state.names.count + 1)")
+                    return state.names.count - 1
+                }()
             state.events.append(Trace.Event(thread: column, text: text))
         }
     }

@@ -40,7 +40,8 @@ final class Trial: Sendable {
     func call(_ what: String, _ body: @escaping Instance.Body) throws {
         let latch = Latch(1)
         start {
-            self.tracer.note("\(what)()", as: "caller of \(what)")
+            self.tracer.name("caller of \(what)")
+            self.tracer.note("\(what)()")
             body()
             self.tracer.note("\(what) returns")
             latch.leave()
@@ -68,10 +69,8 @@ final class Trial: Sendable {
     /// Has all threads submit what they have to.
     func fromAllThreads(_ body: @escaping @Sendable (_ number: Int) -> Void) {
         _ = concurrently(load.submitters) { [load, tracer] submitter in
-            for number in load.numbers(of: submitter) {
-                tracer.note("next", as: "submitter \(submitter + 1)")
-                body(number)
-            }
+            tracer.name("submitter \(submitter + 1)")
+            for number in load.numbers(of: submitter) { body(number) }
         }
     }
 

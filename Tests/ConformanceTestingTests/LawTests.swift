@@ -118,7 +118,8 @@ import Testing
 
     @Test func `a trace is drawn with a column for each thread`() {
         let tracer = Tracer(isOn: true)
-        tracer.note("submit 1", as: "submitter")
+        tracer.name("submitter")
+        tracer.note("submit 1")
         let gate = Gate()
         start {
             tracer.note("1 begins")

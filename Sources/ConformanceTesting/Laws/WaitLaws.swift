@@ -9,14 +9,21 @@ extension Law {
             "D1", "A drain returns after all that was submitted before has ended.", needs: [.drain],
             saboteur: Saboteur("returns at once") { instance, acts in instance.drain = { acts.act() } }
         ) { trial in
-            let ended = Locked(0)
+            let (ended, count) = (Locked(0), Locked(0))
+            // In every second case the first one lasts until somebody drains: in the others, the last one races that.
+            let gate = Gate()
+            if trial.load.mix % 2 == 1 { gate.open() }
             trial.fromAllThreads { number in
                 trial.submit(number) {
+                    if number == 0 { gate.wait() }
                     trial.load.spend(number + 1)
                     ended.withLock { $0 += 1 }
                 }
             }
-            let count = Locked(0)
+            start {
+                usleep(300)
+                gate.open()
+            }
             try trial.call("drain") { [drain = trial.instance.drain!] in
                 drain()
                 count.withLock { $0 = ended.withLock { $0 } }

@@ -79,7 +79,7 @@ struct Matrix: Sendable {
         }
         for entry in entries where !entry.verdict.isGood {
             lines.append("\n\(entry.law.id) of \(entry.subject): \(entry.law.sentence)")
-            lines.append("  " + entry.verdict.text.replacing("\n", with: "\n  "))
+            lines.append("  " + entry.verdict.description.replacing("\n", with: "\n  "))
             if case .violated(let found) = entry.verdict {
                 lines.append(
                     "  verify replay --subject '\(entry.subject)' --law \(entry.law.id) \(found.tape)")
@@ -111,7 +111,8 @@ struct Matrix: Sendable {
             return Row(
                 law: entry.law.id, sentence: entry.law.sentence, saboteur: entry.law.saboteur.name,
                 subject: entry.subject, verdict: entry.verdict.word, cases: entry.verdict.cases,
-                reason: found?.reason, replay: found?.tape.description, trace: found?.trace?.description)
+                reason: found?.reason ?? entry.verdict.description, replay: found?.tape.description,
+                trace: found?.trace?.description)
         }
         return try encoder.encode(File(schema: 1, seed: seed, seconds: seconds, results: rows))
     }
@@ -147,16 +148,6 @@ extension Verdict {
         case .blind: "blind"
         case .notClaimed: "-"
         case .failed: "error"
-        }
-    }
-
-    var text: String {
-        switch self {
-        case .held(let cases, let seenIn): "held in \(cases) cases; its saboteur was seen in case \(seenIn)"
-        case .violated(let found): found.description
-        case .blind(let cases): "in \(cases) cases its saboteur was not seen: it says nothing here"
-        case .notClaimed(let need): "not claimed: \(need)"
-        case .failed(let reason): reason
         }
     }
 }

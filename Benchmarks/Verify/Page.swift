@@ -10,7 +10,7 @@ extension Matrix {
                 let verdict = entry(law, subject)?.verdict
                 return [
                     "kind": verdict.map { $0.word.replacing(" ", with: "-") } ?? "none",
-                    "text": verdict?.short ?? "", "title": verdict?.text ?? "not asked",
+                    "text": verdict?.short ?? "", "title": verdict?.description ?? "not asked",
                 ]
             }
             return [

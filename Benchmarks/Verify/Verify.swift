@@ -110,12 +110,17 @@ struct Replay: AsyncParsableCommand {
         choice.subject = [subject]
         choice.law = [law]
         guard let tape = Tape(tape) else { throw ValidationError("'\(tape)' is no list of choices.") }
+        guard try choice.subjects().count == 1 else { throw ValidationError("A replay is of one subject.") }
         let (law, subject) = (try choice.laws()[0], try choice.subjects()[0])
-        var failures = 0
+        var (failures, options) = (0, LawOptions(replay: tape))
         for _ in 0..<max(1, times) {
-            if case .violated(let found) = await check(law, of: subject, options: LawOptions(replay: tape)) {
+            switch await check(law, of: subject, options: options) {
+            case .held: break
+            case .violated(let found):
                 if failures == 0 { print(found) }
+                options.isDrawn = false
                 failures += 1
+            case let other: throw ValidationError("\(law.id) of \(subject.name): \(other).")
             }
         }
         print("\(law.id) of \(subject.name): \(failures) of \(max(1, times)) times it did not hold.")
@@ -161,7 +166,8 @@ struct Time: ExpressibleByArgument, Sendable, CustomStringConvertible {
     init?(argument: String) {
         let units: [Character: Double] = ["s": 1, "m": 60, "h": 3_600]
         let unit = argument.last.flatMap { units[$0] }
-        guard let value = Double(unit == nil ? argument : String(argument.dropLast())), value > 0 else {
+        guard let value = Double(unit == nil ? argument : String(argument.dropLast())), value > 0, value < 1e7
+        else {
             return nil
         }
         seconds = value * (unit ?? 1)
@@ -182,7 +188,7 @@ struct Shard: ExpressibleByArgument, Sendable, CustomStringConvertible {
     init?(argument: String) {
         let parts = argument.split(separator: "/").map { Int($0) }
         guard parts.count == 2, let number = parts[0], let count = parts[1],
-            (1...max(1, count)).contains(number)
+            count > 0, (1...count).contains(number)
         else {
             return nil
         }

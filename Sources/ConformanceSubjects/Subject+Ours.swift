@@ -46,11 +46,12 @@ extension Subject {
         Subject(name) {
             let queue = COOperationQueue(.fifo, runningLimit: width)
             var instance = Instance(
-                claims: [.asynchronous, .fifo, .fair, .failures, .cancellation, .dependencies, .lateHandlers]
+                claims: [.asynchronous, .fair, .failures, .cancellation, .dependencies, .lateHandlers]
             ) { body in
                 operation(on: queue, { body() })
             }
             instance.width = width
+            if width == 1 { instance.claims.insert(.fifo) }
             instance.drain = { waitForTask { await queue.idle() } }
             instance.suspension = Suspension(suspend: { queue.suspend() }, resume: { queue.resume() })
             instance.operation = { after, body in

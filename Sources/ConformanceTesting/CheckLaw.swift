@@ -6,16 +6,19 @@ public import PropertyTesting
 public struct LawOptions: Sendable {
     /// What the loads are drawn from.
     public var seed: UInt64
-    /// How many cases must hold.
+    /// How many cases must hold; at least one.
     public var cases: Int
-    /// After which time no further case is begun; nil: never.
+    /// After which time no further case is begun, when one has held; nil: never. To make a case small takes as long again at most,
+    /// and ten seconds at least; to see the saboteur takes what it takes.
     public var budget: Duration?
     /// For how long something may take that has to come.
     public var limit: Duration
     /// In how many cases the law may see its saboteur.
     public var sabotagedCases: Int
-    /// A case to play back, in place of all.
+    /// A case to play back, in place of all; it is not made smaller.
     public var replay: Tape?
+    /// Whether a case that does not hold is run until it can be drawn, for up to two seconds.
+    public var isDrawn = true
 
     /// Creates options.
     public init(
@@ -23,7 +26,7 @@ public struct LawOptions: Sendable {
         sabotagedCases: Int = 200, replay: Tape? = nil
     ) {
         self.seed = seed
-        self.cases = cases
+        self.cases = max(1, cases)
         self.budget = budget
         self.limit = limit
         self.sabotagedCases = sabotagedCases
@@ -49,6 +52,19 @@ public enum Verdict: Sendable {
         switch self {
         case .held, .notClaimed: true
         case .violated, .blind, .failed: false
+        }
+    }
+}
+
+extension Verdict: CustomStringConvertible {
+    /// In words.
+    public var description: String {
+        switch self {
+        case .held(let cases, let seenIn): "held in \(cases) cases; its saboteur was seen in case \(seenIn)"
+        case .violated(let found): found.description
+        case .blind(let cases): "in \(cases) cases its saboteur was not seen: it says nothing here"
+        case .notClaimed(let need): "not claimed: \(need)"
+        case .failed(let reason): "no instance could be made: \(reason)"
         }
     }
 }
@@ -100,8 +116,10 @@ private func sabotage(_ law: Law, _ subject: Subject, _ options: LawOptions) asy
         let acts = Acts()
         // What does not come here is what a saboteur keeps: so a short limit is enough, unless it kept nothing.
         let limit = min(options.limit, .milliseconds(200))
-        let (reason, _) = await run(law, subject, load, limit: limit, sabotagedBy: acts)
-        if reason != nil, acts.count > 0 { return number }
+        guard await run(law, subject, load, limit: limit, sabotagedBy: acts).reason != nil, acts.count > 0
+        else { continue }
+        // On a machine that is slow at the moment, the law may see something without it, too.
+        if await run(law, subject, load, limit: limit).reason == nil { return number }
     }
     return nil
 }
@@ -111,12 +129,13 @@ private func checkCases(_ law: Law, _ subject: Subject, _ options: LawOptions, s
     var (held, random) = (0, SplitMix64(seed: options.seed))
     // With a budget, some cases at a time.
     repeat {
-        let shrinking = Shrinking()
+        let shrinking = Shrinking(limit: max(options.budget ?? .seconds(60), .seconds(10)))
         let cases = end == nil ? options.cases : min(options.cases - held, 8)
         let outcome = await check(
             Load.all,
             options: PropertyOptions(
-                cases: cases, seed: random.next(), replay: options.replay, shrinkLimit: 200)
+                cases: cases, seed: random.next(), replay: options.replay,
+                shrinkLimit: options.replay == nil ? 200 : 0)
         ) { load in
             await shrinking.run(law, subject, load, limit: options.limit)
         }
@@ -131,14 +150,22 @@ private func checkCases(_ law: Law, _ subject: Subject, _ options: LawOptions, s
 
 /// Runs the cases of a check. What goes wrong now and then is asked more often while it is made small, unless it takes its time.
 private final class Shrinking: Sendable {
-    private let repetitions = Locked(1)
+    private let limit: Duration
+    private let state = Locked((repetitions: 1, end: ContinuousClock.Instant?.none))
+
+    init(limit: Duration) { self.limit = limit }
 
     func run(_ law: Law, _ subject: Subject, _ load: Load, limit: Duration) async -> String? {
+        let (repetitions, end) = state.withLock { $0 }
         let began = ContinuousClock.now
-        for _ in 0..<repetitions.withLock({ $0 }) {
+        for _ in 0..<repetitions {
+            if let end, ContinuousClock.now > end { return nil }
             let (reason, _) = await ConformanceTesting.run(law, subject, load, limit: limit)
             guard let reason else { continue }
-            if ContinuousClock.now - began < .milliseconds(100) { repetitions.withLock { $0 = 200 } }
+            state.withLock { state in
+                if ContinuousClock.now - began < .milliseconds(100) { state.repetitions = 200 }
+                if state.end == nil { state.end = ContinuousClock.now + self.limit }
+            }
             return reason
         }
         return nil
@@ -150,6 +177,11 @@ private func counterexample(
     _ found: Counterexample<Load>, to law: Law, of subject: Subject, casesBefore: Int, _ options: LawOptions
 ) async -> LawCounterexample {
     var trace: Trace?
+    guard options.isDrawn else {
+        return LawCounterexample(
+            load: found.value, reason: found.reason, tape: found.tape,
+            casesBefore: casesBefore + found.casesBefore, trace: nil)
+    }
     let end = ContinuousClock.now + .seconds(2)
     while trace == nil, ContinuousClock.now < end {
         let (reason, seen) = await run(law, subject, found.value, limit: options.limit, isTraced: true)
@@ -169,26 +201,39 @@ private func run(
     sabotagedBy acts: Acts? = nil
 ) async -> (reason: String?, trace: Trace?) {
     await withCheckedContinuation { continuation in
-        start {
-            do {
-                var instance = try subject.make()
-                if let acts { law.saboteur.change(&instance, acts) }
-                let trial = Trial(instance, load, limit: limit, isTraced: isTraced)
-                let outcome = Result { try law.ask(trial) }
-                acts?.end()
-                switch outcome {
-                case .success:
-                    instance.end()
-                    continuation.resume(returning: (nil, nil))
-                case .failure(let error):
-                    // What hangs may never end.
-                    start { [end = instance.end] in end() }
-                    let reason = (error as? Violation)?.reason ?? "\(error)"
-                    continuation.resume(returning: (reason, trial.tracer.trace))
-                }
-            } catch {
-                continuation.resume(returning: ("no instance could be made: \(error)", nil))
+        let (isOver, isTold) = (Gate(), Locked(false))
+        let tell: @Sendable (String?, Trace?) -> Void = { reason, trace in
+            let isFirst = isTold.withLock { isTold in
+                defer { isTold = true }
+                return !isTold
             }
+            if isFirst { continuation.resume(returning: (reason, trace)) }
+            isOver.open()
+        }
+        start {
+            start {
+                do {
+                    var instance = try subject.make()
+                    if let acts { law.saboteur.change(&instance, acts) }
+                    let trial = Trial(instance, load, limit: limit, isTraced: isTraced)
+                    let outcome = Result { try law.ask(trial) }
+                    acts?.end()
+                    trial.end()
+                    switch outcome {
+                    case .success:
+                        instance.end()
+                        tell(nil, nil)
+                    case .failure(let error):
+                        // What hangs may never end.
+                        start { [end = instance.end] in end() }
+                        tell((error as? Violation)?.reason ?? "\(error)", trial.tracer.trace)
+                    }
+                } catch {
+                    tell("no instance could be made: \(error)", nil)
+                }
+            }
+            // What a law waits for has limits of its own; what it only calls, has this one.
+            if !isOver.wait(timeout: limit * 6) { tell("a call had not returned after \(limit * 6)", nil) }
         }
     }
 }

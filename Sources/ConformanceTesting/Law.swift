@@ -36,6 +36,11 @@ public struct Law: Sendable {
     func lack(of instance: Instance) -> Need? { needs.first { !$0.isMet(by: instance) } }
 }
 
+extension Law: CustomStringConvertible {
+    /// Its id, and its sentence.
+    public var description: String { "\(id): \(sentence)" }
+}
+
 /// What a law is about.
 public enum Need: Hashable, Sendable, CustomStringConvertible {
     /// A promise.

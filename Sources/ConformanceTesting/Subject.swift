@@ -14,6 +14,11 @@ public struct Subject: Sendable {
     }
 }
 
+extension Subject: CustomStringConvertible {
+    /// Its name.
+    public var description: String { name }
+}
+
 /// One of a subject's kind, by what can be done with it. What is nil is not claimed, and the laws about it are not asked.
 ///
 /// Every closure may be called by any thread, by many at a time, and by what the instance runs.
@@ -21,7 +26,7 @@ public struct Instance: Sendable {
     /// What is run.
     public typealias Body = @Sendable () -> Void
 
-    /// Has a closure run some time.
+    /// Has a closure run some time. Does not wait for what it has run: laws hold closures back while they submit others.
     public var submit: @Sendable (@escaping Body) -> Void
     /// What it promises that no closure here shows.
     public var claims: Set<Claim>
@@ -46,7 +51,7 @@ public struct Instance: Sendable {
     public var isHere: (@Sendable () -> Bool)?
     /// Ends it: what it runs ends before this returns.
     public var shutDown: Body?
-    /// Releases what it has, after the case.
+    /// Releases what it has, after the case; also where ``shutDown`` has returned. Nothing is submitted afterwards.
     public var end: Body
 
     /// Creates an instance that runs closures, and claims no more: the rest is set.
@@ -82,7 +87,7 @@ public enum Claim: String, Hashable, Sendable, CaseIterable {
     case fifo
     /// As many closures may block as there are: others run all the same.
     case outlastsBlocking
-    /// Neither who submits to itself without end keeps others from their turn.
+    /// What submits itself without end, or yields without end, does not keep others from their turn.
     case fair
     /// What was suspended twice is resumed twice.
     case nestedSuspension

@@ -15,6 +15,7 @@ final class Trial: Sendable {
     /// For how long something may take that has to come.
     let limit: Duration
     let tracer: Tracer
+    private let last = Locked<[Instance.Body]>([])
 
     init(_ instance: Instance, _ load: Load, limit: Duration, isTraced: Bool) {
         self.instance = instance
@@ -51,17 +52,21 @@ final class Trial: Sendable {
 
     // MARK: What a law does
 
-    /// Submits a closure, which the trace shows by its number.
-    func submit(_ number: Int, _ body: @escaping @Sendable () -> Void = {}) {
-        tracer.note("submit \(number)")
-        instance.submit(traced(number, body))
-    }
+    /// Has something done when the law has been asked, and nobody is in its way any more: to wait for what still goes on. The last
+    /// one comes first.
+    func atEnd(_ body: @escaping Instance.Body) { last.withLock { $0.append(body) } }
+    func end() { for body in last.withLock({ $0.reversed() }) { body() } }
 
-    func traced(_ number: Int, _ body: @escaping @Sendable () -> Void) -> Instance.Body {
-        { [tracer, load] in
+    /// Submits a closure, which the trace shows by its number.
+    ///
+    /// - Parameter isAtOnce: whether it is called as soon as the submitted one begins, before that works.
+    func submit(_ number: Int, isAtOnce: Bool = false, _ body: @escaping @Sendable () -> Void = {}) {
+        tracer.note("submit \(number)")
+        instance.submit { [tracer, load] in
             tracer.note("\(number) begins")
+            if isAtOnce { body() }
             load.spend(number)
-            body()
+            if !isAtOnce { body() }
             tracer.note("\(number) ends")
         }
     }

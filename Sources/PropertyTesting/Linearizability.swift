@@ -1,3 +1,5 @@
+// Linearizability.swift - whether what threads were answered at the same time could have been answered one after another.
+
 import CompositeOperationsBasics
 
 /// One completed call of a recorded history: what was asked, what was answered, and when, by one clock for
@@ -21,41 +23,165 @@ public struct Call<Operation: Sendable, Answer: Sendable>: Sendable {
     }
 }
 
-/// What a search need not come to twice: which calls are done, and the state they left.
-private struct Visited<State: Hashable>: Hashable {
-    let done: UInt64
-    let state: State
+/// Calls for which there is no order.
+public struct LinearizabilityFailure<Operation: Sendable, Answer: Sendable>: Sendable, CustomStringConvertible
+{
+    /// Those that were called before the first answer that nothing explains, in that order: the shortest beginning of the history
+    /// that has no order.
+    public let calls: [Call<Operation, Answer>]
+    /// The place among them of the call whose answer is not explained.
+    public let unexplained: Int
+
+    /// The last calls, drawn: a line for each, from when it was called until it returned, and what was answered.
+    public var description: String {
+        // Enough to see what overlapped; of a long history the beginning was in order.
+        let shown = Array(calls.indices.suffix(16))
+        let times = shown.flatMap { [calls[$0].called, calls[$0].returned] }.sorted()
+        let columns = Dictionary(times.enumerated().map { ($1, $0) }) { first, _ in first }
+        let end = columns[calls[unexplained].returned] ?? times.count
+        let lines = shown.map { place in
+            let call = calls[place]
+            let from = columns[call.called] ?? 0
+            // What returned later was not over when this one was answered.
+            let to = min(columns[call.returned] ?? end, end)
+            let line =
+                String(repeating: " ", count: from) + "|"
+                + String(repeating: "-", count: max(0, to - from - 1))
+            let mark = place == unexplained ? "  <- no order gives this answer" : ""
+            return line + (call.returned > calls[unexplained].returned ? ">" : "|")
+                + " \(call.operation) = \(call.answer)\(mark)"
+        }
+        let left = calls.count - shown.count
+        return (left > 0 ? ["(\(left) calls before)"] : []).joined() + (left > 0 ? "\n" : "")
+            + lines.joined(separator: "\n")
+    }
 }
 
 /// Whether there is an order of the calls, consistent with their times, that is a run of a sequential
 /// specification.
 ///
 /// - Parameters:
-///   - history: at most 63 calls.
+///   - history: any number of calls, of which at most 64 overlap at a time.
 ///   - step: the state after an operation in a state, when it can give the answer; nil when it cannot.
-/// - Complexity: exponential in the number of calls that overlap.
+/// - Complexity: of calls of which a few overlap at a time, about the time of a step for each; exponential in the number of
+///   calls that overlap, at worst.
 ///
-/// Source: Wing and Gong, Testing and Verifying Concurrent Objects (1993), with the memory of Lowe (2017).
+/// Source: Wing and Gong, Testing and Verifying Concurrent Objects (1993), with the memory of Lowe, Testing for Linearizability
+/// (2017), whose just-in-time linearization it is: a call is given its place when another one's answer needs it.
 public func isLinearizable<State: Hashable, Operation, Answer>(
     _ history: [Call<Operation, Answer>], from initial: State, step: (State, Operation, Answer) -> State?
 ) -> Bool {
-    demand(history.count < 64, "isLinearizable: at most 63 calls")
-    var visited: Set<Visited<State>> = []
-    let all = (UInt64(1) << UInt64(history.count)) - 1
+    Linearization(history).firstUnexplained(from: initial, step: step) == nil
+}
 
-    func search(_ done: UInt64, _ state: State) -> Bool {
-        if done == all { return true }
-        if !visited.insert(Visited(done: done, state: state)).inserted { return false }
-        let open = history.indices.filter { done & (1 << UInt64($0)) == 0 }
-        // Whatever comes next was called before any of the others returned.
-        let horizon = open.map { history[$0].returned }.min() ?? 0
-        return open.contains { index in
-            let call = history[index]
-            guard call.called <= horizon, let next = step(state, call.operation, call.answer) else {
-                return false
+/// Whether there is an order of the calls for each of the parts of an object that have nothing to do with each other, as the keys
+/// of a dictionary: then there is one of all.
+///
+/// - Parameters:
+///   - key: the part that an operation is about.
+///   - initial: the state in which each part begins.
+///
+/// Otherwise as ``isLinearizable(_:from:step:)``.
+///
+/// Source: Herlihy and Wing, Linearizability: A Correctness Condition for Concurrent Objects (1990): it is local.
+public func isLinearizable<State: Hashable, Operation, Answer, Key: Hashable>(
+    _ history: [Call<Operation, Answer>], partitionedBy key: (Operation) -> Key, from initial: State,
+    step: (State, Operation, Answer) -> State?
+) -> Bool {
+    Dictionary(grouping: history) { key($0.operation) }.values.allSatisfy {
+        isLinearizable($0, from: initial, step: step)
+    }
+}
+
+/// Why there is no order of the calls; nil: there is one.
+///
+/// Parameters and complexity are those of ``isLinearizable(_:from:step:)``.
+public func linearizabilityFailure<State: Hashable, Operation, Answer>(
+    of history: [Call<Operation, Answer>], from initial: State, step: (State, Operation, Answer) -> State?
+) -> LinearizabilityFailure<Operation, Answer>? {
+    let linearization = Linearization(history)
+    guard let call = linearization.firstUnexplained(from: initial, step: step) else { return nil }
+    let before = history.indices.filter { history[$0].called <= history[call].returned }
+        .sorted { (history[$0].called, $0) < (history[$1].called, $1) }
+    return LinearizabilityFailure(
+        calls: before.map { history[$0] }, unexplained: before.firstIndex(of: call) ?? 0)
+}
+
+/// Looks for an order of calls, in the order of their returns: what has returned has its place, and so may have what overlaps.
+private struct Linearization<Operation: Sendable, Answer: Sendable> {
+    /// A return of a call, and those that may have taken effect before it and had not returned before it.
+    private struct Return {
+        let call: Int
+        /// The numbers of calls that overlap, the call itself first.
+        var open: [Int]
+    }
+
+    /// At the return with a number: the calls that have their place and have not returned, by bit, and the state they left.
+    private struct Place<State: Hashable>: Hashable {
+        let number: Int
+        let placed: UInt64
+        let state: State
+    }
+
+    private let history: [Call<Operation, Answer>]
+    private var returns: [Return] = []
+    /// The bit of each call, which no other one has that overlaps it.
+    private var bits: [UInt64]
+
+    init(_ history: [Call<Operation, Answer>]) {
+        self.history = history
+        bits = Array(repeating: 0, count: history.count)
+        // At one time, calls come first: what touches, overlaps.
+        let events =
+            history.indices.map { (time: history[$0].called, isReturn: false, call: $0) }
+            + history.indices.map { (time: history[$0].returned, isReturn: true, call: $0) }
+        var (open, free): ([Int], UInt64) = ([], .max)
+        for event in events.sorted(by: {
+            ($0.time, $0.isReturn ? 1 : 0, $0.call) < ($1.time, $1.isReturn ? 1 : 0, $1.call)
+        }) {
+            if event.isReturn {
+                open.removeAll { $0 == event.call }
+                returns.append(Return(call: event.call, open: [event.call] + open))
+                free |= bits[event.call]
+            } else {
+                demand(free != 0, "isLinearizable: more than 64 calls overlap")
+                bits[event.call] = free & (~free + 1)
+                free &= ~bits[event.call]
+                open.append(event.call)
             }
-            return search(done | (1 << UInt64(index)), next)
         }
     }
-    return search(0, initial)
+
+    /// Depth first, so that a history with an order needs hardly more than a step for each call; what has been tried from a place
+    /// is not tried again.
+    ///
+    /// - Returns: the call with the earliest answer that no order gives; nil: there is an order.
+    func firstUnexplained<State: Hashable>(
+        from initial: State, step: (State, Operation, Answer) -> State?
+    ) -> Int? {
+        var tried: Set<Place<State>> = []
+        var stack = [Place(number: 0, placed: 0, state: initial)]
+        var farthest = 0
+        while let place = stack.popLast() {
+            // What has its place already may return.
+            var (number, placed) = (place.number, place.placed)
+            while number < returns.count, placed & bits[returns[number].call] != 0 {
+                placed &= ~bits[returns[number].call]
+                number += 1
+            }
+            if number == returns.count { return nil }
+            farthest = max(farthest, number)
+            guard tried.insert(Place(number: number, placed: placed, state: place.state)).inserted else {
+                continue
+            }
+            // The last one is tried first: the call itself.
+            for index in returns[number].open.reversed() where placed & bits[index] == 0 {
+                let call = history[index]
+                if let next = step(place.state, call.operation, call.answer) {
+                    stack.append(Place(number: number, placed: placed | bits[index], state: next))
+                }
+            }
+        }
+        return returns[farthest].call
+    }
 }

@@ -193,14 +193,16 @@ extension Law {
                 }
             }
         ) { trial in
-            let (isOver, began, latch) = (Locked(false), Latch(1), Latch(1))
+            let chains = trial.instance.width ?? 4
+            let (isOver, began, latch, ended) = (Locked(false), Latch(1), Latch(1), Latch(chains))
             defer { isOver.withLock { $0 = true } }
+            trial.atEnd { _ = ended.wait(timeout: trial.limit) }
             @Sendable func goOn() {
-                if isOver.withLock({ $0 }) { return }
+                if isOver.withLock({ $0 }) { return ended.leave() }
                 trial.instance.submit(goOn)
                 began.leave()
             }
-            for _ in 0..<(trial.instance.width ?? 4) { trial.instance.submit(goOn) }
+            for _ in 0..<chains { trial.instance.submit(goOn) }
             try trial.wait(for: began, "the closures that submit themselves were to begin")
             trial.submit(0) { latch.leave() }
             try trial.wait(for: latch, "beside closures that submit themselves, another one was to run")
@@ -216,7 +218,12 @@ extension Law {
         ) { trial in
             let gauge = Gauge()
             // Others come in between, and nothing blocks: a scheduler may replace threads that do.
-            try trial.flood { _ in gauge.within { for _ in 0..<50 { sched_yield() } } }
+            try trial.flood { _ in
+                gauge.within {
+                    let end = ContinuousClock.now + .microseconds(200)
+                    repeat { sched_yield() } while ContinuousClock.now < end
+                }
+            }
             let (most, width) = (gauge.most, trial.instance.width ?? 0)
             try trial.require(most <= width, "\(most) closures ran at a time, where the width is \(width)")
         },

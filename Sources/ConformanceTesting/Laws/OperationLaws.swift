@@ -62,7 +62,8 @@ extension Law {
             }
             try trial.wait(for: told.latch, "operations that were to end")
             let other = told.all.first { $0.first != .finished }
-            try trial.require(other == nil, "an operation was \(other?.first?.rawValue ?? "")")
+            try trial.require(
+                other == nil, "of an operation it was told that it had \(other?.first?.rawValue ?? "")")
         },
 
         Law(
@@ -79,7 +80,8 @@ extension Law {
             }
             try trial.wait(for: told.latch, "operations that were to end")
             let other = told.all.first { $0.first != .failed }
-            try trial.require(other == nil, "an operation was \(other?.first?.rawValue ?? "")")
+            try trial.require(
+                other == nil, "of an operation it was told that it had \(other?.first?.rawValue ?? "")")
         },
 
         Law(
@@ -111,12 +113,23 @@ extension Law {
             "O4", "An end is told after the body has returned.", needs: [.operations],
             saboteur: .ofOperation("tells every third end when the body begins") { acts, make, after, body in
                 guard acts.every(3) else { return make(after, body) }
-                let handlers = Locked<[@Sendable (TestedOperation.End) -> Void]>([])
+                typealias Handler = @Sendable (TestedOperation.End) -> Void
+                let state = Locked((hasBegun: false, handlers: [Handler]()))
                 var operation = make(after) { isCancelled in
-                    for handler in handlers.withLock({ $0 }) { handler(.finished) }
+                    let handlers = state.withLock { state in
+                        state.hasBegun = true
+                        return state.handlers
+                    }
+                    for handler in handlers { handler(.finished) }
                     try body(isCancelled)
                 }
-                operation.whenEnded = { handler in handlers.withLock { $0.append(handler) } }
+                operation.whenEnded = { handler in
+                    let hasBegun = state.withLock { state in
+                        if !state.hasBegun { state.handlers.append(handler) }
+                        return state.hasBegun
+                    }
+                    if hasBegun { handler(.finished) }
+                }
                 return operation
             }
         ) { trial in
@@ -217,11 +230,14 @@ extension Law {
 
         Law(
             "C2", "What is cancelled before it begins ends as cancelled.", needs: canCancel + [.suspension],
-            saboteur: .ofOperation("does not tell that an operation was cancelled") {
+            saboteur: .ofOperation("tells of what was cancelled that it has finished") {
                 acts, make, after, body in
                 var operation = make(after, body)
                 operation.whenEnded = { [whenEnded = operation.whenEnded] handler in
-                    whenEnded { end in if end == .cancelled { acts.act() } else { handler(end) } }
+                    whenEnded { end in
+                        if end == .cancelled { acts.act() }
+                        handler(.finished)
+                    }
                 }
                 return operation
             }

@@ -12,6 +12,7 @@ extension Law {
             }
         ) { trial in
             let (executor, latch) = (trial.instance.taskExecutor!, Latch(trial.load.total))
+            trial.atEnd { _ = latch.wait(timeout: trial.limit) }
             trial.fromAllThreads { number in
                 Task.detached(executorPreference: executor) {
                     trial.tracer.note("task \(number) begins")
@@ -59,9 +60,16 @@ extension Law {
             }
         ) { trial in
             let (executor, latch) = (trial.instance.taskExecutor!, Latch(trial.load.total))
-            let isLost = Locked(false)
+            let (isLost, begun, ended) = (Locked(false), Locked(0), Locked(0))
+            trial.atEnd {
+                let end = ContinuousClock.now + trial.limit
+                while begun.withLock({ $0 }) > ended.withLock({ $0 }), ContinuousClock.now < end {
+                    usleep(100)
+                }
+            }
             trial.fromAllThreads { _ in
                 if isLost.withLock({ $0 }) { return }
+                begun.withLock { $0 += 1 }
                 let waiting = Locked<CheckedContinuation<Void, Never>?>(nil)
                 let isWaiting = Latch(1)
                 Task.detached(executorPreference: executor) {
@@ -70,8 +78,15 @@ extension Law {
                         isWaiting.leave()
                     }
                     latch.leave()
+                    ended.withLock { $0 += 1 }
                 }
-                guard isWaiting.wait(timeout: trial.limit) else { return isLost.withLock { $0 = true } }
+                guard isWaiting.wait(timeout: trial.limit) else {
+                    // It may come when nobody keeps it any more.
+                    trial.atEnd {
+                        if isWaiting.wait(timeout: trial.limit) { waiting.withLock { $0 }?.resume() }
+                    }
+                    return isLost.withLock { $0 = true }
+                }
                 waiting.withLock { $0 }?.resume()
             }
             try trial.wait(for: latch, "tasks that a thread resumes were to end")
@@ -83,7 +98,14 @@ extension Law {
             saboteur: Saboteur("runs the job first that came last") { instance, acts in
                 let (stack, original) = (Locked<[UnownedJob]>([]), instance.taskExecutor!)
                 let submit = instance.submit
+                let first = Locked(0)
                 instance.taskExecutor = SabotagedExecutor { job in
+                    // Those that yield have to begin before it can be seen.
+                    let isFirst = first.withLock { first in
+                        first += 1
+                        return first <= 200
+                    }
+                    if isFirst { return original.enqueue(job) }
                     stack.withLock { $0.append(job) }
                     submit {
                         let last = stack.withLock { $0.popLast() }
@@ -94,12 +116,14 @@ extension Law {
             }
         ) { trial in
             let (executor, isOver) = (trial.instance.taskExecutor!, Locked(false))
-            let (spinning, victims) = (Latch(8), Latch(8))
+            let (spinning, victims, ended) = (Latch(8), Latch(8), Latch(16))
             defer { isOver.withLock { $0 = true } }
+            trial.atEnd { _ = ended.wait(timeout: trial.limit) }
             for _ in 0..<8 {
                 Task.detached(executorPreference: executor) {
                     spinning.leave()
                     while !isOver.withLock({ $0 }) { await Task.yield() }
+                    ended.leave()
                 }
             }
             try trial.wait(for: spinning, "tasks that yield were to begin")
@@ -107,6 +131,7 @@ extension Law {
                 Task.detached(executorPreference: executor) {
                     await Task.yield()
                     victims.leave()
+                    ended.leave()
                 }
             }
             try trial.wait(for: victims, "beside tasks that yield, others were to end")

@@ -212,7 +212,7 @@ let package = Package(
         // As programs are that were written for the first version of its interface.
         .testTarget(
             name: "TransactionsCompatibilityTests",
-            dependencies: ["CompositeOperationsTestSupport", "Transactions"],
+            dependencies: ["CompositeOperationsTestSupport", "PropertyTestingSupport", "Transactions"],
             swiftSettings: [.swiftLanguageMode(.v5)]
         ),
         .testTarget(

@@ -2,8 +2,8 @@
 
 Each module that makes promises has a document of its own; an id is unique within it.
 
-A document's tables have the columns id, promise and tests. A test is named in backticks, by its name or,
-where others have it, too, after its suite: `Join/branches run at the same time`. A cell names one or more.
+A document's tables have the columns id and promise. Which tests would see it broken, they say themselves:
+`@Test(.promises("G14"))`.
 """
 
 import re
@@ -35,10 +35,20 @@ DOCUMENTS = {
     ),
 }
 
+# Whose promises the tests of a target are marked with.
+MODULES = {
+    "ActionsTests": "Actions",
+    "CommandJournalTests": "Commands",
+    "CommandsTests": "Commands",
+    "CompositeOperationsFoundationTests": "CompositeOperations",
+    "CompositeOperationsTests": "CompositeOperations",
+    "TransactionsCompatibilityTests": "Transactions",
+    "TransactionsTests": "Transactions",
+}
+
 ROOT = Path(__file__).resolve().parent.parent
 ROW = re.compile(r"^\s*\|\s*([A-Z]+\d+)\s*\|(.*)\|\s*$")
 HEADING = re.compile(r"^(#+)\s+(.*?)\s*#*$")
-CODE = re.compile(r"`([^`]+)`")
 
 
 def fail(sentence):
@@ -46,7 +56,7 @@ def fail(sentence):
 
 
 def rows_of(text):
-    """(line, sections around, id, tests) of each row."""
+    """(line, sections around, id, promise) of each row."""
     rows, headings = [], []  # of headings: (level, text), those around first
     for number, line in enumerate(text.split("\n"), 1):
         if heading := HEADING.match(line):
@@ -68,9 +78,9 @@ def required(sections):
     }
 
 
-def check_rows(rows, tests, sections):
-    """What is wrong, and the ids of each test's path that is named."""
-    errors, sections, first, named = [], required(sections), {}, {}
+def check_rows(rows, sections, tests):
+    """What is wrong with a document's rows, whose ids have the tests."""
+    errors, sections, first = [], required(sections), {}
     for line, around, name, cells in rows:
         where = f"line {line}: {name}"
         if name in first:
@@ -81,23 +91,30 @@ def check_rows(rows, tests, sections):
             errors.append(f"{where} is in no range; the head of Scripts/guarantees.py says which there are.")
         elif sections[name] not in around:
             errors.append(f"{where} belongs into the section '{sections[name]}'.")
-        if len(cells) != 2 or not cells[0]:
-            errors.append(f"{where} needs a promise and its tests, and has {len(cells)} cells after the id.")
-            continue
-        names = CODE.findall(cells[1])
-        if not names:
-            errors.append(f"{where} has no test.")
-        for each in names:
-            paths = tests.named(each)
-            if len(paths) == 1:
-                named.setdefault("/".join(paths[0]), []).append(name)
-            elif paths:
-                found = ", ".join("/".join(path) for path in paths)
-                errors.append(f"{where}: '{each}' is the name of several tests: {found}.")
-            else:
-                errors.append(f"{where}: no test in Tests is named '{each}'.")
+        if len(cells) != 1 or not cells[0]:
+            errors.append(f"{where} needs a promise, and has {len(cells)} cells after the id.")
+        if name not in tests:
+            errors.append(f"{where} has no test that is marked with it.")
     errors += [f"{name} has no row." for name in sections if name not in first]
-    return errors, named
+    errors += [
+        f"'{path}' is marked with {name}, which has no row."
+        for name, paths in tests.items()
+        if name not in first
+        for path in paths
+    ]
+    return errors
+
+
+def tests_by_promise(tests):
+    """Of each module: of each id, the paths of the tests that are marked with it."""
+    found = {module: {} for module in DOCUMENTS}
+    for path, names in tests.promises.items():
+        target = path.split("/")[0]
+        if target not in MODULES:
+            fail(f"'{path}' is marked with a promise, and {target} is of no module that makes any.")
+        for name in names:
+            found[MODULES[target]].setdefault(name, []).append(path)
+    return found
 
 
 def check_events(files, named):
@@ -125,24 +142,30 @@ def check_events(files, named):
 
 
 def main(arguments):
-    if arguments and (arguments[0] != "--events" or len(arguments) < 2):
-        fail("the only option is --events, with files.")
+    if arguments and arguments != ["--tests"] and (arguments[0] != "--events" or len(arguments) < 2):
+        fail("the options are --tests, and --events with files.")
     files = arguments[1:]
     for file in files:
         if not Path(file).is_file():
             fail(f"there is no file '{file}'.")
-    tests, errors, promises, all_named = Tests(ROOT), [], 0, set()
+    found, errors, promises, all_named = tests_by_promise(Tests(ROOT)), [], 0, set()
     for module, (name, sections) in DOCUMENTS.items():
-        if not (ROOT / "Sources" / module).is_dir():
-            continue
         if not (ROOT / name).is_file():
             fail(f"{name} is missing.")
-        objections, named = check_rows(rows_of((ROOT / name).read_text()), tests, sections)
+        objections = check_rows(rows_of((ROOT / name).read_text()), sections, found[module])
+        named = {}
+        for promise, paths in found[module].items():
+            for path in paths:
+                named.setdefault(path, []).append(promise)
         if not objections and files:
             objections = check_events(files, named)
         errors += [f"{name}: {each}" for each in objections]
         promises += len(required(sections))
         all_named |= named.keys()
+        if arguments == ["--tests"]:
+            print(f"{module}")
+            for promise in required(sections):
+                print(f"  {promise}: " + "; ".join(path.split("/", 1)[1] for path in found[module].get(promise, [])))
     for error in errors:
         print(error, file=sys.stderr)
     if errors:

@@ -14,7 +14,7 @@ SPACES = re.compile(r"\s+")
 
 
 def tokens(source):
-    """Words, raw identifiers (with their backticks) and single characters; no strings, no comments."""
+    """Words, raw identifiers (with their backticks), strings (with their quotes) and single characters; no comments."""
     index, end = 0, len(source)
     while index < end:
         if match := SPACES.match(source, index):
@@ -24,7 +24,9 @@ def tokens(source):
         elif source.startswith("/*", index):
             index = end_of_comment(source, index)
         elif opening := re.compile(r'(#*)("""|")').match(source, index):
-            index = end_of_string(source, opening)
+            closing = end_of_string(source, opening)
+            yield source[index:closing]
+            index = closing
         elif match := BACKTICKED.match(source, index) or WORD.match(source, index):
             yield match.group()
             index = match.end()
@@ -94,8 +96,8 @@ def is_balanced(text):
 
 
 def tests_of(source):
-    """The paths, from the outermost suite, of the tests in a file."""
-    found, scopes, pending, is_test = [], [], [], False
+    """The paths, from the outermost suite, of the tests in a file, each with the promises that it is marked with."""
+    found, scopes, pending, is_test, promises = [], [], [], False, []
     stream = list(tokens(source)) + [""]
     for place, token in enumerate(stream[:-1]):
         following = stream[place + 1]
@@ -109,11 +111,14 @@ def tests_of(source):
             if following != "func" and (place == 0 or stream[place - 1] != "."):
                 pending = name_at(stream, place + 1)
         elif token == "@" and following == "Test":
-            is_test = True
+            is_test, promises = True, []
+        elif token == "promises" and is_test and following == "(":
+            end = stream.index(")", place)
+            promises += [each.strip('"') for each in stream[place + 2 : end] if each[0] == '"']
         elif token == "func" and is_test:
             is_test = False
             path = [name for scope in scopes for name in scope] + [following.strip("`")]
-            found.append(path)
+            found.append((path, promises))
     return found
 
 
@@ -131,9 +136,13 @@ class Tests:
 
     def __init__(self, root):
         self.paths = []  # each a list of names, the module first
+        self.promises = {}  # of the path with slashes: what the test is marked with
         for file in sorted((root / "Tests").rglob("*.swift")):
             module = file.relative_to(root / "Tests").parts[0]
-            self.paths += [[module, *path] for path in tests_of(file.read_text())]
+            for path, promises in tests_of(file.read_text()):
+                self.paths.append([module, *path])
+                if promises:
+                    self.promises["/".join([module, *path])] = promises
 
     def named(self, name):
         """The paths that end so."""

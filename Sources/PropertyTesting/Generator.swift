@@ -107,11 +107,7 @@ extension Generator {
 
 extension Generator<Int> {
     /// The integers of a range; the one nearest to its lower bound is the simplest.
-    public static func int(in range: ClosedRange<Int>) -> Generator<Int> {
-        Generator { source in
-            range.lowerBound + Int(source.draw(below: UInt64(range.upperBound - range.lowerBound) + 1))
-        }
-    }
+    public static func int(in range: ClosedRange<Int>) -> Generator<Int> { integer(in: range) }
 }
 
 extension Generator<Bool> {

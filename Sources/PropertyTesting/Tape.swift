@@ -42,6 +42,7 @@ public struct Source: ~Copyable {
     private enum Origin {
         case chance(SplitMix64)
         case tape([UInt64])
+        case remainders([UInt64])
     }
 
     private var origin: Origin
@@ -53,6 +54,9 @@ public struct Source: ~Copyable {
 
     /// Plays a tape back; behind its end, and beyond a bound, the simplest choice is made.
     public init(replaying tape: Tape) { origin = .tape(tape.choices) }
+
+    /// Makes choices of numbers whose bounds were not known when they were drawn; behind their end, the simplest choice is made.
+    init(remainders numbers: [UInt64]) { origin = .remainders(numbers) }
 
     /// What was chosen so far.
     public var tape: Tape { Tape(made) }
@@ -69,6 +73,8 @@ public struct Source: ~Copyable {
             origin = .chance(random)
         case .tape(let choices):
             choice = made.count < choices.count ? min(choices[made.count], bound - 1) : 0
+        case .remainders(let numbers):
+            choice = made.count < numbers.count ? numbers[made.count] % bound : 0
         }
         made.append(choice)
         return choice

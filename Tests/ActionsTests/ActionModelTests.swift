@@ -112,7 +112,8 @@ private struct Model {
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct ActionModelTests {
     private static let policies: [ActionPolicy] = [.reject, .queue(1), .queue(3), .switchToLatest, .coalesce]
 
-    @Test(arguments: policies) func `R1: stepped programs do what a model says, for each policy`(
+    @Test(.promises("R1", "Z15"), arguments: policies)
+    func `R1: stepped programs do what a model says, for each policy`(
         policy: ActionPolicy
     ) async {
         let keepsOne = policy == .switchToLatest || policy == .coalesce
@@ -191,7 +192,8 @@ private struct Model {
         }
     }
 
-    @Test(arguments: policies) func `R1: from threads each trigger has one end, and no more run than may`(
+    @Test(.promises("R1", "R3", "A17", "A18", "A21", "Z1", "Z9", "Z11"), arguments: policies)
+    func `R1: from threads each trigger has one end, and no more run than may`(
         policy: ActionPolicy
     ) async {
         let limit = policy == .switchToLatest || policy == .coalesce ? 1 : 3

@@ -25,7 +25,8 @@ import Testing
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct ActionTestingTests {
     private struct Secret: Sendable { let count: Int }
 
-    @Test @MainActor func `A9: a view sees state, failures and rejections, and nothing of results`() {
+    @Test(.promises("A9", "A12", "A16", "Z6")) @MainActor
+    func `A9: a view sees state, failures and rejections, and nothing of results`() {
         let executor = StepExecutor()
         let search = Action<String, Secret>("search", on: executor) { query in
             if query.isEmpty { throw TestError(number: 0) }
@@ -49,7 +50,7 @@ import Testing
         withExtendedLifetime(rejections) {}
     }
 
-    @Test func `A26: the same seed runs work in the same order, another one in others`() {
+    @Test(.promises("A26")) func `A26: the same seed runs work in the same order, another one in others`() {
         func order(_ seed: UInt64) -> [String] {
             let executor = StepExecutor(seed: seed), log = Log()
             let action = Action<Int, Int>("work", limit: 8, on: executor) { input in
@@ -69,7 +70,8 @@ import Testing
         #expect(order(3).sorted() == order(0).sorted())
     }
 
-    @Test func `A26: on a clock that a test moves, work waits as long as it should`() async {
+    @Test(.promises("A26")) func `A26: on a clock that a test moves, work waits as long as it should`() async
+    {
         let clock = ManualClock(), executor = StepExecutor()
         let action = Action<Int, Int>("work", policy: .switchToLatest, on: executor) { input in
             try await clock.sleep(for: .seconds(input))
@@ -110,7 +112,7 @@ import Testing
         }
     }
 
-    @Test func `A3: an action has a name and a number, which errors carry`() async {
+    @Test(.promises("A3", "A19")) func `A3: an action has a name and a number, which errors carry`() async {
         let first = Action<Int, Int>("save") { $0 }, second = Action<Int, Int>("save") { $0 },
             third = Action<Int, Int> { $0 }
         #expect(first.id != second.id && first.id.name == "save")

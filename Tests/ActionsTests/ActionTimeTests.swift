@@ -353,7 +353,7 @@ private final class Program {
         .grouped,
     ]
 
-    @Test(arguments: settings)
+    @Test(.promises("R1"), arguments: settings)
     private func `R1: in virtual time, whatever comes in between, all is told as a model says`(
         setting: Setting
     ) async {

@@ -33,7 +33,8 @@ import Testing
 }
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) @MainActor struct BindingTests {
-    @Test func `A5: a control is enabled while its action is, and shows that it runs`() async {
+    @Test(.promises("A5")) func `A5: a control is enabled while its action is, and shows that it runs`() async
+    {
         let works = Works(), online = LiveValue(false)
         let action = Action<Int, Int>(
             "work", when: Precondition(online), work: { input, _, _ in try await works.run(input) })
@@ -50,7 +51,7 @@ import Testing
         withExtendedLifetime(binding) {}
     }
 
-    @Test func `A10: many controls, keys and callers have one guard`() async {
+    @Test(.promises("A6", "A10", "Z3")) func `A10: many controls, keys and callers have one guard`() async {
         let works = Works(), log = Log()
         let action = Action<Int, Int>("work") { try await works.run($0) }
         let rejections = action.facade.observeRejections { log.add("\($0)") }
@@ -69,7 +70,7 @@ import Testing
         withExtendedLifetime((bindings, rejections)) {}
     }
 
-    @Test func `A13: only a binding that presents failures does`() async {
+    @Test(.promises("A13")) func `A13: only a binding that presents failures does`() async {
         let action = Action<Int, Int>(
             "work", describe: { _ in "no answer" }, work: { throw TestError(number: $0) })
         let loud = Control(), silent = Control()
@@ -82,7 +83,8 @@ import Testing
         withExtendedLifetime(bindings) {}
     }
 
-    @Test func `A4: unbound, by call or by release, a control triggers nothing and is told nothing`() async {
+    @Test(.promises("A4"))
+    func `A4: unbound, by call or by release, a control triggers nothing and is told nothing`() async {
         let flag = LiveValue(true), log = Log()
         let action = Action<Int, Int>(
             "work", when: Precondition(flag),
@@ -109,7 +111,8 @@ import Testing
         #expect(log.take() == ["1"])
     }
 
-    @Test func `R8: a second binding ends the first, and the old action never touches the control`() async {
+    @Test(.promises("R8", "Z2"))
+    func `R8: a second binding ends the first, and the old action never touches the control`() async {
         let log = Log(), flag = LiveValue(false)
         let old = Action<Int, Int>(
             "old", when: Precondition(flag),
@@ -158,7 +161,7 @@ import Testing
         withExtendedLifetime(bindings) {}
     }
 
-    @Test func `R8: after an end of the binding neither side refers to the other`() async {
+    @Test(.promises("R8")) func `R8: after an end of the binding neither side refers to the other`() async {
         weak var weakControl: Control?
         weak var weakAction: Action<Int, Int>?
         do {
@@ -172,7 +175,7 @@ import Testing
         #expect(await eventually { weakControl == nil && weakAction == nil })
     }
 
-    @Test func `R8: a control is held by nobody, and its binding ends with it`() async {
+    @Test(.promises("R8")) func `R8: a control is held by nobody, and its binding ends with it`() async {
         let flag = LiveValue(false)
         let action = Action<Int, Int>("work", when: Precondition(flag), inline: { input, _ in input })
         weak var weakControl: Control?
@@ -194,7 +197,8 @@ import Testing
         withExtendedLifetime((binding, second)) {}
     }
 
-    @Test func `R8: a control that gets something else to trigger ends its binding, and keeps what it got`()
+    @Test(.promises("R8"))
+    func `R8: a control that gets something else to trigger ends its binding, and keeps what it got`()
         async
     {
         let log = Log(), flag = LiveValue(true)
@@ -225,7 +229,9 @@ import Testing
         }
     }
 
-    @Test func `R8: a control that goes ends its binding at once, though its token is kept`() async {
+    @Test(.promises("R8")) func `R8: a control that goes ends its binding at once, though its token is kept`()
+        async
+    {
         let works = Works()
         var action: Action<Int, Int>? = Action("work") { try await works.run($0) }
         let events = action?.events
@@ -285,7 +291,7 @@ import Testing
         #expect(works.count == 1)
     }
 
-    @Test
+    @Test(.promises("A5"))
     func `a control shows the state when it is bound, also while notifications are on their way to main`() {
         let flag = LiveValue(true)
         let action = Action<Int, Int>("work", when: Precondition(flag), inline: { input, _ in input })
@@ -297,7 +303,8 @@ import Testing
         withExtendedLifetime((watching, binding)) {}
     }
 
-    @Test func `R8: a binding that is released elsewhere leaves alone the one that came after it`() async {
+    @Test(.promises("R8"))
+    func `R8: a binding that is released elsewhere leaves alone the one that came after it`() async {
         let action = Action<Int, Int>("work", when: .always, inline: { input, _ in input })
         let control = Control()
         let first = Locked<ActionBinding?>(action.facade.bind(to: control))

@@ -13,7 +13,8 @@ import Testing
         init(_ count: LiveCount) { self.count = Counted(count) }
     }
 
-    @Test func `R6: streams finish with the last of action, facades and executions, while its sources live`()
+    @Test(.promises("R6"))
+    func `R6: streams finish with the last of action, facades and executions, while its sources live`()
         async
     {
         let flag = LiveValue(true)
@@ -33,7 +34,8 @@ import Testing
         withExtendedLifetime(flag) {}
     }
 
-    @Test func `R6: an execution that runs ends normally when its action is released`() async {
+    @Test(.promises("R6")) func `R6: an execution that runs ends normally when its action is released`() async
+    {
         let works = Works()
         let execution: Execution<Int>
         do {

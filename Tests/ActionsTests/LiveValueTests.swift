@@ -173,7 +173,7 @@ import Testing
         #expect(volume.value.value == 7)
     }
 
-    @Test func `A1: preconditions combine`() {
+    @Test(.promises("A1")) func `A1: preconditions combine`() {
         let flag = LiveValue(true), number = LiveValue(3), text = LiveValue<String?>("a")
         let large = Precondition(number, where: { $0 > 2 })
         let both = large.and(Precondition(unwrapping: text))
@@ -192,7 +192,7 @@ import Testing
         #expect(Precondition(number, resolve: { $0 == 0 ? "none" : nil }).current == "none")
     }
 
-    @Test func `A5: each source of a combined precondition is followed`() {
+    @Test(.promises("A5")) func `A5: each source of a combined precondition is followed`() {
         let flag = LiveValue(false), number = LiveValue(0)
         let valid = ValidatedValue(0) { proposed, _ in proposed < 0 ? .invalid("below 0") : .valid }
         let action = Action<Void, Void>(

@@ -8,7 +8,9 @@ import PropertyTestingSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct PolicyTests {
-    @Test func `R9: reject refuses while one runs, and lets in when it has ended`() async {
+    @Test(.promises("R9", "A2")) func `R9: reject refuses while one runs, and lets in when it has ended`()
+        async
+    {
         let works = Works()
         let action = Action<Int, Int>("work") { try await works.run($0) }
         let first = action.trigger(1)
@@ -22,7 +24,7 @@ import Testing
         #expect(await third.outcome.text == "finished 3")
     }
 
-    @Test func `R9: a queue keeps its order, and refuses what is beyond it`() async {
+    @Test(.promises("R9")) func `R9: a queue keeps its order, and refuses what is beyond it`() async {
         let works = Works(), log = Log()
         let action = Action<Int, Int>("work", policy: .queue(3)) { try await works.run($0) }
         let events = action.observeEvents { event in
@@ -41,7 +43,8 @@ import Testing
         withExtendedLifetime(events) {}
     }
 
-    @Test func `R9: a slot that comes back is for those behind who have one already`() async {
+    @Test(.promises("R9")) func `R9: a slot that comes back is for those behind who have one already`() async
+    {
         let works = Works(), log = Log(), refusesOnce = Locked(false)
         let source = LiveValue(true)
         let action = Action<Int, Int>(
@@ -67,8 +70,8 @@ import Testing
         events.cancel()
     }
 
-    @Test func `R9: switchToLatest cancels the running one, and begins the newest when that has ended`() async
-    {
+    @Test(.promises("R9"))
+    func `R9: switchToLatest cancels the running one, and begins the newest when that has ended`() async {
         let works = Works()
         let action = Action<Int, Int>("work", policy: .switchToLatest) { try await works.run($0) }
         let first = action.trigger(1)
@@ -86,7 +89,7 @@ import Testing
         #expect(works.most == 1 && works.count == 2)
     }
 
-    @Test func `R9: a switched execution that completes all the same has finished`() async {
+    @Test(.promises("R9")) func `R9: a switched execution that completes all the same has finished`() async {
         let isCancelled = AsyncStream.makeStream(of: Bool.self)
         let works = Works()
         let action = Action<Int, Int>(
@@ -109,7 +112,8 @@ import Testing
         #expect(await second.outcome.text == "finished 2")
     }
 
-    @Test func `R9: coalesce lets the running one finish, and runs once more, with the last input`() async {
+    @Test(.promises("R9"))
+    func `R9: coalesce lets the running one finish, and runs once more, with the last input`() async {
         let works = Works()
         let action = Action<Int, Int>("work", policy: .coalesce) { try await works.run($0) }
         let executions = (1...6).map { action.trigger($0) }
@@ -123,7 +127,8 @@ import Testing
         #expect(works.count == 2)
     }
 
-    @Test func `A24: a waiting trigger that is cancelled is out at once, and its work never runs`() async {
+    @Test(.promises("A24"))
+    func `A24: a waiting trigger that is cancelled is out at once, and its work never runs`() async {
         let works = Works(), log = Log()
         let action = Action<Int, Int>("work", policy: .queue(2)) { try await works.run($0) }
         let first = action.trigger(1), second = action.trigger(2), third = action.trigger(3)
@@ -141,7 +146,8 @@ import Testing
         withExtendedLifetime(events) {}
     }
 
-    @Test func `A24: a running execution that is cancelled keeps its slot until it has really ended`() async {
+    @Test(.promises("A24", "Z15"))
+    func `A24: a running execution that is cancelled keeps its slot until it has really ended`() async {
         let works = Works()
         let action = Action<Int, Int>("work") { try await works.run($0) }
         for (end, text) in [
@@ -160,7 +166,7 @@ import Testing
         }
     }
 
-    @Test
+    @Test(.promises("A24"))
     func `A24: the task of a direct call that is cancelled cancels the execution, and waits for its end`()
         async
     {
@@ -247,7 +253,8 @@ import Testing
         #expect(works.count == 1)
     }
 
-    @Test func `R9: those that wait begin in their order, also when two slots become free together`() async {
+    @Test(.promises("R9"))
+    func `R9: those that wait begin in their order, also when two slots become free together`() async {
         let executor = StepExecutor()
         let action = Action<Int, Int>("work", policy: .queue(4), limit: 2, on: executor) { $0 }
         let executions = (1...4).map { action.trigger($0) }
@@ -317,7 +324,8 @@ import Testing
 
     // MARK: Groups
 
-    @Test func `A25: of a group's actions only so many run, each once at a time, and all see it`() async {
+    @Test(.promises("A25"))
+    func `A25: of a group's actions only so many run, each once at a time, and all see it`() async {
         let works = Works(), group = ActionGroup(limit: 2)
         let actions = (0..<3).map { index in
             Action<Int, Int>("action \(index)", group: group) { try await works.run($0) }
@@ -349,7 +357,8 @@ import Testing
         withExtendedLifetime(snapshots) {}
     }
 
-    @Test func `A25: actions that each threads trigger keep the group's limit`() async {
+    @Test(.promises("R1", "Z16")) func `A25: actions that each threads trigger keep the group's limit`() async
+    {
         let group = ActionGroup(limit: 2), flight = Locked((now: 0, most: 0))
         let actions = (0..<4).map { _ in
             Action<Int, Int>(group: group) { input in
@@ -372,7 +381,8 @@ import Testing
         #expect(actions.allSatisfy { $0.snapshot.isEnabled } && group.running == 0)
     }
 
-    @Test func `A25: a group has room for another action when one of its sixteen is gone`() {
+    @Test(.promises("A25")) func `A25: a group has room for another action when one of its sixteen is gone`()
+    {
         let group = ActionGroup(limit: 2), flag = LiveValue(true)
         let kept = (0..<15).map { _ in Action<Int, Int>("kept", group: group) { $0 } }
         for round in 0..<40 {

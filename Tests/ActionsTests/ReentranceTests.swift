@@ -11,7 +11,8 @@ import PropertyTestingSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct ReentranceTests {
-    @Test func `A22: whoever sees the end can trigger again, for work that ends at once and for other work`()
+    @Test(.promises("R4", "A22", "Z12"))
+    func `A22: whoever sees the end can trigger again, for work that ends at once and for other work`()
         async
     {
         let log = Log()
@@ -38,7 +39,8 @@ import Testing
         second.cancel()
     }
 
-    @Test func `A18: a refusal is known at once, and comes to those who wait behind what is told of it`()
+    @Test(.promises("A18"))
+    func `A18: a refusal is known at once, and comes to those who wait behind what is told of it`()
         async
     {
         let log = Log(), begun = Gate(), goOn = Gate()
@@ -89,7 +91,8 @@ import Testing
         events.cancel()
     }
 
-    @Test func `work in place runs in its trigger, though another thread tells what was before`() async {
+    @Test(.promises("R4"))
+    func `work in place runs in its trigger, though another thread tells what was before`() async {
         let log = Log(), isTold = Gate(), goOn = Gate()
         let flag = LiveValue(true)
         let action = Action<Int, UInt>(
@@ -139,7 +142,8 @@ import Testing
         events.cancel()
     }
 
-    @Test func `whoever goes on after an execution, and is alone, tells what follows in its own calls`()
+    @Test(.promises("R4"))
+    func `whoever goes on after an execution, and is alone, tells what follows in its own calls`()
         async throws
     {
         let flag = LiveValue(true)
@@ -157,7 +161,7 @@ import Testing
         }
     }
 
-    @Test func `A23: no older state is told after a newer one`() {
+    @Test(.promises("A23", "Z13")) func `A23: no older state is told after a newer one`() {
         let log = Log()
         let action = Action<Int, Int>("work", when: .always, inline: { input, _ in input })
         let runs = Locked(0)
@@ -182,7 +186,8 @@ import Testing
         withExtendedLifetime((snapshots, late)) {}
     }
 
-    @Test func `R7: a million chained triggers of work that ends at once need a constant stack`() {
+    @Test(.promises("R7", "Z14"))
+    func `R7: a million chained triggers of work that ends at once need a constant stack`() {
         #if DEBUG
             let count = isSanitized ? 20_000 : 100_000
         #else
@@ -199,7 +204,7 @@ import Testing
         chain.cancel()
     }
 
-    @Test func `R10: actions that trigger each other end, and none deadlocks`() {
+    @Test(.promises("R10")) func `R10: actions that trigger each other end, and none deadlocks`() {
         let log = Log()
         let first = Action<Int, Int>("first", when: .always, inline: { input, _ in input })
         let second = Action<Int, Int>("second", when: .always, inline: { input, _ in input })
@@ -222,7 +227,7 @@ import Testing
         withExtendedLifetime(subscriptions) {}
     }
 
-    @Test func `R10: a precondition that is fed from not executing settles`() async {
+    @Test(.promises("R10")) func `R10: a precondition that is fed from not executing settles`() async {
         let idle = LiveValue(true), works = Works()
         let action = Action<Int, Int>(
             "work", when: Precondition(idle), policy: .queue(4), limit: 4,
@@ -237,7 +242,8 @@ import Testing
         withExtendedLifetime(feedback) {}
     }
 
-    @Test func `R10: a loop that never settles is reported once, and lets go of the caller`() async {
+    @Test(.promises("R10"))
+    func `R10: a loop that never settles is reported once, and lets go of the caller`() async {
         await restless(changesBefore: 0)
         // The count begins with the loop, and again with an execution.
         await restless(changesBefore: 4_000)
@@ -286,7 +292,9 @@ import Testing
     }
 
     /// Somebody else changes what it reads as often as makes a loop restless, while its `started` is told.
-    @Test func `work in place runs in its trigger, though what is told before has no end`() async {
+    @Test(.promises("R4")) func `work in place runs in its trigger, though what is told before has no end`()
+        async
+    {
         let flag = LiveValue(true)
         let action = Action<Int, UInt>(
             "busy", when: Precondition(flag), inline: { _, _ in UInt(pthread_self()) })
@@ -375,7 +383,8 @@ import Testing
         }
     }
 
-    @Test func `an observer may end itself and others, and subscribe; it takes effect at once`() {
+    @Test(.promises("A23"))
+    func `an observer may end itself and others, and subscribe; it takes effect at once`() {
         let value = LiveValue(0), log = Log()
         let second = Locked<Subscription?>(nil), third = Locked<Subscription?>(nil)
         let first = value.observe { now in
@@ -396,7 +405,8 @@ import Testing
 
     // MARK: Delivery
 
-    @Test @MainActor func `A14: on the main actor at once, when the caller is there, else in order later`()
+    @Test(.promises("A14", "Z8")) @MainActor
+    func `A14: on the main actor at once, when the caller is there, else in order later`()
         async
     {
         let log = Log(), works = Works()
@@ -415,7 +425,7 @@ import Testing
         withExtendedLifetime(snapshots) {}
     }
 
-    @Test func `A14: on a target, and on an actor, in order, nothing skipped`() async {
+    @Test(.promises("A14")) func `A14: on a target, and on an actor, in order, nothing skipped`() async {
         let queue = DispatchQueue(label: "delivery")
         let keeper = Keeper()
         let value = LiveValue(0)

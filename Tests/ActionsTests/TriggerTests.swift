@@ -9,7 +9,9 @@ import PropertyTestingSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct TriggerTests {
-    @Test func `R4: gate, started, closure; gate, value, finished, caller`() async throws {
+    @Test(.promises("R4", "A7", "A15")) func `R4: gate, started, closure; gate, value, finished, caller`()
+        async throws
+    {
         let works = Works(), log = Log()
         let action = Action<Int, Int>("work") { try await works.run($0) }
         let snapshots = action.observeSnapshots { log.add($0.text) }
@@ -24,7 +26,7 @@ import Testing
         withExtendedLifetime((snapshots, events)) {}
     }
 
-    @Test func `R4: work that ends at once tells the same, in the same order`() {
+    @Test(.promises("R4", "Z12")) func `R4: work that ends at once tells the same, in the same order`() {
         let log = Log()
         let action = Action<Int, Int>("work", when: .always, inline: { input, _ in input * input })
         let snapshots = action.observeSnapshots { log.add($0.text) }
@@ -56,7 +58,7 @@ import Testing
         #expect(try await erased(1) as? TestError == TestError(number: 1))
     }
 
-    @Test func `A20: work does not begin inside trigger`() async throws {
+    @Test(.promises("A17", "A20", "Z10")) func `A20: work does not begin inside trigger`() async throws {
         let log = Log()
         let action = Action<Int, Int>("work") { input in
             log.add("work")
@@ -69,7 +71,7 @@ import Testing
         withExtendedLifetime(events) {}
     }
 
-    @Test func `A20: nobody who triggers does the work`() async {
+    @Test(.promises("A20", "Z10")) func `A20: nobody who triggers does the work`() async {
         let executor = StepExecutor(), log = Log()
         let action = Action<Int, Int>("work", on: executor) { input in
             log.add("work")
@@ -83,7 +85,9 @@ import Testing
         #expect(log.entries == ["work"])
     }
 
-    @Test func `A1: the value that was tested is the one that the work gets`() async throws {
+    @Test(.promises("R2", "A1")) func `A1: the value that was tested is the one that the work gets`()
+        async throws
+    {
         let token = LiveValue<String?>(nil)
         let action = Action<Int, String>(
             "send", when: Precondition(unwrapping: token), work: { input, token, _ in "\(token) \(input)" })
@@ -94,7 +98,8 @@ import Testing
         #expect(try await action(3) == "second 3")
     }
 
-    @Test func `R2: what changes values while others trigger hands no forbidden value to the work`() async {
+    @Test(.promises("R2", "R3", "Z3"))
+    func `R2: what changes values while others trigger hands no forbidden value to the work`() async {
         let number = LiveValue(0)
         let wrong = Log()
         let action = Action<Int, Int>(
@@ -119,7 +124,7 @@ import Testing
         #expect(action.snapshot.text == "off idle 0 0")
     }
 
-    @Test func `R3: a source that changes while it is read is read again`() {
+    @Test(.promises("R3")) func `R3: a source that changes while it is read is read again`() {
         let source = LiveValue(0)
         let precondition = Precondition(
             source,
@@ -134,7 +139,9 @@ import Testing
         #expect(source.value == 2 && !action.snapshot.isEnabled)
     }
 
-    @Test func `A11: direct calls pass the same gate, and their errors say what happened`() async throws {
+    @Test(.promises("A11")) func `A11: direct calls pass the same gate, and their errors say what happened`()
+        async throws
+    {
         let works = Works()
         let action = Action<Int, Int>("work") { try await works.run($0) }
         let first = action.trigger(1)
@@ -170,7 +177,8 @@ import Testing
         #expect(works.count == 3)
     }
 
-    @Test func `R5: a rejection is one event and one rejection, no failure, and the work is not called`()
+    @Test(.promises("R5", "Z4", "Z7"))
+    func `R5: a rejection is one event and one rejection, no failure, and the work is not called`()
         async
     {
         let online = LiveValue(false), works = Works(), log = Log()
@@ -196,7 +204,7 @@ import Testing
         withExtendedLifetime(subscriptions) {}
     }
 
-    @Test func `A13: a failure has the text that its owner makes, and the error`() async {
+    @Test(.promises("A13")) func `A13: a failure has the text that its owner makes, and the error`() async {
         let log = Log()
         let action = Action<Int, Int>(
             "work", describe: { "number \(($0 as? TestError)?.number ?? -1)" },
@@ -210,7 +218,9 @@ import Testing
         withExtendedLifetime(failures) {}
     }
 
-    @Test func `values that work yields come before the end, and none after it`() async throws {
+    @Test(.promises("R4")) func `values that work yields come before the end, and none after it`()
+        async throws
+    {
         let log = Log()
         let kept = Locked<ExecutionContext<Int>?>(nil)
         let action = Action<Int, Int>(
@@ -230,7 +240,9 @@ import Testing
         withExtendedLifetime(events) {}
     }
 
-    @Test func `R6: no failure ends a stream; a released action finishes each stream once`() async throws {
+    @Test(.promises("R6")) func `R6: no failure ends a stream; a released action finishes each stream once`()
+        async throws
+    {
         var action: Action<Int, Int>? = Action("work") { input in
             if input < 0 { throw TestError(number: input) }
             return input
@@ -249,7 +261,8 @@ import Testing
         withExtendedLifetime((execution, second)) {}
     }
 
-    @Test func `A8: who comes late gets the snapshot now, and the events of what runs already`() async {
+    @Test(.promises("A8", "Z5"))
+    func `A8: who comes late gets the snapshot now, and the events of what runs already`() async {
         let works = Works(), log = Log()
         let action = Action<Int, Int>("work") { try await works.run($0) }
         let execution = action.trigger(1)
@@ -262,7 +275,8 @@ import Testing
         withExtendedLifetime((snapshots, events)) {}
     }
 
-    @Test func `inputs of a sequence trigger one after the other, until the subscription ends`() async {
+    @Test(.promises("A10"))
+    func `inputs of a sequence trigger one after the other, until the subscription ends`() async {
         let log = Log()
         let (inputs, source) = AsyncStream.makeStream(of: Int.self)
         let action = Action<Int, Int>("work", when: .always, inline: { input, _ in input })
@@ -284,7 +298,8 @@ import Testing
         withExtendedLifetime(events) {}
     }
 
-    @Test func `inputs that are there already trigger nothing once the subscription has ended`() async {
+    @Test(.promises("A10"))
+    func `inputs that are there already trigger nothing once the subscription has ended`() async {
         let log = Log(), (done, end) = AsyncStream.makeStream(of: Never.self)
         let subscription = Locked<Subscription?>(nil)
         let action = Action<Int, Int>(

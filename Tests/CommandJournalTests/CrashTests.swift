@@ -68,7 +68,7 @@ final class JournalCrash: Sendable {
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct CrashTests {
-    @Test
+    @Test(.promises("J14"))
     func
         `J14: killed at any point, nothing is lost, nothing is done twice, and what was begun is taken back`()
         throws

@@ -27,7 +27,9 @@ struct DoubtTests {
         return MemoryStore(Array(store.records.prefix(last + 1)))
     }
 
-    @Test func `J4: what was begun, without a key, is reported, and its run stays as it is`() async throws {
+    @Test(.promises("J4")) func `J4: what was begun, without a key, is reported, and its run stays as it is`()
+        async throws
+    {
         let receiver = Receiver()
         defer { receiver.forget() }
         let store = try await cut(works(receiver, keys: [true, false, true]), after: "begun 1")
@@ -53,7 +55,8 @@ struct DoubtTests {
         }
     }
 
-    @Test func `J4: a command that cannot tell stays in doubt, alone and among others, until one can`()
+    @Test(.promises("J4"))
+    func `J4: a command that cannot tell stays in doubt, alone and among others, until one can`()
         async throws
     {
         for isAlone in [true, false] {
@@ -95,7 +98,7 @@ struct DoubtTests {
         }
     }
 
-    @Test
+    @Test(.promises("J4"))
     func `J4: what is begun again, and throws, stays in doubt, unless it says that it was not done`()
         async throws
     {
@@ -139,7 +142,8 @@ struct DoubtTests {
         }
     }
 
-    @Test func `J4: who is asked about what threw when it was begun again may say that it is over`()
+    @Test(.promises("J4"))
+    func `J4: who is asked about what threw when it was begun again may say that it is over`()
         async throws
     {
         for key in ["key", nil] {
@@ -165,7 +169,8 @@ struct DoubtTests {
         }
     }
 
-    @Test func `J4: an undo that was begun, without a key, is reported, and not begun again`() async throws {
+    @Test(.promises("J4"))
+    func `J4: an undo that was begun, without a key, is reported, and not begun again`() async throws {
         let receiver = Receiver()
         defer { receiver.forget() }
         let store = try await cut(
@@ -181,7 +186,9 @@ struct DoubtTests {
         #expect(store.records.suffix(4).map(\.tag) == ["undone 1", "undoing 0", "undone 0", "ended"])
     }
 
-    @Test func `J4: who is asked may say that it is to be begun again, or is over`() async throws {
+    @Test(.promises("J4")) func `J4: who is asked may say that it is to be begun again, or is over`()
+        async throws
+    {
         for answer in [CommandJournal.DoubtAnswer.again, .over] {
             let receiver = Receiver()
             defer { receiver.forget() }
@@ -211,7 +218,8 @@ struct DoubtTests {
         }
     }
 
-    @Test func `J5: compensation goes in reverse, and its steps are in the journal, each before it begins`()
+    @Test(.promises("J5"))
+    func `J5: compensation goes in reverse, and its steps are in the journal, each before it begins`()
         async throws
     {
         let receiver = Receiver()
@@ -231,7 +239,7 @@ struct DoubtTests {
             ])
     }
 
-    @Test func `J5: what cannot be taken back makes the outcome say so`() async throws {
+    @Test(.promises("J5")) func `J5: what cannot be taken back makes the outcome say so`() async throws {
         func outcome(_ plan: Plan) async throws -> String? {
             let receiver = Receiver()
             defer { receiver.forget() }
@@ -250,8 +258,8 @@ struct DoubtTests {
         #expect(try await outcome(Plan(kind: .noEffect)) == "rolledBack")
     }
 
-    @Test func `J5: what a failing command registered is taken back before it counts as failed`() async throws
-    {
+    @Test(.promises("J5"))
+    func `J5: what a failing command registered is taken back before it counts as failed`() async throws {
         let store = MemoryStore()
         let log = Locked<[String]>([])
         let journal = try await journal(store)
@@ -300,7 +308,7 @@ struct DoubtTests {
         }
     }
 
-    @Test(arguments: Parts.allCases, [true, false])
+    @Test(.promises("J5"), arguments: Parts.allCases, [true, false])
     func
         `J5: what a failing command registered and could not take back is in the outcome, also after a crash`(
             parts: Parts, isAlone: Bool
@@ -336,7 +344,7 @@ struct DoubtTests {
         #expect(receiver.live == [])
     }
 
-    @Test func `J5: of what several parts left, the worst is the outcome`() async throws {
+    @Test(.promises("J5")) func `J5: of what several parts left, the worst is the outcome`() async throws {
         for isWorstFirst in [true, false] {
             let store = MemoryStore()
             let journal = try await journal(store)
@@ -372,7 +380,8 @@ struct DoubtTests {
         }
     }
 
-    @Test func `J5: what gave something that cannot be written down is taken back, also after a crash`()
+    @Test(.promises("J5"))
+    func `J5: what gave something that cannot be written down is taken back, also after a crash`()
         async throws
     {
         let receiver = Receiver()
@@ -422,7 +431,7 @@ struct DoubtTests {
         func undo(_ undo: Nothing, _ context: CommandContext) async throws { throw TestError(number: 3) }
     }
 
-    @Test
+    @Test(.promises("J5"))
     func
         `J5: a run that leaves something in doubt does not end, until it is recovered, by the same process, too`()
         async throws
@@ -492,7 +501,8 @@ struct DoubtTests {
         }
     }
 
-    @Test func `J5: what changes nothing and gave something that cannot be written down ends its run`()
+    @Test(.promises("J5"))
+    func `J5: what changes nothing and gave something that cannot be written down ends its run`()
         async throws
     {
         let receiver = Receiver()
@@ -540,8 +550,8 @@ struct DoubtTests {
         return records
     }
 
-    @Test func `J4: without a key and a proof, what could not be taken back is not begun again`() async throws
-    {
+    @Test(.promises("J4"))
+    func `J4: without a key and a proof, what could not be taken back is not begun again`() async throws {
         let receiver = Receiver()
         defer { receiver.forget() }
         let work = Work(receiver: receiver.id, run: 1, number: 0)
@@ -564,7 +574,8 @@ struct DoubtTests {
         }
     }
 
-    @Test func `J3: a run that is being taken back is, also when what lacked a proof has given one`()
+    @Test(.promises("J3"))
+    func `J3: a run that is being taken back is, also when what lacked a proof has given one`()
         async throws
     {
         let receiver = Receiver()
@@ -580,7 +591,7 @@ struct DoubtTests {
         }
     }
 
-    @Test func `J4: what a recovery leaves open is in its report`() async throws {
+    @Test(.promises("J4")) func `J4: what a recovery leaves open is in its report`() async throws {
         // Both lack a proof; the undo of the second one throws, and that stops the rest.
         let open = try await records(
             [Odd(hasKey: true), Odd(hasKey: true, failsToUndo: true), Call()], [(.begun, 0), (.begun, 1)])
@@ -590,7 +601,8 @@ struct DoubtTests {
         #expect(report.inDoubt.map(\.member) == [0])
     }
 
-    @Test func `J3: what could not be taken back, and lacks a proof, is begun again for it, with a key`()
+    @Test(.promises("J3"))
+    func `J3: what could not be taken back, and lacks a proof, is begun again for it, with a key`()
         async throws
     {
         let receiver = Receiver()
@@ -616,7 +628,9 @@ struct DoubtTests {
         }
     }
 
-    @Test func `J5: of several in doubt, those that fail do not keep the others so`() async throws {
+    @Test(.promises("J5")) func `J5: of several in doubt, those that fail do not keep the others so`()
+        async throws
+    {
         let receiver = Receiver()
         defer { receiver.forget() }
         let plans = [Plan(fails: true), Plan(fails: true), Plan()]
@@ -642,7 +656,8 @@ struct DoubtTests {
         }
     }
 
-    @Test func `J5: what was given back before a crash, and cannot be taken back, is in the outcome`()
+    @Test(.promises("J5"))
+    func `J5: what was given back before a crash, and cannot be taken back, is in the outcome`()
         async throws
     {
         let receiver = Receiver()
@@ -654,7 +669,7 @@ struct DoubtTests {
         #expect(receiver.live.map(\.number) == [1])
     }
 
-    @Test func `J3: a recovery that is cancelled ends the run that it is in`() async throws {
+    @Test(.promises("J3")) func `J3: a recovery that is cancelled ends the run that it is in`() async throws {
         let receiver = Receiver()
         defer { receiver.forget() }
         let (begun, goes) = (Mail<Void>(), Mail<Void>())
@@ -679,7 +694,7 @@ struct DoubtTests {
         #expect(open.records.last?.phase == .ended)
     }
 
-    @Test func `J3: a recovery that stops says what it has done`() async throws {
+    @Test(.promises("J3")) func `J3: a recovery that stops says what it has done`() async throws {
         let calls = [Call(), Call()]
         defer { for call in calls { call.forget() } }
         var open: [[JournalRecord]] = []
@@ -714,7 +729,9 @@ struct DoubtTests {
         }
     }
 
-    @Test func `J1: nothing is executed before runs of an earlier process are recovered`() async throws {
+    @Test(.promises("J1")) func `J1: nothing is executed before runs of an earlier process are recovered`()
+        async throws
+    {
         let receiver = Receiver()
         defer { receiver.forget() }
         let journal = try await journal(cut(works(receiver, keys: [true, true]), after: "begun 1"))

@@ -9,7 +9,8 @@ import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct KeyTests {
-    @Test func `J6: with an equal payload a key gives the recorded output, and nothing runs`() async throws {
+    @Test(.promises("J6"))
+    func `J6: with an equal payload a key gives the recorded output, and nothing runs`() async throws {
         let store = MemoryStore()
         let receiver = Receiver()
         defer { receiver.forget() }
@@ -25,7 +26,7 @@ struct KeyTests {
         #expect(receiver.log == ["do 1.7"])
     }
 
-    @Test func `J6: a key with another payload is an error that names it`() async throws {
+    @Test(.promises("J6")) func `J6: a key with another payload is an error that names it`() async throws {
         let receiver = Receiver()
         defer { receiver.forget() }
         let journal = try await journal(MemoryStore())
@@ -84,7 +85,8 @@ struct KeyTests {
         func undo(_ undo: Nothing, _ context: CommandContext) async throws {}
     }
 
-    @Test func `J6: a field that is added later makes no other work of a key, unless its value does`()
+    @Test(.promises("J6"))
+    func `J6: a field that is added later makes no other work of a key, unless its value does`()
         async throws
     {
         let (single, several) = (MemoryStore(), MemoryStore())
@@ -116,7 +118,9 @@ struct KeyTests {
         }
     }
 
-    @Test func `J6: a failure is recorded, too: it is thrown, and the work not tried again`() async throws {
+    @Test(.promises("J6")) func `J6: a failure is recorded, too: it is thrown, and the work not tried again`()
+        async throws
+    {
         let receiver = Receiver()
         defer { receiver.forget() }
         let runs = Locked(0)
@@ -134,7 +138,8 @@ struct KeyTests {
         #expect(text.contains("5") && runs.withLock { $0 } == 1)
     }
 
-    @Test func `J6: keys that are equal as strings are one key, at once, later, and in an old file`()
+    @Test(.promises("J6"))
+    func `J6: keys that are equal as strings are one key, at once, later, and in an old file`()
         async throws
     {
         let (composed, decomposed) = ("caf\u{E9}", "cafe\u{301}")
@@ -181,7 +186,7 @@ struct KeyTests {
         #expect(runs.value == 1 && old.records.count == 5)
     }
 
-    @Test func `J6: a run with a key runs once; a member's key is its own`() async throws {
+    @Test(.promises("J6")) func `J6: a run with a key runs once; a member's key is its own`() async throws {
         let receiver = Receiver()
         defer { receiver.forget() }
         let journal = try await journal(MemoryStore())
@@ -223,7 +228,9 @@ struct KeyTests {
         }
     }
 
-    @Test func `J6: of many that execute one key at once, one runs, and all get its output`() async throws {
+    @Test(.promises("J6")) func `J6: of many that execute one key at once, one runs, and all get its output`()
+        async throws
+    {
         let journal = try await journal(MemoryStore())
         let runs = Locked(0)
         let (begun, goes) = (Mail<Void>(), Mail<Void>())
@@ -242,7 +249,7 @@ struct KeyTests {
         #expect(runs.withLock { $0 } == 1)
     }
 
-    @Test func `J6: many that wait for one key cost a few jobs each`() async throws {
+    @Test(.promises("J6")) func `J6: many that wait for one key cost a few jobs each`() async throws {
         let crowd = Crowd()
         let journal = try await journal(MemoryStore(beforeLook: { _ in crowd.look() }))
         let (begun, goes) = (Mail<Void>(), Mail<Void>())
@@ -263,7 +270,8 @@ struct KeyTests {
         #expect(told.value == count && jobs <= 4 * count)
     }
 
-    @Test func `J6: who waited for a key does not take one that another has begun meanwhile for in doubt`()
+    @Test(.promises("J6"))
+    func `J6: who waited for a key does not take one that another has begun meanwhile for in doubt`()
         async throws
     {
         let (looking, goesOn) = (Mail<String>(), Gate())
@@ -318,7 +326,9 @@ struct KeyTests {
         #expect(runs.withLock { $0 } == 1)
     }
 
-    @Test func `J6: who waits for a key can be cancelled, and has begun nothing`() async throws {
+    @Test(.promises("J6")) func `J6: who waits for a key can be cancelled, and has begun nothing`()
+        async throws
+    {
         let store = MemoryStore()
         let journal = try await journal(store)
         let (begun, goes) = (Mail<Void>(), Mail<Void>())
@@ -346,7 +356,9 @@ struct KeyTests {
         _ = try await (first.value, third.value)
     }
 
-    @Test func `J6: who is cancelled before the beginning has not used up the key`() async throws {
+    @Test(.promises("J6")) func `J6: who is cancelled before the beginning has not used up the key`()
+        async throws
+    {
         let (looking, goesOn) = (Mail<Void>(), Gate())
         let looks = Count()
         let store = MemoryStore(beforeLook: { _ in
@@ -366,7 +378,9 @@ struct KeyTests {
         _ = try await journal.execute(call)
     }
 
-    @Test func `J6: a run that is cancelled before the beginning has not used up its keys`() async throws {
+    @Test(.promises("J6")) func `J6: a run that is cancelled before the beginning has not used up its keys`()
+        async throws
+    {
         let (looking, goesOn) = (Mail<Void>(), Gate())
         let looks = Count()
         let store = MemoryStore(beforeLook: { _ in
@@ -386,7 +400,8 @@ struct KeyTests {
         try await journal.execute(allOrNothing: members, key: "both")
     }
 
-    @Test func `J6: a key that the file could not keep is refused, and named`() async throws {
+    @Test(.promises("J6")) func `J6: a key that the file could not keep is refused, and named`() async throws
+    {
         let store = MemoryStore()
         let journal = try await journal(store)
         let call = Call(key: "a\0b")
@@ -401,8 +416,8 @@ struct KeyTests {
         #expect(store.records.isEmpty)
     }
 
-    @Test func `J6: a command cannot execute another one in itself; a task that it starts can`() async throws
-    {
+    @Test(.promises("J6"))
+    func `J6: a command cannot execute another one in itself; a task that it starts can`() async throws {
         let receiver = Receiver()
         defer { receiver.forget() }
         let journal = try await journal(MemoryStore())
@@ -439,7 +454,9 @@ struct KeyTests {
         _ = try await journal.execute(Call(key: "another"))
     }
 
-    @Test func `J6: what takes a failing command back cannot execute another one either`() async throws {
+    @Test(.promises("J6")) func `J6: what takes a failing command back cannot execute another one either`()
+        async throws
+    {
         let journal = try await journal(MemoryStore())
         let errors = Locked<[any Error]>([])
         let outer = Call(key: "key") { context in
@@ -460,7 +477,9 @@ struct KeyTests {
         _ = try await journal.execute(Call(key: "another"))
     }
 
-    @Test func `a run that holds a key twice is refused, and its keys are free`() async throws {
+    @Test(.promises("J6")) func `a run that holds a key twice is refused, and its keys are free`()
+        async throws
+    {
         let store = MemoryStore()
         let journal = try await journal(store)
         func isRefused(_ keys: [String], run: String?) async -> Bool {
@@ -476,7 +495,9 @@ struct KeyTests {
         try await journal.execute(allOrNothing: [Call(key: "a"), Call(key: "k")], key: "run")
     }
 
-    @Test func `a run gives what its commands gave, the first time and each later one`() async throws {
+    @Test(.promises("J6")) func `a run gives what its commands gave, the first time and each later one`()
+        async throws
+    {
         let store = MemoryStore()
         let receiver = Receiver()
         defer { receiver.forget() }

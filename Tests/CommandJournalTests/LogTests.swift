@@ -45,7 +45,8 @@ struct LogTests {
         }
     }
 
-    @Test func `J2: a run takes the records that the rules allow, and no other, in any sequence`() async {
+    @Test(.promises("J2"))
+    func `J2: a run takes the records that the rules allow, and no other, in any sequence`() async {
         let phases: [JournalRecord.Phase] = [
             .begun, .done, .undoing, .undone, .undoFailed, .failed, .begun, .done, .undoing, .ended,
             .accepted,
@@ -91,7 +92,9 @@ struct LogTests {
         }
     }
 
-    @Test func `J7: a record whose bytes have changed, or that is elsewhere, is found`() async {
+    @Test(.promises("J7")) func `J7: a record whose bytes have changed, or that is elsewhere, is found`()
+        async
+    {
         let records = Self.numbered(Self.accepted, after: JournalLog())
         await forAll(.zip(.zip(.int(in: 0...2), .int(in: 0...7)), .int(in: 0...7))) { places, bit in
             let (index, field) = places

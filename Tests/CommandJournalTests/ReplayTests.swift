@@ -23,7 +23,8 @@ struct ReplayTests {
         return store
     }
 
-    @Test func `J9: a replay runs what was done and not undone, in order, and writes nothing down`()
+    @Test(.promises("B10", "C19", "J9"))
+    func `J9: a replay runs what was done and not undone, in order, and writes nothing down`()
         async throws
     {
         let receiver = Receiver()
@@ -41,7 +42,7 @@ struct ReplayTests {
         #expect(store.records.count == size)
     }
 
-    @Test func `J9: a file gives a replay the same as memory`() async throws {
+    @Test(.promises("J9")) func `J9: a file gives a replay the same as memory`() async throws {
         let folder = try Folder()
         let receiver = Receiver()
         defer { receiver.forget() }
@@ -58,8 +59,8 @@ struct ReplayTests {
         }
     }
 
-    @Test func `J9: what was irreversible in a run that was taken back stays, and is replayed`() async throws
-    {
+    @Test(.promises("J9"))
+    func `J9: what was irreversible in a run that was taken back stays, and is replayed`() async throws {
         let receiver = Receiver()
         defer { receiver.forget() }
         let store = MemoryStore()
@@ -78,7 +79,9 @@ struct ReplayTests {
         }
     }
 
-    @Test func `J8: an unknown type stops a replay, and is named, unless it is skipped`() async throws {
+    @Test(.promises("J8")) func `J8: an unknown type stops a replay, and is named, unless it is skipped`()
+        async throws
+    {
         let receiver = Receiver()
         defer { receiver.forget() }
         let store = MemoryStore()
@@ -107,7 +110,8 @@ struct ReplayTests {
         }
     }
 
-    @Test func `J8: an unknown type, or one that cannot be read, stops a recovery before it does anything`()
+    @Test(.promises("J8"))
+    func `J8: an unknown type, or one that cannot be read, stops a recovery before it does anything`()
         async throws
     {
         let receiver = Receiver()
@@ -166,7 +170,7 @@ struct ReplayTests {
         func undo(_ undo: Nothing, _ context: CommandContext) async throws {}
     }
 
-    @Test func `J8: an error of coding names the field, and no value`() async throws {
+    @Test(.promises("J8")) func `J8: an error of coding names the field, and no value`() async throws {
         let store = MemoryStore()
         _ = try await journal(store, [Order.self]).execute(Order())
         let open = MemoryStore(Array(store.records.prefix(3)))
@@ -199,7 +203,8 @@ struct ReplayTests {
         }
     }
 
-    @Test func `J8: a run that cannot be read may be parked or abandoned, and the others go on`()
+    @Test(.promises("J8"))
+    func `J8: a run that cannot be read may be parked or abandoned, and the others go on`()
         async throws
     {
         let receiver = Receiver()
@@ -244,7 +249,9 @@ struct ReplayTests {
         }
     }
 
-    @Test func `J8: a run whose output cannot be read may be parked or abandoned, too`() async throws {
+    @Test(.promises("J8")) func `J8: a run whose output cannot be read may be parked or abandoned, too`()
+        async throws
+    {
         let receiver = Receiver()
         defer { receiver.forget() }
         let store = MemoryStore()
@@ -276,7 +283,9 @@ struct ReplayTests {
         }
     }
 
-    @Test func `J9: what is in doubt is not replayed, be it the work or its undo`() async throws {
+    @Test(.promises("J9")) func `J9: what is in doubt is not replayed, be it the work or its undo`()
+        async throws
+    {
         let receiver = Receiver()
         defer { receiver.forget() }
         let store = MemoryStore()
@@ -323,7 +332,8 @@ struct ReplayTests {
         func undo(_ undo: Nothing, _ context: CommandContext) async throws {}
     }
 
-    @Test func `J6: a command that comes back with another key is not begun again, and named`() async throws {
+    @Test(.promises("J6"))
+    func `J6: a command that comes back with another key is not begun again, and named`() async throws {
         let store = MemoryStore()
         let all = types + [Forgetful.self]
         let first = try await CommandJournal(all) { store }
@@ -343,7 +353,7 @@ struct ReplayTests {
         }
     }
 
-    @Test func `J9: a replay and what is executed exclude each other`() async throws {
+    @Test(.promises("J9")) func `J9: a replay and what is executed exclude each other`() async throws {
         let journal = try await journal(MemoryStore())
         let (begun, goes) = (Mail<Void>(), Mail<Void>())
         let call = Call { _ in
@@ -368,7 +378,7 @@ struct ReplayTests {
         _ = try await journal.execute(Call())
     }
 
-    @Test func `J9: a command that throws ends a replay, with its number`() async throws {
+    @Test(.promises("J9")) func `J9: a command that throws ends a replay, with its number`() async throws {
         let store = MemoryStore()
         let journal = try await journal(store)
         let fails = Locked(false)

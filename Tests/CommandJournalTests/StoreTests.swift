@@ -27,7 +27,7 @@ struct StoreTests {
         try queue.close()
     }
 
-    @Test func `J1: what a journal holds is there when it is opened again`() async throws {
+    @Test(.promises("J1")) func `J1: what a journal holds is there when it is opened again`() async throws {
         let folder = try Folder()
         let receiver = Receiver()
         defer { receiver.forget() }
@@ -49,14 +49,16 @@ struct StoreTests {
         #expect(try store.place(ofKey: "l") == nil)
     }
 
-    @Test func `J1: commits are in the log of the file, and on the disk, before they return`() async throws {
+    @Test(.promises("J1"))
+    func `J1: commits are in the log of the file, and on the disk, before they return`() async throws {
         let folder = try Folder()
         let store = try SQLiteStore(path: folder.file())
         #expect(try store.durability() == ["wal", "2", "exclusive"])
         store.close()
     }
 
-    @Test func `J7: a corrupt record at the end is dropped, and that is said`() async throws {
+    @Test(.promises("J7")) func `J7: a corrupt record at the end is dropped, and that is said`() async throws
+    {
         let folder = try Folder()
         let receiver = Receiver()
         defer { receiver.forget() }
@@ -74,7 +76,7 @@ struct StoreTests {
         await again.close()
     }
 
-    @Test func `J7: a run that was not accepted whole was never accepted`() async throws {
+    @Test(.promises("J7")) func `J7: a run that was not accepted whole was never accepted`() async throws {
         let receiver = Receiver()
         defer { receiver.forget() }
         let store = MemoryStore()
@@ -89,7 +91,7 @@ struct StoreTests {
         #expect(receiver.complaints == [])
     }
 
-    @Test
+    @Test(.promises("J7"))
     func `J7: a corrupt record that is not the last is an error with its number, and nothing is changed`()
         async throws
     {
@@ -142,7 +144,9 @@ struct StoreTests {
         for (end, data) in files { try data.write(to: URL(fileURLWithPath: path + end)) }
     }
 
-    @Test func `J7: what a damaged or missing log has lost is said, number by number`() async throws {
+    @Test(.promises("J7")) func `J7: what a damaged or missing log has lost is said, number by number`()
+        async throws
+    {
         let folder = try Folder()
         let receiver = Receiver()
         defer { receiver.forget() }
@@ -178,7 +182,8 @@ struct StoreTests {
         #expect(losses > 15)
     }
 
-    @Test func `J7: an anchor that is torn, older or missing says nothing, and a newer one is refused`()
+    @Test(.promises("J7"))
+    func `J7: an anchor that is torn, older or missing says nothing, and a newer one is refused`()
         async throws
     {
         let folder = try Folder()
@@ -227,7 +232,7 @@ struct StoreTests {
         }
     }
 
-    @Test
+    @Test(.promises("J7"))
     func `J7: a value of another type is a corrupt record, told by its number, and the others can be read`()
         async throws
     {
@@ -267,7 +272,8 @@ struct StoreTests {
         }
     }
 
-    @Test func `J7: whatever a damaged page holds, an error of the journal says so, or the journal opens`()
+    @Test(.promises("J7"))
+    func `J7: whatever a damaged page holds, an error of the journal says so, or the journal opens`()
         async throws
     {
         let folder = try Folder()
@@ -303,7 +309,7 @@ struct StoreTests {
         #expect(corrupt > 5)
     }
 
-    @Test func `J10: a file that somebody has is refused, in this process`() async throws {
+    @Test(.promises("J10")) func `J10: a file that somebody has is refused, in this process`() async throws {
         let folder = try Folder()
         let path = folder.file()
         let journal = try await CommandJournal(path: path, types: types)
@@ -318,7 +324,8 @@ struct StoreTests {
         await (try CommandJournal(path: path, types: types)).close()
     }
 
-    @Test func `J10: a file that another process has is refused, until that ends, however it ends`()
+    @Test(.promises("J10"))
+    func `J10: a file that another process has is refused, until that ends, however it ends`()
         async throws
     {
         let folder = try Folder()
@@ -337,7 +344,7 @@ struct StoreTests {
         await (try CommandJournal(path: path, types: types)).close()
     }
 
-    @Test
+    @Test(.promises("J10"))
     func `J10: a journal whose file is not where it was any more writes nothing that it answers for`()
         async throws
     {
@@ -381,7 +388,9 @@ struct StoreTests {
         }
     }
 
-    @Test func `J11: another version, or something else, is refused and not changed`() async throws {
+    @Test(.promises("J11")) func `J11: another version, or something else, is refused and not changed`()
+        async throws
+    {
         let folder = try Folder()
         let path = folder.file()
         await (try CommandJournal(path: path, types: types)).close()
@@ -415,7 +424,9 @@ struct StoreTests {
         #expect(await isRefused(text))
     }
 
-    @Test func `J11: a file that is made, and its log, are for their owner alone`() async throws {
+    @Test(.promises("J11")) func `J11: a file that is made, and its log, are for their owner alone`()
+        async throws
+    {
         let folder = try Folder()
         let files = FileManager.default
         let (path, link, shared) = (folder.file(), folder.file("link"), folder.file("shared"))
@@ -439,8 +450,8 @@ struct StoreTests {
         }
     }
 
-    @Test func `J11: where there can be no journal there is none, and the error names the path`() async throws
-    {
+    @Test(.promises("J11"))
+    func `J11: where there can be no journal there is none, and the error names the path`() async throws {
         let folder = try Folder()
         for path in [folder.path, folder.file("none/a.journal"), ":memory:", ""] {
             let error = await thrown { _ = try await CommandJournal(path: path, types: types) }
@@ -452,7 +463,7 @@ struct StoreTests {
         }
     }
 
-    @Test func `J12: a full disk is an error, and what was durable stays`() async throws {
+    @Test(.promises("J12")) func `J12: a full disk is an error, and what was durable stays`() async throws {
         let folder = try Folder()
         let path = folder.file()
         let store = try SQLiteStore(path: path)
@@ -496,7 +507,9 @@ struct StoreTests {
 
     struct ErrorOfSize: Error { let text: String }
 
-    @Test func `J12: what is too large for a record is refused, for itself alone`() async throws {
+    @Test(.promises("J12")) func `J12: what is too large for a record is refused, for itself alone`()
+        async throws
+    {
         let folder = try Folder()
         let path = folder.file()
         let store = try SQLiteStore(path: path, limit: 50_000)

@@ -99,7 +99,7 @@ struct TruncationTests {
         return store.records
     }
 
-    @Test
+    @Test(.promises("B10", "J2", "J3"))
     func
         `J2, J3: cut after any record, a journal is recovered as the records say; and again, when that is cut`()
         async
@@ -134,7 +134,9 @@ struct TruncationTests {
         }
     }
 
-    @Test func `J2: a file that is cut after any record is recovered as one in memory`() async throws {
+    @Test(.promises("J2")) func `J2: a file that is cut after any record is recovered as one in memory`()
+        async throws
+    {
         let folder = try Folder()
         let receiver = Receiver()
         defer { receiver.forget() }
@@ -165,7 +167,7 @@ struct TruncationTests {
         }
     }
 
-    @Test
+    @Test(.promises("J2"))
     func `J2: a log that is cut at any byte, as when the power goes, holds a beginning of whole commits`()
         async throws
     {

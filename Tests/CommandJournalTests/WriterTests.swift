@@ -10,7 +10,8 @@ import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct WriterTests {
-    @Test func `J1: a command begins when that is durable, and who executed it is told when its end is`()
+    @Test(.promises("C19", "J1"))
+    func `J1: a command begins when that is durable, and who executed it is told when its end is`()
         async throws
     {
         let store = MemoryStore()
@@ -37,7 +38,7 @@ struct WriterTests {
         func undo(_ undo: Nothing, _ context: CommandContext) async throws { Self.body.withLock { $0 }() }
     }
 
-    @Test func `J1: an undo begins when that is durable`() async throws {
+    @Test(.promises("J1")) func `J1: an undo begins when that is durable`() async throws {
         let store = MemoryStore()
         let seen = Locked<[String]>([])
         Undone.body.withLock { body in
@@ -51,7 +52,7 @@ struct WriterTests {
         #expect(seen.withLock { $0 } == ["begun 1", "failed 1", "undoing 0"])
     }
 
-    @Test func `J12: what waits while a commit goes on is the next one`() async throws {
+    @Test(.promises("J12")) func `J12: what waits while a commit goes on is the next one`() async throws {
         let (inCommit, goes) = (Mail<Void>(), Gate())
         let isFirst = Locked(true)
         let store = MemoryStore { _ in
@@ -76,7 +77,8 @@ struct WriterTests {
         #expect(store.records.map(\.sequence) == Array(1...21))
     }
 
-    @Test func `J12: many at once: what is durable is the beginning of what was added, each once`()
+    @Test(.promises("J12"))
+    func `J12: many at once: what is durable is the beginning of what was added, each once`()
         async throws
     {
         let store = MemoryStore()
@@ -103,7 +105,7 @@ struct WriterTests {
         #expect(store.commits.reduce(0, +) == store.records.count)
     }
 
-    @Test
+    @Test(.promises("J12"))
     func `J12: after a commit that failed nothing is written or begun; the next process finds what was`()
         async throws
     {
@@ -163,7 +165,8 @@ struct WriterTests {
         func undo(_ undo: Nothing, _ context: CommandContext) async throws {}
     }
 
-    @Test func `J13: a command, or an encoding, that blocks its thread holds up nobody else`() async throws {
+    @Test(.promises("J13"))
+    func `J13: a command, or an encoding, that blocks its thread holds up nobody else`() async throws {
         let journal = try await CommandJournal(types + [Slow.self]) { MemoryStore() }
         let (begun, goes) = (Gate(), Gate())
         let blocking = Task.detached {
@@ -187,7 +190,8 @@ struct WriterTests {
         _ = try await encoding.value
     }
 
-    @Test func `J13: while a commit goes on, no thread of those who wait for it is blocked`() async throws {
+    @Test(.promises("J13"))
+    func `J13: while a commit goes on, no thread of those who wait for it is blocked`() async throws {
         let (inCommit, goes) = (Mail<Void>(), Gate())
         let store = MemoryStore { _ in
             inCommit.send(())
@@ -202,7 +206,9 @@ struct WriterTests {
         for each in executors { _ = try await each.value }
     }
 
-    @Test func `J1: who waits for a commit while the journal is closed is told so`() async throws {
+    @Test(.promises("J1")) func `J1: who waits for a commit while the journal is closed is told so`()
+        async throws
+    {
         let (isAwaited, inCommit, goes) = (Gate(), Mail<Void>(), Gate())
         let store = MemoryStore { records in
             if records[0].sequence == 2 {
@@ -238,7 +244,8 @@ struct WriterTests {
         #expect(store.records.map(\.sequence) == [1, 2])
     }
 
-    @Test func `J12: after a commit that failed, or the end, nothing is looked up, replayed or recovered`()
+    @Test(.promises("J12"))
+    func `J12: after a commit that failed, or the end, nothing is looked up, replayed or recovered`()
         async throws
     {
         let receiver = Receiver()

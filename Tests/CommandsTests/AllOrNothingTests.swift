@@ -79,7 +79,7 @@ struct AllOrNothingTests {
             }, delegate: delegate, options: options)
     }
 
-    @Test(arguments: [false, true])
+    @Test(.promises("S1", "S3", "B4", "C1", "C3", "C4", "C10"), arguments: [false, true])
     func `S1, S3: a run does what the model does, whatever fails`(stops: Bool) async {
         await forAll(
             .array(of: Plan.generator, count: 0...9), cases: 300,
@@ -118,7 +118,8 @@ struct AllOrNothingTests {
         }
     }
 
-    @Test func `S2: undo goes backwards, once, and then the command runs again; other calls change nothing`()
+    @Test(.promises("S2", "C2"))
+    func `S2: undo goes backwards, once, and then the command runs again; other calls change nothing`()
         async throws
     {
         let receiver = Locked<[Int]>([])
@@ -140,7 +141,8 @@ struct AllOrNothingTests {
         #expect(listener.log.entries.count == 1)
     }
 
-    @Test func `B1: there is no undo of what never ran, was undone, failed, runs, or has no undo`()
+    @Test(.promises("B1", "C5"))
+    func `B1: there is no undo of what never ran, was undone, failed, runs, or has no undo`()
         async throws
     {
         let plain = TransactionCommand(ClosureCommand {})
@@ -158,7 +160,7 @@ struct AllOrNothingTests {
         try await run.value
     }
 
-    @Test func `an undo that fails breaks the command`() async throws {
+    @Test(.promises("S3", "C7")) func `an undo that fails breaks the command`() async throws {
         let log = Log<String>()
         let command = self.command([Plan(), Plan(failsToUndo: true), Plan()], Locked([]), log)
         try await command.execute()
@@ -188,7 +190,9 @@ struct AllOrNothingTests {
         }
     }
 
-    @Test func `a run again that fails is undone when it could be rolled back, else broken`() async throws {
+    @Test(.promises("S4")) func `a run again that fails is undone when it could be rolled back, else broken`()
+        async throws
+    {
         let back = TransactionCommand(commands: [Fickle(failsIn: []), Fickle(failsIn: [2])])
         try await back.execute()
         try await back.undo()
@@ -206,7 +210,8 @@ struct AllOrNothingTests {
         #expect(stuck.state == .broken)
     }
 
-    @Test func `S4: a failed run, done again with a token of its own, takes back its own work alone`()
+    @Test(.promises("S4", "C6"))
+    func `S4: a failed run, done again with a token of its own, takes back its own work alone`()
         async throws
     {
         let receiver = Locked<[Int]>([])
@@ -230,8 +235,8 @@ struct AllOrNothingTests {
         #expect(throws: CommandUsageError.alreadyExecuted) { try third.again() }
     }
 
-    @Test func `S4: a nested run that failed is a new one when the run around it is done again`() async throws
-    {
+    @Test(.promises("S4"))
+    func `S4: a nested run that failed is a new one when the run around it is done again`() async throws {
         let fickle = Fickle(failsIn: [1])
         let first = TransactionCommand(commands: [
             MacroCommand([TransactionCommand(commands: [fickle])]), TransactionCommand(fickle),
@@ -241,7 +246,8 @@ struct AllOrNothingTests {
         #expect(fickle.runs.value == 3)
     }
 
-    @Test func `C8: what a failing perform registered is taken back, last first, before what ran before it`()
+    @Test(.promises("C8"))
+    func `C8: what a failing perform registered is taken back, last first, before what ran before it`()
         async
     {
         let log = Log<String>()
@@ -267,8 +273,8 @@ struct AllOrNothingTests {
         #expect(alone.entries == [])
     }
 
-    @Test func `C8: what could not be taken back of a failing perform is told, with its error`() async throws
-    {
+    @Test(.promises("C8"))
+    func `C8: what could not be taken back of a failing perform is told, with its error`() async throws {
         let command = UndoableClosure { (context: CommandContext) in
             context.onFailure { _ in throw TestError(number: 2) }
             throw TestError(number: 1)
@@ -287,7 +293,7 @@ struct AllOrNothingTests {
         #expect(stack.isBroken)
     }
 
-    @Test func `S5: cancelled at any point, a run is taken back whole`() async {
+    @Test(.promises("S5")) func `S5: cancelled at any point, a run is taken back whole`() async {
         let invoker = ConcurrentInvoker(limit: 1)
         await forAll(.zip(.int(in: 1...6), .int(in: 0...5)), cases: 60) { count, at in
             let receiver = Locked<[Int]>([])
@@ -321,7 +327,8 @@ struct AllOrNothingTests {
         }
     }
 
-    @Test func `S6: nested and parallel, each that was done is undone once, after what used it`() async {
+    @Test(.promises("S6", "C9"))
+    func `S6: nested and parallel, each that was done is undone once, after what used it`() async {
         let generator = Generator<[[Bool]]>.array(
             of: .array(of: Generator<Int>.int(in: 0...5).map { $0 == 5 }, count: 0...4), count: 1...4)
         await forAll(generator, cases: 150) { groups in
@@ -372,7 +379,8 @@ struct AllOrNothingTests {
         }
     }
 
-    @Test func `S6: what ran at once is taken back in the reverse order of its ends`() async {
+    @Test(.promises("S6")) func `S6: what ran at once is taken back in the reverse order of its ends`() async
+    {
         let log = Log<Int>(), ended = Mail<Int>(), goOn = (0..<3).map { _ in Mail<Void>() }
         let members = goOn.indices.map { index in
             UndoableClosure { _ in
@@ -397,7 +405,8 @@ struct AllOrNothingTests {
         #expect(log.entries == [0, 1])
     }
 
-    @Test func `a parallel run starts nothing after a failure, and takes back what succeeds all the same`()
+    @Test(.promises("S6"))
+    func `a parallel run starts nothing after a failure, and takes back what succeeds all the same`()
         async
     {
         let log = Log<String>()
@@ -426,7 +435,7 @@ struct AllOrNothingTests {
         #expect(log.entries == ["undo stubborn"])
     }
 
-    @Test func `T17: a parallel run keeps its limit`() async throws {
+    @Test(.promises("T17")) func `T17: a parallel run keeps its limit`() async throws {
         let running = Count()
         let most = Locked(0)
         let members = (0..<20).map { _ in
@@ -444,7 +453,9 @@ struct AllOrNothingTests {
         #expect((1...3).contains(most.withLock { $0 }))
     }
 
-    @Test func `B5: irreversible commands are refused before the first one starts`() async throws {
+    @Test(.promises("B5")) func `B5: irreversible commands are refused before the first one starts`()
+        async throws
+    {
         let log = Log<String>()
         func run(_ policy: TransactionOptions.IrreversiblePolicy, _ plans: [Plan]) async throws {
             try await command(
@@ -461,7 +472,7 @@ struct AllOrNothingTests {
         #expect(log.entries.count == 4)
     }
 
-    @Test func `a compensation that fails is tried again`() async {
+    @Test(.promises("S3")) func `a compensation that fails is tried again`() async {
         let tries = Count()
         let stubborn = UndoableClosure { _ in
         } undo: { _ in
@@ -481,7 +492,7 @@ struct AllOrNothingTests {
         #expect(tries.value == 3)
     }
 
-    @Test(arguments: [false, true], [false, true])
+    @Test(.promises("S3"), arguments: [false, true], [false, true])
     func `S3: what is tried again of several commands goes on where it ended`(isMacro: Bool, fails: Bool)
         async
     {
@@ -517,7 +528,9 @@ struct AllOrNothingTests {
         if !isMacro { #expect(run.state == (fails ? .failed : .undone)) }
     }
 
-    @Test func `S3: what a run inside left is known, though its error is mapped`() async throws {
+    @Test(.promises("S3")) func `S3: what a run inside left is known, though its error is mapped`()
+        async throws
+    {
         struct Mapped: Error {}
         let receiver = Locked<[Int]>([])
         for (isIrreversible, rollback) in [
@@ -540,7 +553,7 @@ struct AllOrNothingTests {
         }
     }
 
-    @Test
+    @Test(.promises("C8"))
     func `C8: what a plain command registered is taken back in a run of its own, and after each attempt`()
         async
     {
@@ -559,7 +572,9 @@ struct AllOrNothingTests {
             log.entries == ["attempt 1", "taken back", "attempt 1", "taken back", "attempt 2", "taken back"])
     }
 
-    @Test func `S4: what a run left that failed, no retry of an undo passes over`() async throws {
+    @Test(.promises("S4")) func `S4: what a run left that failed, no retry of an undo passes over`()
+        async throws
+    {
         let receiver = Locked<[Int]>([]), fails = Locked(false)
         let inner = TransactionCommand(commands: [
             Append(number: 1, receiver: receiver),
@@ -590,7 +605,7 @@ struct AllOrNothingTests {
         #expect(inner.state == .broken)
     }
 
-    @Test func `C8: parts of a failing perform are taken back as the policy says`() async {
+    @Test(.promises("C8")) func `C8: parts of a failing perform are taken back as the policy says`() async {
         func run(_ policy: TransactionOptions.Compensation) async -> (TransactionFailure?, [String]) {
             let log = Log<String>(), tries = Count()
             let failing = UndoableClosure { (context: CommandContext) in
@@ -625,7 +640,8 @@ struct AllOrNothingTests {
         #expect(failure?.rollback == .complete)
     }
 
-    @Test func `C8: a single command's parts, and those of an attempt of a retry, follow the policy, too`()
+    @Test(.promises("C8"))
+    func `C8: a single command's parts, and those of an attempt of a retry, follow the policy, too`()
         async
     {
         let tries = Count(), retries = Count()
@@ -656,7 +672,8 @@ struct AllOrNothingTests {
         #expect(tries.value == 6 && retries.value == 4, "what has been tried is not tried again around it")
     }
 
-    @Test func `P10: a macro runs a prefix, throws the first error unchanged, and an empty one succeeds`()
+    @Test(.promises("P10"))
+    func `P10: a macro runs a prefix, throws the first error unchanged, and an empty one succeeds`()
         async
     {
         let generator = Generator<[Bool]>.array(
@@ -682,7 +699,7 @@ struct AllOrNothingTests {
         }
     }
 
-    @Test func `B3: a macro inside a run that fails takes its prefix back`() async {
+    @Test(.promises("B3")) func `B3: a macro inside a run that fails takes its prefix back`() async {
         let log = Log<String>()
         let receiver = Locked<[Int]>([])
         let macro = MacroCommand([
@@ -698,7 +715,8 @@ struct AllOrNothingTests {
         #expect(log.entries == ["do 0", "do 1", "do 2", "undo 1", "undo 0"])
     }
 
-    @Test func `C10: what cannot be taken back inside of what fails is told, and is no failure to take back`()
+    @Test(.promises("C10"))
+    func `C10: what cannot be taken back inside of what fails is told, and is no failure to take back`()
         async throws
     {
         let log = IrreversibleCommand(ClosureCommand {}, because: "logged")
@@ -738,7 +756,9 @@ struct AllOrNothingTests {
         #expect(!stack.isBroken)
     }
 
-    @Test func `B3: undoing a macro goes on past a failing undo, and says so`() async throws {
+    @Test(.promises("B3", "C7")) func `B3: undoing a macro goes on past a failing undo, and says so`()
+        async throws
+    {
         let log = Log<String>()
         let macro = MacroCommand(
             (0..<3).map { Append(number: $0, receiver: Locked([]), failsToUndo: $0 == 1, log: log) })
@@ -749,7 +769,7 @@ struct AllOrNothingTests {
         #expect(log.entries.suffix(3) == ["undo 2", "undo 1", "undo 0"])
     }
 
-    @Test func `B4: the observer hears of everything, in order`() async {
+    @Test(.promises("B4")) func `B4: the observer hears of everything, in order`() async {
         let log = Log<String>()
         let options = TransactionOptions(observer: { event in
             switch event {

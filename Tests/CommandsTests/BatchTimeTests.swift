@@ -109,8 +109,8 @@ private struct Priced: SynchronousCommand {
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct BatchTimeTests {
-    @Test func `B7: in virtual time, batches are cut by number, cost, delay and flush as a model says`() async
-    {
+    @Test(.promises("B7"))
+    func `B7: in virtual time, batches are cut by number, cost, delay and flush as a model says`() async {
         await forAll(.zip(Settings.any, Step.any.array(count: 0...25)), cases: 150) { settings, steps in
             let clock = ManualClock(), log = Log<Int>()
             let invoker = BatchInvoker(

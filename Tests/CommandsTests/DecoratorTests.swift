@@ -8,8 +8,8 @@ import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct DecoratorTests {
-    @Test func `T17: retry tries as often as it may, counts, and never repeats a cancellation`() async throws
-    {
+    @Test(.promises("T1", "T17"))
+    func `T17: retry tries as often as it may, counts, and never repeats a cancellation`() async throws {
         let attempts = Log<Int>()
         let third = ClosureCommand { (context: CommandContext) in
             attempts.add(context.attempt)
@@ -35,7 +35,9 @@ struct DecoratorTests {
         }
     }
 
-    @Test func `C8: each attempt of a retry starts from where the first one did`() async throws {
+    @Test(.promises("C8")) func `C8: each attempt of a retry starts from where the first one did`()
+        async throws
+    {
         let log = Log<String>()
         let command = ClosureCommand { (context: CommandContext) in
             log.add("attempt \(context.attempt)")
@@ -49,7 +51,8 @@ struct DecoratorTests {
         #expect(log.entries == ["attempt 1", "back", "attempt 2"])
     }
 
-    @Test func `C8: what an attempt did that succeeded is taken back when something after it fails`() async {
+    @Test(.promises("C8"))
+    func `C8: what an attempt did that succeeded is taken back when something after it fails`() async {
         let policy = RetryPolicy(maxAttempts: 3)
         for isRetried in [false, true] {
             let log = Log<String>()
@@ -71,7 +74,9 @@ struct DecoratorTests {
         }
     }
 
-    @Test func `T17: a retry ends when it is cancelled, whatever the command throws`() async throws {
+    @Test(.promises("T17")) func `T17: a retry ends when it is cancelled, whatever the command throws`()
+        async throws
+    {
         let count = Count()
         let command = ClosureCommand<Void> {
             count.add()
@@ -83,7 +88,9 @@ struct DecoratorTests {
         #expect(count.value == 1)
     }
 
-    @Test func `T17: a run that is tried again is a new one, and its error is its own`() async throws {
+    @Test(.promises("T17")) func `T17: a run that is tried again is a new one, and its error is its own`()
+        async throws
+    {
         let count = Count()
         let failing = TransactionCommand(ClosureCommand<Void> { throw TestError(number: count.add()) })
         await #expect(throws: TestError(number: 3)) {
@@ -94,7 +101,8 @@ struct DecoratorTests {
         #expect(count.value == 6)
     }
 
-    @Test func `T17: a timeout waits for the end: a throw becomes timedOut, a value stays a success`()
+    @Test(.promises("T1", "T17"))
+    func `T17: a timeout waits for the end: a throw becomes timedOut, a value stays a success`()
         async throws
     {
         let clock = StepClock()
@@ -124,7 +132,7 @@ struct DecoratorTests {
         #expect(try await deadline.timeout(.seconds(1000)).execute() != nil)
     }
 
-    @Test(arguments: [0, 1, 2, 3])
+    @Test(.promises("P11", "T17"), arguments: [0, 1, 2, 3])
     func `P11: after runs once whenever before returned`(way: Int) async {
         let log = Log<String>()
         let command = ClosureCommand {
@@ -140,7 +148,8 @@ struct DecoratorTests {
         #expect(log.entries == (way == 3 ? [] : ["before", "work", "after"]))
     }
 
-    @Test func `T17: a chain feeds each result to the next, and a failure halts it and is met once`()
+    @Test(.promises("T17"))
+    func `T17: a chain feeds each result to the next, and a failure halts it and is met once`()
         async throws
     {
         let log = Log<String>()
@@ -160,7 +169,8 @@ struct DecoratorTests {
         #expect(log.entries == ["value 6", "failure"])
     }
 
-    @Test func `T17: repeated executes so many times, and stops at a failure`() async throws {
+    @Test(.promises("T17")) func `T17: repeated executes so many times, and stops at a failure`() async throws
+    {
         let count = Count()
         #expect(try await ClosureCommand { count.add() }.repeated(4).execute() == [1, 2, 3, 4])
         await #expect(throws: TestError()) {
@@ -169,7 +179,8 @@ struct DecoratorTests {
         #expect(count.value == 6)
     }
 
-    @Test func `T1: a command is told its run, and whether that is cancelled`() async throws {
+    @Test(.promises("T1")) func `T1: a command is told its run, and whether that is cancelled`() async throws
+    {
         let contexts = Log<CommandContext>()
         let begun = Mail<Void>()
         let gate = Gate()

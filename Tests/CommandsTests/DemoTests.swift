@@ -8,7 +8,7 @@ import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct DemoTests {
-    @Test(arguments: [true, false])
+    @Test(.promises("S10", "B11"), arguments: [true, false])
     func `S10: the demonstration prints what it should, byte for byte`(isOnline: Bool) async throws {
         let log = Log<String>()
         await VehicleClient(isOnline: isOnline) { log.add($0) }.run()

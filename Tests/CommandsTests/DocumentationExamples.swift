@@ -41,7 +41,7 @@ private struct Replace: UndoableCommand {
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct DocumentationExamples {
-    @Test func `Commands: submitting`() async throws {
+    @Test(.promises("B6", "C14")) func `Commands: submitting`() async throws {
         let invoker = SerialInvoker()
         let handle = invoker.submit(ClosureCommand { try await fetch("news") })
         let news = try await handle.value

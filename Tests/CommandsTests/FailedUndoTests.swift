@@ -61,7 +61,7 @@ extension Locked<Int> {
     }
 
     /// However often undos fail, what is there in the end is what would be there had none failed.
-    @Test func `an undo that fails is tried again, and goes on where it ended`() async {
+    @Test(.promises("B9")) func `an undo that fails is tried again, and goes on where it ended`() async {
         await forAll(Program.generator, cases: 200) { program in
             let receiver = Locked<[Int]>([])
             let stack = UndoStack(onFailedUndo: .keeps)
@@ -104,7 +104,7 @@ extension Locked<Int> {
         }
     }
 
-    @Test
+    @Test(.promises("B9"))
     func `what a group that failed and a redo that failed left is undone by the next undo, and no step is`()
         async throws
     {
@@ -145,7 +145,7 @@ extension Locked<Int> {
         #expect(receiver.withLock { $0 } == [0, 3, 4])
     }
 
-    @Test func `to forget what could not be undone makes a stack whole`() async throws {
+    @Test(.promises("B9")) func `to forget what could not be undone makes a stack whole`() async throws {
         final class Target: Sendable {}
         for forgets in ["all", "last", "other", "before"] {
             let receiver = Locked<[Int]>([])
@@ -208,7 +208,7 @@ extension Locked<Int> {
 
     // MARK: Commands that cannot tell
 
-    @Test
+    @Test(.promises("S3"))
     func
         `a command that cannot tell breaks a stack, and makes a run incomplete; any other error does neither`()
         async throws
@@ -235,7 +235,8 @@ extension Locked<Int> {
         }
     }
 
-    @Test func `what cannot tell is known, though it is tried again, out of time, or synchronous and mapped`()
+    @Test(.promises("S3"))
+    func `what cannot tell is known, though it is tried again, out of time, or synchronous and mapped`()
         async
     {
         func rollback(of command: some Command<Void>) async -> TransactionFailure.Rollback? {
@@ -276,7 +277,8 @@ extension Locked<Int> {
         }
     }
 
-    @Test func `a stack in which something is unknown stays broken, whatever else is undone`() async throws {
+    @Test(.promises("B9"))
+    func `a stack in which something is unknown stays broken, whatever else is undone`() async throws {
         let receiver = Locked<[Int]>([])
         let stack = UndoStack(onFailedUndo: .keeps)
         let unknown = IrreversibleCommand(

@@ -10,8 +10,8 @@ import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct InvokerTests {
-    @Test func `P8: a serial invoker starts in the order of submission, and never two at once`() async throws
-    {
+    @Test(.promises("P8"))
+    func `P8: a serial invoker starts in the order of submission, and never two at once`() async throws {
         let invoker = SerialInvoker()
         let log = Log<Int>()
         let inside = Count()
@@ -38,7 +38,8 @@ struct InvokerTests {
         #expect(invoker.count == 0)
     }
 
-    @Test func `P8: a blocked delegate delays no command, and a delegate may submit and wait`() async throws {
+    @Test(.promises("P8", "Y8"))
+    func `P8: a blocked delegate delays no command, and a delegate may submit and wait`() async throws {
         // Two, on whatever machine: one is the delegate's as long as that blocks it.
         let invoker = SerialInvoker(on: try Scheduler(.init(workers: 2)))
         let gate = Gate()
@@ -55,7 +56,7 @@ struct InvokerTests {
         #expect(await answer.next())
     }
 
-    @Test(arguments: 0..<3)
+    @Test(.promises("P8"), arguments: 0..<3)
     func `P8: who is told of one of several ends may wait for the others`(way: Int) async throws {
         var invoker: SerialInvoker? = SerialInvoker()
         let held = Held()
@@ -83,7 +84,7 @@ struct InvokerTests {
         _ = await running.outcome
     }
 
-    @Test(arguments: [0, 1, 2])
+    @Test(.promises("P9", "T15"), arguments: [0, 1, 2])
     func `P9: notices come where they were asked for, in the order of the ends`(place: Int) async throws {
         let invoker = SerialInvoker()
         let lane = try SerialLane()
@@ -124,7 +125,8 @@ struct InvokerTests {
         }
     }
 
-    @Test @MainActor func `T12: a delegate that is detached while its notice is on its way is not told`()
+    @Test(.promises("T12")) @MainActor
+    func `T12: a delegate that is detached while its notice is on its way is not told`()
         async
     {
         let invoker = SerialInvoker(), listener = MainListener()
@@ -138,7 +140,8 @@ struct InvokerTests {
         #expect(await handle.outcome.isFinished)
     }
 
-    @Test @MainActor func `K2: a delegate of the main actor is told there, always`() async throws {
+    @Test(.promises("P9", "K2", "K3")) @MainActor
+    func `K2: a delegate of the main actor is told there, always`() async throws {
         let listener = MainListener()
         let invoker = SerialInvoker()
         invoker.submit(TransactionCommand(Immediate { _ in }, delegate: listener))
@@ -149,7 +152,8 @@ struct InvokerTests {
         #expect(listener.notices.filter(\.self).count == 1)
     }
 
-    @Test func `the slot is free when a delegate is told, and those who wait are not held up by it`() async {
+    @Test(.promises("T15", "Y6"))
+    func `the slot is free when a delegate is told, and those who wait are not held up by it`() async {
         let invoker = SerialInvoker()
         let counts = Mail<Int>()
         let gate = Gate()
@@ -169,7 +173,8 @@ struct InvokerTests {
         gate.open()
     }
 
-    @Test func `T16: a concurrent invoker runs as many as its limit says, and no more`() async throws {
+    @Test(.promises("T16", "C15"))
+    func `T16: a concurrent invoker runs as many as its limit says, and no more`() async throws {
         let invoker = ConcurrentInvoker(limit: 3)
         let held = (0..<5).map { _ in Held() }
         for each in held { invoker.submit(each) }
@@ -184,7 +189,9 @@ struct InvokerTests {
         #expect(invoker.statistics.finished == 5)
     }
 
-    @Test func `T16: priorities go first, and submissions in order within one`() async throws {
+    @Test(.promises("T16")) func `T16: priorities go first, and submissions in order within one`()
+        async throws
+    {
         let invoker = SerialInvoker()
         let held = Held()
         invoker.submit(held)
@@ -200,7 +207,7 @@ struct InvokerTests {
         #expect(log.entries == [3, 5, 2, 4, 1])
     }
 
-    @Test func `T16: cancelAll ends what waits and asks what runs`() async throws {
+    @Test(.promises("T16", "C15")) func `T16: cancelAll ends what waits and asks what runs`() async throws {
         let invoker = SerialInvoker()
         let begun = Mail<Void>()
         let running = invoker.submit(
@@ -218,7 +225,7 @@ struct InvokerTests {
     }
 
     /// [What ran ended, and the next one began before its own cancellation.]
-    @Test func `T16: cancelAll lets nothing begin that waits`() async throws {
+    @Test(.promises("T16")) func `T16: cancelAll lets nothing begin that waits`() async throws {
         for _ in 0..<20 {
             let invoker = SerialInvoker()
             let (begun, ran) = (Mail<Void>(), Count())
@@ -237,7 +244,9 @@ struct InvokerTests {
         }
     }
 
-    @Test func `T16: a shutdown runs what waits, or refuses it, and nothing comes after`() async {
+    @Test(.promises("T16")) func `T16: a shutdown runs what waits, or refuses it, and nothing comes after`()
+        async
+    {
         for pending in [PendingAtShutdown.run, .reject] {
             let invoker = SerialInvoker()
             let held = Held()
@@ -254,7 +263,8 @@ struct InvokerTests {
         }
     }
 
-    @Test func `T16: what is beyond the capacity is refused, and there is room again after an end`()
+    @Test(.promises("T16"))
+    func `T16: what is beyond the capacity is refused, and there is room again after an end`()
         async throws
     {
         let invoker = SerialInvoker(capacity: 2)
@@ -289,7 +299,9 @@ struct InvokerTests {
         #expect(await invoker.submit(ClosureCommand { 1 }).outcome.why == .shutDown)
     }
 
-    @Test func `a scheduler that gives up what waits refuses it for its invoker`() async throws {
+    @Test(.promises("P1")) func `a scheduler that gives up what waits refuses it for its invoker`()
+        async throws
+    {
         let scheduler = try Scheduler(.init(workers: 1, spareWorkers: 0))
         let gate = try await occupied(scheduler)
         let invoker = SerialInvoker(on: scheduler)
@@ -307,7 +319,9 @@ struct InvokerTests {
         #expect(invoker.count == 0)
     }
 
-    @Test func `a scheduler that is full for a while loses nothing of its invoker`() async throws {
+    @Test(.promises("P1")) func `a scheduler that is full for a while loses nothing of its invoker`()
+        async throws
+    {
         let scheduler = try Scheduler(.init(workers: 1, capacity: 1, whenFull: .reject, spareWorkers: 0))
         let gate = try await occupied(scheduler)
         while (try? scheduler.submit {}) != nil {}
@@ -345,7 +359,7 @@ struct InvokerTests {
         #expect(try await after.value == 3)
     }
 
-    @Test func `a flush from inside is refused`() async throws {
+    @Test(.promises("T16")) func `a flush from inside is refused`() async throws {
         let invoker = SerialInvoker()
         let answer = await invoker.submit(ClosureCommand { try await invoker.flush() }).outcome
         #expect(answer.error as? CommandUsageError == .reentrant)
@@ -361,7 +375,9 @@ struct InvokerTests {
         try await invoker.flush()
     }
 
-    @Test func `waiting in a serial invoker for what is queued behind stops the process`() async {
+    @Test(.promises("T16")) func `waiting in a serial invoker for what is queued behind stops the process`()
+        async
+    {
         await #expect(processExitsWith: .failure) {
             let invoker = SerialInvoker()
             _ = await invoker.submit(
@@ -394,7 +410,8 @@ struct InvokerTests {
         }
     }
 
-    @Test func `a command of a serial invoker that waits for its own end stops the process`() async {
+    @Test(.promises("T16"))
+    func `a command of a serial invoker that waits for its own end stops the process`() async {
         await #expect(processExitsWith: .failure) {
             let own = Mail<CommandHandle<Void>>()
             let invoker = SerialInvoker()
@@ -432,7 +449,7 @@ struct InvokerTests {
         #expect(try await first.value.value == 6)
     }
 
-    @Test func `C18: an invoker undoes nothing`() async throws {
+    @Test(.promises("C18")) func `C18: an invoker undoes nothing`() async throws {
         let receiver = Locked<[Int]>([])
         let invoker = SerialInvoker()
         let first = invoker.submit(Append(number: 1, receiver: receiver))
@@ -442,7 +459,9 @@ struct InvokerTests {
         #expect(receiver.withLock { $0 } == [1])
     }
 
-    @Test func `C17: an instance that is added five times runs five times`() async throws {
+    @Test(.promises("B2", "C17")) func `C17: an instance that is added five times runs five times`()
+        async throws
+    {
         let invoker = SerialInvoker()
         let count = Count()
         let command = ClosureCommand { count.add() }
@@ -455,7 +474,9 @@ struct InvokerTests {
         #expect(count.value == 6)
     }
 
-    @Test func `T13: a run that fails of another's refusal was not refused itself`() async throws {
+    @Test(.promises("T13")) func `T13: a run that fails of another's refusal was not refused itself`()
+        async throws
+    {
         let invoker = SerialInvoker()
         for refusal in [CancelReason(.queueFull), CancelReason(.abandoned)] {
             let listener = Listener()
@@ -468,7 +489,8 @@ struct InvokerTests {
         #expect(invoker.history.allSatisfy { $0.kind == .failed })
     }
 
-    @Test func `B8: an invoker remembers counts, and the last 64 ends`() async throws {
+    @Test(.promises("B8", "C13")) func `B8: an invoker remembers counts, and the last 64 ends`() async throws
+    {
         let invoker = SerialInvoker()
         var transactions: [CommandTransaction] = []
         for index in 0..<100 {
@@ -496,7 +518,7 @@ struct InvokerTests {
         await done.next()
     }
 
-    @Test func `what is cancelled while it waits leaves no command behind`() async throws {
+    @Test(.promises("P7")) func `what is cancelled while it waits leaves no command behind`() async throws {
         let invoker = SerialInvoker()
         let held = Held()
         invoker.submit(held)
@@ -521,7 +543,9 @@ struct InvokerTests {
         deinit { body() }
     }
 
-    @Test func `what a run gave is released under no lock, though it looks at the invoker`() async throws {
+    @Test(.promises("P7")) func `what a run gave is released under no lock, though it looks at the invoker`()
+        async throws
+    {
         for batches in [false, true] {
             let invoker: LaneInvoker = batches ? BatchInvoker(size: 2) : SerialInvoker()
             let held = Held()
@@ -539,7 +563,7 @@ struct InvokerTests {
         }
     }
 
-    @Test(arguments: [1, 3])
+    @Test(.promises("S7"), arguments: [1, 3])
     func `S7: what many threads and commands submit runs once, and a flush leaves nothing`(limit: Int)
         async throws
     {
@@ -562,7 +586,9 @@ struct InvokerTests {
         #expect(invoker.count == 0)
     }
 
-    @Test func `P1: of many that threads submit, cancel and drop, each is told once`() async throws {
+    @Test(.promises("P1")) func `P1: of many that threads submit, cancel and drop, each is told once`()
+        async throws
+    {
         let told = Count()
         let listener = Listener { _ in told.add() }
         let invoker = ConcurrentInvoker(limit: 2)
@@ -582,7 +608,8 @@ struct InvokerTests {
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct BatchTests {
-    @Test func `C11: batches hold at most their size, in order, do not overlap, and the last one runs`()
+    @Test(.promises("S7", "C11"))
+    func `C11: batches hold at most their size, in order, do not overlap, and the last one runs`()
         async throws
     {
         await forAll(.zip(.int(in: 1...5), .int(in: 0...17)), cases: 60) { size, count in
@@ -595,7 +622,7 @@ struct BatchTests {
         }
     }
 
-    @Test func `B7: nothing starts before there are enough, by number`() async throws {
+    @Test(.promises("B7")) func `B7: nothing starts before there are enough, by number`() async throws {
         let invoker = BatchInvoker(size: 3)
         let log = Log<Int>()
         let mail = Mail<Int>()
@@ -612,7 +639,7 @@ struct BatchTests {
         for index in 0..<3 { #expect(await mail.next() == index) }
     }
 
-    @Test func `B7: a batch costs at most so much, and starts with that`() async throws {
+    @Test(.promises("B7")) func `B7: a batch costs at most so much, and starts with that`() async throws {
         let invoker = BatchInvoker(size: 10, maxCost: 5, cost: { ($0 as? Priced)?.price ?? 0 })
         let log = Log<Int>()
         invoker.submit(Priced(price: 3, log: log))
@@ -630,7 +657,9 @@ struct BatchTests {
         func execute(_ context: CommandContext) { log.add(price) }
     }
 
-    @Test func `B7: a small batch starts when its first has waited for long enough`() async throws {
+    @Test(.promises("B7")) func `B7: a small batch starts when its first has waited for long enough`()
+        async throws
+    {
         let clock = StepClock()
         let invoker = BatchInvoker(size: 10, maxDelay: .seconds(5), clock: clock)
         let handle = invoker.submit(ClosureCommand { 1 })
@@ -640,7 +669,9 @@ struct BatchTests {
         #expect(await handle.outcome.isFinished)
     }
 
-    @Test func `C12: what a running batch adds goes to a later one, each once`() async throws {
+    @Test(.promises("C12")) func `C12: what a running batch adds goes to a later one, each once`()
+        async throws
+    {
         let invoker = BatchInvoker(size: 4)
         let log = Log<Int>()
         for index in 0..<4 {
@@ -655,7 +686,8 @@ struct BatchTests {
         #expect(invoker.count == 0)
     }
 
-    @Test func `a failure stops the rest of its batch, where that is asked for, and nothing else`()
+    @Test(.promises("B7"))
+    func `a failure stops the rest of its batch, where that is asked for, and nothing else`()
         async throws
     {
         for stops in [true, false] {
@@ -669,7 +701,9 @@ struct BatchTests {
         }
     }
 
-    @Test func `P8: a blocked delegate of what its batch refused delays no command`() async throws {
+    @Test(.promises("P8")) func `P8: a blocked delegate of what its batch refused delays no command`()
+        async throws
+    {
         let invoker = BatchInvoker(size: 3, stopsOnFailure: true, on: try Scheduler(.init(workers: 2)))
         let gate = Gate()
         let blocked = Listener { _ in gate.wait() }
@@ -684,7 +718,7 @@ struct BatchTests {
         gate.open()
     }
 
-    @Test func `batches may run several at a time, and do not overlap`() async throws {
+    @Test(.promises("B7")) func `batches may run several at a time, and do not overlap`() async throws {
         let invoker = BatchInvoker(size: 2, order: .parallel(limit: 2))
         let held = (0..<4).map { _ in Held() }
         for each in held { invoker.submit(each) }
@@ -703,7 +737,8 @@ struct BatchTests {
         #expect(invoker.statistics.finished == 4)
     }
 
-    @Test func `C11, S7: so many run of a batch, and the next one begins when all of them have ended`()
+    @Test(.promises("S7", "C11"))
+    func `C11, S7: so many run of a batch, and the next one begins when all of them have ended`()
         async throws
     {
         let invoker = BatchInvoker(size: 3, order: .parallel(limit: 8))
@@ -724,7 +759,7 @@ struct BatchTests {
         #expect(ended == 300)
     }
 
-    @Test func `what is cancelled counts for no batch`() async throws {
+    @Test(.promises("B7")) func `what is cancelled counts for no batch`() async throws {
         let invoker = BatchInvoker(size: 2)
         let log = Log<Int>()
         invoker.submit(Immediate { _ in log.add(0) }).cancel()

@@ -81,7 +81,8 @@ struct OneNotificationTests {
         }
     }
 
-    @Test func `P1: N commands, however they end, make N notifications, one each`() async {
+    @Test(.promises("P1", "T3", "T7", "Y1"))
+    func `P1: N commands, however they end, make N notifications, one each`() async {
         await forAll(.array(of: .element(of: Way.allCases), count: 1...12), cases: 60) { ways in
             let listener = Listener()
             var transactions: [CommandTransaction] = []
@@ -97,7 +98,8 @@ struct OneNotificationTests {
         }
     }
 
-    @Test func `Y1: a command that is dropped, unrun, ends as abandoned, and lets its delegate go`() async {
+    @Test(.promises("P7", "T11", "Y1"))
+    func `Y1: a command that is dropped, unrun, ends as abandoned, and lets its delegate go`() async {
         weak var gone: Listener?
         let transaction = Log<(CommandTransaction, (any Error)?)>()
         let handle = {
@@ -110,7 +112,7 @@ struct OneNotificationTests {
         #expect(handle.result?.why == .abandoned)
     }
 
-    @Test func `P2: success is told if and only if execute returned`() async {
+    @Test(.promises("P2", "Y6")) func `P2: success is told if and only if execute returned`() async {
         await forAll(.bool, cases: 40) { fails in
             let listener = Listener()
             let command = TransactionCommand(
@@ -127,7 +129,9 @@ struct OneNotificationTests {
         }
     }
 
-    @Test func `P3: the token that is delivered is the one that was read at creation`() async throws {
+    @Test(.promises("P3", "T4")) func `P3: the token that is delivered is the one that was read at creation`()
+        async throws
+    {
         let listener = Listener()
         let command = TransactionCommand(ClosureCommand {}, delegate: listener)
         let token = command.transaction
@@ -137,7 +141,7 @@ struct OneNotificationTests {
         #expect(command.transaction == token)
     }
 
-    @Test func `P3: no token is used twice, however many are made and released`() async {
+    @Test(.promises("P3")) func `P3: no token is used twice, however many are made and released`() async {
         let count = Int(250_000 * min(1, stressScale))
         let made = await race(4) { _ in
             var tokens: Set<CommandTransaction> = []
@@ -149,7 +153,8 @@ struct OneNotificationTests {
         #expect(made.reduce(Set()) { $0.union($1) }.count == 4 * count)
     }
 
-    @Test func `P4: the delegate is told after the work has ended, the very error that the caller is thrown`()
+    @Test(.promises("P4", "T14", "Y3", "C16"))
+    func `P4: the delegate is told after the work has ended, the very error that the caller is thrown`()
         async
     {
         let error = ErrorObject()
@@ -164,7 +169,8 @@ struct OneNotificationTests {
         #expect(listener.log.entries.map { $0.error as? ErrorObject === error } == [true])
     }
 
-    @Test func `T13: an error is mapped once, for the caller and the delegate, and stays a failure`() async {
+    @Test(.promises("T13", "Y2"))
+    func `T13: an error is mapped once, for the caller and the delegate, and stays a failure`() async {
         let calls = Count()
         let mapped = ErrorObject()
         let listener = Listener()
@@ -180,7 +186,7 @@ struct OneNotificationTests {
         #expect(command.state == .failed)
     }
 
-    @Test(arguments: [2, 4])
+    @Test(.promises("P5", "Y5"), arguments: [2, 4])
     func `P5: of many that execute at once one runs it, and the others are told so`(threads: Int) async {
         for _ in 0..<40 {
             let runs = Count()
@@ -206,7 +212,7 @@ struct OneNotificationTests {
         }
     }
 
-    @Test func `T18: a second execute throws, and changes nothing`() async throws {
+    @Test(.promises("T18", "Y4")) func `T18: a second execute throws, and changes nothing`() async throws {
         let runs = Count()
         let listener = Listener()
         let command = TransactionCommand(ClosureCommand { runs.add() }, delegate: listener)
@@ -217,7 +223,9 @@ struct OneNotificationTests {
         #expect(command.state == .finished)
     }
 
-    @Test func `a command that is executed while an invoker has it is run once`() async throws {
+    @Test(.promises("P5")) func `a command that is executed while an invoker has it is run once`()
+        async throws
+    {
         let held = Held()
         let invoker = SerialInvoker()
         invoker.submit(held)
@@ -235,7 +243,8 @@ struct OneNotificationTests {
         #expect(listener.log.entries.count == 1)
     }
 
-    @Test func `P6: an observer is told, whether it comes before the run, during it or after`() async {
+    @Test(.promises("P6"))
+    func `P6: an observer is told, whether it comes before the run, during it or after`() async {
         let held = Held()
         let command = TransactionCommand(held)
         let log = Log<String>(), told = Mail<Void>()
@@ -263,7 +272,7 @@ struct OneNotificationTests {
         withExtendedLifetime((before, during, after, last)) {}
     }
 
-    @Test func `P6: an observer that registers while the run ends is told once`() async {
+    @Test(.promises("P6")) func `P6: an observer that registers while the run ends is told once`() async {
         for _ in 0..<300 {
             let told = Count()
             let command = TransactionCommand(Immediate { _ in })
@@ -280,7 +289,9 @@ struct OneNotificationTests {
         }
     }
 
-    @Test func `P6: a subscription that ends before its notice is delivered is not told`() async throws {
+    @Test(.promises("P6")) func `P6: a subscription that ends before its notice is delivered is not told`()
+        async throws
+    {
         let lane = try SerialLane()
         let gate = Gate()
         try lane.submit { gate.wait() }
@@ -296,7 +307,8 @@ struct OneNotificationTests {
         #expect(log.entries.isEmpty)
     }
 
-    @Test func `P7: after the end, delegate and command go, while token and handle stay`() async throws {
+    @Test(.promises("P7", "T10", "T11", "Y7"))
+    func `P7: after the end, delegate and command go, while token and handle stay`() async throws {
         weak var goneDelegate: Listener?
         weak var goneCommand: TransactionCommand<Int>?
         weak var goneCapture: Count?
@@ -315,8 +327,8 @@ struct OneNotificationTests {
         #expect(handle.result?.isFinished == true)
     }
 
-    @Test func `T10, T12: a detached delegate is let go, and not told; a weak one is not held`() async throws
-    {
+    @Test(.promises("T12"))
+    func `T10, T12: a detached delegate is let go, and not told; a weak one is not held`() async throws {
         let listener = Listener()
         let command = TransactionCommand(ClosureCommand {}, delegate: listener)
         command.handle.detach()
@@ -336,7 +348,8 @@ struct OneNotificationTests {
         #expect(other.state == .finished)
     }
 
-    @Test func `T2: wrapping a wrapper gives two tokens and two notifications`() async throws {
+    @Test(.promises("T2")) func `T2: wrapping a wrapper gives two tokens and two notifications`() async throws
+    {
         let inner = Listener()
         let outer = Listener()
         let wrapped = TransactionCommand(ClosureCommand { 7 }, delegate: inner)
@@ -347,8 +360,8 @@ struct OneNotificationTests {
         #expect(outer.log.entries.map(\.transaction) == [command.transaction])
     }
 
-    @Test func `cancelling: before the start nothing runs; a value that comes all the same is success`() async
-    {
+    @Test(.promises("Y9"))
+    func `cancelling: before the start nothing runs; a value that comes all the same is success`() async {
         let command = TransactionCommand(ClosureCommand { Issue.record("it ran") })
         command.handle.cancel()
         #expect(await command.handle.outcome.isCancelled)
@@ -368,7 +381,7 @@ struct OneNotificationTests {
         #expect(await run.result.isSuccess)
     }
 
-    @Test func `to cancel who waits for the value ends the wait alone`() async {
+    @Test(.promises("T7")) func `to cancel who waits for the value ends the wait alone`() async {
         let held = Held()
         let invoker = SerialInvoker()
         let handle = invoker.submit(held)
@@ -382,7 +395,7 @@ struct OneNotificationTests {
         #expect(await wait(for: handle)?.isFinished == true)
     }
 
-    @Test func `a wait has an end of its own, and helps a lone worker`() async throws {
+    @Test(.promises("B6")) func `a wait has an end of its own, and helps a lone worker`() async throws {
         let scheduler = try Scheduler(.init(workers: 1))
         let invoker = ConcurrentInvoker(limit: 2, on: scheduler)
         let outer = invoker.submit(
@@ -398,7 +411,9 @@ struct OneNotificationTests {
         try await invoker.flush()
     }
 
-    @Test func `T6: a group completes once, when it is sealed and all in it have ended`() async {
+    @Test(.promises("T6")) func `T6: a group completes once, when it is sealed and all in it have ended`()
+        async
+    {
         let listener = Listener()
         let group = TransactionGroup(delegate: listener)
         let commands = (0..<3).map { number in
@@ -415,7 +430,7 @@ struct OneNotificationTests {
         #expect(notices.first?.error as? TestError == TestError(number: 2))
     }
 
-    @Test
+    @Test(.promises("T6"))
     func `T6: to cancel a group cancels what is in it, and what comes later, and ends it when they have`()
         async
     {
@@ -443,7 +458,9 @@ struct OneNotificationTests {
         #expect(listener.log.entries.count == 1)
     }
 
-    @Test func `T9: what a factory makes of a command that can be undone can be undone`() async throws {
+    @Test(.promises("T9")) func `T9: what a factory makes of a command that can be undone can be undone`()
+        async throws
+    {
         let receiver = Locked<[Int]>([])
         func make<C: Command>(_ command: C) -> TransactionCommand<C.Output> {
             TransactionCommands().make(command, delegate: nil)
@@ -455,7 +472,9 @@ struct OneNotificationTests {
         #expect(receiver.withLock { $0 } == [])
     }
 
-    @Test func `T6: the delegate of a group is told after those of what is in it`() async throws {
+    @Test(.promises("T6")) func `T6: the delegate of a group is told after those of what is in it`()
+        async throws
+    {
         let log = Log<String>()
         let group = TransactionGroup(delegate: Listener { _ in log.add("group") })
         let command = TransactionCommand(ClosureCommand {}, delegate: Listener { _ in log.add("command") })
@@ -465,7 +484,8 @@ struct OneNotificationTests {
         #expect(log.entries == ["command", "group"])
     }
 
-    @Test func `T6: a group of successes succeeds; an empty one, too; one that nobody seals is abandoned`()
+    @Test(.promises("T6"))
+    func `T6: a group of successes succeeds; an empty one, too; one that nobody seals is abandoned`()
         async
     {
         let group = TransactionGroup()
@@ -483,7 +503,8 @@ struct OneNotificationTests {
         #expect(listener.log.entries.first?.error != nil)
     }
 
-    @Test func `K6: only the refresh that began last may close the spinner, once`() {
+    @Test(.promises("T6", "K4", "K6"))
+    func `K6: only the refresh that began last may close the spinner, once`() {
         var latest = LatestTransaction()
         let first = TransactionCommand(ClosureCommand {})
         let second = TransactionCommand(ClosureCommand {})
@@ -493,7 +514,7 @@ struct OneNotificationTests {
         #expect(answers == [false, true, false])
     }
 
-    @Test func `K5: nothing to do is a command that fails when it is run`() async {
+    @Test(.promises("K5")) func `K5: nothing to do is a command that fails when it is run`() async {
         let listener = Listener()
         let command = TransactionCommand<Int>.failed(TestError(number: 5), delegate: listener)
         #expect(listener.log.entries.isEmpty)
@@ -501,7 +522,7 @@ struct OneNotificationTests {
         #expect(listener.log.entries.map(\.transaction) == [command.transaction])
     }
 
-    @Test func `T9: a factory is one generic method, easy to fake`() async throws {
+    @Test(.promises("T9")) func `T9: a factory is one generic method, easy to fake`() async throws {
         struct Fake: TransactionCommandFactory {
             let made = Count()
             func make<C: Command>(_ command: C, delegate: (any TransactionCommandDelegate)?)
@@ -524,7 +545,7 @@ struct OneNotificationTests {
         #expect(listener.log.entries.count == 2)
     }
 
-    @Test func `T5: a token prints as a tag, and is compared and hashed`() {
+    @Test(.promises("T5")) func `T5: a token prints as a tag, and is compared and hashed`() {
         let one = TransactionCommand(ClosureCommand {}).transaction
         let two = TransactionCommand(ClosureCommand {}).transaction
         #expect(one != two)
@@ -546,7 +567,8 @@ struct RetentionTests {
         func commandTransaction(_ transaction: CommandTransaction, didFailWithError error: any Error) {}
     }
 
-    @Test func `a delegate that holds its unsubmitted command stays, until that is abandoned`() {
+    @Test(.promises("T11"))
+    func `a delegate that holds its unsubmitted command stays, until that is abandoned`() {
         weak var gone: Holder?
         weak var command: TransactionCommand<Void>?
         do {
@@ -561,7 +583,7 @@ struct RetentionTests {
     }
 
     #if DEBUG
-        @Test func `debug builds count the commands that exist`() async {
+        @Test(.promises("T11")) func `debug builds count the commands that exist`() async {
             // In a process of its own, where no other test makes commands.
             await #expect(processExitsWith: .success) {
                 var commands = (0..<5).map { _ in TransactionCommand(ClosureCommand {}) }
@@ -572,7 +594,9 @@ struct RetentionTests {
         }
     #endif
 
-    @Test func `Y9: a cancelled run does not look like a failed one, for whoever is told`() async {
+    @Test(.promises("Y9")) func `Y9: a cancelled run does not look like a failed one, for whoever is told`()
+        async
+    {
         let listener = Listener()
         let command = TransactionCommand(ClosureCommand { throw CancellationError() }, delegate: listener)
         await #expect(throws: CancellationError.self) { try await command.execute() }
@@ -583,7 +607,8 @@ struct RetentionTests {
         #expect(failed.handle.result?.isGivenUp == false)
     }
 
-    @Test func `P9: who asks late is told after those who asked before, though one of these is slow`() async {
+    @Test(.promises("P9"))
+    func `P9: who asks late is told after those who asked before, though one of these is slow`() async {
         let command = TransactionCommand(Immediate { _ in 3 })
         let begun = Gate(), goOn = Gate(), log = Log<String>()
         let first = command.handle.onOutcome { _ in
@@ -610,7 +635,7 @@ struct RetentionTests {
         withExtendedLifetime((first, late)) {}
     }
 
-    @Test func `P9: who asks while a run ends is told in the order of asking`() async {
+    @Test(.promises("P9")) func `P9: who asks while a run ends is told in the order of asking`() async {
         for _ in 0..<200 {
             let command = TransactionCommand(Immediate { _ in 3 })
             let log = Log<Int>(), subscriptions = Locked<[Subscription]>([])
@@ -680,7 +705,7 @@ struct RetentionTests {
         run.withLock { $0 = nil }
     }
 
-    @Test @MainActor func `P9: the main actor is one place, however it is named`() async {
+    @Test(.promises("P9")) @MainActor func `P9: the main actor is one place, however it is named`() async {
         let command = TransactionCommand(Immediate { _ in 3 })
         let log = Log<Int>(), told = Mail<Void>()
         let subscriptions = (0..<10).map { number in
@@ -707,7 +732,8 @@ struct RetentionTests {
         withExtendedLifetime(subscriptions) {}
     }
 
-    @Test func `K1: a command that has ended before anybody looks is there to be asked`() async throws {
+    @Test(.promises("T4", "T8", "K1"))
+    func `K1: a command that has ended before anybody looks is there to be asked`() async throws {
         let listener = Listener()
         let command = TransactionCommand(Immediate { _ in 3 }, delegate: listener)
         let stored = command.transaction

@@ -50,7 +50,8 @@ private struct Add: SynchronousUndoableCommand {
         return false
     }
 
-    @Test func `a stack performs, undoes and redoes it before the call returns, on the calling thread`()
+    @Test(.promises("B9"))
+    func `a stack performs, undoes and redoes it before the call returns, on the calling thread`()
         throws
     {
         let stack = UndoStack()
@@ -81,7 +82,8 @@ private struct Add: SynchronousUndoableCommand {
         #expect(sum.withLock { $0 } == 0 && stack.count == 2 && stack.isBroken)
     }
 
-    @Test func `calls that await do it in place, whoever is cancelled, and take back what it registered`()
+    @Test(.promises("B9"))
+    func `calls that await do it in place, whoever is cancelled, and take back what it registered`()
         async throws
     {
         let (sum, log) = (sum, log)

@@ -163,7 +163,7 @@ struct UndoStackTests {
         }
     }
 
-    @Test(arguments: [2, 5, 100])
+    @Test(.promises("S8", "B9"), arguments: [2, 5, 100])
     func `S8: a stack does what the model does, with merging, groups, limit and clean mark`(limit: Int) async
     {
         await forAll(.array(of: Call.generator, count: 0...40), cases: 250) { calls in
@@ -208,7 +208,9 @@ struct UndoStackTests {
         }
     }
 
-    @Test func `S9: quick undos, before the first is through, undo as many steps, in order`() async throws {
+    @Test(.promises("S9")) func `S9: quick undos, before the first is through, undo as many steps, in order`()
+        async throws
+    {
         try await quickUndos()
     }
 
@@ -232,7 +234,8 @@ struct UndoStackTests {
         #expect(log.entries == [5, 4, 3, 2, 1, 0])
     }
 
-    @Test @MainActor func `a call that waits can be cancelled, and one that has begun is finished`()
+    @Test(.promises("B9")) @MainActor
+    func `a call that waits can be cancelled, and one that has begun is finished`()
         async throws
     {
         let stack = UndoStack()
@@ -266,7 +269,8 @@ struct UndoStackTests {
         #expect(stack.index == 1 && !stack.isBusy)
     }
 
-    @Test @MainActor func `as many calls as there are may wait, and be cancelled, and cost the same each`()
+    @Test(.promises("B9")) @MainActor
+    func `as many calls as there are may wait, and be cancelled, and cost the same each`()
         async throws
     {
         let stack = UndoStack()
@@ -292,7 +296,8 @@ struct UndoStackTests {
         #expect(!stack.isBusy)
     }
 
-    @Test @MainActor func `a task that a step leaves behind is not the step's, wherever in memory it is`()
+    @Test(.promises("B9")) @MainActor
+    func `a task that a step leaves behind is not the step's, wherever in memory it is`()
         async
     {
         let stack = UndoStack()
@@ -326,7 +331,7 @@ struct UndoStackTests {
         stack.removeAll()  // its steps refer to it
     }
 
-    @Test @MainActor
+    @Test(.promises("B9")) @MainActor
     func `a task that a group or a step began and waits for is refused, instead of waiting for both`()
         async throws
     {
@@ -392,7 +397,7 @@ struct UndoStackTests {
         stack.removeAll()  // its steps refer to it
     }
 
-    @Test @MainActor func `a call from inside a running step is refused`() async throws {
+    @Test(.promises("B9")) @MainActor func `a call from inside a running step is refused`() async throws {
         let stack = UndoStack()
         let answers = Log<CommandUsageError?>()
         let reentrant = UndoableClosure { @MainActor (_: CommandContext) in
@@ -607,7 +612,7 @@ struct UndoStackTests {
         #expect(stack.count == 1 && !stack.canRedo)
     }
 
-    @Test func `an undo that fails breaks the stack, or clears it`() async throws {
+    @Test(.promises("B9")) func `an undo that fails breaks the stack, or clears it`() async throws {
         for policy in [UndoStack.FailedUndo.breaks, .clears] {
             let stack = UndoStack(onFailedUndo: policy)
             try await stack.perform(
@@ -673,7 +678,8 @@ struct UndoStackTests {
         }
     }
 
-    @Test func `a step with a key counts from its last change, whether that had a key or not`() async throws {
+    @Test(.promises("B9"))
+    func `a step with a key counts from its last change, whether that had a key or not`() async throws {
         let clock = StepClock(), page = Locked(Page())
         let stack = UndoStack(mergeWindow: .seconds(1), clock: clock)
         clock.advance(by: .seconds(10))
@@ -688,7 +694,9 @@ struct UndoStackTests {
         #expect(stack.count == 2)
     }
 
-    @Test func `what cancels out opens no way for a merge across an undo or a group's edge`() async throws {
+    @Test(.promises("B9")) func `what cancels out opens no way for a merge across an undo or a group's edge`()
+        async throws
+    {
         let page = Locked(Page())
         let stack = UndoStack()
         try await stack.group { try await stack.perform(Move(distance: 1, page: page)) }
@@ -708,7 +716,9 @@ struct UndoStackTests {
         }
     }
 
-    @Test func `an undo that fails leaves nothing clean, before all is forgotten and after`() async throws {
+    @Test(.promises("B9")) func `an undo that fails leaves nothing clean, before all is forgotten and after`()
+        async throws
+    {
         for policy in [UndoStack.FailedUndo.breaks, .clears] {
             let page = Locked(Page())
             let stack = UndoStack(onFailedUndo: policy)
@@ -732,7 +742,7 @@ struct UndoStackTests {
         }
     }
 
-    @Test func `C10: where what is irreversible stays, nothing is clean`() async throws {
+    @Test(.promises("C10")) func `C10: where what is irreversible stays, nothing is clean`() async throws {
         let sent = Count()
         let send = IrreversibleCommand(ClosureCommand { _ = sent.add() }, because: "sent")
         let plain = TransactionCommand(ClosureCommand { _ = sent.add() })
@@ -767,7 +777,9 @@ struct UndoStackTests {
         }
     }
 
-    @Test func `C20: a redo replaces the proof, and one that fails changes nothing`() async throws {
+    @Test(.promises("C20")) func `C20: a redo replaces the proof, and one that fails changes nothing`()
+        async throws
+    {
         let fails = Locked(false)
         struct Counter: UndoableCommand {
             let log: Log<String>
@@ -881,7 +893,9 @@ struct UndoStackTests {
         #expect(stack.count == 0 && stack.index == 0 && stack.cleanIndex == nil)
     }
 
-    @Test func `changes of two targets do not become one, so that each goes with its own`() async throws {
+    @Test(.promises("B9")) func `changes of two targets do not become one, so that each goes with its own`()
+        async throws
+    {
         let page = Locked(Page())
         let one = Count()
         let other = Count()
@@ -903,7 +917,7 @@ struct UndoStackTests {
         deinit { body() }
     }
 
-    @Test(arguments: [false, true])
+    @Test(.promises("B9"), arguments: [false, true])
     func `a target may have its changes forgotten when it goes, also while a call runs`(isBusy: Bool)
         async throws
     {
@@ -932,7 +946,7 @@ struct UndoStackTests {
         deinit { stack.removeAll(target: self) }
     }
 
-    @Test(arguments: 0..<5)
+    @Test(.promises("B9"), arguments: 0..<5)
     func `what a stack lets go of may read the stack when it goes`(way: Int) async throws {
         let stack = UndoStack(limit: 2)
         let counts = Log<Int>()
@@ -968,7 +982,7 @@ struct UndoStackTests {
         func hash(into hasher: inout Hasher) {}
     }
 
-    @Test func `who is asked whether changes become one may read the stack`() async throws {
+    @Test(.promises("B9")) func `who is asked whether changes become one may read the stack`() async throws {
         let page = Locked(Page())
         let stack = UndoStack()
         var counts: [Int] = []

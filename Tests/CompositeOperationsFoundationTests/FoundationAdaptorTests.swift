@@ -34,7 +34,8 @@ import Testing
         #expect(outcome.isCancelled)
     }
 
-    @Test func `cancelled while it runs, it cancels that one, and ends when that one is finished`() async {
+    @Test(.promises("G2"))
+    func `cancelled while it runs, it cancels that one, and ends when that one is finished`() async {
         let foundation = ManualOperation()
         let operation = COOperation(foundation: foundation)
         operation.start()
@@ -124,7 +125,7 @@ import Testing
         #expect(group.causes.first?.index == 0)
     }
 
-    @Test func `a composite that is cancelled cancels that one, and waits for it`() async {
+    @Test(.promises("G2")) func `a composite that is cancelled cancels that one, and waits for it`() async {
         let foundation = ManualOperation()
         let cascade = cascadeOperation { cascade in
             try cascade.add(COOperation(foundation: foundation))
@@ -160,7 +161,8 @@ import Testing
 
     // MARK: In a queue of ours
 
-    @Test func `a queue takes adaptors of both kinds, through suspend and resume, within its limit`()
+    @Test(.promises("R59"))
+    func `a queue takes adaptors of both kinds, through suspend and resume, within its limit`()
         async throws
     {
         let log = Log()
@@ -194,7 +196,7 @@ import Testing
         #expect(queue.operationCount == 0)
     }
 
-    @Test func `readiness gained later starts it`() async throws {
+    @Test(.promises("R59")) func `readiness gained later starts it`() async throws {
         let dependency = ManualOperation()
         let foundation = BlockOperation {}
         foundation.addDependency(dependency)
@@ -213,7 +215,7 @@ import Testing
         await queue.idle()
     }
 
-    @Test func `a queue that cancels everything gets rid of adaptors, run or not`() async {
+    @Test(.promises("R59")) func `a queue that cancels everything gets rid of adaptors, run or not`() async {
         let queue = COOperationQueue(runningLimit: 1)
         let foundation = (0..<5).map { _ in ManualOperation() }
         let operations = foundation.map { COOperation(foundation: $0) }
@@ -233,7 +235,7 @@ import Testing
 
     // MARK: Races, and what is left
 
-    @Test func `whoever cancels whom when, both end, and nothing is left`() async {
+    @Test(.promises("G37")) func `whoever cancels whom when, both end, and nothing is left`() async {
         let live = LiveCount("block of Foundation's")
         let weakly = Locked<[WeakFoundation]>([])
         for round in 0..<scaled(200) {
@@ -258,7 +260,7 @@ import Testing
         #expect(await eventually { weakly.withLock { $0.allSatisfy { $0.operation == nil } } })
     }
 
-    @Test func `nothing is left of an adaptor that was never started`() async {
+    @Test(.promises("G37")) func `nothing is left of an adaptor that was never started`() async {
         weak var foundation: ManualOperation?
         weak var operation: COOperation<Void>?
         do {

@@ -62,7 +62,7 @@ import Testing
         #expect(log.entries == ["before", "first", "second", "after"])
     }
 
-    @Test(arguments: ["finished", "failed", "cancelled"])
+    @Test(.promises("R43"), arguments: ["finished", "failed", "cancelled"])
     func `the completion block is called once, and those who wait go on, however it ends`(_ end: String) async
     {
         let wrapped = COOperation<Void> { attempt in
@@ -127,7 +127,7 @@ import Testing
 
     // MARK: Cancelled
 
-    @Test(arguments: [false, true])
+    @Test(.promises("R43"), arguments: [false, true])
     func `cancelled before it is in a queue, it gets finished there, and runs nothing`(_ isOurs: Bool) async {
         let operation = FoundationOperation(COOperation<Void> { _ in Issue.record("the block ran") })
         if isOurs { operation.wrapped.cancel() } else { operation.cancel() }
@@ -140,7 +140,7 @@ import Testing
         #expect(operation.wrapped.numberOfRuns == 0)
     }
 
-    @Test(arguments: [false, true])
+    @Test(.promises("R43"), arguments: [false, true])
     func `cancelled while it depends on others, it leaves the queue without them`(_ isOurs: Bool) async {
         let never = BlockOperation {}
         let operation = FoundationOperation(COOperation<Void> { _ in Issue.record("the block ran") })
@@ -154,7 +154,7 @@ import Testing
         #expect(await eventually { queue.operationCount == 0 })
     }
 
-    @Test(arguments: [false, true])
+    @Test(.promises("R43"), arguments: [false, true])
     func `cancelled while it runs, it is finished when the block has returned`(_ isOurs: Bool) async {
         let (began, mayReturn) = (Gate(), Gate())
         let wrapped = COOperation<Void>(on: DispatchQueue(label: "its own")) { _ in
@@ -174,7 +174,7 @@ import Testing
         #expect(await eventually { queue.operationCount == 0 })
     }
 
-    @Test func `a queue that cancels everything cancels the wrapped ones`() async {
+    @Test(.promises("R43")) func `a queue that cancels everything cancels the wrapped ones`() async {
         let queue = OperationQueue()
         queue.maxConcurrentOperationCount = 1
         let operations = (0..<10).map { _ in FoundationOperation(COOperation<Void> { _ in }) }
@@ -265,7 +265,8 @@ import Testing
 
     // MARK: All of it at once
 
-    @Test func `whatever is cancelled when, each is finished, the queue drains, and nothing is left`() async {
+    @Test(.promises("R43"))
+    func `whatever is cancelled when, each is finished, the queue drains, and nothing is left`() async {
         let released = Count()
         let live = LiveCount("operation of Foundation's")
         let rounds = scaled(60)
@@ -322,7 +323,7 @@ import Testing
         #expect(await eventually { live.value == 0 })
     }
 
-    @Test func `nothing is left of those that were never started`() async {
+    @Test(.promises("G37")) func `nothing is left of those that were never started`() async {
         let released = Count()
         for cancels in [false, true] {
             let token = Token(released)
@@ -332,7 +333,7 @@ import Testing
         #expect(await eventually { released.value == 2 })
     }
 
-    @Test func `the operation goes with its last user`() async {
+    @Test(.promises("G37")) func `the operation goes with its last user`() async {
         weak var operation: FoundationOperation<Void>?
         weak var wrapped: COOperation<Void>?
         do {
@@ -344,7 +345,7 @@ import Testing
         #expect(await eventually { operation == nil && wrapped == nil })
     }
 
-    @Test func `dropped after its start, it gets finished all the same`() async {
+    @Test(.promises("G38")) func `dropped after its start, it gets finished all the same`() async {
         let calls = Count()
         let token = Locked<COOperation<Void>.Attempt?>(nil)
         do {

@@ -18,7 +18,7 @@ import Testing
         case root, child, nestedChild, leaf
     }
 
-    @Test func `cancel has one effect at each level and at each moment`() async throws {
+    @Test(.promises("G9")) func `cancel has one effect at each level and at each moment`() async throws {
         for moment in Moment.allCases {
             for level in Level.allCases {
                 for isCascade in [true, false] {
@@ -156,7 +156,7 @@ import Testing
         #expect(await eventually { clock.sleepers == 0 })
     }
 
-    @Test func `threads that cancel anything anywhere leave one end each`() async {
+    @Test(.promises("G9")) func `threads that cancel anything anywhere leave one end each`() async {
         let cases = Generator<(Shape, [Int])>.zip(
             Shape.composite(depth: 4, badness: 0), Generator<Int>.int(in: 0...99).array(count: 1...6))
         await forAll(cases, cases: scaled(150)) { shape, choices in
@@ -178,7 +178,7 @@ import Testing
 
     // MARK: G11
 
-    @Test func `what is cancelled before its start never runs, and holds nobody`() async {
+    @Test(.promises("G11")) func `what is cancelled before its start never runs, and holds nobody`() async {
         for kind in Kind.allCases where kind != .sync {
             for isQueued in [true, false] {
                 let queue = COOperationQueue()
@@ -211,7 +211,7 @@ import Testing
         }
     }
 
-    @Test func `a start and a cancel race: the block runs only if it was first`() async {
+    @Test(.promises("G11")) func `a start and a cancel race: the block runs only if it was first`() async {
         for kind in Kind.allCases where kind != .sync {
             for _ in 0..<scaled(50) {
                 let operation = kind.make(Log())
@@ -226,7 +226,7 @@ import Testing
 
     // MARK: G12
 
-    @Test func `after a child's cancel no later step starts`() async {
+    @Test(.promises("G12")) func `after a child's cancel no later step starts`() async {
         await forAll(
             Generator<(Int, Int)>.zip(.int(in: 1...8), .int(in: 0...15)), cases: scaled(100)
         ) { count, choice in
@@ -249,7 +249,8 @@ import Testing
         }
     }
 
-    @Test func `after a child's cancel no unstarted sibling starts, and running ones are awaited`()
+    @Test(.promises("G12"))
+    func `after a child's cancel no unstarted sibling starts, and running ones are awaited`()
         async throws
     {
         for isFailure in [true, false] {
@@ -312,7 +313,8 @@ import Testing
 
     // MARK: G14
 
-    @Test func `when cancel returns everything below is cancelled, and no block starts any more`() async {
+    @Test(.promises("G14"))
+    func `when cancel returns everything below is cancelled, and no block starts any more`() async {
         let cases = Generator<(Shape, [Int])>.zip(
             Shape.composite(depth: 4, badness: 0), Generator<Int>.int(in: 0...200).array(count: 1...3))
         await forAll(

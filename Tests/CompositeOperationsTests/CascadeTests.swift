@@ -16,7 +16,7 @@ import Testing
 
     // MARK: G17
 
-    @Test func `steps start in order, and see what those before them wrote`() async {
+    @Test(.promises("G17")) func `steps start in order, and see what those before them wrote`() async {
         // What a step is: 0 ... 5 leaves, 6 and 7 composites; where it runs.
         let steps = Generator<[Int]>.array(of: .int(in: 0...31), count: 0...12)
         await forAll(steps, cases: scaled(200)) { kinds in
@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    @Test func `late children go last, in the order of their registration`() async {
+    @Test(.promises("G17")) func `late children go last, in the order of their registration`() async {
         await forAll(Generator<[Int]>.array(of: .int(in: 0...3), count: 1...8), cases: scaled(100)) {
             additions in
             let written = Unguarded()
@@ -182,7 +182,7 @@ import Testing
 
     // MARK: G19
 
-    @Test func `an empty composite completes, once`() async {
+    @Test(.promises("G19")) func `an empty composite completes, once`() async {
         let places = Generator<[Int]>.array(of: .int(in: 0...3), count: 1...1)
         await forAll(places, cases: scaled(40)) { choices in
             for isCascade in [true, false] {

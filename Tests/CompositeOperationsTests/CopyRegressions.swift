@@ -11,7 +11,8 @@ import Testing
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct CopyRegressions {
     private static let keeping = OperationOptions(name: "kept", keepsBlock: true)
 
-    @Test func `R55: a copy of a used operation is ready, has no attempt, and runs its block once`()
+    @Test(.promises("R55"))
+    func `R55: a copy of a used operation is ready, has no attempt, and runs its block once`()
         async throws
     {
         let runs = Count()
@@ -72,7 +73,7 @@ import Testing
             })
     }
 
-    @Test(arguments: Ending.allCases)
+    @Test(.promises("R55"), arguments: Ending.allCases)
     func `R55: however the first one ended, and while it runs, suspended or not`(ending: Ending) async throws
     {
         let one = COOperation<Int>(options: Self.keeping) { attempt in
@@ -92,7 +93,7 @@ import Testing
         }
     }
 
-    @Test func `R55: a copy of a used cascade has the same steps, in order`() async throws {
+    @Test(.promises("R55")) func `R55: a copy of a used cascade has the same steps, in order`() async throws {
         let log = Log<Int>()
         let cascade = COCascade<Int>(options: Self.keeping) { cascade in
             for index in 0..<5 { cascade.operation { log.add(index) } }
@@ -106,7 +107,7 @@ import Testing
         #expect(log.entries == [0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1, 2, 3, 4])
     }
 
-    @Test func `R55: a copy has the closures of a composite, and its width`() async throws {
+    @Test(.promises("R55")) func `R55: a copy has the closures of a composite, and its width`() async throws {
         let called = Log<String>()
         let inFlight = Count()
         let most = Locked(0)
@@ -141,7 +142,8 @@ import Testing
         copies.removeAll()  // whose blocks add to it
     }
 
-    @Test func `R55: a copy does not depend on what the first one depends on, nor on the first one`()
+    @Test(.promises("R55"))
+    func `R55: a copy does not depend on what the first one depends on, nor on the first one`()
         async throws
     {
         let never = COOperation<Void>()
@@ -153,7 +155,7 @@ import Testing
         #expect(copy.copy().addDependency(one))
     }
 
-    @Test
+    @Test(.promises("R55"))
     func `R55: a copy runs where the first one does: its own target, a queue, the default at its creation`()
         async throws
     {
@@ -193,7 +195,8 @@ import Testing
         #expect(scoped.submitted.value == 1)
     }
 
-    @Test func `R55: a copy without a target of its own runs where the queue that takes it says`()
+    @Test(.promises("R55"))
+    func `R55: a copy without a target of its own runs where the queue that takes it says`()
         async throws
     {
         let behind = CountingTarget(to: elsewhere)
@@ -214,7 +217,7 @@ import Testing
         #expect(behind.submitted.value == 5)
     }
 
-    @Test func `R55: a copy of a child is no child, and may become one`() async throws {
+    @Test(.promises("R55")) func `R55: a copy of a child is no child, and may become one`() async throws {
         let copies = Log<COOperation<Int>>()
         let cascade = cascadeOperation { cascade in
             let step = cascade.operation(returning: Int.self) { attempt in
@@ -264,7 +267,8 @@ import Testing
         #expect(copies.entries.count == 3)
     }
 
-    @Test func `R55: without its block kept, a copy made after the end has none, and says so`() async throws {
+    @Test(.promises("R55"))
+    func `R55: without its block kept, a copy made after the end has none, and says so`() async throws {
         let one = operation { 1 }
         #expect(try await one.value == 1)
         let copy = one.copy()
@@ -273,7 +277,8 @@ import Testing
         #expect(try await copy.value == 2)
     }
 
-    @Test func `R55: with its block kept, an operation that ended gives its copy the closures, too`()
+    @Test(.promises("R55"))
+    func `R55: with its block kept, an operation that ended gives its copy the closures, too`()
         async throws
     {
         let called = Log<String>()
@@ -303,7 +308,8 @@ import Testing
         #expect(called.entries.contains("cancellation"))
     }
 
-    @Test func `R55: what a copy's block makes runs where the first one's does, whoever copied it`()
+    @Test(.promises("R55"))
+    func `R55: what a copy's block makes runs where the first one's does, whoever copied it`()
         async throws
     {
         let other = CountingTarget(to: elsewhere)
@@ -317,7 +323,9 @@ import Testing
         #expect(other.submitted.value == 0)
     }
 
-    @Test func `R55: copies made while the first one runs, by many threads, are all good`() async throws {
+    @Test(.promises("R55")) func `R55: copies made while the first one runs, by many threads, are all good`()
+        async throws
+    {
         let runs = Count()
         let cascade = COCascade<Void>(options: Self.keeping) { cascade in
             for _ in 0..<10 { cascade.operation { _ = runs.add() } }

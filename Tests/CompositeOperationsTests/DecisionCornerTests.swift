@@ -154,7 +154,7 @@ private final class TellingTarget: ExecutionTarget {
         #expect(epochs.value == 2, "the second redo was of the children, not of the block")
     }
 
-    @Test
+    @Test(.promises("G28"))
     func `where the block was told that there is no use in going on, awake begins anew at once`() async {
         let (asked, told, decided) = (Gate(), Gate(), Gate())
         let epochs = Count()
@@ -335,7 +335,9 @@ private final class TellingTarget: ExecutionTarget {
         composite.withLock { $0 = nil }
     }
 
-    @Test func `of two resolvers in one handler, the one without an attempt left decides`() async {
+    @Test(.promises("G29")) func `of two resolvers in one handler, the one without an attempt left decides`()
+        async
+    {
         let (asked, runs, fallbacks) = (Count(), Count(), Count())
         let asking = COOperationResolver(
             maxAttempts: 9,
@@ -367,7 +369,9 @@ private final class TellingTarget: ExecutionTarget {
         #expect(states.entries == [.deciding])
     }
 
-    @Test func `what is done again by a composite around it has not used up its resolver`() async {
+    @Test(.promises("G29")) func `what is done again by a composite around it has not used up its resolver`()
+        async
+    {
         let asked = Log<Int>()
         let resolver = COOperationResolver(
             maxAttempts: 9,
@@ -387,7 +391,7 @@ private final class TellingTarget: ExecutionTarget {
         #expect(asked.entries == [1, 2] && runs.value == 3 && outer.attempt == 2)
     }
 
-    @Test func `a handler that was told of an attempt is asked in another one`() async {
+    @Test(.promises("G3")) func `a handler that was told of an attempt is asked in another one`() async {
         let queue = COOperationQueue(runningLimit: 1)
         let holder = operation(on: queue) { _ in }
         let told = Count()

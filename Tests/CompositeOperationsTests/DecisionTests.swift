@@ -78,7 +78,9 @@ import Testing
 
     // MARK: G3
 
-    @Test func `a decision is posted before the call that ended the child returns`() async throws {
+    @Test(.promises("G3")) func `a decision is posted before the call that ended the child returns`()
+        async throws
+    {
         let ends: [@Sendable (COOperation<Void>) -> Bool] = [{ $0.cancel() }, { $0.fail(TestError()) }]
         for isCascade in [true, false] {
             for depth in 0...2 {
@@ -188,7 +190,8 @@ import Testing
         #expect(fromOutside.composite.result?.reason?.origin == fromOutside.first.id)
     }
 
-    @Test func `racing ends ask once for each attempt, before they tell the outcome`() async {
+    @Test(.promises("G3")) func `racing ends ask once for each attempt, before they tell the outcome`() async
+    {
         await forAll(Generator<[Int]>.array(of: .int(in: 0...7), count: 1...6), cases: scaled(100)) {
             choices in
             let isCascade = choices[0] % 2 == 0
@@ -332,7 +335,7 @@ import Testing
 
     // MARK: G4
 
-    @Test func `a composite completes if and only if every child finished`() async {
+    @Test(.promises("G4")) func `a composite completes if and only if every child finished`() async {
         let cases = Generator<(Bool, [LeafEnd])>.zip(
             .bool,
             Generator.element(of: LeafEnd.allCases + [.finish, .returning, .late, .finish]).array(
@@ -354,7 +357,7 @@ import Testing
         }
     }
 
-    @Test func `the last attempt alone says whether a composite completes`() async {
+    @Test(.promises("G4")) func `the last attempt alone says whether a composite completes`() async {
         let cases = Generator<[Int]>.array(of: .int(in: 1...3), count: 1...4)
         await forAll(Generator<([Int], Int)>.zip(cases, .int(in: 0...3)), cases: scaled(150)) {
             tries, choice in
@@ -442,7 +445,7 @@ import Testing
 
     // MARK: G13
 
-    @Test func `a leaf's cancel ends each level once, inner before outer`() async {
+    @Test(.promises("G13")) func `a leaf's cancel ends each level once, inner before outer`() async {
         // On one lane, so that the order in which handlers are posted is the order in which they run.
         await forAll(Generator<[Bool]>.array(of: .bool, count: 1...8), cases: scaled(60)) { levels in
             let log = Log<Int>()
@@ -457,7 +460,9 @@ import Testing
         }
     }
 
-    @Test func `a cancel goes up to the level that decides otherwise, and no further`() async {
+    @Test(.promises("G13")) func `a cancel goes up to the level that decides otherwise, and no further`()
+        async
+    {
         let cases = Generator<([Bool], Int)>.zip(
             Generator<[Bool]>.array(of: .bool, count: 1...6), .int(in: 0...11))
         await forAll(cases, cases: scaled(60)) { levels, choice in

@@ -10,7 +10,8 @@ import Scheduling
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct DefaultQueueRegressions {
-    @Test func `R45: many threads set and read the default queue, and make operations meanwhile`() async {
+    @Test(.promises("R45"))
+    func `R45: many threads set and read the default queue, and make operations meanwhile`() async {
         await #expect(processExitsWith: .success) {
             let targets = (0..<4).map { _ in CountingTarget(to: elsewhere) }
             let known = Set(targets.map { ObjectIdentifier($0) } + [ObjectIdentifier(Scheduler.shared)])
@@ -45,8 +46,8 @@ import Testing
         }
     }
 
-    @Test func `R45: unset, the default is the built-in scheduler; operations keep what was in force`() async
-    {
+    @Test(.promises("R32", "R45"))
+    func `R45: unset, the default is the built-in scheduler; operations keep what was in force`() async {
         await #expect(processExitsWith: .success) {
             try #require(CODefaultQueue() === Scheduler.shared)
             let (first, second) = (CountingTarget(to: elsewhere), CountingTarget(to: elsewhere))
@@ -67,7 +68,9 @@ import Testing
         }
     }
 
-    @Test func `R45: a scope of one thread is not seen by another, whatever they set`() async {
+    @Test(.promises("R45")) func `R45: a scope of one thread is not seen by another, whatever they set`()
+        async
+    {
         let targets = (0..<4).map { _ in CountingTarget(to: elsewhere) }
         let answers = await atOnce(4) { index in
             (0..<200).allSatisfy { _ in

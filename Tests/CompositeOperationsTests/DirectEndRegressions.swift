@@ -7,7 +7,9 @@ import PropertyTestingSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct DirectEndRegressions {
-    @Test func `R1: a direct cancel of a composite calls its handler, and gives an outcome`() async {
+    @Test(.promises("R1")) func `R1: a direct cancel of a composite calls its handler, and gives an outcome`()
+        async
+    {
         let calls = Log<String>()
         let notice = Gate()
         let began = Gate()
@@ -27,8 +29,8 @@ import Testing
         #expect(calls.entries == ["notice"])
     }
 
-    @Test func `R1: so does one before the start, and one of a composite without a handler ends, too`() async
-    {
+    @Test(.promises("R1"))
+    func `R1: so does one before the start, and one of a composite without a handler ends, too`() async {
         let notice = Gate()
         let ready = COCascade<Void>()
         let block: @Sendable (CascadeScope) throws -> Void = { _ in Issue.record("it was cancelled before") }
@@ -44,7 +46,7 @@ import Testing
         #expect(await bare.outcome.isCancelled)
     }
 
-    @Test func `R2: a handler that decides nothing ends the composite`() async {
+    @Test(.promises("R2")) func `R2: a handler that decides nothing ends the composite`() async {
         for isCascade in [true, false] {
             let asked = Count()
             let outcome: Outcome<Void>
@@ -70,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func `R11: a step cancelled before its turn excludes completion`() async {
+    @Test(.promises("R11")) func `R11: a step cancelled before its turn excludes completion`() async {
         let isOpen = Gate()
         let calls = Log<String>()
         let notice = Gate()
@@ -100,7 +102,8 @@ import Testing
         #expect(calls.entries == ["cancellation"])
     }
 
-    @Test func `R28: handles that are dropped before the delivery: the right handler, and no false end`()
+    @Test(.promises("R28"))
+    func `R28: handles that are dropped before the delivery: the right handler, and no false end`()
         async
     {
         for end in ["finish", "cancel", "fail"] {
@@ -142,7 +145,7 @@ import Testing
             })
     }
 
-    @Test func `R29: nothing that a composite has finishes it while a child runs`() async {
+    @Test(.promises("R29")) func `R29: nothing that a composite has finishes it while a child runs`() async {
         let began = Gate()
         let isOpen = Gate()
         let completions = Count()
@@ -170,7 +173,7 @@ import Testing
         #expect(!group.start() && !group.cancel())
     }
 
-    @Test func `R30: a late registration is refused aloud`() async {
+    @Test(.promises("R30")) func `R30: a late registration is refused aloud`() async {
         let scope = Locked<TransactionScope?>(nil)
         let group = transactionalOperation { group in
             scope.withLock { $0 = group }

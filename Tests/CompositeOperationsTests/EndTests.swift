@@ -12,7 +12,7 @@ import Testing
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct EndTests {
     // MARK: G1, G2
 
-    @Test func `each operation of a tree ends once, after all below it`() async {
+    @Test(.promises("G2")) func `each operation of a tree ends once, after all below it`() async {
         await forAll(
             Shape.composite(depth: 4, badness: 12), cases: scaled(150),
             covering: [
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func `each operation of a tree ends once while threads meddle with it`() async {
+    @Test(.promises("G1")) func `each operation of a tree ends once while threads meddle with it`() async {
         let cases = Generator<(Shape, [Int])>.zip(
             Shape.composite(depth: 3, badness: 20), Generator<Int>.int(in: 0...999).array(count: 3...30))
         await forAll(cases, cases: scaled(150)) { shape, choices in
@@ -73,7 +73,9 @@ import Testing
         }
     }
 
-    @Test(arguments: Ended.allCases) func `what ends before its start is told once`(_ how: Ended) async {
+    @Test(.promises("G1"), arguments: Ended.allCases) func `what ends before its start is told once`(
+        _ how: Ended
+    ) async {
         for kind in Kind.allCases {
             let told = Log<Outcome<Void>>()
             let closures = Log<String>()
@@ -93,7 +95,7 @@ import Testing
         }
     }
 
-    @Test func `an end waits for the block that it comes from outside of`() async throws {
+    @Test(.promises("G2")) func `an end waits for the block that it comes from outside of`() async throws {
         let ends: [@Sendable (COOperation<Void>) -> Bool] = [
             { $0.finish() }, { $0.fail(TestError()) }, { $0.cancel() },
         ]
@@ -117,7 +119,9 @@ import Testing
         }
     }
 
-    @Test func `an end of a composite waits for each block below, and for each task`() async throws {
+    @Test(.promises("G2")) func `an end of a composite waits for each block below, and for each task`()
+        async throws
+    {
         for isCancelledFromOutside in [true, false] {
             let gate = Gate()
             let begun = Count()
@@ -170,7 +174,7 @@ import Testing
 
     // MARK: G8
 
-    @Test func `who sees an end can ask for the outcome`() async {
+    @Test(.promises("G8")) func `who sees an end can ask for the outcome`() async {
         await forAll(Generator<Int>.int(in: 0...8), cases: scaled(200)) { choice in
             let (kind, end) = (choice / 3, choice % 3)
             let attempt = Locked<COOperation<Int>.Attempt?>(nil)
@@ -209,7 +213,7 @@ import Testing
         }
     }
 
-    @Test func `closures, handlers, waiters and the result of each kind agree`() async {
+    @Test(.promises("G8")) func `closures, handlers, waiters and the result of each kind agree`() async {
         for kind in Kind.allCases {
             for how in [Ended.finish, .fail, .cancel] {
                 let closures = Log<String>()
@@ -331,7 +335,7 @@ import Testing
         }
     }
 
-    @Test func `of racing cancels one is accepted, and an end is void after it`() async {
+    @Test(.promises("G10")) func `of racing cancels one is accepted, and an end is void after it`() async {
         for kind in Kind.allCases {
             for _ in 0..<scaled(50) {
                 let closures = Log<String>()
@@ -354,7 +358,7 @@ import Testing
         }
     }
 
-    @Test func `cancel is void after an end of each kind`() async {
+    @Test(.promises("G10")) func `cancel is void after an end of each kind`() async {
         for kind in Kind.allCases {
             for how in [Ended.finish, .fail] {
                 let closures = Log<String>()
@@ -374,7 +378,7 @@ import Testing
 
     // MARK: G15
 
-    @Test func `a sync waiter returns on each end, however early it comes`() async {
+    @Test(.promises("G15")) func `a sync waiter returns on each end, however early it comes`() async {
         await forAll(Generator<[Int]>.array(of: .int(in: 0...2), count: 3...3), cases: scaled(300)) {
             choices in
             let (end, place, isEarly) = (choices[0], choices[1], choices[2] == 0)
@@ -424,7 +428,7 @@ import Testing
 
     // MARK: G16
 
-    @Test func `the outcome of a root tells which leaf ended it, and how`() async {
+    @Test(.promises("G16")) func `the outcome of a root tells which leaf ended it, and how`() async {
         await forAll(Shape.composite(depth: 4, badness: 6).filter { !$0.isGood }, cases: scaled(150)) {
             shape in
             let root = Node(shape)
@@ -462,7 +466,7 @@ import Testing
         }
     }
 
-    @Test func `the outcome tells who cancelled, and why`() async throws {
+    @Test(.promises("G16")) func `the outcome tells who cancelled, and why`() async throws {
         let underlying = TestError(number: 5)
         for kind in Kind.allCases {
             let operation = kind.make(Log())

@@ -7,7 +7,7 @@ import PropertyTestingSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct EpochRegressions {
-    @Test func `R26: a late end of an attempt leaves the next one alone`() async {
+    @Test(.promises("R26")) func `R26: a late end of an attempt leaves the next one alone`() async {
         let tokens = Log<COOperation<Int>.Attempt>()
         let one = operation(returning: Int.self) { attempt in
             tokens.add(attempt)
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func `R27: children of an old epoch do not count in the new one`() async {
+    @Test(.promises("R27")) func `R27: children of an old epoch do not count in the new one`() async {
         let olds = Log<COOperation<Void>.Attempt>()
         let news = Log<COOperation<Void>.Attempt>()
         let completions = Count()
@@ -55,7 +55,8 @@ import Testing
         for child in dropped { #expect(child.isEnded && child.isCancelled) }
     }
 
-    @Test func `R27: an old child whose block is still out holds the new epoch back, and ends once`() async {
+    @Test(.promises("R27"))
+    func `R27: an old child whose block is still out holds the new epoch back, and ends once`() async {
         let isOpen = Gate()
         let began = Gate()
         let epochs = Log<Bool>()

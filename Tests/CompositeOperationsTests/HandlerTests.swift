@@ -13,7 +13,9 @@ import Testing
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct HandlerTests {
     // MARK: G5
 
-    @Test func `when a handler of an end runs, the operation and all below it have ended`() async {
+    @Test(.promises("G5")) func `when a handler of an end runs, the operation and all below it have ended`()
+        async
+    {
         await forAll(Shape.composite(depth: 4, badness: 25), cases: scaled(100)) { shape in
             // Every kind of handler looks: closures at the root, onOutcome at each node (in Node).
             let root = Node(shape)
@@ -85,7 +87,7 @@ import Testing
         }
     }
 
-    @Test func `no code of a user runs in the stack of finish, fail and cancel`() async {
+    @Test(.promises("G6")) func `no code of a user runs in the stack of finish, fail and cancel`() async {
         for ending in Ended.allCases {
             for isCascade in [true, false] {
                 let (stack, handled) = (Stack(), Count())
@@ -294,7 +296,7 @@ import Testing
         init(_ operation: AnyOperation) { self.operation = operation }
     }
 
-    @Test(arguments: Ended.allCases)
+    @Test(.promises("G6"), arguments: Ended.allCases)
     func `what blocks and handlers hold is released under no lock`(_ ending: Ended) async {
         let released = Count()
         var made = 0
@@ -385,7 +387,7 @@ import Testing
         return Scheduler.current === Scheduler.shared ? "built-in" : "nowhere"
     }
 
-    @Test func `each handler runs on its target, and on no other`() async {
+    @Test(.promises("G7")) func `each handler runs on its target, and on no other`() async {
         let cases = Generator<[Int]>.array(of: .int(in: 0...2), count: 6...6)
         await forAll(cases, cases: scaled(100)) { choices in
             let (kind, ending, hasTarget) = (choices[0], Ended.allCases[choices[1]], choices[2] > 0)

@@ -281,7 +281,8 @@ import Testing
         #expect(await scopes.entries[0].operation {}.outcome.error as? RegistrationError == .ended)
     }
 
-    @Test func `a scope of an earlier epoch is stale: nothing done with it concerns the new one`()
+    @Test(.promises("G21"))
+    func `a scope of an earlier epoch is stale: nothing done with it concerns the new one`()
         async throws
     {
         let scopes = Log<TransactionScope>()

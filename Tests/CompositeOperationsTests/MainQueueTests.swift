@@ -75,7 +75,8 @@ import Testing
         expectInScene(outer.isFinished, "it finished")
     }
 
-    @Test func `an item that is served knows neither default queue nor slots of the one that waits`() async {
+    @Test(.promises("G7"))
+    func `an item that is served knows neither default queue nor slots of the one that waits`() async {
         #expect(await Self.strangers.status() == 0)
     }
 

@@ -49,7 +49,8 @@ private struct Gone {
         #expect(await dependent.outcome.isFinished)
     }
 
-    @Test func `an ended leaf has given up its block and its closures, while its handle is held`()
+    @Test(.promises("G37"))
+    func `an ended leaf has given up its block and its closures, while its handle is held`()
         async throws
     {
         for end in End.allCases {
@@ -97,7 +98,7 @@ private struct Gone {
         }
     }
 
-    @Test func `no instance is left of leaves, however they ended`() async throws {
+    @Test(.promises("G37")) func `no instance is left of leaves, however they ended`() async throws {
         let gone = Gone()
         for end in End.allCases {
             let one = operation(
@@ -197,7 +198,9 @@ private struct Gone {
         #expect(await eventually { released.value == steps }, "a thread may hold a step for a while yet")
     }
 
-    @Test func `what was never started vanishes with its last reference, and tells nobody`() async throws {
+    @Test(.promises("G37")) func `what was never started vanishes with its last reference, and tells nobody`()
+        async throws
+    {
         let (gone, released, told) = (Gone(), Count(), Count())
         func make() {
             let token = Token(released)
@@ -227,7 +230,8 @@ private struct Gone {
         case finished, failed, cancelled, cancelledSuspended, undecided, awoken, rerun, threw, exhausted, late
     }
 
-    @Test func `an ended composite has given up block, handlers and children, while its handle is held`()
+    @Test(.promises("G37"))
+    func `an ended composite has given up block, handlers and children, while its handle is held`()
         async throws
     {
         for fate in Fate.allCases {
@@ -295,7 +299,8 @@ private struct Gone {
         return root
     }
 
-    @Test func `a queue keeps nothing of what has left it: finished, displaced, removed, cancelled, refused`()
+    @Test(.promises("G37"))
+    func `a queue keeps nothing of what has left it: finished, displaced, removed, cancelled, refused`()
         async throws
     {
         let (gone, released) = (Gone(), Count())
@@ -329,7 +334,9 @@ private struct Gone {
         #expect(queue.operationCount == 0 && bounded.operationCount == 0)
     }
 
-    @Test func `queues, targets and options go with the last operation that uses them`() async throws {
+    @Test(.promises("G37")) func `queues, targets and options go with the last operation that uses them`()
+        async throws
+    {
         let gone = Gone()
         func make() async {
             let queue = COOperationQueue(runningLimit: 1)
@@ -347,7 +354,7 @@ private struct Gone {
         #expect(await eventually { gone.left == 0 })
     }
 
-    @Test func `an ended composite that keeps its block keeps no child`() async throws {
+    @Test(.promises("G37")) func `an ended composite that keeps its block keeps no child`() async throws {
         let gone = Gone()
         let group = COTransaction<Int>(options: OperationOptions(keepsBlock: true)) { group in
             let child = group.operation { 1 }
@@ -361,7 +368,7 @@ private struct Gone {
         withExtendedLifetime(group) {}
     }
 
-    @Test
+    @Test(.promises("G37"))
     func `a sync operation that ends while its turn is on its way to the thread that waits leaves nothing`()
         async throws
     {
@@ -407,7 +414,7 @@ private struct Gone {
         #expect(await eventually { gone.left == 0 })
     }
 
-    @Test
+    @Test(.promises("G37"))
     func `an attempt's token, a decision's hold and a scope hold their operation, and nothing holds them`()
         async throws
     {
@@ -432,7 +439,7 @@ private struct Gone {
         #expect(await eventually { gone.left == 0 })
     }
 
-    @Test func `observers and those who wait leave nothing behind`() async throws {
+    @Test(.promises("G37")) func `observers and those who wait leave nothing behind`() async throws {
         let gone = Gone()
         func make() async throws {
             let tokens = Mail<COOperation<Void>.Attempt>()
@@ -454,7 +461,7 @@ private struct Gone {
     }
 
     /// Whoever captures an object in a block has its `deinit` run when the block goes.
-    @Test func `who is told of diagnostics is released under no lock`() async {
+    @Test(.promises("G37")) func `who is told of diagnostics is released under no lock`() async {
         // In a process of its own: there is one for all.
         await #expect(processExitsWith: .success) {
             final class Last: Sendable {
@@ -467,7 +474,7 @@ private struct Gone {
         }
     }
 
-    @Test func `what users gave is released under no lock`() async throws {
+    @Test(.promises("G37")) func `what users gave is released under no lock`() async throws {
         let visited = Count()
         // A handler of the cancel, of an attempt that finishes.
         let one = COOperation<Void>()
@@ -563,7 +570,9 @@ private struct Gone {
 
     // MARK: G38
 
-    @Test func `whoever drops every reference before the end changes no outcome`() async throws {
+    @Test(.promises("G38")) func `whoever drops every reference before the end changes no outcome`()
+        async throws
+    {
         for end in End.allCases where end != .unstarted && end != .paused {
             let told = Mail<String>()
             func start() {
@@ -597,7 +606,7 @@ private struct Gone {
         }
     }
 
-    @Test func `a tree of which nobody holds anything comes to its end`() async throws {
+    @Test(.promises("G38")) func `a tree of which nobody holds anything comes to its end`() async throws {
         await forAll(.int(in: 0...3), cases: scaled(30)) { fails in
             let (told, gone) = (Mail<Int>(), Gone())
             let runs = Count()
@@ -622,7 +631,8 @@ private struct Gone {
         }
     }
 
-    @Test func `an operation that was cancelled before its start, and dropped, tells its handlers`()
+    @Test(.promises("G38"))
+    func `an operation that was cancelled before its start, and dropped, tells its handlers`()
         async throws
     {
         let told = Mail<CancelReason.Kind?>()
@@ -635,7 +645,9 @@ private struct Gone {
         #expect(await told.next() == .removed)
     }
 
-    @Test func `a token that a callback keeps is enough to finish an operation`() async throws {
+    @Test(.promises("G38")) func `a token that a callback keeps is enough to finish an operation`()
+        async throws
+    {
         let (tokens, told) = (Mail<COOperation<Int>.Attempt>(), Mail<Int?>())
         func start() {
             operation(returning: Int.self) { tokens.send($0) }.onOutcome { told.send(try? $0.get()) }

@@ -60,7 +60,8 @@ private func check(_ seen: [Transition], of operation: AnyOperation) {
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct ObservationTests {
     // MARK: G39
 
-    @Test func `an observer sees each state of an operation, from the one it finds to the terminal one`()
+    @Test(.promises("G39"))
+    func `an observer sees each state of an operation, from the one it finds to the terminal one`()
         async throws
     {
         let clock = ManualClock()
@@ -92,7 +93,9 @@ private func check(_ seen: [Transition], of operation: AnyOperation) {
         #expect(late.map(\.to) == [.finished] && late.first?.from == .finished)
     }
 
-    @Test func `a round, its decision and what becomes of the children are seen`() async throws {
+    @Test(.promises("G39")) func `a round, its decision and what becomes of the children are seen`()
+        async throws
+    {
         let runs = Count()
         let scopes = Mail<[AnyOperation]>()
         let seen = Locked<[Task<[Transition], Never>]>([])
@@ -132,7 +135,9 @@ private func check(_ seen: [Transition], of operation: AnyOperation) {
     }
 
     /// Everything that threads can do to a tree, at once, and observers that come at any time.
-    @Test func `whatever threads do to a tree, what is seen follows the table`() async throws {
+    @Test(.promises("G39")) func `whatever threads do to a tree, what is seen follows the table`()
+        async throws
+    {
         let plan = Generator.array(of: .array(of: .int(in: 0...59), count: 4...24), count: 3...3)
         await forAll(plan, cases: scaled(120)) { plan in
             let tasks = Locked<[(AnyOperation, Task<[Transition], Never>)]>([])
@@ -194,7 +199,9 @@ private func check(_ seen: [Transition], of operation: AnyOperation) {
         }
     }
 
-    @Test func `two observers of one operation see the same, from where they came in`() async throws {
+    @Test(.promises("G39")) func `two observers of one operation see the same, from where they came in`()
+        async throws
+    {
         await forAll(.int(in: 1...5), cases: scaled(30)) { attempts in
             let tokens = Mail<COOperation<Void>.Attempt>()
             let one = COOperation<Void> { tokens.send($0) }
@@ -276,7 +283,8 @@ private func check(_ seen: [Transition], of operation: AnyOperation) {
         await isCancelledAsleep.value
     }
 
-    @Test func `predicates agree with the state, before and after each step`() async throws {
+    @Test(.promises("G39")) func `predicates agree with the state, before and after each step`() async throws
+    {
         let one = COOperation<Void>()
         func expect(
             _ state: OperationState, ready: Bool = false, executing: Bool = false, suspended: Bool = false

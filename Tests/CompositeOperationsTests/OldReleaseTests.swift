@@ -17,7 +17,7 @@ extension AnyOperation {
 }
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct OldReleaseTests {
-    @Test func `cancel while suspended counts`() async throws {
+    @Test(.promises("G40")) func `cancel while suspended counts`() async throws {
         let runs = Count()
         let tokens = Mail<COOperation<Void>.Attempt>()
         let all: [AnyOperation] = [
@@ -35,7 +35,7 @@ extension AnyOperation {
         #expect(runs.value == 0 && token.isCancelled)
     }
 
-    @Test func `resume does not run a block again`() async throws {
+    @Test(.promises("G40")) func `resume does not run a block again`() async throws {
         let tokens = Mail<COOperation<Void>.Attempt>()
         let one = operation { tokens.send($0) }
         let token = await tokens.next()
@@ -49,7 +49,7 @@ extension AnyOperation {
         #expect(one.numberOfRuns == 1)
     }
 
-    @Test func `an operation's block is never run by its caller`() async throws {
+    @Test(.promises("G40")) func `an operation's block is never run by its caller`() async throws {
         // A target that is busy until the caller is done: a block that ran inline would wait for ever for the caller.
         for makes in Self.makers {
             let gate = Gate()
@@ -79,7 +79,7 @@ extension AnyOperation {
         { block in transactionalOperation { $0.operation(on: elsewhere, block) } },
     ]
 
-    @Test func `an ended operation stays as it is`() async throws {
+    @Test(.promises("G40")) func `an ended operation stays as it is`() async throws {
         let runs = Count()
         let leaf = operation { runs.add() }
         _ = try await leaf.value
@@ -105,7 +105,9 @@ extension AnyOperation {
         #expect(runs.value == 1)
     }
 
-    @Test func `without a default queue operations run on the built-in scheduler`() async throws {
+    @Test(.promises("G40")) func `without a default queue operations run on the built-in scheduler`()
+        async throws
+    {
         // In a process of its own: where nobody has ever set one, and where it has been taken away again.
         await #expect(processExitsWith: .success) {
             func isOnSharedScheduler() async throws -> Bool {
@@ -127,7 +129,7 @@ extension AnyOperation {
         }
     }
 
-    @Test func `an operation that suspends itself does not keep its slot`() async throws {
+    @Test(.promises("G40")) func `an operation that suspends itself does not keep its slot`() async throws {
         let queue = COOperationQueue(runningLimit: 1)
         let tokens = Mail<COOperation<Void>.Attempt>()
         let one = operation(on: queue) { attempt in
@@ -143,7 +145,7 @@ extension AnyOperation {
         await queue.idle()
     }
 
-    @Test func `handlers do not run in the stack of whoever cancels`() async throws {
+    @Test(.promises("G40")) func `handlers do not run in the stack of whoever cancels`() async throws {
         // Each handler waits until the call that causes it has returned: in its stack, that would be never.
         let options = OperationOptions(handlerTarget: elsewhere)
         for kind in 0..<4 {
@@ -179,7 +181,8 @@ extension AnyOperation {
         }
     }
 
-    @Test func `a round does not wait for ever: a handler that decides nothing has decided`() async throws {
+    @Test(.promises("G40"))
+    func `a round does not wait for ever: a handler that decides nothing has decided`() async throws {
         let asked = Count()
         let cascade = cascadeOperation { cascade in
             cascade.operation {}
@@ -203,7 +206,7 @@ extension AnyOperation {
         await queue.idle()
     }
 
-    @Test func `composites cannot be finished by hand`() async throws {
+    @Test(.promises("G40")) func `composites cannot be finished by hand`() async throws {
         let cascade = COCascade<Void>()
         let group = COTransaction<Void>()
         // Which method the compiler finds tells whether there is one.

@@ -51,7 +51,8 @@ private func onThread<Answer: Sendable>(
 
     // MARK: Blocks
 
-    @Test func `G41: blocks of every kind see what was bound where they were given, on every target`()
+    @Test(.promises("G41"))
+    func `G41: blocks of every kind see what was bound where they were given, on every target`()
         async throws
     {
         for target in try Self.targets() {
@@ -83,7 +84,8 @@ private func onThread<Answer: Sendable>(
         }
     }
 
-    @Test func `G41: where no value is bound, a block sees none, and its operation is a plain one`()
+    @Test(.promises("G41"))
+    func `G41: where no value is bound, a block sees none, and its operation is a plain one`()
         async throws
     {
         let single = await onThread { operation(on: nil) { Trace.id } }
@@ -113,7 +115,7 @@ private func onThread<Answer: Sendable>(
         #expect(have.entries == [false, false])
     }
 
-    @Test func `G41: none goes along when options say so`() async throws {
+    @Test(.promises("G41")) func `G41: none goes along when options say so`() async throws {
         let made = Trace.$id.withValue(3) {
             [
                 operation(options: OperationOptions(context: .empty)) { Trace.id },
@@ -127,7 +129,7 @@ private func onThread<Answer: Sendable>(
         #expect(unsaid.context == nil && said.context == .inherited)
     }
 
-    @Test func `G41: none goes along when the module's default says so`() async {
+    @Test(.promises("G41")) func `G41: none goes along when the module's default says so`() async {
         await #expect(processExitsWith: .success) {
             #expect(COQueues.context == .inherited)
             COQueues.context = .empty
@@ -148,7 +150,7 @@ private func onThread<Answer: Sendable>(
         }
     }
 
-    @Test
+    @Test(.promises("G41"))
     func `G41: steps, children and composites in each other see what is bound where they are registered`()
         async throws
     {
@@ -199,7 +201,7 @@ private func onThread<Answer: Sendable>(
         #expect(seen.entries == [1])
     }
 
-    @Test func `G41: every attempt sees them, by redo, rerun and awake`() async throws {
+    @Test(.promises("G41")) func `G41: every attempt sees them, by redo, rerun and awake`() async throws {
         let seen = Seen()
         let redone = Trace.$id.withValue(4) {
             operation(options: OperationOptions(resolver: COOperationResolver(maxAttempts: 5))) {
@@ -233,7 +235,7 @@ private func onThread<Answer: Sendable>(
         }
     }
 
-    @Test func `G41: a copy sees what the block of the original sees`() async throws {
+    @Test(.promises("G41")) func `G41: a copy sees what the block of the original sees`() async throws {
         let original = Trace.$id.withValue(6) { COOperation<Int> { $0.finish(Trace.id) } }
         let copy = Trace.$id.withValue(1) { original.copy() }
         copy.start()
@@ -253,7 +255,8 @@ private func onThread<Answer: Sendable>(
         #expect(try await other.value == 8)
     }
 
-    @Test func `G41: sync operations see them, on the calling thread and elsewhere`() async {
+    @Test(.promises("G41")) func `G41: sync operations see them, on the calling thread and elsewhere`() async
+    {
         let seen = await onThread { () -> [Int] in
             let (seen, another) = (Seen(), DispatchQueue(label: "another"))
             Trace.$id.withValue(1) {
@@ -370,7 +373,8 @@ private func onThread<Answer: Sendable>(
         func add(_ entry: Int) { entries.append(entry) }
     }
 
-    @Test func `G41: blocks on an actor and on the main queue are isolated there, within a context, too`()
+    @Test(.promises("G41"))
+    func `G41: blocks on an actor and on the main queue are isolated there, within a context, too`()
         async throws
     {
         let (home, seen) = (Home(), Seen())
@@ -387,7 +391,8 @@ private func onThread<Answer: Sendable>(
 
     // MARK: Handlers
 
-    @Test func `G41: closures see what was bound with their block, handlers where they were added`()
+    @Test(.promises("G41"))
+    func `G41: closures see what was bound with their block, handlers where they were added`()
         async throws
     {
         let seen = Log<String>()
@@ -450,7 +455,7 @@ private func onThread<Answer: Sendable>(
 
     // MARK: Nobody else's
 
-    @Test func `G41: on the same worker, no operation sees another one's`() async throws {
+    @Test(.promises("G41")) func `G41: on the same worker, no operation sees another one's`() async throws {
         let scheduler = try Scheduler(.init(workers: 1, spareWorkers: 0))
         let wrong = Log<(Int, Int)>()
         let all = await onThread {
@@ -472,7 +477,8 @@ private func onThread<Answer: Sendable>(
         try await scheduler.shutdown()
     }
 
-    @Test func `G41: what runs nested in a wait sees its own, and not those of the block that waits`()
+    @Test(.promises("G41"))
+    func `G41: what runs nested in a wait sees its own, and not those of the block that waits`()
         async throws
     {
         let scheduler = try Scheduler(.init(workers: 1, spareWorkers: 0))
@@ -509,7 +515,8 @@ private func onThread<Answer: Sendable>(
 
     // MARK: What is held
 
-    @Test func `G41: values are released when the operation has ended, or was never started`() async throws {
+    @Test(.promises("G41"))
+    func `G41: values are released when the operation has ended, or was never started`() async throws {
         weak var weakly: Marker?
         func make() -> [COOperation<Bool>] {
             let marker = Marker()

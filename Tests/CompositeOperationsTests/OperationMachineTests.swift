@@ -369,7 +369,7 @@ private struct Trial {
 }
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct OperationMachineTests {
-    @Test func `random events keep to the table, and to the invariants`() async {
+    @Test(.promises("G39")) func `random events keep to the table, and to the invariants`() async {
         await forAll(
             events.array(count: 0...120), cases: scaled(500),
             covering: [
@@ -390,7 +390,7 @@ private struct Trial {
         return trial
     }
 
-    @Test func `a terminal machine refuses every event`() {
+    @Test(.promises("G39")) func `a terminal machine refuses every event`() {
         for end in [OperationMachine.End.finished, .failed, .cancelled] {
             var machine = OperationMachine()
             _ = machine.decide(end)
@@ -413,7 +413,7 @@ private struct Trial {
         }
     }
 
-    @Test func `of any two ends, in any state, the first one counts`() async {
+    @Test(.promises("G22")) func `of any two ends, in any state, the first one counts`() async {
         let end = Generator.element(of: [OperationMachine.End.finished, .failed, .cancelled])
         await forAll(Generator.zip(events.array(count: 0...40), .zip(end, end)), cases: scaled(500)) {
             value in

@@ -11,7 +11,8 @@ import Testing
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct OutcomeRegressions {
     // MARK: R47
 
-    @Test func `R47: without a block, start is refused, and the operation may still be prepared`()
+    @Test(.promises("R47"))
+    func `R47: without a block, start is refused, and the operation may still be prepared`()
         async throws
     {
         let one = COOperation<Int>()
@@ -34,7 +35,7 @@ import Testing
         #expect(try await group.value == 6)
     }
 
-    @Test func `R47: a block that is taken away again is none`() {
+    @Test(.promises("R47")) func `R47: a block that is taken away again is none`() {
         let one = COOperation<Int> { $0.finish(4) }
         one.operation = nil
         #expect(!one.start())
@@ -42,7 +43,8 @@ import Testing
         #expect(one.state == .ready)
     }
 
-    @Test func `R47: cancelled without a block, it is cancelled, and start changes nothing`() async {
+    @Test(.promises("R47"))
+    func `R47: cancelled without a block, it is cancelled, and start changes nothing`() async {
         let one = COOperation<Int>()
         let cascade = COCascade<Void>()
         #expect(one.cancel())
@@ -57,7 +59,7 @@ import Testing
 
     // MARK: R52
 
-    @Test func `R52: cancelled while suspended before its block, it never begins`() async {
+    @Test(.promises("R52")) func `R52: cancelled while suspended before its block, it never begins`() async {
         let runs = Count()
         let outcomes = Count()
         let one = COOperation<Void> { _ in runs.add() }
@@ -74,7 +76,7 @@ import Testing
         #expect(!one.isSuspended)
     }
 
-    @Test(arguments: [false, true])
+    @Test(.promises("R52"), arguments: [false, true])
     func `R52: a suspended composite that is cancelled starts nothing more, also when resumed`(
         byParent: Bool
     ) async {
@@ -103,7 +105,8 @@ import Testing
         #expect(called.entries == ["cancellation"])
     }
 
-    @Test func `R52: cancelled while its block is out and suspended, it ends when that leaves`() async {
+    @Test(.promises("R52"))
+    func `R52: cancelled while its block is out and suspended, it ends when that leaves`() async {
         let isIn = Gate()
         let mayLeave = Gate()
         let one = operation(on: elsewhere) { attempt in
@@ -123,7 +126,9 @@ import Testing
 
     // MARK: R54
 
-    @Test func `R54: whoever takes over another one's outcome tells the three ways apart`() async throws {
+    @Test(.promises("R54")) func `R54: whoever takes over another one's outcome tells the three ways apart`()
+        async throws
+    {
         let finished = operation { 5 }
         let failed = operation { () throws -> Int in throw TestError(number: 5) }
         let cancelled = operation(returning: Int.self) {
@@ -137,7 +142,9 @@ import Testing
         #expect(reason?.underlying is TestError)
     }
 
-    @Test func `R54: one that passes an outcome on by hand ends alike, and its parent too`() async {
+    @Test(.promises("R54")) func `R54: one that passes an outcome on by hand ends alike, and its parent too`()
+        async
+    {
         for ending in Ending.allCases {
             let inner = operation(returning: Int.self) { _ in }
             let outer = cascadeOperation { cascade in
@@ -163,7 +170,8 @@ import Testing
         }
     }
 
-    @Test func `R54: a task that is cancelled, an error that says so, and a reason are told apart`() async {
+    @Test(.promises("R54"))
+    func `R54: a task that is cancelled, an error that says so, and a reason are told apart`() async {
         let isIn = Count()
         let asynchronous = operation { () async throws -> Int in
             isIn.add()
@@ -185,7 +193,9 @@ import Testing
 
     // MARK: R56
 
-    @Test func `R56: a cancelled child that ends late is waited for, and counted once`() async {
+    @Test(.promises("R56")) func `R56: a cancelled child that ends late is waited for, and counted once`()
+        async
+    {
         for count in 1...3 {
             let isIn = Count()
             let mayLeave = Gate()
@@ -224,8 +234,8 @@ import Testing
         }
     }
 
-    @Test func `R56: one that is cancelled, told so by its sibling's end, and throws late counts once`() async
-    {
+    @Test(.promises("R56"))
+    func `R56: one that is cancelled, told so by its sibling's end, and throws late counts once`() async {
         let isIn = Gate()
         let mayLeave = Gate()
         let decisions = Count()
@@ -251,7 +261,7 @@ import Testing
 
     // MARK: R57
 
-    @Test(arguments: Ending.allCases)
+    @Test(.promises("R57"), arguments: Ending.allCases)
     func `R57: after an end every other call is refused, and changes nothing`(ending: Ending) async {
         let called = Log<Ending>()
         let tokens = Log<COOperation<Int>.Attempt>()
@@ -294,7 +304,7 @@ import Testing
         #expect(called.entries == [ending])
     }
 
-    @Test func `R57: what a composite in each of its ends is asked for is refused`() async {
+    @Test(.promises("R57")) func `R57: what a composite in each of its ends is asked for is refused`() async {
         for ending in Ending.allCases {
             let scopes = Log<CascadeScope>()
             let cascade = cascadeOperation { cascade in
@@ -320,7 +330,8 @@ import Testing
         }
     }
 
-    @Test func `R57: before the start, and while it executes, what makes no sense is refused`() async {
+    @Test(.promises("R57"))
+    func `R57: before the start, and while it executes, what makes no sense is refused`() async {
         let one = COOperation<Int> { _ in }
         #expect(!one.resume())
         #expect(!one.rerun())
@@ -350,7 +361,7 @@ import Testing
 
     // MARK: R60
 
-    @Test func `R60: cancelled before its start, an operation tells all who ask`() async {
+    @Test(.promises("R60")) func `R60: cancelled before its start, an operation tells all who ask`() async {
         let heard = Log<String>()
         let one = COOperation<Int> { $0.finish(1) }
         one.onOutcome { heard.add("onOutcome \($0.reason?.kind == .removed)") }
@@ -366,7 +377,8 @@ import Testing
         #expect(one.attempt == 0)
     }
 
-    @Test func `R60: cancelled before its block begins, the closures hear of it too`() async {
+    @Test(.promises("R60")) func `R60: cancelled before its block begins, the closures hear of it too`() async
+    {
         let heard = Log<String>()
         let target = HoldingTarget()
         let one = COOperation<Void>(on: target)
@@ -395,7 +407,8 @@ import Testing
         #expect(one.numberOfRuns + cascade.numberOfRuns == 0)
     }
 
-    @Test func `R60: cancelled before its start, it leaves its queue and lets go who waits for it`()
+    @Test(.promises("R60"))
+    func `R60: cancelled before its start, it leaves its queue and lets go who waits for it`()
         async throws
     {
         let queue = COOperationQueue(runningLimit: 1)

@@ -14,7 +14,7 @@ import Testing
     // MARK: Queues
 
     /// [The first one that was cancelled freed its slot, and the next one began before its own cancel.]
-    @Test(arguments: [false, true])
+    @Test(.promises("G35"), arguments: [false, true])
     func `cancelAll lets nothing begin that waits, nor what depends on it`(blockHasReturned: Bool) async {
         let queue = COOperationQueue(runningLimit: 1, on: elsewhere)
         let ran = Count()
@@ -200,7 +200,7 @@ import Testing
     }
 
     /// [It was a rerun where the block had not returned: finished children ran again.]
-    @Test(arguments: Late.allCases)
+    @Test(.promises("G28"), arguments: Late.allCases)
     private func `awake keeps what has finished, though the block still registers`(late: Late) async throws {
         for isNested in [false, true] {
             let runs = (0..<3).map { _ in Count() }

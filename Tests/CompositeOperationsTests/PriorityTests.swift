@@ -58,7 +58,7 @@ private final class Bench: Sendable {
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct OperationPriorityTests {
     // MARK: Which one
 
-    @Test func `turns come in the order of priorities`() async throws {
+    @Test(.promises("G42")) func `turns come in the order of priorities`() async throws {
         let bench = try await Bench()
         let all: [Scheduler.Priority] = [.background, .default, .high]
         let started = all.map { bench.add("\($0)", $0) }
@@ -68,7 +68,7 @@ private final class Bench: Sendable {
         #expect(bench.turns.entries == all.reversed())
     }
 
-    @Test(arguments: Scheduler.Priority.allCases)
+    @Test(.promises("G42"), arguments: Scheduler.Priority.allCases)
     func `an operation inherits from the body that starts it, and from a task`(
         priority: Scheduler.Priority
     ) async throws {
@@ -93,7 +93,9 @@ private final class Bench: Sendable {
         await aside { #expect(operation {}.priority == .default, "no task, no worker") }
     }
 
-    @Test func `options go before the queue, and the queue before what is inherited`() async throws {
+    @Test(.promises("G42")) func `options go before the queue, and the queue before what is inherited`()
+        async throws
+    {
         let queue = COOperationQueue(priority: .background)
         #expect(queue.priority == .background)
         let mail = Mail<[AnyOperation]>()
@@ -113,7 +115,8 @@ private final class Bench: Sendable {
         await queue.idle()
     }
 
-    @Test func `before its start an operation has what its options say; a copy has its own`() async throws {
+    @Test(.promises("G42"))
+    func `before its start an operation has what its options say; a copy has its own`() async throws {
         let first = COOperation<Void>(options: OperationOptions(priority: .high)) { $0.finish() }
         let copy = first.copy()
         #expect(first.priority == .high && copy.priority == .high)
@@ -125,7 +128,8 @@ private final class Bench: Sendable {
         #expect(copy.priority == .high)
     }
 
-    @Test func `children have the priority of their composite, unless their options or queue say another`()
+    @Test(.promises("G42"))
+    func `children have the priority of their composite, unless their options or queue say another`()
         async throws
     {
         let queue = COOperationQueue(priority: .high)
@@ -149,7 +153,9 @@ private final class Bench: Sendable {
         await queue.idle()
     }
 
-    @Test func `children of a composite of the default priority may have another one`() async throws {
+    @Test(.promises("G42")) func `children of a composite of the default priority may have another one`()
+        async throws
+    {
         let (made, ended) = (Mail<[COOperation<Scheduler.Priority>]>(), Mail<Void>())
         let composite = transactionalOperation { group in
             made.send(
@@ -167,7 +173,7 @@ private final class Bench: Sendable {
         }
     }
 
-    @Test func `a queue has its say for a composite once`() async throws {
+    @Test(.promises("G42")) func `a queue has its say for a composite once`() async throws {
         let queue = COOperationQueue(priority: .background)
         let mail = Mail<AnyOperation>()
         let composite = transactionalOperation(on: queue, options: OperationOptions(priority: .high)) {
@@ -180,6 +186,7 @@ private final class Bench: Sendable {
     }
 
     @Test(
+        .promises("G42"),
         arguments: [Scheduler.Priority.background, .default, .high],
         [Scheduler.Priority.background, .default, .high])
     func `a step has its cascade's priority, whoever ends the one before it`(
@@ -204,7 +211,7 @@ private final class Bench: Sendable {
         #expect(turns.entries == [priority, priority, priority])
     }
 
-    @Test(arguments: [true, false])
+    @Test(.promises("G42"), arguments: [true, false])
     func `on lanes and in queues a turn has the operation's priority`(isLane: Bool) async throws {
         let lane = try SerialLane(on: .shared)
         let target: any ExecutionTarget = isLane ? lane : COOperationQueue(runningLimit: 2, on: lane)
@@ -215,7 +222,7 @@ private final class Bench: Sendable {
         if let queue = target as? COOperationQueue { await queue.idle() }
     }
 
-    @Test func `handlers run at the priority of their operation`() async throws {
+    @Test(.promises("G42")) func `handlers run at the priority of their operation`() async throws {
         for priority in Scheduler.Priority.allCases {
             let told = Mail<Scheduler.Priority>()
             let one = COOperation<Void>(options: OperationOptions(priority: priority))
@@ -227,7 +234,8 @@ private final class Bench: Sendable {
         }
     }
 
-    @Test func `the tasks of asynchronous blocks and of executors have the operation's priority`()
+    @Test(.promises("G42"))
+    func `the tasks of asynchronous blocks and of executors have the operation's priority`()
         async throws
     {
         actor Resident {}
@@ -268,7 +276,7 @@ private final class Bench: Sendable {
         func runAll() { while target.count > 0 { target.letGo() } }
     }
 
-    @Test(arguments: [COOperationQueue.Order.fifo, .lifo])
+    @Test(.promises("G44"), arguments: [COOperationQueue.Order.fifo, .lifo])
     func `a queue admits operations of a higher priority first, each priority in its order`(
         order: COOperationQueue.Order
     ) async {
@@ -284,7 +292,8 @@ private final class Bench: Sendable {
         await held.queue.idle()
     }
 
-    @Test func `children go before others of their priority, and after those of a higher one`() async {
+    @Test(.promises("G44"))
+    func `children go before others of their priority, and after those of a higher one`() async {
         let held = Held()
         let log = held.log
         let composite = transactionalOperation(on: held.queue) { group in
@@ -298,7 +307,8 @@ private final class Bench: Sendable {
         await held.queue.idle()
     }
 
-    @Test func `of 61 that a queue admits one is of the lowest priority, and one of the default`() async {
+    @Test(.promises("G44"))
+    func `of 61 that a queue admits one is of the lowest priority, and one of the default`() async {
         let held = Held()
         held.queue.suspend()
         for _ in 0..<400 { held.add("high", .high) }
@@ -313,7 +323,7 @@ private final class Bench: Sendable {
         await held.queue.idle()
     }
 
-    @Test func `a raised operation takes no turn of its former priority`() async throws {
+    @Test(.promises("G44")) func `a raised operation takes no turn of its former priority`() async throws {
         let held = Held()
         held.add("first")
         for _ in 0..<100 { held.add("high", .high) }
@@ -328,7 +338,7 @@ private final class Bench: Sendable {
         await held.queue.idle()
     }
 
-    @Test func `with two priorities the lower one has its turn, too`() async {
+    @Test(.promises("G44")) func `with two priorities the lower one has its turn, too`() async {
         let held = Held()
         held.queue.suspend()
         for _ in 0..<130 { held.add("default") }
@@ -349,7 +359,8 @@ private final class Bench: Sendable {
         return one
     }
 
-    @Test func `an operation that is raised while its turn is on its way goes first, and runs once`()
+    @Test(.promises("G43"))
+    func `an operation that is raised while its turn is on its way goes first, and runs once`()
         async throws
     {
         let bench = try await Bench()
@@ -366,7 +377,8 @@ private final class Bench: Sendable {
         #expect(raised.numberOfRuns == 1)
     }
 
-    @Test func `on a lane the operations before a raised one go sooner, too`() async throws {
+    @Test(.promises("G43")) func `on a lane the operations before a raised one go sooner, too`() async throws
+    {
         let bench = try await Bench()
         let lane = try SerialLane(on: bench.scheduler)
         bench.add("default")
@@ -379,7 +391,9 @@ private final class Bench: Sendable {
         try await (before.value, one.value).0
     }
 
-    @Test func `raised behind a gate, an operation runs once, at its new priority`() async throws {
+    @Test(.promises("G43")) func `raised behind a gate, an operation runs once, at its new priority`()
+        async throws
+    {
         let bench = try await Bench()
         let raised = bench.add("raised", .background)
         #expect(raised.suspend())
@@ -393,7 +407,7 @@ private final class Bench: Sendable {
         #expect(raised.numberOfRuns == 1)
     }
 
-    @Test func `a task that waits raises what it waits for`() async throws {
+    @Test(.promises("G43")) func `a task that waits raises what it waits for`() async throws {
         let bench = try await Bench()
         bench.add("default")
         let raised = bench.add("raised", .background)
@@ -405,7 +419,9 @@ private final class Bench: Sendable {
         #expect(bench.names.entries == ["raised", "default"])
     }
 
-    @Test func `a thread that waits raises what it waits for: on a worker, and elsewhere`() async throws {
+    @Test(.promises("G43")) func `a thread that waits raises what it waits for: on a worker, and elsewhere`()
+        async throws
+    {
         let (bench, ended) = (try await Bench(), Mail<Void>())
         let (first, second) = (bench.add("first", .background), bench.add("second", .background))
         try Scheduler.shared.submit(priority: .high) {
@@ -423,7 +439,7 @@ private final class Bench: Sendable {
         #expect(bench.names.entries == ["second", "first"])
     }
 
-    @Test func `the caller of a sync operation raises it`() async throws {
+    @Test(.promises("G43")) func `the caller of a sync operation raises it`() async throws {
         let bench = try await Bench()
         let sync = COSyncOperation<Void>(
             on: bench.scheduler, options: OperationOptions(priority: .background)
@@ -440,7 +456,7 @@ private final class Bench: Sendable {
         #expect(bench.turns.entries == [.high, .default])
     }
 
-    @Test func `no wait lowers a priority`() async throws {
+    @Test(.promises("G43")) func `no wait lowers a priority`() async throws {
         let bench = try await Bench()
         let one = bench.add("high", .high)
         let ended = Mail<Void>()
@@ -458,7 +474,7 @@ private final class Bench: Sendable {
         #expect(bench.turns.entries == [.high])
     }
 
-    @Test func `raised before its start, it is started so`() async throws {
+    @Test(.promises("G43")) func `raised before its start, it is started so`() async throws {
         let raised = COOperation<Scheduler.Priority>(options: OperationOptions(priority: .background)) {
             $0.finish(Scheduler.currentPriority)
         }
@@ -580,7 +596,7 @@ private final class Bench: Sendable {
         #expect(rounds.value <= 4 * 61)
     }
 
-    @Test(arguments: [5, scaled(50_000)])
+    @Test(.promises("G43"), arguments: [5, scaled(50_000)])
     func `the dependencies of an operation are raised with it, over any length of a chain`(count: Int)
         async throws
     {
@@ -604,7 +620,9 @@ private final class Bench: Sendable {
         #expect(bench.names.entries.count == count + 1)
     }
 
-    @Test func `raised in a queue, an operation goes first, also when it slept`() async throws {
+    @Test(.promises("G43")) func `raised in a queue, an operation goes first, also when it slept`()
+        async throws
+    {
         let held = Held()
         held.add("first")
         held.add("second")
@@ -620,7 +638,8 @@ private final class Bench: Sendable {
         await held.queue.idle()
     }
 
-    @Test func `raised in a queue, an operation keeps its place in the line of its new priority`()
+    @Test(.promises("G43"))
+    func `raised in a queue, an operation keeps its place in the line of its new priority`()
         async throws
     {
         let held = Held()
@@ -637,7 +656,9 @@ private final class Bench: Sendable {
         await held.queue.idle()
     }
 
-    @Test func `with a composite all below it is raised, and each child that comes later`() async throws {
+    @Test(.promises("G43")) func `with a composite all below it is raised, and each child that comes later`()
+        async throws
+    {
         let mail = Mail<[AnyOperation]>()
         let (low, attempts) = (OperationOptions(priority: .background), Mail<COOperation<Void>.Attempt>())
         let scope = Mail<TransactionScope>()
@@ -662,8 +683,8 @@ private final class Bench: Sendable {
         try await one.value
     }
 
-    @Test func `below a composite of the same priority children of a lower one are raised, too`() async throws
-    {
+    @Test(.promises("G43"))
+    func `below a composite of the same priority children of a lower one are raised, too`() async throws {
         let (mail, attempts) = (Mail<AnyOperation>(), Mail<COOperation<Void>.Attempt>())
         let outer = transactionalOperation(options: OperationOptions(priority: .high)) { group in
             group.transactionalOperation { inner in
@@ -680,7 +701,9 @@ private final class Bench: Sendable {
         try await one.value
     }
 
-    @Test func `with a step the steps before it are raised, and none after it`() async throws {
+    @Test(.promises("G43")) func `with a step the steps before it are raised, and none after it`()
+        async throws
+    {
         let (mail, attempts) = (Mail<[AnyOperation]>(), Mail<COOperation<Void>.Attempt>())
         let outer = cascadeOperation { cascade in
             let ended = cascade.operation {}
@@ -699,7 +722,7 @@ private final class Bench: Sendable {
         try await outer.value
     }
 
-    @Test func `a task that is at work for an operation is raised with it`() async throws {
+    @Test(.promises("G43")) func `a task that is at work for an operation is raised with it`() async throws {
         let isIn = Mail<Void>()
         let raised = operation { () async in
             isIn.send(())
@@ -714,7 +737,9 @@ private final class Bench: Sendable {
 
     // MARK: All at once
 
-    @Test func `threads that raise and start operations others wait for: each runs once`() async throws {
+    @Test(.promises("G43")) func `threads that raise and start operations others wait for: each runs once`()
+        async throws
+    {
         for _ in 0..<scaled(200) {
             let (runs, queue) = (Count(), COOperationQueue(runningLimit: 2))
             let all = (0..<8).map { number in

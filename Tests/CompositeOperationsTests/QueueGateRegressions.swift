@@ -10,7 +10,9 @@ import Testing
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct QueueGateRegressions {
     // MARK: R48
 
-    @Test func `R48: a suspended queue leaves the other users of its target alone`() async throws {
+    @Test(.promises("R48")) func `R48: a suspended queue leaves the other users of its target alone`()
+        async throws
+    {
         let targets: [any ExecutionTarget] = [
             concurrentQueue(), serialQueue(), DispatchQueue(label: "serial"), elsewhere,
         ]
@@ -35,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func `R48: a suspended queue leaves what runs in it alone`() async throws {
+    @Test(.promises("R48")) func `R48: a suspended queue leaves what runs in it alone`() async throws {
         let queue = COOperationQueue(runningLimit: 2)
         let isIn = Count()
         let one = operation(on: queue) { attempt in isIn.add() }
@@ -48,7 +50,9 @@ import Testing
         await queue.idle()
     }
 
-    @Test func `R48: nothing that is suspended by itself runs when its queue is resumed`() async throws {
+    @Test(.promises("R48")) func `R48: nothing that is suspended by itself runs when its queue is resumed`()
+        async throws
+    {
         let queue = COOperationQueue(runningLimit: 1)
         let log = Log<Int>()
         queue.suspend()
@@ -74,7 +78,9 @@ import Testing
         await queue.idle()
     }
 
-    @Test func `R48: no turn is on its way past a suspension: it waits when it comes`() async throws {
+    @Test(.promises("R48")) func `R48: no turn is on its way past a suspension: it waits when it comes`()
+        async throws
+    {
         let target = HoldingTarget()
         let queue = COOperationQueue(on: target)
         let one = operation(on: queue) { 1 }
@@ -91,7 +97,9 @@ import Testing
 
     // MARK: R53
 
-    @Test func `R53: a composite that is added waits for its turn, with all that is in it`() async throws {
+    @Test(.promises("R53")) func `R53: a composite that is added waits for its turn, with all that is in it`()
+        async throws
+    {
         let queue = COOperationQueue(runningLimit: 1)
         let first = operation(on: queue) { _ in }
         #expect(await eventually { first.hasLeftOpen })
@@ -116,7 +124,7 @@ import Testing
         #expect(log.entries.sorted() == ["block", "block", "step", "step"])
     }
 
-    @Test func `R53: its children pass through the queue as well`() async throws {
+    @Test(.promises("R53")) func `R53: its children pass through the queue as well`() async throws {
         let queue = COOperationQueue(runningLimit: 1)
         let most = Log<Int>()
         let group = COTransaction<Void> { group in
@@ -134,7 +142,8 @@ import Testing
         #expect(most.entries == Array(repeating: 1, count: 60))
     }
 
-    @Test func `R53: one that was started, has ended, is a child or is elsewhere is not taken`() async {
+    @Test(.promises("R53"))
+    func `R53: one that was started, has ended, is a child or is elsewhere is not taken`() async {
         let queue = COOperationQueue()
         let started = cascadeOperation { cascade in cascade.operation { _ in } }
         #expect(await eventually { started.children.count == 1 })
@@ -155,7 +164,8 @@ import Testing
 
     // MARK: R59
 
-    @Test func `R59: a queue takes any operation, through suspend and resume`() async throws {
+    @Test(.promises("R59")) func `R59: a queue takes any operation, through suspend and resume`() async throws
+    {
         for order in [COOperationQueue.Order.fifo, .lifo, .aggressiveLIFO] {
             let queue = COOperationQueue(order, runningLimit: 2, pendingLimit: 10)
             let leaf = COOperation<Void> { $0.finish() }
@@ -186,7 +196,8 @@ import Testing
         }
     }
 
-    @Test func `R59: readiness gained later starts it: the end of a dependency, a resume, a pause`()
+    @Test(.promises("R59"))
+    func `R59: readiness gained later starts it: the end of a dependency, a resume, a pause`()
         async throws
     {
         let queue = COOperationQueue(runningLimit: 1)
@@ -213,7 +224,8 @@ import Testing
         await queue.idle()
     }
 
-    @Test func `R59: a limit that is raised, and a slot that is given back, start what waits`() async throws {
+    @Test(.promises("R59"))
+    func `R59: a limit that is raised, and a slot that is given back, start what waits`() async throws {
         let queue = COOperationQueue(runningLimit: 1)
         let holders = (0..<3).map { _ in operation(on: queue) { _ in } }
         #expect(await eventually { holders[0].hasLeftOpen })

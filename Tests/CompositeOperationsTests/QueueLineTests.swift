@@ -39,7 +39,7 @@ private struct Bench {
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct QueueLineTests {
     // MARK: Places
 
-    @Test(arguments: [COOperationQueue.Order.fifo, .lifo])
+    @Test(.promises("G32"), arguments: [COOperationQueue.Order.fifo, .lifo])
     func `who becomes due again stands where it stood`(order: COOperationQueue.Order) async {
         let bench = Bench(order)
         let holder = bench.holder()
@@ -57,7 +57,7 @@ private struct Bench {
         await bench.queue.idle()
     }
 
-    @Test(arguments: [COOperationQueue.Order.fifo, .lifo])
+    @Test(.promises("G32"), arguments: [COOperationQueue.Order.fifo, .lifo])
     func `whose turn met a closed gate has the place that it had`(order: COOperationQueue.Order) async {
         let bench = Bench(order)
         let first = bench.add("first")
@@ -76,7 +76,7 @@ private struct Bench {
         await bench.queue.idle()
     }
 
-    @Test func `another attempt goes last`() async {
+    @Test(.promises("G32")) func `another attempt goes last`() async {
         let bench = Bench()
         operation(on: bench.queue) { attempt in
             bench.log.add("attempt \(attempt.number)")
@@ -89,7 +89,7 @@ private struct Bench {
         await bench.queue.idle()
     }
 
-    @Test func `a child that is queued anew goes behind the children that wait`() async {
+    @Test(.promises("G32")) func `a child that is queued anew goes behind the children that wait`() async {
         let bench = Bench()
         let (holders, children) = (Mail<COOperation<Void>>(), Mail<COOperation<Void>>())
         let scopes = Mail<TransactionScope>()
@@ -155,7 +155,7 @@ private struct Bench {
         case add, addComposite, letGo, finish, rerun, suspend, resume, cancel
     }
 
-    @Test
+    @Test(.promises("G32"))
     func `in an aggressive queue nobody is displaced while an older one waits, whatever happened before`()
         async
     {
@@ -203,7 +203,7 @@ private struct Bench {
         }
     }
 
-    @Test func `a line that grows and shrinks keeps all that wait, in order`() async {
+    @Test(.promises("G32")) func `a line that grows and shrinks keeps all that wait, in order`() async {
         await forAll(.array(of: .int(in: 1...90), count: 1...6), cases: scaled(40)) { sizes in
             let bench = Bench()
             var (added, expected) = (0, [String]())
@@ -225,7 +225,7 @@ private struct Bench {
         }
     }
 
-    @Test(arguments: [COOperationQueue.Order.fifo, .lifo], [true, false])
+    @Test(.promises("G32"), arguments: [COOperationQueue.Order.fifo, .lifo], [true, false])
     func `a queue that is resumed keeps to its order`(order: COOperationQueue.Order, isHeld: Bool) async {
         let bench = Bench(order)
         let holder = bench.holder()
@@ -246,7 +246,7 @@ private struct Bench {
         await bench.queue.idle()
     }
 
-    @Test(arguments: [COOperationQueue.Order.fifo, .lifo])
+    @Test(.promises("G32"), arguments: [COOperationQueue.Order.fifo, .lifo])
     func `whoever comes back, in any order, stands where it stood`(order: COOperationQueue.Order) async {
         enum Step { case add, suspend, resume, take }
         let step = Generator.zip(
@@ -307,7 +307,9 @@ private struct Bench {
         }
     }
 
-    @Test(.enabled(if: !isSanitized)) func `who comes and goes has one place in the line`() async {
+    @Test(.promises("G32"), .enabled(if: !isSanitized)) func `who comes and goes has one place in the line`()
+        async
+    {
         // In a process of its own, where nobody else needs memory.
         await #expect(processExitsWith: .success) {
             let bench = Bench()
@@ -333,7 +335,7 @@ private struct Bench {
         }
     }
 
-    @Test func `a queue that is resumed starts what was in its line before`() async {
+    @Test(.promises("G33")) func `a queue that is resumed starts what was in its line before`() async {
         let bench = Bench()
         let holder = bench.holder()
         let waiting = bench.add("waiting")
@@ -350,7 +352,7 @@ private struct Bench {
 
     // MARK: Slots
 
-    @Test func `who is resumed takes no slot above the limit`() async {
+    @Test(.promises("G33")) func `who is resumed takes no slot above the limit`() async {
         let bench = Bench()
         let first = bench.holder()
         #expect(first.suspend())
@@ -367,7 +369,7 @@ private struct Bench {
         await bench.queue.idle()
     }
 
-    @Test func `a raised limit fills its slots, though nothing else happens`() async {
+    @Test(.promises("G33")) func `a raised limit fills its slots, though nothing else happens`() async {
         let bench = Bench()
         let holders = [bench.holder()]
         for index in 1...3 { bench.add("\(index)") }
@@ -380,7 +382,7 @@ private struct Bench {
         await bench.queue.idle()
     }
 
-    @Test func `a block that is out keeps its slot, though it is to be done again`() async {
+    @Test(.promises("G33")) func `a block that is out keeps its slot, though it is to be done again`() async {
         let queue = COOperationQueue(runningLimit: 1, on: elsewhere)
         let (begun, left) = (Mail<COOperation<Void>.Attempt>(), Gate())
         let again = operation(on: queue) { attempt in
@@ -399,7 +401,9 @@ private struct Bench {
         await queue.idle()
     }
 
-    @Test func `a slot that becomes free is not given to who is about to be held up, too`() async {
+    @Test(.promises("G33")) func `a slot that becomes free is not given to who is about to be held up, too`()
+        async
+    {
         let bench = Bench()
         let tokens = Mail<COOperation<Void>.Attempt>()
         let group = transactionalOperation(on: bench.queue) { group in
@@ -421,7 +425,8 @@ private struct Bench {
     }
 
     /// In a process of its own: once there has been a default queue, children are made in another way.
-    @Test func `children pass through the queue of their composite, where there never was a default queue`()
+    @Test(.promises("G33"))
+    func `children pass through the queue of their composite, where there never was a default queue`()
         async
     {
         await #expect(processExitsWith: .success) {
@@ -455,7 +460,9 @@ private struct Bench {
         await bench.queue.idle()
     }
 
-    @Test func `a ready-made child runs where the queue of its composite says`() async throws {
+    @Test(.promises("R53")) func `a ready-made child runs where the queue of its composite says`()
+        async throws
+    {
         let lane = try SerialLane()
         let queue = COOperationQueue(on: lane)
         let isThere = Log<Bool>()
@@ -486,7 +493,7 @@ private struct Bench {
         await queue.idle()
     }
 
-    @Test func `what merely has a default queue may be added to another one`() async {
+    @Test(.promises("R53")) func `what merely has a default queue may be added to another one`() async {
         let (queue, other) = (COOperationQueue(), COOperationQueue())
         let seen = Log<[Int]>()
         let one = COQueues.withDefaultQueue(other) {
@@ -506,7 +513,7 @@ private struct Bench {
 
     // MARK: Limits
 
-    @Test func `a full queue takes back who was in it`() async {
+    @Test(.promises("G33")) func `a full queue takes back who was in it`() async {
         let bench = Bench(runningLimit: 2, pendingLimit: 1)
         let again = operation(on: bench.queue) { attempt in
             if attempt.number == 2 { attempt.finish() }
@@ -525,7 +532,7 @@ private struct Bench {
         await bench.queue.idle()
     }
 
-    @Test(arguments: [COOperationQueue.Order.fifo, .lifo])
+    @Test(.promises("G33"), arguments: [COOperationQueue.Order.fifo, .lifo])
     func `a limit that was lowered refuses nobody who need not wait`(order: COOperationQueue.Order) async {
         let bench = Bench(order)
         let asleep = (0..<2).map { _ in COOperation<Void> { $0.finish() } }
@@ -543,7 +550,7 @@ private struct Bench {
         await bench.queue.idle()
     }
 
-    @Test func `add to a full aggressive queue displaces the oldest`() async {
+    @Test(.promises("G32")) func `add to a full aggressive queue displaces the oldest`() async {
         let bench = Bench(.aggressiveLIFO, pendingLimit: 1)
         let holder = bench.holder()
         let (old, new) = (COOperation<Void> { $0.finish() }, COOperation<Void> { $0.finish() })
@@ -556,7 +563,7 @@ private struct Bench {
         await bench.queue.idle()
     }
 
-    @Test func `who comes back to a full aggressive queue displaces the oldest`() async {
+    @Test(.promises("G32")) func `who comes back to a full aggressive queue displaces the oldest`() async {
         let bench = Bench(.aggressiveLIFO, runningLimit: 2, pendingLimit: 1)
         let again = operation(on: bench.queue) { attempt in
             if attempt.number == 2 { attempt.finish() }
@@ -576,7 +583,7 @@ private struct Bench {
         await bench.queue.idle()
     }
 
-    @Test(arguments: [COOperationQueue.Order.fifo, .lifo])
+    @Test(.promises("G32"), arguments: [COOperationQueue.Order.fifo, .lifo])
     func `add refuses who would have to wait where nobody may`(order: COOperationQueue.Order) async {
         let bench = Bench(order, pendingLimit: 0)
         let suspended = COOperation<Void> { $0.finish() }
@@ -598,8 +605,8 @@ private struct Bench {
         await bench.queue.idle()
     }
 
-    @Test func `of two that are added at once to the last place, one has it, and is not refused later`() async
-    {
+    @Test(.promises("G32"))
+    func `of two that are added at once to the last place, one has it, and is not refused later`() async {
         for round in 0..<scaled(3000) {
             let queue = COOperationQueue(runningLimit: 1, pendingLimit: round % 2)
             let held = round % 2 == 0 ? nil : operation(on: queue) { _ in }
@@ -640,7 +647,8 @@ private struct Bench {
             }
         }
 
-        @Test func `those that are displaced leave nothing behind, while the queue is full all the time`()
+        @Test(.promises("G37"))
+        func `those that are displaced leave nothing behind, while the queue is full all the time`()
             async
         {
             // In a process of its own, where no other test has queues.
@@ -706,7 +714,7 @@ private struct Bench {
         await bench.queue.idle()
     }
 
-    @Test func `whoever comes to an aggressive queue, children are not displaced`() async {
+    @Test(.promises("G32")) func `whoever comes to an aggressive queue, children are not displaced`() async {
         let bench = Bench(.aggressiveLIFO, pendingLimit: 1)
         let tokens = Mail<COOperation<Void>.Attempt>()
         let group = transactionalOperation(on: bench.queue) { group in
@@ -727,7 +735,9 @@ private struct Bench {
 
     // MARK: Taken out
 
-    @Test func `who is displaced, refused or removed has ended when the call returns`() async {
+    @Test(.promises("G32")) func `who is displaced, refused or removed has ended when the call returns`()
+        async
+    {
         let aggressive = Bench(.aggressiveLIFO, pendingLimit: 1)
         let holders = [aggressive.holder()]
         let displaced = aggressive.add("displaced")
@@ -748,7 +758,7 @@ private struct Bench {
         #expect(aggressive.log.entries == ["new"] && full.log.entries.isEmpty)
     }
 
-    @Test func `removeAllPending leaves the children of composites where they are`() async {
+    @Test(.promises("G35")) func `removeAllPending leaves the children of composites where they are`() async {
         let bench = Bench()
         let tokens = Mail<COOperation<Void>.Attempt>()
         let group = transactionalOperation(on: bench.queue) { group in
@@ -767,7 +777,8 @@ private struct Bench {
         await bench.queue.idle()
     }
 
-    @Test func `removeAllPending ends all of them before a handler's target could let one begin`() async {
+    @Test(.promises("G35"))
+    func `removeAllPending ends all of them before a handler's target could let one begin`() async {
         let bench = Bench()
         let holder = bench.holder()
         let meddler = MeddlingTarget {

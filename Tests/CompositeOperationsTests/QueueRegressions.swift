@@ -7,7 +7,7 @@ import PropertyTestingSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct QueueRegressions {
-    @Test(arguments: [true, false])
+    @Test(.promises("R3"), arguments: [true, false])
     func `R3: a round gives one notice, with children pending in a queue or not`(
         isQueued: Bool
     ) async {
@@ -63,7 +63,7 @@ import Testing
         await queue.idle()
     }
 
-    @Test func `R4: a composite in a queue of one slot completes, however deep`() async {
+    @Test(.promises("R4")) func `R4: a composite in a queue of one slot completes, however deep`() async {
         let queue = COOperationQueue(runningLimit: 1)
         let ran = Count()
         let cascade = cascadeOperation(on: queue) { cascade in
@@ -78,7 +78,7 @@ import Testing
         await queue.idle()
     }
 
-    @Test func `R5: children in an aggressive queue leave each other alone`() async {
+    @Test(.promises("R5")) func `R5: children in an aggressive queue leave each other alone`() async {
         let queue = COOperationQueue(.aggressiveLIFO, runningLimit: 1, pendingLimit: 1)
         let group = transactionalOperation(on: queue) { group in
             .values(of: (0..<10).map { number in group.operation { number } })
@@ -90,7 +90,7 @@ import Testing
         #expect(values == Array(0..<10))
     }
 
-    @Test func `R6: to resume a queue starts what waits, though nothing runs`() async {
+    @Test(.promises("R6")) func `R6: to resume a queue starts what waits, though nothing runs`() async {
         let queue = COOperationQueue(runningLimit: 2)
         queue.suspend()
         let all = (0..<5).map { number in operation(on: queue) { number } }
@@ -101,7 +101,7 @@ import Testing
         for one in all { #expect(await one.outcome.isFinished) }
     }
 
-    @Test func `R7: several free slots fill at once`() async {
+    @Test(.promises("R7")) func `R7: several free slots fill at once`() async {
         let queue = COOperationQueue(runningLimit: 1, on: elsewhere)
         let isOpen = Gate()
         let began = Count()
@@ -123,7 +123,8 @@ import Testing
         for one in all { #expect(await one.outcome.isFinished) }
     }
 
-    @Test func `R8: suspended between admission and start, neither the start nor the slot is lost`() async {
+    @Test(.promises("R8"))
+    func `R8: suspended between admission and start, neither the start nor the slot is lost`() async {
         let lane = HeldTarget()
         let queue = COOperationQueue(runningLimit: 1, on: lane)
         let ran = Log<Int>()
@@ -145,7 +146,7 @@ import Testing
         await queue.idle()
     }
 
-    @Test func `R9: cancelAll empties a queue, and removeAllPending gives outcomes`() async {
+    @Test(.promises("R9")) func `R9: cancelAll empties a queue, and removeAllPending gives outcomes`() async {
         let queue = COOperationQueue(runningLimit: 1, on: elsewhere)
         for isAll in [true, false] {
             let began = Gate()
@@ -172,7 +173,7 @@ import Testing
         }
     }
 
-    @Test func `R10: the displaced one is told, and off the list, and never runs`() async {
+    @Test(.promises("R10")) func `R10: the displaced one is told, and off the list, and never runs`() async {
         let queue = COOperationQueue(.aggressiveLIFO, runningLimit: 1, on: elsewhere)
         let began = Gate()
         let isOpen = Gate()

@@ -20,7 +20,8 @@ import Testing
         return (queue, await tokens.next())
     }
 
-    @Test func `fifo with one slot runs in the order of submission, lifo in the reverse one`() async throws {
+    @Test(.promises("G32"))
+    func `fifo with one slot runs in the order of submission, lifo in the reverse one`() async throws {
         await forAll(Generator.zip(.bool, .int(in: 1...12)), cases: scaled(60)) { isFIFO, count in
             let (queue, first) = await occupied(isFIFO ? .fifo : .lifo)
             let log = Log<Int>()
@@ -33,7 +34,8 @@ import Testing
         }
     }
 
-    @Test func `aggressive lifo keeps the newest, and displaces the oldest, which never run`() async throws {
+    @Test(.promises("G32"))
+    func `aggressive lifo keeps the newest, and displaces the oldest, which never run`() async throws {
         await forAll(Generator.zip(Generator.int(in: 0...5).optional, .int(in: 1...12)), cases: scaled(80)) {
             pendingLimit, count in
             let (queue, first) = await occupied(.aggressiveLIFO, pendingLimit: pendingLimit)
@@ -59,7 +61,9 @@ import Testing
         }
     }
 
-    @Test func `a full queue refuses add, and ends what the functions aim at it`() async throws {
+    @Test(.promises("G32")) func `a full queue refuses add, and ends what the functions aim at it`()
+        async throws
+    {
         for order in [COOperationQueue.Order.fifo, .lifo] {
             let (queue, first) = await occupied(order, pendingLimit: 1)
             let pending = operation(on: queue) {}
@@ -79,7 +83,8 @@ import Testing
 
     /// A displaced operation has been taken out when its cancel comes: what happens to it in between must not put it
     /// back into a line.
-    @Test func `a displaced operation that is suspended and resumed meanwhile does not run`() async throws {
+    @Test(.promises("G32"))
+    func `a displaced operation that is suspended and resumed meanwhile does not run`() async throws {
         for _ in 0..<scaled(300) {
             let (queue, first) = await occupied(.aggressiveLIFO, pendingLimit: 1)
             let runs = Count()
@@ -106,7 +111,8 @@ import Testing
 
     /// The same, made certain: a target of handlers is told of the first displacement before the second one is
     /// cancelled, and moves that one then.
-    @Test func `what a handler's target does to a displaced operation does not put it back into a line`()
+    @Test(.promises("G32"))
+    func `what a handler's target does to a displaced operation does not put it back into a line`()
         async throws
     {
         final class Meddler: ExecutionTarget {
@@ -144,7 +150,8 @@ import Testing
         await queue.idle()
     }
 
-    @Test func `who waits for an idle queue hears when the last ones are displaced together`() async throws {
+    @Test(.promises("G35"))
+    func `who waits for an idle queue hears when the last ones are displaced together`() async throws {
         let queue = COOperationQueue(.aggressiveLIFO, runningLimit: 1, pendingLimit: 3)
         queue.suspend()
         for _ in 0..<3 { operation(on: queue) {} }
@@ -158,7 +165,8 @@ import Testing
         #expect(queue.operationCount == 0)
     }
 
-    @Test func `children go before what is pending, in their order, and are never displaced`() async throws {
+    @Test(.promises("G32"))
+    func `children go before what is pending, in their order, and are never displaced`() async throws {
         let (queue, first) = await occupied(.aggressiveLIFO, pendingLimit: 2)
         let log = Log<String>()
         let group = transactionalOperation(on: queue) { group in
@@ -173,7 +181,9 @@ import Testing
         await queue.idle()
     }
 
-    @Test func `a child waits for a slot before an operation that was pending earlier`() async throws {
+    @Test(.promises("G32")) func `a child waits for a slot before an operation that was pending earlier`()
+        async throws
+    {
         let (queue, first) = await occupied(.fifo)
         let log = Log<String>()
         let group = cascadeOperation(on: queue) { cascade in
@@ -190,7 +200,7 @@ import Testing
 
     // MARK: G33
 
-    @Test func `no more run than the limit, and each free slot is filled`() async throws {
+    @Test(.promises("G33")) func `no more run than the limit, and each free slot is filled`() async throws {
         await forAll(Generator.zip(.int(in: 1...4), .int(in: 1...10)), cases: scaled(60)) { limit, count in
             let queue = COOperationQueue(runningLimit: limit)
             let tokens = Mail<COOperation<Void>.Attempt>()
@@ -211,7 +221,7 @@ import Testing
         }
     }
 
-    @Test func `under load from many threads the limit holds`() async throws {
+    @Test(.promises("G33")) func `under load from many threads the limit holds`() async throws {
         await forAll(Generator.zip(.int(in: 1...3), .bool), cases: scaled(15)) { limit, hasComposites in
             let queue = COOperationQueue(runningLimit: limit, on: elsewhere)
             let (inside, most, done) = (Count(), Locked(0), Count())
@@ -237,7 +247,9 @@ import Testing
         }
     }
 
-    @Test func `a raised limit fills its new slots at once, a lowered one is reached`() async throws {
+    @Test(.promises("G33")) func `a raised limit fills its new slots at once, a lowered one is reached`()
+        async throws
+    {
         let queue = COOperationQueue(runningLimit: 1)
         let tokens = Mail<COOperation<Void>.Attempt>()
         for _ in 0..<6 { operation(on: queue) { tokens.send($0) } }
@@ -255,7 +267,8 @@ import Testing
         await queue.idle()
     }
 
-    @Test func `readiness that comes later starts an operation: of a dependency, a gate, the queue`()
+    @Test(.promises("G33"))
+    func `readiness that comes later starts an operation: of a dependency, a gate, the queue`()
         async throws
     {
         let queue = COOperationQueue(runningLimit: 1)
@@ -292,7 +305,8 @@ import Testing
         await queue.idle()
     }
 
-    @Test func `threads that suspend and resume a queue leave it in the state that it tells`() async throws {
+    @Test(.promises("G33"))
+    func `threads that suspend and resume a queue leave it in the state that it tells`() async throws {
         for _ in 0..<scaled(400) {
             let queue = COOperationQueue(runningLimit: 2)
             _ = await race(2) { index in
@@ -307,7 +321,9 @@ import Testing
         }
     }
 
-    @Test func `a suspended queue starts nothing, and its target goes on for others`() async throws {
+    @Test(.promises("G33")) func `a suspended queue starts nothing, and its target goes on for others`()
+        async throws
+    {
         let lane = serialQueue()
         let queue = COOperationQueue(runningLimit: 2, on: lane)
         queue.suspend()
@@ -321,7 +337,9 @@ import Testing
 
     // MARK: G34
 
-    @Test func `composites nested to any depth complete in a queue of one slot`() async throws {
+    @Test(.promises("G34")) func `composites nested to any depth complete in a queue of one slot`()
+        async throws
+    {
         let isCascade = Generator.array(of: .bool, count: 1...30)
         await forAll(Generator.zip(isCascade, .int(in: 1...3)), cases: scaled(30)) { levels, width in
             let queue = COOperationQueue(runningLimit: 1)
@@ -351,7 +369,9 @@ import Testing
         }
     }
 
-    @Test func `a composite waits beside the queue while its children are under way`() async throws {
+    @Test(.promises("G34")) func `a composite waits beside the queue while its children are under way`()
+        async throws
+    {
         let queue = COOperationQueue(runningLimit: 1)
         let tokens = Mail<COOperation<Void>.Attempt>()
         let group = transactionalOperation(on: queue) { $0.operation { tokens.send($0) } }
@@ -366,7 +386,9 @@ import Testing
 
     // MARK: G35
 
-    @Test func `removeAllPending ends those that wait, once each, and no other`() async throws {
+    @Test(.promises("G35")) func `removeAllPending ends those that wait, once each, and no other`()
+        async throws
+    {
         await forAll(.int(in: 0...8), cases: scaled(40)) { count in
             let (queue, first) = await occupied(.fifo)
             let told = Count()
@@ -388,7 +410,9 @@ import Testing
         }
     }
 
-    @Test func `after cancelAll the counts drain to 0, whatever the operations were at`() async throws {
+    @Test(.promises("G35")) func `after cancelAll the counts drain to 0, whatever the operations were at`()
+        async throws
+    {
         await forAll(.array(of: .int(in: 0...4), count: 0...12), cases: scaled(60)) { kinds in
             let queue = COOperationQueue(runningLimit: 2)
             let clock = ManualClock()
@@ -424,7 +448,7 @@ import Testing
         }
     }
 
-    @Test func `cancelAll of a suspended queue ends what is pending in it`() async throws {
+    @Test(.promises("G35")) func `cancelAll of a suspended queue ends what is pending in it`() async throws {
         let queue = COOperationQueue(runningLimit: 1)
         queue.suspend()
         let all = (0..<4).map { _ in operation(on: queue) {} }

@@ -11,7 +11,7 @@ import Testing
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct RaceRegressions {
     // MARK: R33
 
-    @Test func `R33: threads start one leaf: one block, one answer of yes`() async {
+    @Test(.promises("R33")) func `R33: threads start one leaf: one block, one answer of yes`() async {
         for _ in 0..<scaled(200) {
             let runs = Count()
             let one = COOperation<Void> { attempt in
@@ -26,7 +26,8 @@ import Testing
         }
     }
 
-    @Test func `R33: threads start one composite, by start and by awake: one block`() async {
+    @Test(.promises("R33")) func `R33: threads start one composite, by start and by awake: one block`() async
+    {
         for _ in 0..<scaled(200) {
             let runs = Count()
             let one = COCascade<Void> { cascade in
@@ -40,7 +41,9 @@ import Testing
         }
     }
 
-    @Test func `R33: threads add one operation to queues and start it: one of them has it`() async {
+    @Test(.promises("R33")) func `R33: threads add one operation to queues and start it: one of them has it`()
+        async
+    {
         for _ in 0..<scaled(150) {
             let queues = [COOperationQueue(runningLimit: 1), COOperationQueue(runningLimit: 1)]
             let runs = Count()
@@ -61,7 +64,8 @@ import Testing
 
     // MARK: R34
 
-    @Test func `R34: finish against fail against cancel: one winner, one handler, and they agree`() async {
+    @Test(.promises("R34"))
+    func `R34: finish against fail against cancel: one winner, one handler, and they agree`() async {
         for round in 0..<scaled(300) {
             let called = Log<Ending>()
             let tokens = Log<COOperation<Int>.Attempt>()
@@ -88,7 +92,9 @@ import Testing
         }
     }
 
-    @Test func `R34: a child's finish against its parent's cancel: both tell the same`() async {
+    @Test(.promises("R34")) func `R34: a child's finish against its parent's cancel: both tell the same`()
+        async
+    {
         for _ in 0..<scaled(200) {
             let called = Log<String>()
             let group = transactionalOperation { group in
@@ -112,7 +118,7 @@ import Testing
 
     // MARK: R35
 
-    @Test func `R35: children that cancel at once: one notice, and one outcome`() async {
+    @Test(.promises("R35")) func `R35: children that cancel at once: one notice, and one outcome`() async {
         for count in [2, 3, 4] {
             for _ in 0..<scaled(80) {
                 let notices = Count()
@@ -140,7 +146,8 @@ import Testing
 
     // MARK: R37
 
-    @Test func `R37: calls from child to parent and from parent to child cross, and return`() async {
+    @Test(.promises("R37"))
+    func `R37: calls from child to parent and from parent to child cross, and return`() async {
         for _ in 0..<scaled(60) {
             let tokens = Log<COOperation<Void>.Attempt>()
             let cascade = cascadeOperation { cascade in
@@ -176,7 +183,8 @@ import Testing
         }
     }
 
-    @Test func `R37: operations of two trees that depend on each other's neighbours end at once, and return`()
+    @Test(.promises("R37"))
+    func `R37: operations of two trees that depend on each other's neighbours end at once, and return`()
         async
     {
         for _ in 0..<scaled(100) {
@@ -234,7 +242,7 @@ import Testing
         }
     }
 
-    @Test func `R38: a handler waits for another thread that uses its composite`() async {
+    @Test(.promises("R38")) func `R38: a handler waits for another thread that uses its composite`() async {
         let called = Log<String>()
         let options = OperationOptions(handlerTarget: elsewhere)
         let cascade = cascadeOperation(options: options) { cascade in
@@ -259,7 +267,7 @@ import Testing
         #expect(Set(called.entries) == ["onCancel", "cancellation", "outcome"])
     }
 
-    @Test func `R38: so do a completion, a predicate, a pause and a fallback`() async {
+    @Test(.promises("R38")) func `R38: so do a completion, a predicate, a pause and a fallback`() async {
         let called = Log<String>()
         let box = Locked<AnyOperation?>(nil)
         let resolver = COOperationResolver(
@@ -293,7 +301,7 @@ import Testing
         box.withLock { $0 = nil }
     }
 
-    @Test func `R38: so does the release of what a block and its closures hold`() async {
+    @Test(.promises("R38")) func `R38: so does the release of what a block and its closures hold`() async {
         for ending in Ending.allCases {
             let box = Locked<AnyOperation?>(nil)
             let gone = Count()
@@ -317,7 +325,8 @@ import Testing
         }
     }
 
-    @Test func `R38: so do the replacement of a block, and the closures that a refused child takes with it`()
+    @Test(.promises("R38"))
+    func `R38: so do the replacement of a block, and the closures that a refused child takes with it`()
         async
     {
         let box = Locked<AnyOperation?>(nil)
@@ -342,7 +351,7 @@ import Testing
         #expect(await one.outcome.isFinished)
     }
 
-    @Test func `R38: so does a target, when it is given the turn of a step`() async throws {
+    @Test(.promises("R38")) func `R38: so does a target, when it is given the turn of a step`() async throws {
         final class LookingTarget: ExecutionTarget {
             let operation = Locked<AnyOperation?>(nil)
             let looks = Count()
@@ -369,7 +378,7 @@ import Testing
 
     // MARK: R50
 
-    @Test func `R50: children end while their siblings are walked: each ends once`() async {
+    @Test(.promises("R50")) func `R50: children end while their siblings are walked: each ends once`() async {
         for _ in 0..<scaled(60) {
             let outcomes = Count()
             let group = transactionalOperation { group in
@@ -405,8 +414,8 @@ import Testing
 
     // MARK: R51
 
-    @Test func `R51: a nested composite cancelled by itself and by its parent tells its handler once`() async
-    {
+    @Test(.promises("R51"))
+    func `R51: a nested composite cancelled by itself and by its parent tells its handler once`() async {
         for _ in 0..<scaled(150) {
             let called = Log<String>()
             let isOpen = Count()
@@ -430,8 +439,8 @@ import Testing
         }
     }
 
-    @Test func `R51: a refused cancel calls nothing, of a finished child and of a finished composite`() async
-    {
+    @Test(.promises("R51"))
+    func `R51: a refused cancel calls nothing, of a finished child and of a finished composite`() async {
         let called = Log<String>()
         let mayEnd = Gate()
         let group = transactionalOperation { group in
@@ -457,7 +466,7 @@ import Testing
 
     // MARK: R58
 
-    @Test(arguments: [false, true])
+    @Test(.promises("R58"), arguments: [false, true])
     func `R58: the handler of a child that cancels sees its parent cancelled`(isNested: Bool) async {
         let seen = Log<[Bool]>()
         let outer = cascadeOperation { outer in
@@ -484,7 +493,8 @@ import Testing
         #expect(seen.entries == [[true, true, true]])
     }
 
-    @Test func `R58: the handler of a child that its parent cancels sees the parent cancelled`() async {
+    @Test(.promises("R58"))
+    func `R58: the handler of a child that its parent cancels sees the parent cancelled`() async {
         let seen = Log<[Bool]>()
         let isOpen = Count()
         let group = transactionalOperation { group in

@@ -12,7 +12,9 @@ import Testing
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct RedoAttackTests {
     // MARK: Resolvers
 
-    @Test func `a decision handler may leave the decision to a resolver that asks first`() async {
+    @Test(.promises("G29")) func `a decision handler may leave the decision to a resolver that asks first`()
+        async
+    {
         let asked = Count()
         let resolver = COOperationResolver(maxAttempts: 3, retryIf: { _ in asked.add() > 0 })
         let cascade = cascadeOperation { cascade in
@@ -27,7 +29,8 @@ import Testing
         #expect(cascade.attempt == 2)
     }
 
-    @Test func `the fallback of a decision handler's resolver runs while the decision is open, and decides`()
+    @Test(.promises("G29"))
+    func `the fallback of a decision handler's resolver runs while the decision is open, and decides`()
         async
     {
         let states = Log<OperationState>()
@@ -46,7 +49,8 @@ import Testing
         #expect(states.entries == [.deciding])
     }
 
-    @Test func `a resolver that asks first outlasts a hold, and a hold outlasts a fallback`() async {
+    @Test(.promises("G29"))
+    func `a resolver that asks first outlasts a hold, and a hold outlasts a fallback`() async {
         let hold = Locked<DecisionHold?>(nil)
         let isBack = Gate()
         let resolver = COOperationResolver(
@@ -68,7 +72,9 @@ import Testing
         hold.withLock { $0 = nil }
     }
 
-    @Test func `a composite with a resolver of its own awakes: what finished is kept`() async {
+    @Test(.promises("G28")) func `a composite with a resolver of its own awakes: what finished is kept`()
+        async
+    {
         let runs = [Count(), Count()]
         let options = OperationOptions(resolver: COOperationResolver(maxAttempts: 3, redo: .awake))
         let cascade = cascadeOperation(options: options) { cascade in
@@ -81,7 +87,8 @@ import Testing
         #expect(cascade.numberOfRuns == 1)
     }
 
-    @Test(arguments: [true, false]) func `resolve on a composite that executes takes its children along`(
+    @Test(.promises("G28"), arguments: [true, false])
+    func `resolve on a composite that executes takes its children along`(
         asks: Bool
     ) async throws {
         let began = Gate()
@@ -114,7 +121,8 @@ import Testing
         #expect(await group.outcome.reason?.kind == .exhausted)
     }
 
-    @Test func `a fallback runs once, also when a composite around it awakes what it was for`() async {
+    @Test(.promises("R23"))
+    func `a fallback runs once, also when a composite around it awakes what it was for`() async {
         let fallbacks = Count()
         let runs = Count()
         let resolver = COOperationResolver(maxAttempts: 1, fallback: { _ in fallbacks.add() })
@@ -131,7 +139,8 @@ import Testing
         #expect(fallbacks.value == 1)
     }
 
-    @Test func `an exponential pause stays within its limit, whatever the factor is`() async {
+    @Test(.promises("G31")) func `an exponential pause stays within its limit, whatever the factor is`() async
+    {
         let clock = ManualClock()
         let backoff = Backoff.exponential(
             first: .seconds(1), factor: .infinity, limit: .seconds(5), jitter: 0)
@@ -148,7 +157,8 @@ import Testing
         #expect(await one.outcome.isFinished)
     }
 
-    @Test func `a predicate that races a cancel: one outcome, and nothing after it`() async {
+    @Test(.promises("R24")) func `a predicate that races a cancel: one outcome, and nothing after it`() async
+    {
         for round in 0..<scaled(200) {
             let runs = Count()
             let began = Gate()
@@ -174,7 +184,8 @@ import Testing
         }
     }
 
-    @Test func `an attempt that failed is over for its token, also while its resolver asks`() async {
+    @Test(.promises("G22", "R26"))
+    func `an attempt that failed is over for its token, also while its resolver asks`() async {
         let asked = Gate()
         let answer = Gate()
         let token = Locked<COOperation<Int>.Attempt?>(nil)
@@ -215,7 +226,7 @@ import Testing
 
     // MARK: Awake
 
-    @Test func `awake reruns a nested composite that had not registered everything`() async {
+    @Test(.promises("G4")) func `awake reruns a nested composite that had not registered everything`() async {
         let isRegistering = Gate()
         let goOn = Gate()
         let hasReturned = Gate()
@@ -248,7 +259,7 @@ import Testing
         hold.withLock { $0 = nil }
     }
 
-    @Test func `awake is a rerun when the block could not register everything`() async {
+    @Test(.promises("G4")) func `awake is a rerun when the block could not register everything`() async {
         let isDeciding = Gate()
         let hasReturned = Gate()
         let runs = [Count(), Count()]
@@ -271,7 +282,7 @@ import Testing
         hold.withLock { $0 = nil }
     }
 
-    @Test func `awake runs the block of a nested composite that was about to rerun`() async {
+    @Test(.promises("G4")) func `awake runs the block of a nested composite that was about to rerun`() async {
         let clock = ManualClock()
         let runs = Count()
         let throwers = Count()
@@ -297,7 +308,9 @@ import Testing
         #expect(await eventually { clock.sleepers == 0 })
     }
 
-    @Test func `awake goes on in a nested composite whose registration was closed`() async throws {
+    @Test(.promises("G28")) func `awake goes on in a nested composite whose registration was closed`()
+        async throws
+    {
         let lane = try SerialLane()
         let runs = (0..<3).map { _ in Count() }
         let registrations = Count()
@@ -350,7 +363,8 @@ import Testing
         #expect(await outer.outcome.reason?.kind == .child)
     }
 
-    @Test func `a child that ends while the composite pauses begins the next attempt with a round`() async {
+    @Test(.promises("G30"))
+    func `a child that ends while the composite pauses begins the next attempt with a round`() async {
         let clock = ManualClock()
         let runs = Count()
         let asked = Log<Int>()
@@ -378,7 +392,8 @@ import Testing
         #expect(cascade.attempt == 3)
     }
 
-    @Test func `a child that is finished by hand while the composite pauses is not run again`() async throws {
+    @Test(.promises("G30"))
+    func `a child that is finished by hand while the composite pauses is not run again`() async throws {
         let clock = ManualClock()
         let runs = Count()
         let lane = try SerialLane()
@@ -400,7 +415,7 @@ import Testing
 
     // MARK: Decisions
 
-    @Test
+    @Test(.promises("G16"))
     func `to cancel without a reason, where a decision is open, is to decide nothing: the cause stands`()
         async
     {
@@ -418,7 +433,7 @@ import Testing
         #expect(await other.outcome.reason?.kind == .removed)
     }
 
-    @Test func `a hold of an old attempt keeps nothing open, and closes nothing`() async {
+    @Test(.promises("G21")) func `a hold of an old attempt keeps nothing open, and closes nothing`() async {
         let holds = Locked<[DecisionHold]>([])
         let isDeciding = [Gate(), Gate()]
         let runs = Count()
@@ -480,7 +495,8 @@ import Testing
         }
     }
 
-    @Test func `a throw of the block while a decision is open is one of the causes`() async {
+    @Test(.promises("G16")) func `a throw of the block while a decision is open is one of the causes`() async
+    {
         let isDeciding = Gate()
         let hasReturned = Gate()
         let hold = Locked<DecisionHold?>(nil)
@@ -499,7 +515,8 @@ import Testing
         #expect(await group.outcome.error as? TestError == TestError(number: 4))
     }
 
-    @Test func `rerun from inside the registration block: a new epoch, and what comes later is refused`()
+    @Test(.promises("G21"))
+    func `rerun from inside the registration block: a new epoch, and what comes later is refused`()
         async
     {
         let runs = [Count(), Count()]
@@ -553,7 +570,7 @@ import Testing
         #expect(group.attempt == 2)
     }
 
-    @Test func `a finish that races the end of the time: one of both`() async {
+    @Test(.promises("G10")) func `a finish that races the end of the time: one of both`() async {
         for _ in 0..<scaled(200) {
             let clock = ManualClock()
             let token = Locked<COOperation<Int>.Attempt?>(nil)
@@ -629,7 +646,9 @@ import Testing
 
     // MARK: Depth, and what is released
 
-    @Test func `awake reaches ten thousand composites in each other, on a small stack`() async {
+    @Test(.promises("G25")) func `awake reaches ten thousand composites in each other, on a small stack`()
+        async
+    {
         let depth = scaled(isThreadSanitized || isAddressSanitized ? 2_000 : 10_000)
         let runs = Count()
         let hold = Locked<DecisionHold?>(nil)
@@ -649,7 +668,8 @@ import Testing
         hold.withLock { $0 = nil }
     }
 
-    @Test func `ten thousand resolvers without an attempt left, in each other, on a small stack`() async {
+    @Test(.promises("G25"))
+    func `ten thousand resolvers without an attempt left, in each other, on a small stack`() async {
         let depth = scaled(isThreadSanitized || isAddressSanitized ? 2_000 : 10_000)
         let leaf = Locked<COOperation<Void>.Attempt?>(nil)
         let began = Gate()
@@ -665,7 +685,8 @@ import Testing
         #expect(await outer.outcome.error as? TestError == TestError(number: 2))
     }
 
-    @Test func `what users gave is released under no lock, though it looks at the operation`() async {
+    @Test(.promises("G6"))
+    func `what users gave is released under no lock, though it looks at the operation`() async {
         let cascade = Locked<COCascade<Void>?>(nil)
         let released = Count()
         let look: @Sendable () -> Void = {
@@ -696,7 +717,9 @@ import Testing
         cascade.withLock { $0 = nil }
     }
 
-    @Test func `the task of an attempt that is over is not taken for that of the next one`() async {
+    @Test(.promises("G21")) func `the task of an attempt that is over is not taken for that of the next one`()
+        async
+    {
         let second = Gate()
         let executor = InlineFirst(until: second)
         let runs = Count()

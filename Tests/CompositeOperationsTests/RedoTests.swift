@@ -15,7 +15,8 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct RedoTests {
     // MARK: G28
 
-    @Test func `awake of a cascade keeps what has finished, and does every other step once more`() async {
+    @Test(.promises("G28"))
+    func `awake of a cascade keeps what has finished, and does every other step once more`() async {
         await forAll(failures, cases: scaled(60)) { failures in
             let runs = Slots(count: failures.count)
             let cascade = cascadeOperation { cascade in
@@ -35,7 +36,8 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         }
     }
 
-    @Test func `awake of a transaction redoes each child that did not finish, and none that did`() async {
+    @Test(.promises("G28"))
+    func `awake of a transaction redoes each child that did not finish, and none that did`() async {
         await forAll(failures, cases: scaled(60)) { failures in
             let finishes = Slots(count: failures.count)
             let runs = Slots(count: failures.count)
@@ -69,7 +71,8 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         }
     }
 
-    @Test func `awake goes down into a nested composite, and keeps what has finished there`() async throws {
+    @Test(.promises("G28"))
+    func `awake goes down into a nested composite, and keeps what has finished there`() async throws {
         let runs = Slots(count: 5)
         let cascade = cascadeOperation { cascade in
             cascade.operation { runs[0] += 1 }
@@ -92,7 +95,7 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         #expect(cascade.attempt == 4)
     }
 
-    @Test
+    @Test(.promises("G28"))
     func
         `awake waits for the block of a nested composite that is still out, and goes on with what that registers`()
         async throws
@@ -130,7 +133,9 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         #expect(done.entries == [1, 10])
     }
 
-    @Test func `a step that was never begun is ready again, and begins with attempt 1`() async throws {
+    @Test(.promises("G28")) func `a step that was never begun is ready again, and begins with attempt 1`()
+        async throws
+    {
         let runs = Count()
         let seen = Log<(OperationState, Int)>()
         let asked = Count()
@@ -152,7 +157,7 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         #expect(seen.entries.map(\.1) == [0, 1])
     }
 
-    @Test func `rerun does everything again, in a new epoch`() async throws {
+    @Test(.promises("G28")) func `rerun does everything again, in a new epoch`() async throws {
         let runs = Slots(count: 3)
         let cascade = cascadeOperation { cascade in
             cascade.operation { runs[0] += 1 }
@@ -169,8 +174,8 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         #expect(cascade.attempt == 3 && cascade.numberOfRuns == 3)
     }
 
-    @Test func `neither awake nor rerun begins before every block of the old attempt has left`() async throws
-    {
+    @Test(.promises("G28"))
+    func `neither awake nor rerun begins before every block of the old attempt has left`() async throws {
         for isAwake in [true, false] {
             let (begun, left) = (Mail<Void>(), Gate())
             let isOut = Count()
@@ -210,7 +215,9 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         }
     }
 
-    @Test func `redo is refused where there is nothing to decide, and after the end`() async throws {
+    @Test(.promises("G28")) func `redo is refused where there is nothing to decide, and after the end`()
+        async throws
+    {
         let tokens = Mail<COOperation<Void>.Attempt>()
         let group = transactionalOperation { $0.operation { tokens.send($0) } }
         let token = await tokens.next()
@@ -259,7 +266,8 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
 
     // MARK: G29
 
-    @Test func `a leaf has as many attempts as its resolver allows, then its fallback, once`() async throws {
+    @Test(.promises("G29"))
+    func `a leaf has as many attempts as its resolver allows, then its fallback, once`() async throws {
         await forAll(Generator.zip(.int(in: 1...6), .bool), cases: scaled(30)) { limit, isAsking in
             let (runs, fallbacks, failures) = (Count(), Count(), Count())
             let resolver = COOperationResolver(
@@ -282,7 +290,7 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         }
     }
 
-    @Test func `a resolver that is not exhausted calls no fallback`() async throws {
+    @Test(.promises("G29")) func `a resolver that is not exhausted calls no fallback`() async throws {
         let (runs, fallbacks) = (Count(), Count())
         let resolver = COOperationResolver(maxAttempts: 3, fallback: { _ in fallbacks.add() })
         let one = operation(options: OperationOptions(resolver: resolver)) { () throws -> Int in
@@ -293,7 +301,9 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         #expect(fallbacks.value == 0)
     }
 
-    @Test func `a composite has as many attempts as its resolver allows: from its options`() async {
+    @Test(.promises("G29")) func `a composite has as many attempts as its resolver allows: from its options`()
+        async
+    {
         let redo = Generator.element(of: [COOperationResolver.Redo.awake, .rerun])
         await forAll(Generator.zip(.int(in: 1...5), .zip(redo, .bool)), cases: scaled(40)) { limit, how in
             let (runs, first, fallbacks) = (Count(), Count(), Count())
@@ -313,7 +323,9 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         }
     }
 
-    @Test func `a composite has as many attempts as its resolver allows: from its handler`() async {
+    @Test(.promises("G29")) func `a composite has as many attempts as its resolver allows: from its handler`()
+        async
+    {
         let redo = Generator.element(of: [COOperationResolver.Redo.awake, .rerun])
         let backoff = Generator.element(of: [0, 1, 2])
         await forAll(Generator.zip(.int(in: 1...5), .zip(redo, backoff)), cases: scaled(60)) { limit, how in
@@ -335,7 +347,8 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         }
     }
 
-    @Test func `after the last attempt the fallback decides, also when a handler used the resolver`()
+    @Test(.promises("G29"))
+    func `after the last attempt the fallback decides, also when a handler used the resolver`()
         async throws
     {
         for isFromHandler in [false, true] {
@@ -367,7 +380,7 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         }
     }
 
-    @Test func `a fallback can keep the decision open`() async throws {
+    @Test(.promises("G29")) func `a fallback can keep the decision open`() async throws {
         let holds = Mail<DecisionHold?>()
         let resolver = COOperationResolver(
             maxAttempts: 1, fallback: { holds.send(($0 as? COCascade<Void>)?.deferDecision()) })
@@ -386,7 +399,7 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         #expect(await cascade.outcome.isFailed)
     }
 
-    @Test func `a leaf's fallback may finish it`() async throws {
+    @Test(.promises("G29")) func `a leaf's fallback may finish it`() async throws {
         let resolver = COOperationResolver(
             maxAttempts: 2,
             fallback: {
@@ -401,7 +414,8 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         #expect(one.attempt == 2)
     }
 
-    @Test func `a cause that is not worth another attempt ends it at once, with the fallback`() async throws {
+    @Test(.promises("G29"))
+    func `a cause that is not worth another attempt ends it at once, with the fallback`() async throws {
         for isFromHandler in [false, true] {
             let (runs, fallbacks) = (Count(), Count())
             let resolver = COOperationResolver(
@@ -423,7 +437,8 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         }
     }
 
-    @Test func `a token's resolver retries, and gives cancelled(exhausted) when nothing has failed`()
+    @Test(.promises("G29"))
+    func `a token's resolver retries, and gives cancelled(exhausted) when nothing has failed`()
         async throws
     {
         let (runs, fallbacks) = (Count(), Count())
@@ -441,7 +456,7 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         #expect(await two.outcome.reason?.kind == .exhausted)
     }
 
-    @Test func `a direct cancel asks no resolver`() async throws {
+    @Test(.promises("G29")) func `a direct cancel asks no resolver`() async throws {
         let asked = Count()
         let resolver = COOperationResolver(
             retryIf: { _ in
@@ -457,7 +472,9 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         #expect(asked.value == 0)
     }
 
-    @Test func `where a handler and a resolver are given, the handler decides`() async throws {
+    @Test(.promises("G29")) func `where a handler and a resolver are given, the handler decides`()
+        async throws
+    {
         let fallbacks = Count()
         let resolver = COOperationResolver(maxAttempts: 5, fallback: { _ in fallbacks.add() })
         let (asked, runs) = (Count(), Count())
@@ -475,7 +492,7 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
 
     // MARK: G30, G31
 
-    @Test func `a pause is as long as it is, on its clock`() async throws {
+    @Test(.promises("G31")) func `a pause is as long as it is, on its clock`() async throws {
         await forAll(.array(of: .int(in: 1...1_000), count: 1...4), cases: scaled(25)) { pauses in
             let clock = ManualClock()
             let tokens = Mail<COOperation<Void>.Attempt>()
@@ -497,7 +514,9 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         }
     }
 
-    @Test func `a resolver's pauses are on its own clock, and grow as they should`() async throws {
+    @Test(.promises("G31")) func `a resolver's pauses are on its own clock, and grow as they should`()
+        async throws
+    {
         let clock = ManualClock()
         let runs = Mail<Int>()
         let count = Count()
@@ -520,7 +539,8 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         #expect(clock.sleepers == 0)
     }
 
-    @Test func `cancel during a pause wins, and frees the timer; nothing runs later`() async throws {
+    @Test(.promises("G30", "G31"))
+    func `cancel during a pause wins, and frees the timer; nothing runs later`() async throws {
         let clock = ManualClock()
         let tokens = Mail<COOperation<Void>.Attempt>()
         let one = operation(options: OperationOptions(clock: clock)) { tokens.send($0) }
@@ -535,7 +555,9 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         #expect(one.numberOfRuns == 1)
     }
 
-    @Test func `the handle's finish and fail during a pause win; the old token's do not`() async throws {
+    @Test(.promises("G30")) func `the handle's finish and fail during a pause win; the old token's do not`()
+        async throws
+    {
         for isFinish in [true, false] {
             let clock = ManualClock()
             let tokens = Mail<COOperation<Int>.Attempt>()
@@ -556,7 +578,9 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         }
     }
 
-    @Test func `cancel during a composite's pause, its own or a child's, wins`() async throws {
+    @Test(.promises("G30")) func `cancel during a composite's pause, its own or a child's, wins`()
+        async throws
+    {
         for isChild in [false, true] {
             let clock = ManualClock()
             let options = OperationOptions(clock: clock)
@@ -591,7 +615,7 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         }
     }
 
-    @Test
+    @Test(.promises("G30"))
     func `a cancel and the end of a pause that race: the block begins at most once, the outcome is one`()
         async throws
     {
@@ -613,7 +637,8 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         }
     }
 
-    @Test func `a timeout ends an operation that pauses, and an attempt's timeout is told to its resolver`()
+    @Test(.promises("G31"))
+    func `a timeout ends an operation that pauses, and an attempt's timeout is told to its resolver`()
         async throws
     {
         let clock = ManualClock()

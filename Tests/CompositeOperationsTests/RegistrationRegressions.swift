@@ -27,7 +27,8 @@ import Testing
 
     // MARK: R31
 
-    @Test func `R31: cancelled inside its block, a composite ends, and so do the children before and after`()
+    @Test(.promises("R31"))
+    func `R31: cancelled inside its block, a composite ends, and so do the children before and after`()
         async
     {
         let cases = Generator.zip(
@@ -75,7 +76,8 @@ import Testing
         }
     }
 
-    @Test func `R31: cancelled by another thread during registration, each child ends once`() async {
+    @Test(.promises("R31"))
+    func `R31: cancelled by another thread during registration, each child ends once`() async {
         for round in 0..<scaled(100) {
             let children = Log<OperationHandle<Void>>()
             let outcomes = Count()
@@ -102,7 +104,7 @@ import Testing
 
     // MARK: R32
 
-    @Test(arguments: [false, true])
+    @Test(.promises("R32"), arguments: [false, true])
     func `R32: a block that throws fails its composite, and what it had started is cancelled`(
         isCascade: Bool
     ) async {
@@ -116,7 +118,7 @@ import Testing
         #expect(children.entries.map { $0.result?.reason?.kind } == [.parent])
     }
 
-    @Test(arguments: [false, true])
+    @Test(.promises("R32"), arguments: [false, true])
     func `R32: a block that throws may be run again, but not gone on with`(isCascade: Bool) async {
         let runs = Count()
         let answers = Log<Bool>()
@@ -137,7 +139,9 @@ import Testing
         #expect(causes.entries.allSatisfy { $0.index == nil && $0.child == nil })
     }
 
-    @Test func `R32: a thrown cancellation is one, and a reason that is thrown is kept`() async {
+    @Test(.promises("R32")) func `R32: a thrown cancellation is one, and a reason that is thrown is kept`()
+        async
+    {
         let first = cascadeOperation { _ in throw CancellationError() }
         let second = transactionalOperation { _ in throw CancelReason(.removed) }
         #expect(await first.outcome.reason?.kind == .threwCancellation)
@@ -146,7 +150,7 @@ import Testing
 
     // MARK: R36
 
-    @Test(arguments: [false, true])
+    @Test(.promises("R36"), arguments: [false, true])
     func `R36: the last child ends while registration closes: one completion`(isCascade: Bool) async {
         for round in 0..<scaled(300) {
             let completions = Count()
@@ -169,7 +173,7 @@ import Testing
 
     // MARK: R46
 
-    @Test(arguments: [false, true])
+    @Test(.promises("R46"), arguments: [false, true])
     func `R46: many threads register nested composites: each is counted, and runs once`(isCascade: Bool) async
     {
         let perThread = scaled(40)
@@ -203,7 +207,8 @@ import Testing
         }
     }
 
-    @Test func `R46: children that many threads register have places of their own, in the order of the list`()
+    @Test(.promises("R46"))
+    func `R46: children that many threads register have places of their own, in the order of the list`()
         async
     {
         let places = Log<[OperationID]>()
@@ -221,7 +226,9 @@ import Testing
 
     // MARK: Ready-made children
 
-    @Test func `a child that was suspended before it was added waits for its own resume`() async throws {
+    @Test(.promises("G26")) func `a child that was suspended before it was added waits for its own resume`()
+        async throws
+    {
         let runs = Log<Int>()
         let first = COOperation<Void> { attempt in
             runs.add(1)
@@ -243,7 +250,8 @@ import Testing
         #expect(!cascade.isSuspended)
     }
 
-    @Test func `gates of children that are moved while they are opened and closed are counted right`() async {
+    @Test(.promises("G26"))
+    func `gates of children that are moved while they are opened and closed are counted right`() async {
         for _ in 0..<scaled(150) {
             let child = COOperation<Void> { $0.finish() }
             let scopes = Log<TransactionScope>()

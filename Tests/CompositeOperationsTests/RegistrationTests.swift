@@ -11,7 +11,9 @@ import Testing
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct RegistrationTests {
     // MARK: G23
 
-    @Test func `after the end a registration is refused with an error, and nothing runs`() async throws {
+    @Test(.promises("G23")) func `after the end a registration is refused with an error, and nothing runs`()
+        async throws
+    {
         let scopes = Mail<TransactionScope>()
         let group = transactionalOperation { scopes.send($0) }
         let scope = await scopes.next()
@@ -37,7 +39,9 @@ import Testing
         #expect(group.isFinished)
     }
 
-    @Test func `while a decision is open, and during a pause, a registration is refused`() async throws {
+    @Test(.promises("G23")) func `while a decision is open, and during a pause, a registration is refused`()
+        async throws
+    {
         let clock = ManualClock()
         let scopes = Mail<TransactionScope>()
         let (asked, decided) = (Mail<Void>(), Gate())
@@ -64,7 +68,7 @@ import Testing
         try await group.value
     }
 
-    @Test func `a child that a running child registers is counted`() async throws {
+    @Test(.promises("G23")) func `a child that a running child registers is counted`() async throws {
         let scopes = Mail<TransactionScope>()
         let done = Count()
         let late = Mail<COOperation<Void>.Attempt>()
@@ -84,7 +88,8 @@ import Testing
         #expect(await scopes.next().operation { 1 }.outcome.isFailed)
     }
 
-    @Test func `children that race with the end of the last one are refused, or run and counted`()
+    @Test(.promises("G23"))
+    func `children that race with the end of the last one are refused, or run and counted`()
         async throws
     {
         for _ in 0..<scaled(300) {
@@ -122,7 +127,7 @@ import Testing
         }
     }
 
-    @Test func `children that race with a cancel all end`() async throws {
+    @Test(.promises("G23")) func `children that race with a cancel all end`() async throws {
         for isCascade in [false, true] {
             for _ in 0..<scaled(150) {
                 let scopes = Mail<any CompositeScope>()
@@ -156,7 +161,8 @@ import Testing
         }
     }
 
-    @Test func `a ready-made child has one owner: of an add and a start that race, one is accepted`()
+    @Test(.promises("G23"))
+    func `a ready-made child has one owner: of an add and a start that race, one is accepted`()
         async throws
     {
         for _ in 0..<scaled(300) {
@@ -187,7 +193,8 @@ import Testing
         }
     }
 
-    @Test func `a ready-made child that is cancelled while it is added does not stop its composite for ever`()
+    @Test(.promises("G23"))
+    func `a ready-made child that is cancelled while it is added does not stop its composite for ever`()
         async throws
     {
         for _ in 0..<scaled(400) {
@@ -218,7 +225,8 @@ import Testing
         }
     }
 
-    @Test func `a ready-made child whose gate is closed holds its composite until it is resumed`()
+    @Test(.promises("G26"))
+    func `a ready-made child whose gate is closed holds its composite until it is resumed`()
         async throws
     {
         let ready = COOperation<Void> { $0.finish() }
@@ -236,7 +244,8 @@ import Testing
         try await group.value
     }
 
-    @Test func `after a ready-made child was resumed, gates of its composite hold as before`() async throws {
+    @Test(.promises("G26"))
+    func `after a ready-made child was resumed, gates of its composite hold as before`() async throws {
         let ready = COOperation<Void> { $0.finish() }
         #expect(ready.suspend())
         let scopes = Mail<TransactionScope>()
@@ -258,7 +267,7 @@ import Testing
         _ = await group.outcome
     }
 
-    @Test func `ready-made children are ready, and nobody else's`() async throws {
+    @Test(.promises("G23")) func `ready-made children are ready, and nobody else's`() async throws {
         let scopes = Mail<TransactionScope>()
         let group = transactionalOperation { scope in
             scope.operation { _ in }
@@ -278,7 +287,7 @@ import Testing
         _ = await begun.outcome
     }
 
-    @Test func `a composite takes in nobody who has nothing to run`() async throws {
+    @Test(.promises("G23")) func `a composite takes in nobody who has nothing to run`() async throws {
         let made = COCascade<Void> { $0.operation {} }
         try await made.run()
         // The last one is a copy of what has given its block up.
@@ -292,7 +301,8 @@ import Testing
         #expect(all.allSatisfy { $0.state == .ready })
     }
 
-    @Test func `a scope says that there is no use in going on when the composite has failed`() async {
+    @Test(.promises("G12"))
+    func `a scope says that there is no use in going on when the composite has failed`() async {
         for isCancelled in [false, true] {
             let group = transactionalOperation(on: elsewhere) { group in
                 group.operation { attempt in
@@ -304,7 +314,9 @@ import Testing
         }
     }
 
-    @Test func `a step that asks for the value of none of the earlier ones is refused`() async throws {
+    @Test(.promises("G23")) func `a step that asks for the value of none of the earlier ones is refused`()
+        async throws
+    {
         let foreign = operation { 1 }
         _ = try await foreign.value
         let cascade = cascadeOperation { cascade in
@@ -317,7 +329,8 @@ import Testing
 
     // MARK: G24
 
-    @Test func `a registration block that throws fails the composite; what it had started is awaited`()
+    @Test(.promises("G24"))
+    func `a registration block that throws fails the composite; what it had started is awaited`()
         async throws
     {
         let (begun, left) = (Mail<Void>(), Gate())
@@ -351,7 +364,7 @@ import Testing
         #expect(children.entries[0].isCancelled)
     }
 
-    @Test func `a cascade whose block throws starts none of its steps`() async throws {
+    @Test(.promises("G24")) func `a cascade whose block throws starts none of its steps`() async throws {
         let runs = Count()
         let steps = Log<COOperation<Int>>()
         let cascade = cascadeOperation { cascade in
@@ -363,7 +376,7 @@ import Testing
         #expect(runs.value == 0)
     }
 
-    @Test func `after a throw awake is refused, and rerun is not`() async throws {
+    @Test(.promises("G24")) func `after a throw awake is refused, and rerun is not`() async throws {
         let answers = Log<Bool>()
         let cascade = cascadeOperation { cascade in
             cascade.operation {}
@@ -379,14 +392,14 @@ import Testing
         #expect(cascade.attempt == 2 && cascade.numberOfRuns == 2)
     }
 
-    @Test func `a cancellation that a registration block throws cancels`() async throws {
+    @Test(.promises("G24")) func `a cancellation that a registration block throws cancels`() async throws {
         let one = cascadeOperation { _ in throw CancellationError() }
         #expect(await one.outcome.reason?.kind == .threwCancellation)
         let two = transactionalOperation { _ in throw CancelReason(.timedOut) }
         #expect(await two.outcome.reason?.kind == .timedOut)
     }
 
-    @Test func `a nested composite whose block throws is a failed child`() async throws {
+    @Test(.promises("G24")) func `a nested composite whose block throws is a failed child`() async throws {
         let causes = Log<Cause>()
         let cascade = cascadeOperation { cascade in
             cascade.operation {}

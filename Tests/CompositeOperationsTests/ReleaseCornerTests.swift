@@ -149,7 +149,7 @@ private struct WeakChild {
         watch.watch(nil)
     }
 
-    @Test func `what a leaf was asked about goes with its end`() async {
+    @Test(.promises("G37")) func `what a leaf was asked about goes with its end`() async {
         let watch = Watch()
         let clock = ManualClock()
         let one = COOperation<Int>(

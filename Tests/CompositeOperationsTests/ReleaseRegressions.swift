@@ -13,7 +13,7 @@ import Testing
         init(_ operation: AnyOperation) { self.operation = operation }
     }
 
-    @Test(arguments: Ending.allCases, [false, true])
+    @Test(.promises("R49"), arguments: Ending.allCases, [false, true])
     func `R49: a settled parent frees its children, and what their blocks hold`(
         ending: Ending, isCascade: Bool
     ) async {
@@ -50,7 +50,7 @@ import Testing
         #expect(composite.isEnded)
     }
 
-    @Test func `R49: a child that outlives its parent does not keep it`() async {
+    @Test(.promises("R49")) func `R49: a child that outlives its parent does not keep it`() async {
         let children = Log<OperationHandle<Void>>()
         var parents: [Weak] = []
         for isCascade in [false, true] {
@@ -68,7 +68,9 @@ import Testing
         #expect(children.entries.allSatisfy { $0.isEnded })
     }
 
-    @Test func `R49: children that a rerun dropped are freed before the composite ends`() async throws {
+    @Test(.promises("R49")) func `R49: children that a rerun dropped are freed before the composite ends`()
+        async throws
+    {
         let released = Count()
         let tries = Count()
         let children = Log<Weak>()
@@ -92,7 +94,9 @@ import Testing
         #expect(await eventually { released.value == 2 })
     }
 
-    @Test func `R49: without any handle, a tree that ends leaves nothing, whoever ends it`() async {
+    @Test(.promises("R49")) func `R49: without any handle, a tree that ends leaves nothing, whoever ends it`()
+        async
+    {
         for ending in Ending.allCases {
             let released = Count()
             let tokens = Log<COOperation<Int>.Attempt>()
@@ -115,7 +119,8 @@ import Testing
         }
     }
 
-    @Test func `R49: an operation that is dropped before its start goes at once, with what it was given`() {
+    @Test(.promises("R49"))
+    func `R49: an operation that is dropped before its start goes at once, with what it was given`() {
         let released = Count()
         do {
             let token = Token(released)

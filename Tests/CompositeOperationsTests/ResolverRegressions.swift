@@ -7,7 +7,8 @@ import PropertyTestingSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct ResolverRegressions {
-    @Test func `R20: prepared, and started without handlers: a child's cancel is the outcome`() async {
+    @Test(.promises("R20"))
+    func `R20: prepared, and started without handlers: a child's cancel is the outcome`() async {
         let group = COTransaction<Void>()
         group.operation = { group in
             let child = group.operation { $0.cancel() }
@@ -23,8 +24,8 @@ import Testing
         #expect(await cascade.outcome.reason?.kind == .child)
     }
 
-    @Test func `R21: a resolver, then success: completion once, and neither fallback nor cancellation`() async
-    {
+    @Test(.promises("R21"))
+    func `R21: a resolver, then success: completion once, and neither fallback nor cancellation`() async {
         let told = Log<String>()
         let isOver = Gate()
         let resolver = COOperationResolver(maxAttempts: 5, fallback: { _ in told.add("fallback") })
@@ -66,7 +67,8 @@ import Testing
         }
     }
 
-    @Test(arguments: ["cancel", "finish"]) func `R22: an end during a resolver's pause stays an end`(
+    @Test(.promises("G30", "R22"), arguments: ["cancel", "finish"])
+    func `R22: an end during a resolver's pause stays an end`(
         end: String
     ) async {
         let clock = ManualClock()
@@ -86,7 +88,7 @@ import Testing
         #expect(one.isEnded && runs.value == 1)
     }
 
-    @Test(arguments: [COOperationResolver.Redo.rerun, .awake])
+    @Test(.promises("G29", "R23"), arguments: [COOperationResolver.Redo.rerun, .awake])
     func
         `R23: a resolver on a composite: as many attempts as it says, and one fallback`(
             redo: COOperationResolver.Redo
@@ -115,7 +117,7 @@ import Testing
         }
     }
 
-    @Test func `R24: a cancel ends a retry loop, which has no end of its own`() async {
+    @Test(.promises("R24")) func `R24: a cancel ends a retry loop, which has no end of its own`() async {
         let resolver = COOperationResolver(maxAttempts: .max)
         let runs = Count()
         let one = operation(options: OperationOptions(resolver: resolver)) { () throws -> Void in
@@ -137,7 +139,7 @@ import Testing
         #expect(runs.value == count)
     }
 
-    @Test func `R25: nothing that is over is done again`() async {
+    @Test(.promises("R25")) func `R25: nothing that is over is done again`() async {
         let runs = Count()
         let resolver = COOperationResolver()
         for end in ["finish", "cancel", "fail"] {

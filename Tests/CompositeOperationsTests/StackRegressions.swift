@@ -33,7 +33,7 @@ import Testing
         { COOperationQueue(runningLimit: 1) }, { COOperationQueue(.lifo, runningLimit: 2, on: elsewhere) },
     ]
 
-    @Test(arguments: targets.indices)
+    @Test(.promises("R44"), arguments: targets.indices)
     func `R44: a step begins when the one before has left the thread`(index: Int) async throws {
         let target = Self.targets[index]()
         let depths = Depths()
@@ -51,7 +51,7 @@ import Testing
         #expect(depths.entries.value == scaled(2000))
     }
 
-    @Test(arguments: targets.indices)
+    @Test(.promises("R44"), arguments: targets.indices)
     func `R44: a child begins outside of the registration block, on whatever thread`(index: Int) async throws
     {
         let target = Self.targets[index]()
@@ -80,7 +80,8 @@ import Testing
         #expect(depths.entries.value == 151)
     }
 
-    @Test func `R44: an operation does not begin before the call that made it returns, on one worker`()
+    @Test(.promises("R44"))
+    func `R44: an operation does not begin before the call that made it returns, on one worker`()
         async throws
     {
         let one = try Scheduler(Scheduler.Configuration(workers: 1, spareWorkers: 0))
@@ -99,7 +100,9 @@ import Testing
         #expect(depths.deepest.withLock { $0 } == 1)
     }
 
-    @Test func `R44: a rerun begins when the block that asked for it has left the thread`() async throws {
+    @Test(.promises("R44")) func `R44: a rerun begins when the block that asked for it has left the thread`()
+        async throws
+    {
         let one = try Scheduler(Scheduler.Configuration(workers: 1, spareWorkers: 0))
         let depths = Depths()
         let again = operation(on: one) { attempt in
@@ -112,7 +115,7 @@ import Testing
         #expect(depths.entries.value == scaled(2000))
     }
 
-    @Test func `R44: a handler runs outside of the call that ended its operation`() async {
+    @Test(.promises("R44")) func `R44: a handler runs outside of the call that ended its operation`() async {
         let one = try? Scheduler(Scheduler.Configuration(workers: 1, spareWorkers: 0))
         for ending in Ending.allCases {
             let depths = Depths()

@@ -24,13 +24,15 @@ private let steps = isSlow ? million / 20 : million
 @Suite(.inTurn, .watched(testLimit), .leavesNothing, .serialized) struct StackTests {
     // MARK: Steps
 
-    @Test func `a million steps that are registered at once, and finish synchronously`() async throws {
+    @Test(.promises("G25")) func `a million steps that are registered at once, and finish synchronously`()
+        async throws
+    {
         let count = Count()
         try await cascade(of: steps, count).value
         #expect(count.value == steps)
     }
 
-    @Test func `a million steps on a small stack`() async throws {
+    @Test(.promises("G25")) func `a million steps on a small stack`() async throws {
         try await withSmallTarget { _ in
             let count = Count()
             try await cascade(of: steps, count).value
@@ -49,7 +51,7 @@ private let steps = isSlow ? million / 20 : million
         }
     }
 
-    @Test func `many steps, each of which is registered by the one before`() async throws {
+    @Test(.promises("G25")) func `many steps, each of which is registered by the one before`() async throws {
         try await withSmallTarget { _ in
             let count = Count()
             @Sendable func step(_ scope: CascadeScope, _ left: Int) {
@@ -64,7 +66,9 @@ private let steps = isSlow ? million / 20 : million
         }
     }
 
-    @Test func `many attempts of a leaf, and of a composite that is awoken or rerun`() async throws {
+    @Test(.promises("G25")) func `many attempts of a leaf, and of a composite that is awoken or rerun`()
+        async throws
+    {
         let attempts = many / 10
         try await withSmallTarget { target in
             let leaf = operation { attempt in
@@ -109,7 +113,7 @@ private let steps = isSlow ? million / 20 : million
             cancellation: decide)
     }
 
-    @Test func `deep nesting completes, and is released`() async throws {
+    @Test(.promises("G25")) func `deep nesting completes, and is released`() async throws {
         try await withSmallTarget { target in
             let leaves = Count()
             try await nest(depth, options: OperationOptions(handlerTarget: target)) { attempt in
@@ -120,14 +124,16 @@ private let steps = isSlow ? million / 20 : million
         }
     }
 
-    @Test func `a leaf's cancel, and its failure, go up through deep nesting`() async {
+    @Test(.promises("G25")) func `a leaf's cancel, and its failure, go up through deep nesting`() async {
         await withSmallTarget { _ in
             #expect(await nest(depth) { $0.cancel() }.outcome.reason?.kind == .child)
             #expect(await nest(depth) { _ in throw TestError(number: 4) }.outcome.error as? TestError != nil)
         }
     }
 
-    @Test func `cancel, suspend and resume go down through deep nesting, on a small stack`() async {
+    @Test(.promises("G25")) func `cancel, suspend and resume go down through deep nesting, on a small stack`()
+        async
+    {
         await withSmallTarget { _ in
             let tokens = Mail<COOperation<Void>.Attempt>()
             let root = nest(depth) { tokens.send($0) }
@@ -139,7 +145,7 @@ private let steps = isSlow ? million / 20 : million
         }
     }
 
-    @Test func `awake goes down through deep nesting, on a small stack`() async throws {
+    @Test(.promises("G25")) func `awake goes down through deep nesting, on a small stack`() async throws {
         try await withSmallTarget { target in
             let runs = Count()
             let root = nest(
@@ -152,7 +158,7 @@ private let steps = isSlow ? million / 20 : million
         }
     }
 
-    @Test func `rerun drops deep nesting, on a small stack`() async throws {
+    @Test(.promises("G25")) func `rerun drops deep nesting, on a small stack`() async throws {
         try await withSmallTarget { target in
             let runs = Count()
             let root = nest(
@@ -166,7 +172,7 @@ private let steps = isSlow ? million / 20 : million
         }
     }
 
-    @Test func `deep nesting in a queue of one slot`() async throws {
+    @Test(.promises("G34")) func `deep nesting in a queue of one slot`() async throws {
         try await withSmallTarget { _ in
             let queue = COOperationQueue(runningLimit: 1)
             let tokens = Mail<COOperation<Void>.Attempt>()
@@ -190,7 +196,7 @@ private let steps = isSlow ? million / 20 : million
 
     // MARK: Width
 
-    @Test func `cancel and suspend of a wide composite, on a small stack`() async {
+    @Test(.promises("G25")) func `cancel and suspend of a wide composite, on a small stack`() async {
         await withSmallTarget { _ in
             let scopes = Mail<Void>()
             let runs = Count()
@@ -228,7 +234,9 @@ private let steps = isSlow ? million / 20 : million
         return all
     }
 
-    @Test func `a long chain of dependents that nobody starts is held by nobody`() async throws {
+    @Test(.promises("G25")) func `a long chain of dependents that nobody starts is held by nobody`()
+        async throws
+    {
         let first = Locked<COOperation<Void>?>(nil)
         let gone = await onSmallStack {
             let all = chain(many, released: Count())
@@ -240,7 +248,7 @@ private let steps = isSlow ? million / 20 : million
         first.withLock { $0 = nil }
     }
 
-    @Test
+    @Test(.promises("G25"))
     func
         `a long chain of dependents goes on, on a small stack, when nobody can start the first one any more`()
         async
@@ -267,7 +275,9 @@ private let steps = isSlow ? million / 20 : million
         }
     }
 
-    @Test func `a long chain of dependents runs, and is released, on a small stack`() async throws {
+    @Test(.promises("G25")) func `a long chain of dependents runs, and is released, on a small stack`()
+        async throws
+    {
         try await withSmallTarget { _ in
             let ran = Count()
             let count = many
@@ -301,7 +311,8 @@ private let steps = isSlow ? million / 20 : million
     }
 
     /// A target that gives up what it is given: each end makes the next one due, whose turn is refused at once.
-    @Test func `a long chain of dependents whose target refuses them ends on a small stack`() async throws {
+    @Test(.promises("G25"))
+    func `a long chain of dependents whose target refuses them ends on a small stack`() async throws {
         final class Refusing: ExecutionTarget {
             func submit(_ work: ExecutionWork) {}
             var isCurrent: Bool { false }

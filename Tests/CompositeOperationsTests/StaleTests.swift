@@ -10,7 +10,9 @@ import Testing
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct StaleTests {
     // MARK: G21
 
-    @Test func `everything that an old token can do is inert, and answers false`() async throws {
+    @Test(.promises("G21")) func `everything that an old token can do is inert, and answers false`()
+        async throws
+    {
         let tokens = Mail<COOperation<Int>.Attempt>()
         let one = operation(returning: Int.self) { tokens.send($0) }
         let old = await tokens.next()
@@ -37,7 +39,8 @@ import Testing
         #expect(!old.cancel() && !new.cancel())
     }
 
-    @Test func `a handler that an old token was given does not hear of the new attempt's cancel`()
+    @Test(.promises("G21"))
+    func `a handler that an old token was given does not hear of the new attempt's cancel`()
         async throws
     {
         let tokens = Mail<COOperation<Int>.Attempt>()
@@ -56,7 +59,9 @@ import Testing
         #expect(heard.entries.isEmpty)
     }
 
-    @Test func `what an old block throws or returns late is not the new attempt's end`() async throws {
+    @Test(.promises("G21")) func `what an old block throws or returns late is not the new attempt's end`()
+        async throws
+    {
         for isThrowing in [false, true] {
             let (begun, left) = (Mail<Int>(), Gate())
             let runs = Count()
@@ -77,8 +82,8 @@ import Testing
         }
     }
 
-    @Test func `an old epoch's scope is closed, and can neither cancel nor suspend the new one`() async throws
-    {
+    @Test(.promises("G21"))
+    func `an old epoch's scope is closed, and can neither cancel nor suspend the new one`() async throws {
         let scopes = Mail<TransactionScope>()
         let tokens = Mail<COOperation<Void>.Attempt>()
         let group = transactionalOperation { scope in
@@ -105,7 +110,9 @@ import Testing
         try await group.value
     }
 
-    @Test func `a child of an old epoch that ends late does not count in the new one`() async throws {
+    @Test(.promises("G21")) func `a child of an old epoch that ends late does not count in the new one`()
+        async throws
+    {
         let tokens = Mail<COOperation<Void>.Attempt>()
         let group = transactionalOperation { scope in
             for _ in 0..<3 { scope.operation { tokens.send($0) } }
@@ -131,7 +138,9 @@ import Testing
     }
 
     /// The scope's epoch has to be compared in the same step in which the composite is cancelled.
-    @Test func `an old scope's cancel and a rerun that race exclude each other`() async throws {
+    @Test(.promises("G21")) func `an old scope's cancel and a rerun that race exclude each other`()
+        async throws
+    {
         for _ in 0..<scaled(1_500) {
             let scopes = Mail<TransactionScope>()
             let group = transactionalOperation { scope in
@@ -148,7 +157,9 @@ import Testing
 
     // MARK: G22
 
-    @Test func `of racing ends one is accepted, and what it says is the outcome`() async throws {
+    @Test(.promises("G22")) func `of racing ends one is accepted, and what it says is the outcome`()
+        async throws
+    {
         let ends = Generator.array(of: .int(in: 0...4), count: 2...4)
         await forAll(ends, cases: scaled(150)) { ends in
             let tokens = Mail<COOperation<Int>.Attempt>()
@@ -198,7 +209,8 @@ import Testing
     }
 
     /// Tokens of all attempts so far, in the hands of several threads at once.
-    @Test func `with tokens of many attempts in many hands, one end is accepted: that of the last attempt`()
+    @Test(.promises("G22"))
+    func `with tokens of many attempts in many hands, one end is accepted: that of the last attempt`()
         async
     {
         let plan = Generator.array(of: .array(of: .int(in: 0...9), count: 1...12), count: 3...3)
@@ -234,7 +246,7 @@ import Testing
         }
     }
 
-    @Test func `of a composite's racing cancels one is accepted`() async throws {
+    @Test(.promises("G22")) func `of a composite's racing cancels one is accepted`() async throws {
         for _ in 0..<scaled(200) {
             let group = transactionalOperation { scope in
                 for _ in 0..<3 { scope.operation { _ in } }

@@ -42,7 +42,8 @@ import Testing
         }
     }
 
-    @Test func `start, suspend, resume and a queue's events race: one run for each attempt`() async {
+    @Test(.promises("G20"))
+    func `start, suspend, resume and a queue's events race: one run for each attempt`() async {
         let threads = Generator<[Int]>.array(of: .int(in: 0...9), count: 1...24)
         await forAll(Generator<([Int], Int)>.zip(threads, .int(in: 0...7)), cases: scaled(200)) {
             choices, setting in
@@ -90,7 +91,8 @@ import Testing
         }
     }
 
-    @Test func `awake, rerun and resume race: each child runs once for each of its attempts`() async {
+    @Test(.promises("G20"))
+    func `awake, rerun and resume race: each child runs once for each of its attempts`() async {
         await forAll(Generator<[Int]>.array(of: .int(in: 0...5), count: 2...12), cases: scaled(120)) {
             choices in
             let isCascade = choices[0] % 2 == 0

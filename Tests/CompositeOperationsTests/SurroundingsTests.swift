@@ -27,7 +27,8 @@ private final class Asking: ExecutionTarget {
     /// Where the blocks of a queue may run.
     private static func targets() -> [(any ExecutionTarget)?] { [nil, elsewhere, serialQueue()] }
 
-    @Test func `made outside and started inside of its queue, a sync operation runs within the slot`()
+    @Test(.promises("R42"))
+    func `made outside and started inside of its queue, a sync operation runs within the slot`()
         async throws
     {
         for target in Self.targets() {
@@ -44,8 +45,8 @@ private final class Asking: ExecutionTarget {
         }
     }
 
-    @Test func `sync operations in each other run within the slot, also through another queue`() async throws
-    {
+    @Test(.promises("R42"))
+    func `sync operations in each other run within the slot, also through another queue`() async throws {
         for target in Self.targets() {
             for isThroughAnother in [false, true] {
                 let queue = COOperationQueue(runningLimit: 1, on: target)
@@ -76,7 +77,9 @@ private final class Asking: ExecutionTarget {
         }
     }
 
-    @Test func `a sync operation without a queue passes on the slot of its caller`() async throws {
+    @Test(.promises("R42")) func `a sync operation without a queue passes on the slot of its caller`()
+        async throws
+    {
         for target in [nil, elsewhere] as [(any ExecutionTarget)?] {
             let queue = COOperationQueue(runningLimit: 1)
             let ran = Count()
@@ -95,7 +98,8 @@ private final class Asking: ExecutionTarget {
         }
     }
 
-    @Test func `made inside and started elsewhere, it takes a slot of its own, and so does a copy`()
+    @Test(.promises("G33"))
+    func `made inside and started elsewhere, it takes a slot of its own, and so does a copy`()
         async throws
     {
         let queue = COOperationQueue(runningLimit: 1)
@@ -125,7 +129,9 @@ private final class Asking: ExecutionTarget {
         #expect(running.entries == [[sync.id], [around.id], [copy.id], [again.id]])
     }
 
-    @Test func `added to the queue whose slot the caller holds, it runs within that slot`() async throws {
+    @Test(.promises("R42")) func `added to the queue whose slot the caller holds, it runs within that slot`()
+        async throws
+    {
         // Nobody may wait there: so it would be refused, if it needed a slot.
         let queue = COOperationQueue(runningLimit: 1, pendingLimit: 0)
         let running = Log<Int>()
@@ -167,7 +173,7 @@ private final class Asking: ExecutionTarget {
         await queue.idle()
     }
 
-    @Test func `who is dispatched by a block does not hold its slot`() async throws {
+    @Test(.promises("G33")) func `who is dispatched by a block does not hold its slot`() async throws {
         let targets: [@Sendable () -> any ExecutionTarget] = [
             { ExecutorTarget(serialQueue() as any SerialExecutor) }, { ExecutorTarget(Scheduler.shared) },
             { ExecutorTarget(Somebody()) }, { elsewhere }, { Scheduler.shared },
@@ -214,7 +220,8 @@ private final class Asking: ExecutionTarget {
 
     // MARK: The stack of one that waits
 
-    @Test func `what a worker runs while it waits does not know the default queue of the one that waits`()
+    @Test(.promises("G7"))
+    func `what a worker runs while it waits does not know the default queue of the one that waits`()
         async throws
     {
         let alone = try Scheduler(Scheduler.Configuration(workers: 1))
@@ -285,7 +292,9 @@ private final class Asking: ExecutionTarget {
         #expect(seen.entries == Array(repeating: true, count: 5))
     }
 
-    @Test func `who runs on the stack of one that waits, and asks for its slot, has it`() async throws {
+    @Test(.promises("R42")) func `who runs on the stack of one that waits, and asks for its slot, has it`()
+        async throws
+    {
         let alone = try Scheduler(Scheduler.Configuration(workers: 1, spareWorkers: 0))
         let queue = COOperationQueue(runningLimit: 1, on: alone)
         let ran = Count()
@@ -339,7 +348,7 @@ private final class Asking: ExecutionTarget {
         }
     }
 
-    @Test func `so has who is called from there on another one's stack`() async throws {
+    @Test(.promises("R42")) func `so has who is called from there on another one's stack`() async throws {
         let two = try Scheduler(Scheduler.Configuration(workers: 2, spareWorkers: 0))
         let queue = COOperationQueue(runningLimit: 1, on: two)
         let (ran, isHeld, gate) = (Count(), Gate(), Gate())
@@ -367,7 +376,9 @@ private final class Asking: ExecutionTarget {
         await queue.idle()
     }
 
-    @Test func `a task that is made on the stack of one that waits does not hold its slot`() async throws {
+    @Test(.promises("G33")) func `a task that is made on the stack of one that waits does not hold its slot`()
+        async throws
+    {
         let alone = try Scheduler(Scheduler.Configuration(workers: 1, spareWorkers: 0))
         let queue = COOperationQueue(runningLimit: 1, on: alone)
         let (ran, gate, syncs) = (Count(), Gate(), Mail<COSyncOperation<Void>>())
@@ -419,7 +430,8 @@ private final class Asking: ExecutionTarget {
         }
     }
 
-    @Test func `a task of a sync operation's block has the slots of those who wait for that`() async throws {
+    @Test(.promises("G15"))
+    func `a task of a sync operation's block has the slots of those who wait for that`() async throws {
         for isThroughAnother in [nil, false, true] as [Bool?] {
             let queue = COOperationQueue(runningLimit: 1, on: elsewhere)
             let other = COOperationQueue(runningLimit: 1, on: elsewhere)
@@ -446,7 +458,8 @@ private final class Asking: ExecutionTarget {
         }
     }
 
-    @Test(.enabled(if: !isSanitized)) func `sync operations in each other hold each slot once`() async {
+    @Test(.promises("G15"), .enabled(if: !isSanitized))
+    func `sync operations in each other hold each slot once`() async {
         await #expect(processExitsWith: .success) {
             @Sendable func nest(_ depth: Int) {
                 if depth == 0 { return }
@@ -488,7 +501,8 @@ private final class Asking: ExecutionTarget {
         await queue.idle()
     }
 
-    @Test func `the slots of callers are given up with the end, also where the block is kept`() async {
+    @Test(.promises("G37"))
+    func `the slots of callers are given up with the end, also where the block is kept`() async {
         weak var queue: COOperationQueue?
         let lent = COSyncOperation<Void>(on: elsewhere, options: OperationOptions(keepsBlock: true)) {
             $0.finish()
@@ -503,7 +517,7 @@ private final class Asking: ExecutionTarget {
         #expect(lent.isFinished)
     }
 
-    @Test func `a slot that was given back is not held any more`() async throws {
+    @Test(.promises("G33")) func `a slot that was given back is not held any more`() async throws {
         let queue = COOperationQueue(runningLimit: 1, on: elsewhere)
         let (goesOn, syncs) = (Gate(), Mail<COSyncOperation<Void>>())
         let running = Log<Bool>()
@@ -533,7 +547,8 @@ private final class Asking: ExecutionTarget {
 
     // MARK: Targets
 
-    @Test func `a thread does not wait for a slot whose holders wait for it`() async throws {
+    @Test(.promises("G15")) func `a thread does not wait for a slot whose holders wait for it`() async throws
+    {
         for limit in [1, 2] {
             for isOnStack in [false, true] {
                 let alone = try Scheduler(Scheduler.Configuration(workers: 1, spareWorkers: 0))
@@ -558,7 +573,7 @@ private final class Asking: ExecutionTarget {
         }
     }
 
-    @Test func `a thread waits for a slot that can come back without it`() async throws {
+    @Test(.promises("G15")) func `a thread waits for a slot that can come back without it`() async throws {
         let lane = try SerialLane()
         let queue = COOperationQueue(runningLimit: 1, on: lane)
         let holder = operation(on: queue) { _ in }
@@ -578,7 +593,7 @@ private final class Asking: ExecutionTarget {
         await queue.idle()
     }
 
-    @Test func `a thread of a concurrent queue waits for a slot`() async throws {
+    @Test(.promises("G15")) func `a thread of a concurrent queue waits for a slot`() async throws {
         let queue = COOperationQueue(runningLimit: 1, on: elsewhere)
         for _ in 0..<scaled(200) {
             let log = Log<String>()
@@ -595,7 +610,8 @@ private final class Asking: ExecutionTarget {
         await queue.idle()
     }
 
-    @Test func `a task of a sync operation's block does not have its caller's slot when that goes on`()
+    @Test(.promises("G15"))
+    func `a task of a sync operation's block does not have its caller's slot when that goes on`()
         async throws
     {
         let queue = COOperationQueue(runningLimit: 1, on: elsewhere)
@@ -622,7 +638,9 @@ private final class Asking: ExecutionTarget {
         await queue.idle()
     }
 
-    @Test func `a lane that waits below on the stack is no reason to wait for ever`() async throws {
+    @Test(.promises("G15")) func `a lane that waits below on the stack is no reason to wait for ever`()
+        async throws
+    {
         let alone = try Scheduler(Scheduler.Configuration(workers: 1, spareWorkers: 0))
         let lane = try SerialLane(on: alone)
         let ran = Count()
@@ -641,7 +659,7 @@ private final class Asking: ExecutionTarget {
         #expect(ran.value == 1)
     }
 
-    @Test func `the target that a queue replaces is released under no lock`() async {
+    @Test(.promises("G6")) func `the target that a queue replaces is released under no lock`() async {
         // In a process of its own: it sets the default queue of all.
         await #expect(processExitsWith: .success) {
             let (queue, asked) = (COOperationQueue(), Count())

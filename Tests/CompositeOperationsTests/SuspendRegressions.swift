@@ -7,7 +7,7 @@ import PropertyTestingSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct SuspendRegressions {
-    @Test func `R12: a cascade waits for a step that is suspended on its own`() async {
+    @Test(.promises("R12")) func `R12: a cascade waits for a step that is suspended on its own`() async {
         let ran = Log<Int>()
         let first = Gate()
         let second = Locked<COOperation<Void>?>(nil)
@@ -30,7 +30,8 @@ import Testing
         #expect(ran.entries == [1, 2, 3])
     }
 
-    @Test func `R13: a child that is suspended, then resumed, on its own runs, once`() async {
+    @Test(.promises("R13")) func `R13: a child that is suspended, then resumed, on its own runs, once`() async
+    {
         let lane = HeldTarget()
         let ran = Count()
         let child = Locked<COOperation<Void>?>(nil)
@@ -53,7 +54,8 @@ import Testing
         #expect(ran.value == 1)
     }
 
-    @Test func `R14: suspended in its last step, finished, and resumed, a cascade completes`() async {
+    @Test(.promises("R14"))
+    func `R14: suspended in its last step, finished, and resumed, a cascade completes`() async {
         let completed = Gate()
         let hasSuspended = Gate()
         let cascade = cascadeOperation { cascade in
@@ -75,7 +77,7 @@ import Testing
         await elsewhere.waits(for: completed)
     }
 
-    @Test func `R15: a transaction does not complete while it is suspended`() async {
+    @Test(.promises("R15")) func `R15: a transaction does not complete while it is suspended`() async {
         let isOpen = Gate()
         let isThere = Gate()
         let completions = Count()
@@ -102,7 +104,7 @@ import Testing
         #expect(await eventually { completions.value == 1 })
     }
 
-    @Test func `R16: to resume leaves a block alone that is out`() async {
+    @Test(.promises("R16")) func `R16: to resume leaves a block alone that is out`() async {
         let runs = Count()
         let began = Gate()
         let isOpen = Gate()
@@ -126,7 +128,7 @@ import Testing
         #expect(child.numberOfRuns == 1 && child.attempt == 1)
     }
 
-    @Test func `R17: awake on a composite that nothing is wrong with is refused`() async {
+    @Test(.promises("R17")) func `R17: awake on a composite that nothing is wrong with is refused`() async {
         let runs = Count()
         let began = Gate()
         let isOpen = Gate()
@@ -151,7 +153,8 @@ import Testing
         #expect(runs.value == 2)
     }
 
-    @Test func `R18: suspended and resumed many times, each transition is told once`() async {
+    @Test(.promises("R18")) func `R18: suspended and resumed many times, each transition is told once`() async
+    {
         let began = Gate()
         let token = Locked<COOperation<Void>.Attempt?>(nil)
         let one = COOperation<Void> { attempt in
@@ -178,7 +181,8 @@ import Testing
         #expect(told.filter { $0 != .ending } == expected + [.finished])
     }
 
-    @Test func `R19: a suspended child that never began is cancelled quietly by what is around it`() async {
+    @Test(.promises("R19"))
+    func `R19: a suspended child that never began is cancelled quietly by what is around it`() async {
         let began = Gate()
         let ran = Count()
         let told = Log<String>()

@@ -12,8 +12,8 @@ import Testing
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct SuspendTests {
     // MARK: G26
 
-    @Test func `an operation that is suspended before its start runs once, when it is resumed`() async throws
-    {
+    @Test(.promises("G26"))
+    func `an operation that is suspended before its start runs once, when it is resumed`() async throws {
         let runs = Count()
         let one = COOperation<Void> { attempt in
             runs.add()
@@ -32,7 +32,9 @@ import Testing
         #expect(!one.suspend() && !one.resume())
     }
 
-    @Test func `what is suspended and resumed while its turn is on its way begins once`() async throws {
+    @Test(.promises("G26")) func `what is suspended and resumed while its turn is on its way begins once`()
+        async throws
+    {
         for _ in 0..<scaled(300) {
             let runs = Count()
             let group = transactionalOperation { group in
@@ -50,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func `while a composite is suspended nothing below it begins`() async throws {
+    @Test(.promises("G26")) func `while a composite is suspended nothing below it begins`() async throws {
         let isCascade = Generator.bool
         await forAll(Generator.zip(isCascade, .int(in: 1...12)), cases: scaled(40)) { isCascade, count in
             let runs = Count()
@@ -95,7 +97,9 @@ import Testing
         return children.reduce(operation.numberOfRuns) { $0 + runs(below: $1) }
     }
 
-    @Test func `a cascade suspended during a step starts the next one when it is resumed`() async throws {
+    @Test(.promises("G26")) func `a cascade suspended during a step starts the next one when it is resumed`()
+        async throws
+    {
         let tokens = Mail<COOperation<Void>.Attempt>()
         let cascade = cascadeOperation { cascade in
             for _ in 0..<2 { cascade.operation { tokens.send($0) } }
@@ -115,7 +119,7 @@ import Testing
         try await cascade.value
     }
 
-    @Test func `a block begins when each of the gates above it is open`() async throws {
+    @Test(.promises("G26")) func `a block begins when each of the gates above it is open`() async throws {
         let gates = Generator.array(of: .int(in: 0...2), count: 1...20)
         await forAll(gates, cases: scaled(60)) { toggles in
             let inner = COOperation<Void> { $0.finish() }
@@ -156,7 +160,8 @@ import Testing
         }
     }
 
-    @Test func `threads that toggle gates anywhere in a tree lose no start and double none`() async throws {
+    @Test(.promises("G26"))
+    func `threads that toggle gates anywhere in a tree lose no start and double none`() async throws {
         await forAll(Generator.array(of: .int(in: 0...6), count: 3...40), cases: scaled(60)) { toggles in
             let runs = Slots(count: 6)
             let built = Mail<Void>()
@@ -191,7 +196,9 @@ import Testing
         }
     }
 
-    @Test func `resume leaves a block in flight alone; restart makes a new attempt of it`() async throws {
+    @Test(.promises("G26")) func `resume leaves a block in flight alone; restart makes a new attempt of it`()
+        async throws
+    {
         let tokens = Mail<COOperation<Void>.Attempt>()
         let group = transactionalOperation { scope in
             scope.operation { tokens.send($0) }
@@ -209,7 +216,9 @@ import Testing
         try await group.value
     }
 
-    @Test func `a pause that ends behind the gate is followed when the gate opens`() async throws {
+    @Test(.promises("G26")) func `a pause that ends behind the gate is followed when the gate opens`()
+        async throws
+    {
         let clock = ManualClock()
         let tokens = Mail<COOperation<Void>.Attempt>()
         let one = operation(options: OperationOptions(clock: clock)) { tokens.send($0) }
@@ -267,7 +276,8 @@ import Testing
 
     // MARK: G27
 
-    @Test func `a composite whose children finished while it was suspended completes on resume, not before`()
+    @Test(.promises("G27"))
+    func `a composite whose children finished while it was suspended completes on resume, not before`()
         async throws
     {
         let lane = try SerialLane()
@@ -299,7 +309,9 @@ import Testing
         }
     }
 
-    @Test func `the gate of a composite around holds the completion of the inner ones too`() async throws {
+    @Test(.promises("G27")) func `the gate of a composite around holds the completion of the inner ones too`()
+        async throws
+    {
         let tokens = Mail<COOperation<Void>.Attempt>()
         let cascade = cascadeOperation { cascade in
             cascade.transactionalOperation { $0.cascadeOperation { $0.operation { tokens.send($0) } } }
@@ -315,7 +327,8 @@ import Testing
         #expect(inner.isFinished)
     }
 
-    @Test func `a cascade suspended in its last step, and one suspended while empty, complete on resume`()
+    @Test(.promises("G27"))
+    func `a cascade suspended in its last step, and one suspended while empty, complete on resume`()
         async throws
     {
         let scopes = Mail<Void>()
@@ -331,7 +344,8 @@ import Testing
         try await empty.value
     }
 
-    @Test func `a resume that races with the last child's end completes once`() async throws {
+    @Test(.promises("G27")) func `a resume that races with the last child's end completes once`() async throws
+    {
         for _ in 0..<scaled(300) {
             let tokens = Mail<COOperation<Void>.Attempt>()
             let completions = Count()
@@ -366,7 +380,9 @@ import Testing
 
     // MARK: G36
 
-    @Test func `a leaf that is suspended after its block has left gives its slot back`() async throws {
+    @Test(.promises("G36")) func `a leaf that is suspended after its block has left gives its slot back`()
+        async throws
+    {
         let queue = COOperationQueue(runningLimit: 1)
         let tokens = Mail<COOperation<Void>.Attempt>()
         let one = operation(on: queue) { tokens.send($0) }
@@ -383,7 +399,7 @@ import Testing
         await queue.idle()
     }
 
-    @Test func `a suspended leaf keeps its slot where the queue is told so`() async throws {
+    @Test(.promises("G36")) func `a suspended leaf keeps its slot where the queue is told so`() async throws {
         let queue = COOperationQueue(runningLimit: 1, slots: .holdWhileSuspended)
         let tokens = Mail<COOperation<Void>.Attempt>()
         let one = operation(on: queue) { tokens.send($0) }
@@ -397,8 +413,8 @@ import Testing
         await queue.idle()
     }
 
-    @Test func `suspended between admission and start: neither the slot nor the start is lost`() async throws
-    {
+    @Test(.promises("G36"))
+    func `suspended between admission and start: neither the slot nor the start is lost`() async throws {
         for _ in 0..<scaled(60) {
             // The target does nothing until it is told to.
             let target = StoppedTarget()
@@ -425,7 +441,8 @@ import Testing
         try await body()
     }
 
-    @Test func `operations that are suspended and resumed at random leave a queue of few slots in the end`()
+    @Test(.promises("G36"))
+    func `operations that are suspended and resumed at random leave a queue of few slots in the end`()
         async throws
     {
         let plan = Generator.zip(.int(in: 1...3), .array(of: .int(in: 0...11), count: 0...60))

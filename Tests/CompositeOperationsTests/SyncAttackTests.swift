@@ -27,7 +27,8 @@ import Testing
         }
     }
 
-    @Test func `two threads run a block each: one runs, and it is that of the thread that waits`() async {
+    @Test(.promises("G20"))
+    func `two threads run a block each: one runs, and it is that of the thread that waits`() async {
         for _ in 0..<scaled(300) {
             let sync = COSyncOperation<Int>()
             let runs = Log<Int>()
@@ -91,7 +92,8 @@ import Testing
         #expect(sync.isFinished)
     }
 
-    @Test func `start against cancel and finish: every caller returns, and one outcome is there`() async {
+    @Test(.promises("G15"))
+    func `start against cancel and finish: every caller returns, and one outcome is there`() async {
         for _ in 0..<scaled(200) {
             let sync = COSyncOperation<Int> { _ in }
             let answers = await atOnce(3) { index in
@@ -107,7 +109,7 @@ import Testing
         }
     }
 
-    @Test func `threads that wait for one operation all hear of its end`() async {
+    @Test(.promises("G15")) func `threads that wait for one operation all hear of its end`() async {
         for ending in Ending.allCases {
             let one = operation(returning: Int.self) { _ in }
             let outcomes = await atOnce(5) { index in

@@ -12,13 +12,13 @@ import Testing
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct SyncRegressions {
     // MARK: R39
 
-    @Test(arguments: Ending.allCases)
+    @Test(.promises("G15", "R39"), arguments: Ending.allCases)
     func `R39: an end in the block is seen by the wait that begins after it`(ending: Ending) async {
         let sync = await aside { syncOperation(returning: Int.self) { ending.end($0) } }
         #expect(ending.fits(sync.result))
     }
 
-    @Test(arguments: Ending.allCases)
+    @Test(.promises("R39"), arguments: Ending.allCases)
     func `R39: an end by another thread, before the block returns, is seen`(ending: Ending) async {
         let sync = await aside {
             syncOperation(returning: Int.self) { attempt in
@@ -33,7 +33,7 @@ import Testing
         #expect(ending.fits(sync.result))
     }
 
-    @Test(arguments: Ending.allCases)
+    @Test(.promises("G15", "R39"), arguments: Ending.allCases)
     func `R39: an end while the waiter goes to sleep is seen, whenever it comes`(ending: Ending) async {
         for spins in 0..<scaled(300) {
             let sync = await aside {
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Ending.allCases)
+    @Test(.promises("R39"), arguments: Ending.allCases)
     func `R39: an operation that ended before its start holds nobody`(ending: Ending) async {
         let sync = COSyncOperation<Int> { $0.finish(1) }
         #expect(ending.end(sync))
@@ -60,7 +60,7 @@ import Testing
 
     // MARK: R40
 
-    @Test(arguments: [false, true])
+    @Test(.promises("R40"), arguments: [false, true])
     func `R40: cancel wakes the waiter, also while suspended`(isSuspended: Bool) async {
         let sync = await aside {
             syncOperation { attempt in
@@ -74,7 +74,9 @@ import Testing
         #expect(sync.result?.reason?.kind == .requested)
     }
 
-    @Test func `R40: cancel wakes the waiter of one that was suspended before its start`() async {
+    @Test(.promises("R40")) func `R40: cancel wakes the waiter of one that was suspended before its start`()
+        async
+    {
         let sync = COSyncOperation<Void> { $0.finish() }
         #expect(sync.suspend())
         async let hasStarted = aside { sync.start() }
@@ -86,7 +88,8 @@ import Testing
         #expect(sync.numberOfRuns == 0)
     }
 
-    @Test func `R40: resume lets the waiter run a block that was suspended before its start`() async {
+    @Test(.promises("R40"))
+    func `R40: resume lets the waiter run a block that was suspended before its start`() async {
         let sync = COSyncOperation<Int> { $0.finish(Int(bitPattern: pthread_self())) }
         #expect(sync.suspend())
         async let waiter = aside {
@@ -102,7 +105,9 @@ import Testing
         }
     }
 
-    @Test func `R40: cancel wakes the waiter for a block on a target, once that has left`() async {
+    @Test(.promises("R40")) func `R40: cancel wakes the waiter for a block on a target, once that has left`()
+        async
+    {
         let isIn = Gate()
         let mayLeave = Gate()
         let sync = COSyncOperation<Void>(on: elsewhere) { attempt in
@@ -120,7 +125,9 @@ import Testing
 
     // MARK: R41
 
-    @Test func `R41: the waiter runs each rerun that another thread asks for, itself`() async {
+    @Test(.promises("R41")) func `R41: the waiter runs each rerun that another thread asks for, itself`()
+        async
+    {
         let threads = Log<pthread_t>()
         let (sync, waiter) = await aside {
             let sync = syncOperation { attempt in
@@ -141,7 +148,9 @@ import Testing
         #expect(threads.entries == [waiter, waiter, waiter, waiter])
     }
 
-    @Test func `R41: the waiter runs what a pause has put off, when the clock says so`() async {
+    @Test(.promises("R41")) func `R41: the waiter runs what a pause has put off, when the clock says so`()
+        async
+    {
         let clock = ManualClock()
         let runs = Count()
         let sync = COSyncOperation<Void>(options: OperationOptions(clock: clock)) { attempt in
@@ -157,7 +166,7 @@ import Testing
         #expect(runs.value == 2)
     }
 
-    @Test func `R41: a rerun on a target is waited for as the first run is`() async {
+    @Test(.promises("R41")) func `R41: a rerun on a target is waited for as the first run is`() async {
         let runs = Count()
         let sync = COSyncOperation<Void>(on: elsewhere) { attempt in
             if runs.add() == 3 { attempt.finish() } else { attempt.rerun() }
@@ -177,7 +186,7 @@ import Testing
         { COOperationQueue(runningLimit: 1, on: serialQueue()) },
     ]
 
-    @Test(arguments: serialTargets.indices)
+    @Test(.promises("R42"), arguments: serialTargets.indices)
     func `R42: a block aimed at the serial target it is called on runs there and then`(index: Int)
         async throws
     {
@@ -194,7 +203,7 @@ import Testing
         #expect(try await outer.value == [true, true, true])
     }
 
-    @Test(arguments: serialTargets.indices)
+    @Test(.promises("R42"), arguments: serialTargets.indices)
     func `R42: so do three of them, one in the other`(index: Int) async throws {
         let target = Self.serialTargets[index]()
         let log = Log<Int>()
@@ -218,7 +227,8 @@ import Testing
         #expect(log.entries == [3, 2, 1])
     }
 
-    @Test func `R42: a dispatch queue is recognised below another one that was recognised before`()
+    @Test(.promises("R42"))
+    func `R42: a dispatch queue is recognised below another one that was recognised before`()
         async throws
     {
         let base = DispatchQueue(label: "base")
@@ -232,7 +242,7 @@ import Testing
         #expect(try await outer.value)
     }
 
-    @Test func `R42: a block aimed at another serial target runs there`() async throws {
+    @Test(.promises("R42")) func `R42: a block aimed at another serial target runs there`() async throws {
         let (one, other) = (DispatchQueue(label: "one"), DispatchQueue(label: "other"))
         let outer = operation(on: one) {
             let isThere = Count()

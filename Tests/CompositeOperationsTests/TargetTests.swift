@@ -117,7 +117,9 @@ import Testing
         #expect(await eventually { called.value == 2 })
     }
 
-    @Test func `a target that runs its work twice, at once: each block begins once`() async throws {
+    @Test(.promises("G20")) func `a target that runs its work twice, at once: each block begins once`()
+        async throws
+    {
         let twice = RepeatingTarget(3)
         for _ in 0..<scaled(50) {
             let runs = Count()

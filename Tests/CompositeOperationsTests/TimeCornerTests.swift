@@ -106,7 +106,9 @@ private final class StubbornClock: Clock, Sendable {
         #expect(await eventually { clock.sleepers == 0 })
     }
 
-    @Test func `a block that is still out is told that its attempt was given up`() async throws {
+    @Test(.promises("G21")) func `a block that is still out is told that its attempt was given up`()
+        async throws
+    {
         enum Why: CaseIterable { case time, rerun, restart, resolver, failure, askingResolver }
         for (why, isLate) in Why.allCases.flatMap({ [($0, false), ($0, true)] }) {
             let clock = ManualClock()

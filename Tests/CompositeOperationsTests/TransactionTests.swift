@@ -19,7 +19,9 @@ import Testing
         deinit { values.deallocate() }
     }
 
-    @Test func `a transaction does not complete before its block has returned`() async throws {
+    @Test(.promises("G18")) func `a transaction does not complete before its block has returned`()
+        async throws
+    {
         for isWide in [true, false] {
             let (gate, completions) = (Gate(), Count())
             let ended = Locked<[COOperation<Void>]>([])
@@ -47,7 +49,8 @@ import Testing
         }
     }
 
-    @Test func `a transaction ends after all children, and what they wrote is visible then`() async {
+    @Test(.promises("G18"))
+    func `a transaction ends after all children, and what they wrote is visible then`() async {
         let children = Generator<[Int]>.array(of: .int(in: 0...23), count: 0...12)
         await forAll(Generator<([Int], Int)>.zip(children, .int(in: 0...3)), cases: scaled(200)) {
             kinds, width in

@@ -171,7 +171,7 @@ import Testing
     }
 
     #if DEBUG
-        @Test func `who has ended leaves nothing with whom it waited for`() async {
+        @Test(.promises("G37")) func `who has ended leaves nothing with whom it waited for`() async {
             // In a process of its own, where no other test has operations.
             await #expect(processExitsWith: .success) {
                 let other = COOperation<Void> { $0.finish() }
@@ -201,7 +201,7 @@ import Testing
         }
     #endif
 
-    @Test func `what a search for cycles comes upon is released when it is over`() async {
+    @Test(.promises("G6")) func `what a search for cycles comes upon is released when it is over`() async {
         /// Looks for cycles, too, when it goes.
         final class Looking: Sendable {
             deinit { _ = COOperation<Void>().addDependency(COOperation<Void>()) }

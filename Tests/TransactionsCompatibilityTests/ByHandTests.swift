@@ -1,6 +1,7 @@
 // Transactions that are begun and ended by hand, by programs in the language mode of Swift 5.
 
 import CompositeOperationsTestSupport
+import PropertyTestingSupport
 import Testing
 import Transactions
 
@@ -40,7 +41,7 @@ import Transactions
         #expect(chart.calls == ["begin", "validate", "commit", "begin", "rollback"])
     }
 
-    @Test func `hooks get the descriptor`() throws {
+    @Test(.promises("Q15")) func `hooks get the descriptor`() throws {
         let transaction = try chart.beginTransaction()
         #expect(chart.lastBegun == transaction)
         try chart.commitTransaction()
@@ -64,7 +65,7 @@ import Transactions
         #expect(chart.calls.isEmpty)
     }
 
-    @Test func `a failed commit leaves the transaction active`() throws {
+    @Test(.promises("Q15")) func `a failed commit leaves the transaction active`() throws {
         try chart.beginTransaction()
         chart.addElement(label: "a", percentage: 60)
         #expect(throws: PieChartError.totalPercentageIsNot100) { try chart.commitTransaction() }
@@ -95,7 +96,7 @@ import Transactions
         #expect(!context.transactionIsActive)
     }
 
-    @Test func `a switch over the errors needs no default`() {
+    @Test(.promises("Q15")) func `a switch over the errors needs no default`() {
         func name(_ error: TransactionError) -> String {
             switch error {
             case .anotherTransactionIsActive: return "active"

@@ -1,11 +1,12 @@
 // The closures, each by both of its names.
 
 import CompositeOperationsTestSupport
+import PropertyTestingSupport
 import Testing
 import Transactions
 
 @Suite(.leavesNothing) struct TransactionClosureTests {
-    @Test func `returns the value of its body`() throws {
+    @Test(.promises("X5")) func `returns the value of its body`() throws {
         let chart = PieChart()
         let sum: Int = try chart.transaction {
             chart.addElement(label: "a", percentage: 100)
@@ -29,7 +30,7 @@ import Transactions
         #expect(chart.elements.count == 2)
     }
 
-    @Test func `works with an implicit self`() throws {
+    @Test(.promises("Q15")) func `works with an implicit self`() throws {
         let chart = PieChart()
         try chart.fill([50, 50])
         #expect(chart.elements.count == 2)
@@ -157,7 +158,7 @@ import Transactions
 }
 
 @Suite(.leavesNothing) struct DoTransactionallyTests {
-    @Test func `returns the value of its body`() throws {
+    @Test(.promises("X5")) func `returns the value of its body`() throws {
         let chart = PieChart()
         let sum: Int = try chart.doTransactionally {
             chart.addElement(label: "a", percentage: 100)
@@ -181,7 +182,7 @@ import Transactions
         #expect(chart.elements.count == 2)
     }
 
-    @Test func `works with an implicit self`() throws {
+    @Test(.promises("Q15")) func `works with an implicit self`() throws {
         let chart = PieChart()
         try chart.fillByOldName([50, 50])
         #expect(chart.elements.count == 2)
@@ -294,7 +295,7 @@ import Transactions
         #expect(chart.calls == ["begin", "validate", "commit"])
     }
 
-    @Test func `may be used by an existential`() throws {
+    @Test(.promises("Q15")) func `may be used by an existential`() throws {
         let chart = PieChart()
         let member: Transactable = chart
         try member.doTransactionally { chart.addElement(label: "a", percentage: 100) }

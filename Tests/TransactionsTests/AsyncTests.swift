@@ -43,7 +43,9 @@ import Testing
         while tree.line.count != count { await Task.yield() }
     }
 
-    @Test func `X5: a body that suspends is committed, and its value is returned`() async throws {
+    @Test(.promises("X5")) func `X5: a body that suspends is committed, and its value is returned`()
+        async throws
+    {
         let value = try await root.withTransaction {
             await Task.yield()
             root.number = 1
@@ -53,7 +55,7 @@ import Testing
         #expect(root.trace.take() == ["begin root", "validate root", "commit root"])
     }
 
-    @Test(arguments: Intrusion.allCases)
+    @Test(.promises("X13"), arguments: Intrusion.allCases)
     func `X13: what another task does while a transaction is suspended stops the process`(_ what: Intrusion)
         async
     {
@@ -85,7 +87,7 @@ import Testing
         _ = await task.result
     }
 
-    @Test func `Q7: a body that throws is rolled back, and its error thrown`() async {
+    @Test(.promises("Q7", "X5")) func `Q7: a body that throws is rolled back, and its error thrown`() async {
         await #expect(throws: TestError(number: 1)) {
             try await root.withTransaction {
                 root.number = 1
@@ -100,7 +102,7 @@ import Testing
     }
 
     /// The first child ends its savepoint, well or not, while that of the second is open; then the second ends, well or not.
-    @Test(arguments: [true, false], [true, false])
+    @Test(.promises("X6"), arguments: [true, false], [true, false])
     func `X6: savepoints of two child tasks that interleave take the whole transaction back`(
         firstThrows: Bool, secondThrows: Bool
     ) async {
@@ -154,7 +156,8 @@ import Testing
         #expect(root.number == 5)
     }
 
-    @Test func `X7: what the task opened is joined, by either kind of closure, and by its children`()
+    @Test(.promises("X7"))
+    func `X7: what the task opened is joined, by either kind of closure, and by its children`()
         async throws
     {
         try await root.withTransaction {
@@ -172,7 +175,7 @@ import Testing
         #expect(root.trace.take() == ["begin root", "validate root", "commit root"])
     }
 
-    @Test func `X7: another task cannot join or end it, and may wait`() async throws {
+    @Test(.promises("X7")) func `X7: another task cannot join or end it, and may wait`() async throws {
         let inside = Signal(), done = Signal()
         let first = Task { @Home in
             try await root.withTransaction {
@@ -196,7 +199,7 @@ import Testing
         #expect(root.number == 11)
     }
 
-    @Test func `X7: a transaction can be joined by its descriptor`() async throws {
+    @Test(.promises("X7")) func `X7: a transaction can be joined by its descriptor`() async throws {
         let inside = Signal(), done = Signal()
         let first = Task { @Home in
             try await root.withTransaction {
@@ -215,7 +218,9 @@ import Testing
         #expect(root.number == 6)
     }
 
-    @Test func `X7: a transaction begun by hand is waited for, and joined by closures`() async throws {
+    @Test(.promises("X7")) func `X7: a transaction begun by hand is waited for, and joined by closures`()
+        async throws
+    {
         try root.beginTransaction()
         let waiter = Task { @Home in try await root.withTransaction { root.number += 1 } }
         await waiting(1)
@@ -226,7 +231,8 @@ import Testing
         #expect(root.number == 2)
     }
 
-    @Test func `Q16: waiters go in order, and a cancelled one is gone`() async throws {
+    @Test(.promises("Q16", "X7")) func `Q16: waiters go in order, and a cancelled one is gone`() async throws
+    {
         try root.beginTransaction()
         var tasks: [Task<Void, any Error>] = []
         for index in 0..<5 {
@@ -243,7 +249,9 @@ import Testing
         #expect(root.list == [1, 3, 4])
     }
 
-    @Test func `X7: a synchronous begin may slip in, and waiters keep their places`() async throws {
+    @Test(.promises("X7")) func `X7: a synchronous begin may slip in, and waiters keep their places`()
+        async throws
+    {
         try root.beginTransaction()
         let first = Task { @Home in try await root.withTransaction { root.list.append(1) } }
         await waiting(1)
@@ -261,7 +269,7 @@ import Testing
         #expect(root.list == [0, 1, 2])
     }
 
-    @Test func `X7: a woken waiter that is cancelled wakes the next`() async throws {
+    @Test(.promises("Q16", "X7")) func `X7: a woken waiter that is cancelled wakes the next`() async throws {
         try root.beginTransaction()
         let first = Task { @Home in try await root.withTransaction {} }
         await waiting(1)
@@ -274,7 +282,7 @@ import Testing
         _ = await first.result
     }
 
-    @Test func `X7: who waits too long leaves the line`() async throws {
+    @Test(.promises("X7")) func `X7: who waits too long leaves the line`() async throws {
         try root.beginTransaction()
         await #expect(throws: TransactionFault.timedOut) {
             try await root.withTransaction(waiting: .atMost(.zero)) {}
@@ -287,7 +295,7 @@ import Testing
         try await root.withTransaction(waiting: .atMost(.zero)) {}
     }
 
-    @Test func `E37: a body that is cancelled is rolled back`() async throws {
+    @Test(.promises("Q16", "E37")) func `E37: a body that is cancelled is rolled back`() async throws {
         let inside = Signal()
         let task = Task { @Home in
             try await root.withTransaction {
@@ -303,8 +311,8 @@ import Testing
         #expect(root.trace.take() == ["begin root", "rollback root"])
     }
 
-    @Test func `Q16: cancelled, a body that throws E throws E; a cancelled task does not begin`() async throws
-    {
+    @Test(.promises("Q16", "X7"))
+    func `Q16: cancelled, a body that throws E throws E; a cancelled task does not begin`() async throws {
         let task = Task { @Home in
             try await root.withTransaction {
                 withUnsafeCurrentTask { $0?.cancel() }
@@ -321,14 +329,18 @@ import Testing
         #expect(root.trace.calls.isEmpty)
     }
 
-    @Test func `Q16: cancellation is not looked at after validation began`() async throws {
+    @Test(.promises("Q16", "X7")) func `Q16: cancellation is not looked at after validation began`()
+        async throws
+    {
         root.onHook = { if $0 == .validate { withUnsafeCurrentTask { $0?.cancel() } } }
         let task = Task { @Home in try await root.withTransaction { root.number = 1 } }
         try await task.value
         #expect(root.number == 1)
     }
 
-    @Test func `Q16: what was committed by hand stays so, cancelled or not`() async throws {
+    @Test(.promises("Q16", "X7")) func `Q16: what was committed by hand stays so, cancelled or not`()
+        async throws
+    {
         let task = Task { @Home in
             try await root.withTransaction {
                 root.number = 1
@@ -341,7 +353,7 @@ import Testing
         #expect(root.number == 1)
     }
 
-    @Test func `E11, E13: bodies that end their transaction by hand`() async throws {
+    @Test(.promises("E11", "E13")) func `E11, E13: bodies that end their transaction by hand`() async throws {
         await #expect(throws: TransactionFault.rolledBackInsideBody) {
             try await root.withTransaction { try root.rollbackTransaction() }
         }
@@ -353,7 +365,7 @@ import Testing
         #expect(value == 3 && root.number == 1)
     }
 
-    @Test func `X7: begin when free, by hand`() async throws {
+    @Test(.promises("X7")) func `X7: begin when free, by hand`() async throws {
         try root.beginTransaction()
         let task = Task { @Home in
             let transaction = try await root.beginTransactionWhenFree()
@@ -366,7 +378,7 @@ import Testing
         #expect(!root.transactionIsActive)
     }
 
-    @Test func `X7: to wait and to leave takes the same time, however many wait`() {
+    @Test(.promises("X7")) func `X7: to wait and to leave takes the same time, however many wait`() {
         /// The thread's: others are at work, too.
         func now() -> Double {
             var time = timespec()
@@ -392,7 +404,7 @@ import Testing
         }
     }
 
-    @Test func `Q13: of many tasks that begin, one is inside at a time`() async throws {
+    @Test(.promises("Q13")) func `Q13: of many tasks that begin, one is inside at a time`() async throws {
         var inside = 0
         let tasks = (0..<50).map { index in
             Task { @Home in
@@ -410,7 +422,8 @@ import Testing
         #expect(root.number == 50 - 8 && tree.line.count == 0)
     }
 
-    @Test func `X16: a joint transaction waits for all of its trees, and no two wait for each other`()
+    @Test(.promises("Q14", "X16"))
+    func `X16: a joint transaction waits for all of its trees, and no two wait for each other`()
         async throws
     {
         let other = Logged(root: "other")
@@ -442,7 +455,7 @@ import Testing
         #expect(try await withJointTransaction(over: []) { 3 } == 3)
     }
 
-    @Test func `X7: who would wait for what it opened itself is refused`() async throws {
+    @Test(.promises("X7")) func `X7: who would wait for what it opened itself is refused`() async throws {
         let other = Logged(root: "other")
         try await root.withTransaction {
             await #expect(throws: TransactionError.anotherTransactionIsActive) {
@@ -456,7 +469,7 @@ import Testing
         }
     }
 
-    @Test func `X7: who would wait for what it began by hand is refused`() async throws {
+    @Test(.promises("X7")) func `X7: who would wait for what it began by hand is refused`() async throws {
         try root.beginTransaction()
         await #expect(throws: TransactionFault.deadlock) { try await root.withTransaction {} }
         await #expect(throws: TransactionFault.timedOut) {
@@ -495,7 +508,8 @@ import Testing
         return results
     }
 
-    @Test func `X7: of those that would wait for each other one is refused, and the others go on`() async {
+    @Test(.promises("X7"))
+    func `X7: of those that would wait for each other one is refused, and the others go on`() async {
         for count in 2...5 {
             let results = await circle(count)
             let faults = results.compactMap { if case .failure(let error) = $0 { error } else { nil } }
@@ -506,7 +520,7 @@ import Testing
         }
     }
 
-    @Test func `X7: who has waited is waited for no more`() async throws {
+    @Test(.promises("X7")) func `X7: who has waited is waited for no more`() async throws {
         let other = Logged(root: "other")
         let otherTree = other.transactionContext.tree!
         // One has the first tree and waits for the other; later it is the other way round.
@@ -525,7 +539,7 @@ import Testing
         #expect(root.number == 1 && other.number == 1)
     }
 
-    @Test func `X7: who would wait behind one that waits for it is refused`() async throws {
+    @Test(.promises("X7")) func `X7: who would wait behind one that waits for it is refused`() async throws {
         let other = Logged(root: "other")
         try other.beginTransaction()
         let isOpen = Signal()
@@ -545,7 +559,9 @@ import Testing
         #expect(root.number == 1)
     }
 
-    @Test func `X7: however deep what joins is nested, it is known once what is open`() async throws {
+    @Test(.promises("X7")) func `X7: however deep what joins is nested, it is known once what is open`()
+        async throws
+    {
         func nest(_ depth: Int) async throws {
             if depth == 0 { return #expect(OpenTransactions.all.count == 1) }
             try await root.withTransaction { try await nest(depth - 1) }
@@ -553,7 +569,9 @@ import Testing
         try await nest(100)
     }
 
-    @Test func `X16: a joint transaction that gives up waiting leaves all lines`() async throws {
+    @Test(.promises("Q14", "X16")) func `X16: a joint transaction that gives up waiting leaves all lines`()
+        async throws
+    {
         let other = Logged(root: "other")
         try other.beginTransaction()
         let joint = Task { @Home in try await withJointTransaction(over: [root, other]) {} }

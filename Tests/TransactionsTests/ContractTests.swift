@@ -26,7 +26,8 @@ import Transactions
     static let committed = ["commit leaf", "commit left", "commit right", "commit root"]
     static let rolledBack = ["rollback leaf", "rollback left", "rollback right", "rollback root"]
 
-    @Test func `Q5: begin and validate have parents first, commit and rollback children first`() throws {
+    @Test(.promises("Q5"))
+    func `Q5: begin and validate have parents first, commit and rollback children first`() throws {
         try root.transaction {}
         #expect(trace.take() == Self.begun + Self.validated + Self.committed)
         try root.beginTransaction()
@@ -34,7 +35,8 @@ import Transactions
         #expect(trace.take() == Self.begun + Self.rolledBack)
     }
 
-    @Test func `E1: begin while active is refused by every member, and calls no hook`() throws {
+    @Test(.promises("Q9", "X3", "E1"))
+    func `E1: begin while active is refused by every member, and calls no hook`() throws {
         try root.beginTransaction()
         _ = trace.take()
         for member in members {
@@ -43,7 +45,8 @@ import Transactions
         #expect(trace.calls.isEmpty)
     }
 
-    @Test func `E2, E3: to end while idle is refused, and the descriptor is judged first`() throws {
+    @Test(.promises("Q9", "E2", "E3"))
+    func `E2, E3: to end while idle is refused, and the descriptor is judged first`() throws {
         let stale = try root.beginTransaction()
         try root.rollbackTransaction()
         _ = trace.take()
@@ -56,7 +59,8 @@ import Transactions
         #expect(trace.calls.isEmpty)
     }
 
-    @Test func `E4: a stale or foreign descriptor is refused, and the transaction stays`() throws {
+    @Test(.promises("Q9", "E4"))
+    func `E4: a stale or foreign descriptor is refused, and the transaction stays`() throws {
         let stale = try root.beginTransaction()
         try root.rollbackTransaction()
         let other = Member(root: "other")
@@ -73,7 +77,9 @@ import Transactions
         #expect(trace.calls.isEmpty)
     }
 
-    @Test func `E5: a direct commit that fails stays active, and is repaired`() throws {
+    @Test(.promises("Q6", "X9", "E5")) func `E5: a direct commit that fails stays active, and is repaired`()
+        throws
+    {
         try root.beginTransaction()
         left.failure = TestError(number: 1)
         _ = trace.take()
@@ -85,20 +91,21 @@ import Transactions
         #expect(trace.take() == Self.validated + Self.committed)
     }
 
-    @Test func `E6: a closure whose validation throws is rolled back`() {
+    @Test(.promises("Q6", "Q7", "E6")) func `E6: a closure whose validation throws is rolled back`() {
         right.failure = TestError(number: 2)
         #expect(thrown { try left.transaction {} } as? TestError == TestError(number: 2))
         #expect(!root.transactionIsActive)
         #expect(trace.take() == Self.begun + Self.validated + Self.rolledBack)
     }
 
-    @Test func `E7: a closure whose body throws is rolled back without validation`() {
+    @Test(.promises("E7")) func `E7: a closure whose body throws is rolled back without validation`() {
         #expect(thrown { try leaf.transaction { throw TestError() } } is TestError)
         #expect(!root.transactionIsActive)
         #expect(trace.take() == Self.begun + Self.rolledBack)
     }
 
-    @Test func `E8, E9: a joined closure runs its body and nothing else, returns or throws`() throws {
+    @Test(.promises("Q8", "E8", "E9"))
+    func `E8, E9: a joined closure runs its body and nothing else, returns or throws`() throws {
         try root.transaction {
             _ = trace.take()
             let values = [try leaf.transaction { 5 }, try right.doTransactionally { 6 }]
@@ -111,7 +118,7 @@ import Transactions
         #expect(trace.take() == Self.validated + Self.committed)
     }
 
-    @Test func `E11, E12: a body that rolls back by hand`() {
+    @Test(.promises("Q7", "E11", "E12")) func `E11, E12: a body that rolls back by hand`() {
         #expect(fault { try root.transaction { try leaf.rollbackTransaction() } } == .rolledBackInsideBody)
         let error = thrown {
             try root.transaction {
@@ -123,7 +130,7 @@ import Transactions
         #expect(trace.take() == Self.begun + Self.rolledBack + Self.begun + Self.rolledBack)
     }
 
-    @Test func `E13, E14: a body that commits by hand`() throws {
+    @Test(.promises("Q7", "E13", "E14")) func `E13, E14: a body that commits by hand`() throws {
         let value = try root.transaction {
             try root.commitTransaction()
             return 8
@@ -140,7 +147,8 @@ import Transactions
         #expect(trace.take() == once + once)
     }
 
-    @Test func `E15: a body that begins another transaction leaves it alone`() throws {
+    @Test(.promises("Q7", "E15")) func `E15: a body that begins another transaction leaves it alone`() throws
+    {
         for throwing in [false, true] {
             for commits in [false, true] {
                 var second: Transaction?
@@ -162,7 +170,7 @@ import Transactions
         }
     }
 
-    @Test func `E11: also when another transaction was committed in the meantime`() throws {
+    @Test(.promises("E11")) func `E11: also when another transaction was committed in the meantime`() throws {
         let error = fault {
             try root.transaction {
                 try root.rollbackTransaction()
@@ -173,7 +181,7 @@ import Transactions
         try root.transaction {}
     }
 
-    @Test func `E16: a body that opens another root's transaction`() throws {
+    @Test(.promises("E16")) func `E16: a body that opens another root's transaction`() throws {
         let other = Member(root: "other")
         let error = thrown {
             try root.transaction {
@@ -186,7 +194,7 @@ import Transactions
         #expect(trace.take() == Self.begun + Self.rolledBack)
     }
 
-    @Test func `X1: a hook that throws keeps the transaction from beginning`() throws {
+    @Test(.promises("X1")) func `X1: a hook that throws keeps the transaction from beginning`() throws {
         leaf.onHook = { if $0 == .begin { throw TestError(number: 7) } }
         #expect(thrown { try root.beginTransaction() } as? TestError == TestError(number: 7))
         #expect(trace.take() == ["begin root", "begin left", "begin leaf", "rollback left", "rollback root"])
@@ -196,7 +204,8 @@ import Transactions
         #expect(trace.take() == Self.begun + Self.validated + Self.committed)
     }
 
-    @Test func `X4: a scoped transaction that is dropped, or whose commit fails, is rolled back`() throws {
+    @Test(.promises("X4"))
+    func `X4: a scoped transaction that is dropped, or whose commit fails, is rolled back`() throws {
         do { _ = try leaf.scopedTransaction() }
         #expect(trace.take() == Self.begun + Self.rolledBack)
         do {
@@ -226,7 +235,8 @@ import Transactions
         #expect(root.transactionIsActive, "another transaction is not touched")
     }
 
-    @Test func `X4: descriptors are equal to themselves alone, and so are their identifiers`() throws {
+    @Test(.promises("X4"))
+    func `X4: descriptors are equal to themselves alone, and so are their identifiers`() throws {
         let first = try root.beginTransaction()
         try root.rollbackTransaction()
         let second = try root.beginTransaction()
@@ -244,7 +254,7 @@ import Transactions
         try root.rollbackTransaction()
     }
 
-    @Test func `Q8: joined nesting of any depth has one begin and one commit`() throws {
+    @Test(.promises("Q8")) func `Q8: joined nesting of any depth has one begin and one commit`() throws {
         func nest(_ depth: Int) throws {
             guard depth > 0 else { return }
             try leaf.transaction { try nest(depth - 1) }

@@ -15,7 +15,8 @@ import Transactions
 }
 
 @MainActor @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct IsolationTests {
-    @Test func `X15: a class of an actor conforms, and its tree lives there`() async throws {
+    @Test(.promises("X15")) func `X15: a class of an actor conforms, and its tree lives there`() async throws
+    {
         let document = Document()
         #expect(thrown { try document.transaction { document.pages = ["a"] } } is TestError)
         try document.transaction { (document.title, document.pages) = ("title", ["b"]) }
@@ -26,7 +27,9 @@ import Transactions
         #expect(document.pages == ["b", "c"])
     }
 
-    @Test func `X14: a view of a tree of the main actor is read from elsewhere`() async throws {
+    @Test(.promises("X14")) func `X14: a view of a tree of the main actor is read from elsewhere`()
+        async throws
+    {
         let document = Document()
         let view = CommittedView(of: document) { [unowned document] in document.pages.count }
         try document.transaction { (document.title, document.pages) = ("title", ["b"]) }

@@ -12,7 +12,8 @@ import Testing
     let root: Member
     init() { root = Member(root: "root", trace) }
 
-    @Test func `E17: a node made in the body is begun at once and once, validated and ended`() throws {
+    @Test(.promises("X10", "E17"))
+    func `E17: a node made in the body is begun at once and once, validated and ended`() throws {
         var late: Member?
         try root.transaction {
             _ = trace.take()
@@ -26,7 +27,8 @@ import Testing
         try root.rollbackTransaction()
     }
 
-    @Test func `E18: with store, a late node's onBegin can ask its context; without, its argument`() throws {
+    @Test(.promises("E18"))
+    func `E18: with store, a late node's onBegin can ask its context; without, its argument`() throws {
         try root.transaction {
             var answer: Bool?
             // `Member` uses the form with `store`.
@@ -51,7 +53,8 @@ import Testing
         func onRollback(transaction: Transaction) {}
     }
 
-    @Test func `E19: a node made in an onBegin is begun once, at once or in its turn`() throws {
+    @Test(.promises("X10", "E19"))
+    func `E19: a node made in an onBegin is begun once, at once or in its turn`() throws {
         let first = Member("first", below: root)
         let second = Member("second", below: root)
         var made: [Member] = []
@@ -71,7 +74,8 @@ import Testing
         #expect(trace.take() == ["b", "first", "c", "second", "a", "root"].map { "rollback \($0)" })
     }
 
-    @Test func `E20: a node made in onValidateCommit is begun at once and validated before this commit`()
+    @Test(.promises("X10", "E20"))
+    func `E20: a node made in onValidateCommit is begun at once and validated before this commit`()
         throws
     {
         let child = Member("child", below: root)
@@ -88,7 +92,7 @@ import Testing
                 + ["commit child", "commit late", "commit root"])
     }
 
-    @Test(arguments: [Hook.commit, .rollback])
+    @Test(.promises("X10", "E21"), arguments: [Hook.commit, .rollback])
     func `E21: a node made in onCommit or onRollback is a member of the next transaction`(of hook: Hook)
         throws
     {
@@ -104,7 +108,8 @@ import Testing
             trace.take().filter { $0.hasSuffix("late") } == ["begin late", "validate late", "commit late"])
     }
 
-    @Test func `E22: a late node whose onBegin throws dooms the transaction`() throws {
+    @Test(.promises("X10", "E22")) func `E22: a late node whose onBegin throws dooms the transaction`() throws
+    {
         try root.beginTransaction()
         let late = Member("late", below: root) { if $0 == .begin { throw TestError(number: 1) } }
         _ = trace.take()
@@ -123,7 +128,8 @@ import Testing
         #expect(!root.transactionIsActive)
     }
 
-    @Test func `E23, E32: an owner that goes is unregistered, idle or active, and gets no hook`() throws {
+    @Test(.promises("X11", "E23", "E32"))
+    func `E23, E32: an owner that goes is unregistered, idle or active, and gets no hook`() throws {
         var gone: Member? = Member("gone", below: root)
         let tree = root.transactionContext.tree!
         #expect(tree.members == 2)
@@ -140,7 +146,7 @@ import Testing
         withExtendedLifetime(stays) {}
     }
 
-    @Test(arguments: Hook.allCases)
+    @Test(.promises("Q11"), arguments: Hook.allCases)
     func `Q11: an owner that goes while a hook runs is skipped`(in hook: Hook) throws {
         let first = Member("first", below: root)
         var gone: Member? = Member("gone", below: root)
@@ -157,7 +163,7 @@ import Testing
         withExtendedLifetime(last) {}
     }
 
-    @Test func `E24: a removed part is validated unless it left`() throws {
+    @Test(.promises("X11", "E24")) func `E24: a removed part is validated unless it left`() throws {
         let part = Member("part", below: root)
         let below = Member("below", below: part)
         part.failure = TestError()
@@ -171,7 +177,7 @@ import Testing
         #expect(root.transactionContext.tree!.members == 1)
     }
 
-    @Test func `X2: members that left are ended in the order of leaving`() throws {
+    @Test(.promises("X2")) func `X2: members that left are ended in the order of leaving`() throws {
         let parts = ["a", "b", "c"].map { Member($0, below: root) }
         try root.transaction {
             for index in [2, 0, 1] { try parts[index].transactionContext.leave() }
@@ -180,7 +186,8 @@ import Testing
         #expect(trace.take() == ["validate root", "commit root", "commit c", "commit a", "commit b"])
     }
 
-    @Test func `X11: a rollback puts those that left back where they were, and they get onRollback`() throws {
+    @Test(.promises("X11"))
+    func `X11: a rollback puts those that left back where they were, and they get onRollback`() throws {
         let parts = ["a", "b", "c", "d"].map { Member($0, below: root) }
         try root.beginTransaction()
         let late = Member("late", below: root)
@@ -193,7 +200,8 @@ import Testing
         withExtendedLifetime(late) {}
     }
 
-    @Test func `X11: a detached member throws, is inactive, and its logged writes are plain`() throws {
+    @Test(.promises("X11"))
+    func `X11: a detached member throws, is inactive, and its logged writes are plain`() throws {
         let part = Logged("part", below: root)
         try root.transaction {
             part.number = 1
@@ -214,7 +222,7 @@ import Testing
         #expect(Member("below", below: part).transactionContext.isDetached)
     }
 
-    @Test func `X2: without a transaction, leave and move take effect at once`() throws {
+    @Test(.promises("X2")) func `X2: without a transaction, leave and move take effect at once`() throws {
         let a = Member("a", below: root)
         let b = Member("b", below: root)
         try a.transactionContext.move(to: b)
@@ -229,8 +237,8 @@ import Testing
         #expect(a.transactionContext.isDetached)
     }
 
-    @Test func `X2: a member that moves is begun, validated and ended once, behind its new siblings`() throws
-    {
+    @Test(.promises("X2"))
+    func `X2: a member that moves is begun, validated and ended once, behind its new siblings`() throws {
         let a = Member("a", below: root)
         let b = Member("b", below: root)
         let c = Member("c", below: b)
@@ -246,7 +254,7 @@ import Testing
                 + ["a", "b", "c", "root"].map { "commit \($0)" })
     }
 
-    @Test func `X2: a member that was passed by is begun in another round`() throws {
+    @Test(.promises("X2")) func `X2: a member that was passed by is begun in another round`() throws {
         let a = Member("a", below: root)
         let b = Member("b", below: root)
         let c = Member("c", below: b)
@@ -255,7 +263,7 @@ import Testing
         #expect(trace.take().prefix(4) == ["begin root", "begin a", "begin b", "begin c"])
     }
 
-    @Test(arguments: [0, 1])
+    @Test(.promises("Q10", "X18", "E30"), arguments: [0, 1])
     func `E30: a member may leave or move from onBegin and onValidateCommit, while the walk is in it`(
         depth: Int
     )
@@ -299,7 +307,7 @@ import Testing
         }
     }
 
-    @Test func `E25, E26: a root whose owner is gone`() throws {
+    @Test(.promises("X11", "E25", "E26")) func `E25, E26: a root whose owner is gone`() throws {
         let trace = Trace()
         var root: Member? = Member(root: "root", trace)
         let context = root!.transactionContext
@@ -322,7 +330,7 @@ import Testing
         #expect(trace.calls.isEmpty)
     }
 
-    @Test func `E25: a closure whose root's owner goes inside is rolled back`() {
+    @Test(.promises("E25")) func `E25: a closure whose root's owner goes inside is rolled back`() {
         let trace = Trace()
         var root: Member? = Member(root: "root", trace)
         let child = Logged("child", below: root!)
@@ -335,7 +343,7 @@ import Testing
         #expect(root == nil && error == .detached && child.number == 0 && !child.transactionIsActive)
     }
 
-    @Test func `E25: a node's context that outlives its owner is skipped`() throws {
+    @Test(.promises("E25")) func `E25: a node's context that outlives its owner is skipped`() throws {
         var gone: Member? = Member("gone", below: root)
         let context = gone!.transactionContext
         gone = nil
@@ -344,7 +352,7 @@ import Testing
         #expect(gone == nil && !context.isDetached)
     }
 
-    @Test func `E33: cycles and other trees are refused`() throws {
+    @Test(.promises("X2", "E33")) func `E33: cycles and other trees are refused`() throws {
         let a = Member("a", below: root)
         let b = Member("b", below: a)
         let other = Member(root: "other")
@@ -361,14 +369,15 @@ import Testing
         #expect(b.transactionContext.tree === other.transactionContext.tree)
     }
 
-    @Test func `E34: an owner that is its own parent stops the process`() async {
+    @Test(.promises("E34")) func `E34: an owner that is its own parent stops the process`() async {
         await #expect(processExitsWith: .failure) {
             let root = Member(root: "root")
             _ = TransactionContext.createNode(owner: root, parent: root)
         }
     }
 
-    @Test func `X2: a second context of logged state stops the process, unless the first has left its tree`()
+    @Test(.promises("X2"))
+    func `X2: a second context of logged state stops the process, unless the first has left its tree`()
         async throws
     {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
@@ -398,7 +407,8 @@ import Testing
         func onCommit(transaction: Transaction) { trace.calls.append("commit") }
     }
 
-    @Test func `X2: a member moves by a context that replaces its own, and may be in two trees`() throws {
+    @Test(.promises("X2"))
+    func `X2: a member moves by a context that replaces its own, and may be in two trees`() throws {
         let (trace, other) = (Trace(), Member(root: "other"))
         let client = Client(below: root, trace)
         try root.transaction { client.number = 1 }
@@ -429,11 +439,11 @@ import Testing
         #expect(trace.take() == ["commit", "commit"] && !second.isDetached)
     }
 
-    @Test func `X2: a root that leaves stops the process`() async {
+    @Test(.promises("X2")) func `X2: a root that leaves stops the process`() async {
         await #expect(processExitsWith: .failure) { try Member(root: "root").transactionContext.leave() }
     }
 
-    @Test func `E35: siblings have one order, that of registration`() throws {
+    @Test(.promises("Q5", "X2", "E35")) func `E35: siblings have one order, that of registration`() throws {
         let names = (0..<50).map { "m\($0)" }
         let members = names.map { Member($0, below: root) }
         members[30].failure = TestError(number: 30)

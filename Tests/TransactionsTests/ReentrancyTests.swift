@@ -44,7 +44,7 @@ import Transactions
         }
     }
 
-    @Test(arguments: Hook.allCases)
+    @Test(.promises("Q10", "X18", "E27"), arguments: Hook.allCases)
     func `E27: to commit or roll back from a hook is re-entrant, and changes nothing`(_ hook: Hook) throws {
         let expected = TransactionFault.reentrant(Self.phase(hook))
         #expect(try inHook(hook) { try $0.commitTransaction() } as? TransactionFault == expected)
@@ -55,14 +55,14 @@ import Transactions
         )
     }
 
-    @Test(arguments: Hook.allCases)
+    @Test(.promises("Q10", "X18", "E28"), arguments: Hook.allCases)
     func `E28: to begin from a hook is refused`(_ hook: Hook) throws {
         #expect(
             try inHook(hook) { try $0.beginTransaction() } as? TransactionError == .anotherTransactionIsActive
         )
     }
 
-    @Test(arguments: Hook.allCases)
+    @Test(.promises("Q10", "X18", "E29"), arguments: Hook.allCases)
     func `E29: a closure from a hook joins, or is re-entrant`(_ hook: Hook) throws {
         for throwing in [false, true] {
             var ran = false
@@ -81,7 +81,7 @@ import Transactions
         }
     }
 
-    @Test(arguments: [Hook.commit, .rollback])
+    @Test(.promises("Q10", "X18", "E30"), arguments: [Hook.commit, .rollback])
     func `E30: leave and move from the hooks of an end are re-entrant`(_ hook: Hook) throws {
         let expected = TransactionFault.reentrant(Self.phase(hook))
         #expect(try inHook(hook) { try $0.transactionContext.leave() } as? TransactionFault == expected)
@@ -94,14 +94,14 @@ import Transactions
             } as? TransactionFault == expected)
     }
 
-    @Test(arguments: Hook.allCases)
+    @Test(.promises("Q10"), arguments: Hook.allCases)
     func `Q10: the transaction is active in every hook, with its descriptor`(_ hook: Hook) throws {
         var seen: Transaction?
         #expect(try inHook(hook) { seen = $0.activeTransaction } == nil)
         #expect(seen != nil)
     }
 
-    @Test func `E27: also from the onBegin of a late node`() throws {
+    @Test(.promises("Q10", "X18", "E27")) func `E27: also from the onBegin of a late node`() throws {
         let root = Member(root: "root")
         try root.beginTransaction()
         var error: TransactionFault?

@@ -20,7 +20,7 @@ import Testing
     }
 
     /// Builds, goes through each phase, moves, leaves, and is taken apart.
-    @Test(arguments: Shape.allCases)
+    @Test(.promises("Q12", "E31"), arguments: Shape.allCases)
     func `Q12: a million members work, on a small stack`(shape: Shape) async {
         // In debug builds a tenth: on so small a stack, no recursion would get through that either.
         #if DEBUG
@@ -38,7 +38,7 @@ import Testing
         init() { context = TransactionContext.createRoot(owner: self) }
     }
 
-    @Test(arguments: [true, false])
+    @Test(.promises("Q12"), arguments: [true, false])
     func `Q12: what very many savepoints have saved goes without recursion`(commits: Bool) async {
         let count = isSanitized ? 20_000 : 100_000
         await onSmallStack {
@@ -80,7 +80,7 @@ import Testing
     }
 
     /// Compares the thread's own time, the best of three: other threads share the caches.
-    @Test(arguments: [Shape.deep, .wide])
+    @Test(.promises("Q12", "E31"), arguments: [Shape.deep, .wide])
     func `Q12: time grows with the number of members`(shape: Shape) {
         func time(_ count: Int) -> Int {
             var best = Int.max
@@ -103,7 +103,7 @@ import Testing
         #expect(time(64 * few) < 1_000 * time(few))
     }
 
-    @Test func `X3: what a deep member asks does not depend on its depth`() throws {
+    @Test(.promises("X3")) func `X3: what a deep member asks does not depend on its depth`() throws {
         let root = Small()
         var members = [root]
         for _ in 0..<1_000 { members.append(Small(below: members[members.count - 1])) }

@@ -10,7 +10,8 @@ import Testing
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct StateTests {
     let root = Logged(root: "root")
 
-    @Test func `X12: a rollback restores what was first saved, however often it was written`() throws {
+    @Test(.promises("X12"))
+    func `X12: a rollback restores what was first saved, however often it was written`() throws {
         try root.transaction { root.list = [1] }
         try root.beginTransaction()
         for number in 1...5 {
@@ -25,7 +26,7 @@ import Testing
         #expect(root.number == 9 && root.$number.committed == 9)
     }
 
-    @Test func `X12: hooks of a rollback see restored state`() throws {
+    @Test(.promises("X12")) func `X12: hooks of a rollback see restored state`() throws {
         let child = Logged("child", below: root)
         var seen: [Int] = []
         root.onHook = { [unowned root, unowned child] in
@@ -59,7 +60,7 @@ import Testing
         init() { context = TransactionContext.createRoot(owner: self) }
     }
 
-    @Test func `X12: after the first write, values are changed in place`() throws {
+    @Test(.promises("X12")) func `X12: after the first write, values are changed in place`() throws {
         let holder = Holder()
         Copied.copies = 0
         try holder.transaction { for _ in 1...10 { holder.copied.change() } }
@@ -79,7 +80,8 @@ import Testing
         }
     }
 
-    @Test func `X12: to assign in an initialiser is initialisation, idle or active`() throws {
+    @Test(.promises("X12")) func `X12: to assign in an initialiser is initialisation, idle or active`() throws
+    {
         let idle = Assigned(5, below: root)
         #expect(idle.number == 5 && idle.text == "text!")
         try root.beginTransaction()
@@ -90,7 +92,7 @@ import Testing
         #expect(active.number == 6 && active.text == "text!")
     }
 
-    @Test func `X12: an address that is used again is another owner's`() throws {
+    @Test(.promises("X12")) func `X12: an address that is used again is another owner's`() throws {
         // The contexts outlive their owners, and owners take addresses of those before them.
         var contexts: [TransactionContext] = []
         for number in 0..<200 {
@@ -100,7 +102,7 @@ import Testing
         }
     }
 
-    @Test func `X12: state without the wrapper goes back, too`() throws {
+    @Test(.promises("X12")) func `X12: state without the wrapper goes back, too`() throws {
         let state = TransactionalState("a", in: root.transactionContext)
         try root.beginTransaction()
         state.value += "b"
@@ -111,7 +113,7 @@ import Testing
         #expect(state.value == "c")
     }
 
-    @Test func `Q1: objects made inside are freed by a rollback`() throws {
+    @Test(.promises("Q1")) func `Q1: objects made inside are freed by a rollback`() throws {
         weak var made: Logged?
         try root.beginTransaction()
         root.children.append(Logged("made", below: root))
@@ -122,7 +124,7 @@ import Testing
         #expect(root.transactionContext.tree!.members == 1)
     }
 
-    @Test func `X12: objects that were removed are freed by a commit`() throws {
+    @Test(.promises("X12")) func `X12: objects that were removed are freed by a commit`() throws {
         try root.transaction { root.children = [Logged("gone", below: root)] }
         weak let gone = root.children[0]
         try root.transaction { try root.children.removeFirst().transactionContext.leave() }
@@ -130,7 +132,7 @@ import Testing
         #expect(root.transactionContext.tree!.members == 1)
     }
 
-    @Test func `X12: what a rollback releases may read the property`() throws {
+    @Test(.promises("X12")) func `X12: what a rollback releases may read the property`() throws {
         let keeper = Keeper()
         var seen: Int?
         try keeper.beginTransaction()
@@ -147,7 +149,7 @@ import Testing
         func join(_ parent: Logged) { context = TransactionContext.createNode(owner: self, parent: parent) }
     }
 
-    @Test func `X12: what left and came back with another context goes back, too`() throws {
+    @Test(.promises("X12")) func `X12: what left and came back with another context goes back, too`() throws {
         let part = Returning()
         part.join(root)
         try root.transaction {
@@ -165,11 +167,11 @@ import Testing
 
     // MARK: Outside of a transaction
 
-    @Test func `X13: a write outside stops the process`() async {
+    @Test(.promises("X13")) func `X13: a write outside stops the process`() async {
         await #expect(processExitsWith: .failure) { Logged(root: "root").number = 1 }
     }
 
-    @Test func `X13: a write outside may be a transaction of its own`() throws {
+    @Test(.promises("X13")) func `X13: a write outside may be a transaction of its own`() throws {
         root.free = 4
         root.free += 1
         #expect(root.free == 5)
@@ -177,7 +179,7 @@ import Testing
         #expect(root.trace.take() == once + once)
     }
 
-    @Test func `X13: one that is refused stops the process`() async {
+    @Test(.promises("X13")) func `X13: one that is refused stops the process`() async {
         await #expect(processExitsWith: .failure) {
             let root = Logged(root: "root")
             root.failure = TestError()
@@ -185,7 +187,7 @@ import Testing
         }
     }
 
-    @Test func `X13: set throws instead, in both modes, and restores`() throws {
+    @Test(.promises("X13")) func `X13: set throws instead, in both modes, and restores`() throws {
         try root.$number.set(1)
         try root.$free.set(2)
         #expect(root.number == 1 && root.free == 2)
@@ -199,7 +201,7 @@ import Testing
         #expect(root.number == 1)
     }
 
-    @Test func `X13: a write from onCommit stops the process`() async {
+    @Test(.promises("X13")) func `X13: a write from onCommit stops the process`() async {
         await #expect(processExitsWith: .failure) {
             let root = Logged(root: "root")
             root.onHook = { [unowned root] in if $0 == .commit { root.number = 1 } }
@@ -207,7 +209,7 @@ import Testing
         }
     }
 
-    @Test func `X13: a write from onRollback stops the process`() async {
+    @Test(.promises("X13")) func `X13: a write from onRollback stops the process`() async {
         await #expect(processExitsWith: .failure) {
             let root = Logged(root: "root")
             root.onHook = { [unowned root] in if $0 == .rollback { root.number = 1 } }
@@ -216,7 +218,8 @@ import Testing
         }
     }
 
-    @Test func `X13: a change of state in place that throws half-way, outside, is taken back`() throws {
+    @Test(.promises("X13"))
+    func `X13: a change of state in place that throws half-way, outside, is taken back`() throws {
         func change(_ list: inout [Int]) throws {
             list.append(1)
             throw TestError()
@@ -248,7 +251,8 @@ import Testing
         init(below parent: Member) { context = .createNode(owner: self, parent: parent) }
     }
 
-    @Test func `X13: what deinit writes at a commit stays, and at a rollback is taken back`() throws {
+    @Test(.promises("X13"))
+    func `X13: what deinit writes at a commit stays, and at a rollback is taken back`() throws {
         let shelf = Shelf(below: root)
         try root.transaction { shelf.counted = [Counted(root), Counted(root), Counted(root)] }
         #expect(root.number == 3)
@@ -274,7 +278,7 @@ import Testing
         #expect(root.$number.committed == 0)
     }
 
-    @Test func `X13: a write to a member that a savepoint ended stops the process`() async {
+    @Test(.promises("X13")) func `X13: a write to a member that a savepoint ended stops the process`() async {
         await #expect(processExitsWith: .failure) {
             let root = Logged(root: "root")
             try root.beginTransaction()
@@ -287,7 +291,8 @@ import Testing
         }
     }
 
-    @Test func `X6: below a member that a savepoint ended others begin, are validated and end`() throws {
+    @Test(.promises("X6"))
+    func `X6: below a member that a savepoint ended others begin, are validated and end`() throws {
         let node = Logged("node", below: root)
         try root.beginTransaction()
         var late: Logged?
@@ -314,7 +319,8 @@ import Testing
 
     // MARK: Savepoints
 
-    @Test func `E10: what a savepoint's body did is gone when it throws, and the outer goes on`() throws {
+    @Test(.promises("Q8", "X6", "E10"))
+    func `E10: what a savepoint's body did is gone when it throws, and the outer goes on`() throws {
         var late: Logged?
         try root.transaction {
             root.number = 1
@@ -341,7 +347,7 @@ import Testing
         #expect(root.trace.take().contains("begin late"), "it stays a member")
     }
 
-    @Test func `E9: what a joined body did is kept when its error is caught`() throws {
+    @Test(.promises("Q8", "E9")) func `E9: what a joined body did is kept when its error is caught`() throws {
         try root.transaction {
             try? root.transaction {
                 root.number = 2
@@ -351,7 +357,9 @@ import Testing
         #expect(root.number == 2)
     }
 
-    @Test func `X6: savepoints nest, and one that is released goes back with the outer`() throws {
+    @Test(.promises("X6")) func `X6: savepoints nest, and one that is released goes back with the outer`()
+        throws
+    {
         try root.transaction {
             root.number = 1
             try? root.transaction(nesting: .savepoint) {
@@ -371,7 +379,7 @@ import Testing
         #expect(root.number == 1)
     }
 
-    @Test func `X6: without a transaction, a savepoint's closure is one`() throws {
+    @Test(.promises("X6")) func `X6: without a transaction, a savepoint's closure is one`() throws {
         #expect(
             thrown {
                 try root.transaction(nesting: .savepoint) {
@@ -381,7 +389,9 @@ import Testing
         #expect(root.number == 0 && root.trace.take() == ["begin root", "rollback root"])
     }
 
-    @Test func `X6: a member without logged state or hooks keeps savepoints from being set`() throws {
+    @Test(.promises("X6")) func `X6: a member without logged state or hooks keeps savepoints from being set`()
+        throws
+    {
         var plain: Member? = Member("plain", below: root)
         let below = Logged("below", below: plain!)
         var ran = false
@@ -412,7 +422,8 @@ import Testing
         }
     }
 
-    @Test func `X6: hooks for savepoints, parents first when set, children first when it ends`() throws {
+    @Test(.promises("X6"))
+    func `X6: hooks for savepoints, parents first when set, children first when it ends`() throws {
         let root = Saver(root: "root")
         let child = Saver("child", below: root)
         try root.transaction {
@@ -431,7 +442,7 @@ import Testing
         }
     }
 
-    @Test func `X6: who left before a savepoint was set has its hooks, too`() throws {
+    @Test(.promises("X6")) func `X6: who left before a savepoint was set has its hooks, too`() throws {
         let root = Saver(root: "root")
         let child = Saver("child", below: root)
         try root.transaction {
@@ -445,7 +456,9 @@ import Testing
         }
     }
 
-    @Test func `Q1: a savepoint takes back leave and move, and the doom of late members`() throws {
+    @Test(.promises("Q1")) func `Q1: a savepoint takes back leave and move, and the doom of late members`()
+        throws
+    {
         let a = Logged("a", below: root)
         let b = Logged("b", below: root)
         let c = Logged("c", below: root)
@@ -461,7 +474,7 @@ import Testing
         #expect(root.trace.take().prefix(4) == ["validate root", "validate a", "validate b", "validate c"])
     }
 
-    @Test func `E11: a savepoint's body that rolls back by hand`() throws {
+    @Test(.promises("E11")) func `E11: a savepoint's body that rolls back by hand`() throws {
         try root.beginTransaction()
         #expect(
             fault { try root.transaction(nesting: .savepoint) { try root.rollbackTransaction() } }
@@ -479,7 +492,8 @@ import Testing
 
     // MARK: Validation
 
-    @Test func `X8: collect-all lists every failing member, and throws the first error`() throws {
+    @Test(.promises("Q2", "Q6", "X8"))
+    func `X8: collect-all lists every failing member, and throws the first error`() throws {
         let members = (0..<6).map { Logged("m\($0)", below: root) }
         for index in [1, 3, 4] { members[index].failure = TestError(number: index) }
         let context = root.transactionContext
@@ -498,7 +512,7 @@ import Testing
         #expect(members[0].transactionContext.validationFailures.count == 1)
     }
 
-    @Test func `X8: validation is repeated until it changes nothing`() throws {
+    @Test(.promises("Q2", "Q6", "X8")) func `X8: validation is repeated until it changes nothing`() throws {
         let child = Logged("child", below: root)
         child.onHook = { [unowned root, unowned child] in
             if $0 == .validate, child.number < 3 {
@@ -513,7 +527,9 @@ import Testing
         #expect(root.number == 3)
     }
 
-    @Test func `X8: what validation tries in a savepoint, and takes back, changes nothing`() throws {
+    @Test(.promises("X8")) func `X8: what validation tries in a savepoint, and takes back, changes nothing`()
+        throws
+    {
         let child = Logged("child", below: root)
         let aside = Logged("aside", below: root)
         child.onHook = { [unowned root, unowned child, unowned aside] in
@@ -532,7 +548,8 @@ import Testing
         #expect(root.number == 0)
     }
 
-    @Test func `X8: a member that moves whenever it is validated is given up after 16 passes, too`() throws {
+    @Test(.promises("X8"))
+    func `X8: a member that moves whenever it is validated is given up after 16 passes, too`() throws {
         let saver = Saver("saver", below: root)
         saver.onHook = { [unowned root, unowned saver] in
             if $0 == .validate { try saver.transactionContext.move(to: root) }
@@ -547,7 +564,7 @@ import Testing
         try root.rollbackTransaction()
     }
 
-    @Test func `X8: so is one that sets a savepoint, too`() throws {
+    @Test(.promises("X8")) func `X8: so is one that sets a savepoint, too`() throws {
         let saver = Saver("saver", below: root)
         saver.onHook = { [unowned root, unowned saver] in
             guard $0 == .validate else { return }
@@ -561,7 +578,8 @@ import Testing
         try root.rollbackTransaction()
     }
 
-    @Test func `X8: validation that does not settle is given up after 16 passes`() throws {
+    @Test(.promises("Q2", "Q6", "X8"))
+    func `X8: validation that does not settle is given up after 16 passes`() throws {
         root.onHook = { [unowned root] in if $0 == .validate { root.number += 1 } }
         try root.beginTransaction()
         _ = root.trace.take()

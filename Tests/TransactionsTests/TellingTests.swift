@@ -12,7 +12,9 @@ import Testing
 
     // MARK: Notifications
 
-    @Test func `X17: a commit is told once, with what changed; a rollback has no changes`() throws {
+    @Test(.promises("X17")) func `X17: a commit is told once, with what changed; a rollback has no changes`()
+        throws
+    {
         var told: [TransactionChanges] = []
         var rolledBack: [Transaction] = []
         let subscriptions = [
@@ -45,7 +47,7 @@ import Testing
         withExtendedLifetime((subscriptions, below)) {}
     }
 
-    @Test
+    @Test(.promises("X17"))
     func `X17: what came and left again in one transaction, or was rolled back to a savepoint, is not told`()
         throws
     {
@@ -66,7 +68,8 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test func `X17: observers are told in order, when the tree is idle, and what they do is told after`()
+    @Test(.promises("X17"))
+    func `X17: observers are told in order, when the tree is idle, and what they do is told after`()
         throws
     {
         var told: [String] = []
@@ -89,7 +92,8 @@ import Testing
         #expect(told.suffix(1) == ["second 7"])
     }
 
-    @Test func `X17: of a joint transaction all trees are told before what an observer does in one of them`()
+    @Test(.promises("X17"))
+    func `X17: of a joint transaction all trees are told before what an observer does in one of them`()
         throws
     {
         let other = Logged(root: "other"), root = root
@@ -119,7 +123,8 @@ import Testing
         withExtendedLifetime(subscriptions) {}
     }
 
-    @Test func `X17: state is not idle before the last hook, and a begin that fails is told as a rollback`()
+    @Test(.promises("X17"))
+    func `X17: state is not idle before the last hook, and a begin that fails is told as a rollback`()
         throws
     {
         var count = 0
@@ -130,7 +135,9 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test func `X17: a subscription may be cancelled by what its cancelling releases`() throws {
+    @Test(.promises("X17")) func `X17: a subscription may be cancelled by what its cancelling releases`()
+        throws
+    {
         final class Listener {
             var subscription: TransactionSubscription?
             deinit { subscription?.cancel() }
@@ -149,7 +156,7 @@ import Testing
         try root.transaction {}
     }
 
-    @Test func `X17: what goes after all were told may commit`() throws {
+    @Test(.promises("X17")) func `X17: what goes after all were told may commit`() throws {
         let keeper = Keeper()
         try keeper.transaction { keeper.going = [Going { [unowned keeper] in keeper.number += 1 }] }
         var told = 0
@@ -164,7 +171,7 @@ import Testing
 
     // MARK: Views
 
-    @Test func `X14: a view has the value of the last commit`() throws {
+    @Test(.promises("X14")) func `X14: a view has the value of the last commit`() throws {
         let view = CommittedView(of: root) { [unowned root] in root.number }
         #expect(view.value == 0 && view.version == 0)
         try root.transaction {
@@ -179,7 +186,9 @@ import Testing
         #expect(view.value == 1 && view.version == 1)
     }
 
-    @Test func `X14: a view is exchanged after the last hook, and before anyone is told`() throws {
+    @Test(.promises("X14")) func `X14: a view is exchanged after the last hook, and before anyone is told`()
+        throws
+    {
         let view = CommittedView(of: root) { [unowned root] in root.number }
         var seen: [Int] = []
         root.onHook = { if $0 == .commit { seen.append(view.value) } }
@@ -189,7 +198,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test func `X14: values and computations go with their view`() throws {
+    @Test(.promises("X14")) func `X14: values and computations go with their view`() throws {
         let count = LiveCount("TransactionsTests.view")
         let inClosure = LiveCount("TransactionsTests.compute")
         do {
@@ -206,7 +215,7 @@ import Testing
         #expect(count.value == 0 && inClosure.value == 0)
     }
 
-    @Test func `X14: a view's computation may make another view`() throws {
+    @Test(.promises("X14")) func `X14: a view's computation may make another view`() throws {
         let root = root
         var made: [CommittedView<Int>] = []
         let view = CommittedView(of: root) { [unowned root] in
@@ -220,7 +229,7 @@ import Testing
         made = []
     }
 
-    @Test func `X14: what goes with a view may commit`() throws {
+    @Test(.promises("X14")) func `X14: what goes with a view may commit`() throws {
         let keeper = Keeper()
         do {
             let going = Going { [unowned keeper] in keeper.number += 1 }
@@ -233,7 +242,7 @@ import Testing
         #expect(keeper.number == 1)
     }
 
-    @Test func `X14: a view's computation that commits stops the process`() async {
+    @Test(.promises("X14")) func `X14: a view's computation that commits stops the process`() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let keeper = Keeper()
             let view = CommittedView(of: keeper) { [unowned keeper] in
@@ -248,7 +257,8 @@ import Testing
         #expect(said.contains("committed by a view's computation"))
     }
 
-    @Test func `Q13: readers on other threads never see half a transaction`() throws {
+    @Test(.promises("Q13", "X14")) func `Q13: readers on other threads never see half a transaction`() throws
+    {
         let commits = scaled(2_000)
         let numbers = CommittedNumbers()
         let results = concurrently(3) { thread in
@@ -296,7 +306,7 @@ import Testing
         }
     }
 
-    @Test func `E36: of threads that begin at once, one wins`() {
+    @Test(.promises("Q13", "X15", "E36")) func `E36: of threads that begin at once, one wins`() {
         final class Shared: @unchecked Sendable {
             let root = Plain()
         }
@@ -313,7 +323,7 @@ import Testing
         }
     }
 
-    @Test func `X15: a closure of another thread does not join a closure`() throws {
+    @Test(.promises("X15")) func `X15: a closure of another thread does not join a closure`() throws {
         final class Shared: @unchecked Sendable {
             let root = Logged(root: "root")
         }
@@ -324,7 +334,8 @@ import Testing
         }
     }
 
-    @Test func `X15: a closure of another thread has a transaction of its own, or none is run`() {
+    @Test(.promises("X15"))
+    func `X15: a closure of another thread has a transaction of its own, or none is run`() {
         final class Shared: @unchecked Sendable {
             let root = Keeper()
         }
@@ -342,7 +353,9 @@ import Testing
         #expect(outside == [0, 0])
     }
 
-    @Test func `X15: a write from another thread than the closure's stops the process`() async {
+    @Test(.promises("X15")) func `X15: a write from another thread than the closure's stops the process`()
+        async
+    {
         await #expect(processExitsWith: .failure) {
             final class Shared: @unchecked Sendable {
                 let root = Logged(root: "root")
@@ -354,7 +367,7 @@ import Testing
         }
     }
 
-    @Test
+    @Test(.promises("X17"))
     func `X17: a property that savepoints have saved, too, is told once, with its first value and its last`()
         throws
     {
@@ -372,7 +385,7 @@ import Testing
         subscription.cancel()
     }
 
-    @Test
+    @Test(.promises("X17"))
     func `X17: threads that use one tree tell of their transactions one after another, and of each once`()
         throws
     {
@@ -398,7 +411,8 @@ import Testing
 
     // MARK: Undo steps
 
-    @Test func `X19: a commit is undone and redone, with validation, values and membership`() throws {
+    @Test(.promises("X19"))
+    func `X19: a commit is undone and redone, with validation, values and membership`() throws {
         var step: TransactionUndoStep?
         let context = root.transactionContext
         let old = Logged("old", below: root)
@@ -440,8 +454,8 @@ import Testing
         #expect(fault { try undo.redo() } == .outOfOrder)
     }
 
-    @Test func `X19: a step is refused when its members are elsewhere, or would be below themselves`() throws
-    {
+    @Test(.promises("X19"))
+    func `X19: a step is refused when its members are elsewhere, or would be below themselves`() throws {
         let a = Logged("a", below: root)
         let b = Logged("b", below: root)
         let c = Logged("c", below: b)
@@ -463,7 +477,7 @@ import Testing
         #expect(fault { try steps[0].undo() } == .outOfOrder, "b is of no tree")
     }
 
-    @Test func `X19: what is gone keeps no commit from being undone, or redone`() throws {
+    @Test(.promises("X19")) func `X19: what is gone keeps no commit from being undone, or redone`() throws {
         var step: TransactionUndoStep?
         let subscription = root.transactionContext.didCommit { step = $0.undoStep() }
         // It keeps unlogged state, and goes; those below it stay.
@@ -485,7 +499,8 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test func `X19: a member with unlogged state keeps a commit from being undone`() throws {
+    @Test(.promises("X19")) func `X19: a member with unlogged state keeps a commit from being undone`() throws
+    {
         var steps: [Bool] = []
         let subscription = root.transactionContext.didCommit { steps.append($0.undoStep() != nil) }
         try root.transaction {}
@@ -501,7 +516,7 @@ import Testing
 
     // MARK: Joint transactions
 
-    @Test
+    @Test(.promises("X16"))
     func `X16: phases go root by root in the order of creation, and no root commits before all are valid`()
         throws
     {
@@ -523,7 +538,8 @@ import Testing
         #expect(trace.take() == begun + validated + ends.map { "rollback \($0)" })
     }
 
-    @Test func `X16: gates are taken all or none, before any hook; without members the body runs`() throws {
+    @Test(.promises("X16"))
+    func `X16: gates are taken all or none, before any hook; without members the body runs`() throws {
         let trace = Trace()
         let roots = (0..<3).map { Member(root: "r\($0)", trace) }
         for busy in roots {
@@ -541,7 +557,7 @@ import Testing
         #expect(roots.allSatisfy { !$0.transactionIsActive })
     }
 
-    @Test func `E38: one root of a joint transaction is not ended by hand`() throws {
+    @Test(.promises("E38")) func `E38: one root of a joint transaction is not ended by hand`() throws {
         let other = Logged(root: "other")
         for roots in [[root, other], [other]] {
             try jointTransaction(over: roots) {
@@ -555,7 +571,9 @@ import Testing
         }
     }
 
-    @Test func `Q14: of m roots any may fail, listed in any order: all are kept or none`() async {
+    @Test(.promises("Q14")) func `Q14: of m roots any may fail, listed in any order: all are kept or none`()
+        async
+    {
         let roots = (0..<4).map { Logged(root: "r\($0)") }
         let orders = Generator.int(in: 0...23)
         await forAll(.zip(.int(in: 0...15), orders), cases: 200) { failing, order in
@@ -581,7 +599,8 @@ import Testing
         }
     }
 
-    @Test func `X16: observers of each root are told of its changes, and undo takes back all`() throws {
+    @Test(.promises("X16"))
+    func `X16: observers of each root are told of its changes, and undo takes back all`() throws {
         let other = Logged(root: "other")
         var told: [String] = []
         var step: TransactionUndoStep?
@@ -598,7 +617,8 @@ import Testing
         withExtendedLifetime(subscriptions) {}
     }
 
-    @Test func `X16: a validation that changes another root leads to another pass over all`() throws {
+    @Test(.promises("X16"))
+    func `X16: a validation that changes another root leads to another pass over all`() throws {
         let other = Logged(root: "other")
         other.onHook = { [unowned root] in if $0 == .validate, root.number == 0 { root.number = 1 } }
         try jointTransaction(over: [root, other]) {}

@@ -49,7 +49,7 @@ import Testing
         try #require(members.map(\.transactionContext.isDetached) == detached)
     }
 
-    @Test
+    @Test(.promises("X19"))
     func `X19: a member that came, was written and left in one transaction keeps no step from being undone`()
         throws
     {
@@ -80,7 +80,9 @@ import Testing
         #expect(kept.map(\.number) == [3, 4] && kept.allSatisfy(\.transactionContext.isDetached))
     }
 
-    @Test func `X19: a member that left with one that came is put back, and leaves again`() throws {
+    @Test(.promises("X19")) func `X19: a member that left with one that came is put back, and leaves again`()
+        throws
+    {
         let member = Logged("member", below: root)
         let below = Logged("below", below: member)
         var kept: Logged?
@@ -101,7 +103,7 @@ import Testing
         #expect(kept?.transactionContext.isDetached == true && below.number == 1)
     }
 
-    @Test func `X19: members that left after their parents are put back`() throws {
+    @Test(.promises("X19")) func `X19: members that left after their parents are put back`() throws {
         let parent = Logged("parent", below: root)
         let child = Logged("child", below: parent)
         let step = try step {
@@ -113,7 +115,8 @@ import Testing
         #expect(root.transactionContext.tree!.members == 3)
     }
 
-    @Test func `X19: a member that has got another context is not put back as long as that is in a tree`()
+    @Test(.promises("X19"))
+    func `X19: a member that has got another context is not put back as long as that is in a tree`()
         throws
     {
         let parent = Logged("parent", below: root)
@@ -129,7 +132,7 @@ import Testing
         #expect(parents([parent, child]) == ["root", "parent"] && second.isDetached)
     }
 
-    @Test func `X19: a member changes places with what was below it`() throws {
+    @Test(.promises("X19")) func `X19: a member changes places with what was below it`() throws {
         let upper = Logged("upper", below: root)
         let lower = Logged("lower", below: upper)
         let aside = Logged("aside", below: root)
@@ -141,7 +144,7 @@ import Testing
         try check(step, [upper, lower, aside], before: ["root", "upper", "root"])
     }
 
-    @Test func `X19: a member that was made before its parent is put back`() throws {
+    @Test(.promises("X19")) func `X19: a member that was made before its parent is put back`() throws {
         var made: [Logged] = []
         let step = try step {
             made = [Logged("child", below: root), Logged("parent", below: root)]
@@ -154,7 +157,9 @@ import Testing
         #expect(made.allSatisfy { $0.transactionIsActive == false && !$0.transactionContext.isDetached })
     }
 
-    @Test func `X19: a step is refused when a member that it would write left since`() throws {
+    @Test(.promises("X19")) func `X19: a step is refused when a member that it would write left since`()
+        throws
+    {
         let child = Logged("child", below: root)
         let both = try step { (root.number, child.number) = (1, 1) }
         let one = try step { child.list = [1] }
@@ -164,7 +169,7 @@ import Testing
         #expect(root.number == 1 && child.number == 1 && child.list == [1])
     }
 
-    @Test func `X19: a refused step leaves what is below a member that left`() throws {
+    @Test(.promises("X19")) func `X19: a refused step leaves what is below a member that left`() throws {
         let upper = Logged("upper", below: root)
         let child = Logged("child", below: root)
         let step = try step { try move(child, to: upper) }
@@ -174,7 +179,7 @@ import Testing
         #expect(root.transactionContext.tree!.members == 1)
     }
 
-    @Test func `X19: a commit that changed nothing is undone once, and redone`() throws {
+    @Test(.promises("X19")) func `X19: a commit that changed nothing is undone once, and redone`() throws {
         let step = try step {}
         for _ in 1...2 {
             try step.undo()
@@ -184,7 +189,8 @@ import Testing
         }
     }
 
-    @Test func `X19: steps of one property are undone the last first, and redone the first first`() throws {
+    @Test(.promises("X19"))
+    func `X19: steps of one property are undone the last first, and redone the first first`() throws {
         let child = Logged("child", below: root)
         let steps = try [
             step { root.number = 1 },
@@ -216,7 +222,7 @@ import Testing
         #expect([root.number, child.number] == [7, 3])
     }
 
-    @Test func `X19: an undo is a commit, and can be undone itself`() throws {
+    @Test(.promises("X19")) func `X19: an undo is a commit, and can be undone itself`() throws {
         let first = try step { root.number = 1 }
         let second = try step { root.number = 2 }
         let undo = try made(by: second.undo)
@@ -231,7 +237,7 @@ import Testing
         #expect(root.number == 0)
     }
 
-    @Test func `X19: what hooks change as a change is taken back is part of that`() throws {
+    @Test(.promises("X19")) func `X19: what hooks change as a change is taken back is part of that`() throws {
         for hook in [Hook.begin, .validate] {
             let test = UndoTests()
             let (root, first) = (test.root, try test.step { test.root.number = 1 })
@@ -262,7 +268,7 @@ import Testing
         }
     }
 
-    @Test func `X19: an undo that is refused leaves no trace`() throws {
+    @Test(.promises("X19")) func `X19: an undo that is refused leaves no trace`() throws {
         let first = try step { root.number = 1 }
         let second = try step { root.number = 2 }
         root.failure = TestError()
@@ -275,7 +281,8 @@ import Testing
         #expect(root.number == 0)
     }
 
-    @Test func `X19: what a hook changes as a change is taken back is part of that`() throws {
+    @Test(.promises("X19")) func `X19: what a hook changes as a change is taken back is part of that`() throws
+    {
         let first = try step { root.number = 1 }
         let second = try step { root.number = 2 }
         root.onHook = { [unowned root] hook in if hook == .validate, root.number < 10 { root.number += 10 } }
@@ -286,7 +293,8 @@ import Testing
         #expect(root.number == 0)
     }
 
-    @Test func `X19: a stack of steps goes back to any of its states, and on again`() async {
+    @Test(.promises("X19")) func `X19: a stack of steps goes back to any of its states, and on again`() async
+    {
         let edit = Generator.zip(.int(in: 0...2), .int(in: 0...9))
         let edits = edit.array(count: 0...3).array(count: 1...6)
         let walk = Generator.int(in: 0...6).array(count: 1...12)
@@ -315,7 +323,7 @@ import Testing
         }
     }
 
-    @Test func `X19: whatever moved and left is undone and redone`() async {
+    @Test(.promises("X19")) func `X19: whatever moved and left is undone and redone`() async {
         let call = Generator.zip(.int(in: 1...6), .int(in: 0...7))
         await forAll(call.array(count: 1...12), cases: scaled(300)) { calls in
             let test = UndoTests()

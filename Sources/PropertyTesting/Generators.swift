@@ -1,0 +1,128 @@
+// Generators.swift - values of the standard library: numbers, text, collections, durations, cases of enumerations.
+
+import CompositeOperationsBasics
+
+extension Generator where Value: FixedWidthInteger & Sendable {
+    /// The integers of a range; the one nearest to its lower bound is the simplest.
+    public static func integer(in range: ClosedRange<Value>) -> Generator {
+        // Of what is wider than a choice, the lower 64 bits.
+        let distance = UInt64(truncatingIfNeeded: range.upperBound &- range.lowerBound)
+        return Generator { source in
+            let choice = distance == .max ? source.draw(below: .max) : source.draw(below: distance + 1)
+            return range.lowerBound &+ Value(truncatingIfNeeded: choice)
+        }
+    }
+
+    /// Any integer, small ones and those at the ends of the type more often; zero is the simplest.
+    public static var integer: Generator {
+        Generator { source in
+            let edges: [Value] = [.min, .max, .max - 1, .min + 1]
+            switch source.draw(below: 8) {
+            case 0...3: return small(&source)
+            case 4...6: return Value(truncatingIfNeeded: source.draw(below: .max))
+            default: return edges[Int(source.draw(below: 4))]
+            }
+        }
+    }
+
+    private static func small(_ source: inout Source) -> Value {
+        let size = Value(truncatingIfNeeded: source.draw(below: 17))
+        return Value.isSigned && source.draw(below: 2) == 1 ? 0 &- size : size
+    }
+}
+
+extension Generator where Value: BinaryFloatingPoint & Sendable, Value.RawSignificand: FixedWidthInteger {
+    /// The numbers of a range; its lower bound is the simplest.
+    public static func number(in range: ClosedRange<Value>) -> Generator {
+        demand(
+            range.lowerBound.isFinite && range.upperBound.isFinite,
+            "Generator.number: the bounds must be finite")
+        return Generator { source in
+            // By halves: a range from one end of the type to the other is wider than any number.
+            let part = Value(source.draw(below: 1 << 32)) / Value((UInt64(1) << 32) - 1)
+            let number = range.lowerBound * (1 - part) + range.upperBound * part
+            return min(max(number, range.lowerBound), range.upperBound)
+        }
+    }
+
+    /// Any number: whole and broken ones, large and tiny ones, and now and then an infinity, a zero with a sign, or none (NaN).
+    /// Zero is the simplest.
+    ///
+    /// - Parameter isFinite: whether infinities and NaN are left out.
+    public static func number(isFinite: Bool = false) -> Generator {
+        Generator { source in
+            let edges: [Value] = [
+                -0.0, .leastNonzeroMagnitude, .leastNormalMagnitude, .greatestFiniteMagnitude, .ulpOfOne,
+                .infinity,
+                .nan,
+            ]
+            let sign: Value = source.draw(below: 2) == 1 ? -1 : 1
+            switch source.draw(below: 8) {
+            case 0...2: return sign * Value(source.draw(below: 101))
+            case 3...4: return sign * Value(source.draw(below: 10_001)) / 100
+            case 5...6:
+                let exponent = Int(source.draw(below: 61)) - 30
+                return sign * Value(1 + source.draw(below: 1 << 20)) * power(of: 2, exponent)
+            default: return sign * edges[Int(source.draw(below: isFinite ? 5 : 7))]
+            }
+        }
+    }
+
+    private static func power(of base: Value, _ exponent: Int) -> Value {
+        (0..<abs(exponent)).reduce(Value(1)) { product, _ in exponent < 0 ? product / base : product * base }
+    }
+}
+
+extension Generator<Character> {
+    /// Characters that take programs by surprise: letters and digits first, then spaces, marks, other scripts, symbols that are
+    /// joined from several, and what looks alike.
+    public static var character: Generator {
+        let plain = Array("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
+        let marks = Array(" \t\n\u{0}\"'\\/<>&%;:,.-_()[]{}$#@!?*+=|~^`\r\n")
+        let strange = Array("äßéÅ\u{41}\u{30A}İıſﬁ漢字かな한글עבריתعربى🙂👩‍👩‍👧🇪🇺\u{200D}\u{202E}\u{FEFF}\u{7F}")
+        return frequency([(6, element(of: plain)), (2, element(of: marks)), (1, element(of: strange))])
+    }
+}
+
+extension Generator<String> {
+    /// Texts of the characters of a generator; the empty one is the simplest.
+    public static func string(
+        of characters: Generator<Character> = .character, count: ClosedRange<Int> = 0...20
+    ) -> Generator {
+        characters.array(count: count).map { String($0) }
+    }
+}
+
+extension Generator {
+    /// Sets of the values of a generator, which may be smaller than `count` where it has too few.
+    public static func set<Element: Hashable>(of element: Generator<Element>, count: ClosedRange<Int>)
+        -> Generator
+    where Value == Set<Element> {
+        element.array(count: count).map { Set($0) }
+    }
+
+    /// Dictionaries of keys and values; of a key that comes twice, the first value counts.
+    public static func dictionary<Key: Hashable, Element>(
+        of key: Generator<Key>, to value: Generator<Element>, count: ClosedRange<Int>
+    ) -> Generator where Value == [Key: Element] {
+        Generator<(Key, Element)>.zip(key, value).array(count: count).map {
+            Dictionary($0) { first, _ in first }
+        }
+    }
+}
+
+extension Generator where Value: CaseIterable & Sendable {
+    /// One of the cases; the first is the simplest.
+    public static var anyCase: Generator { element(of: Array(Value.allCases)) }
+}
+
+extension Generator<Duration> {
+    /// The durations of a range, as whole nanoseconds; its lower bound is the simplest.
+    public static func duration(in range: ClosedRange<Duration>) -> Generator {
+        let span = max(0, (range.upperBound - range.lowerBound) / .nanoseconds(1))
+        let most = UInt64(min(span, 9e18))
+        return Generator { source in
+            range.lowerBound + .nanoseconds(Int64(source.draw(below: most + 1)))
+        }
+    }
+}

@@ -1,0 +1,35 @@
+public import PropertyTesting
+public import Testing
+
+/// Checks in a test that a state machine answers as its model does, for commands that come one after another, and then at the same
+/// time.
+///
+/// ```swift
+/// @Test func theStackIsAStack() async {
+///     await forAllCommands(of: Stack(), branches: 2)
+/// }
+/// ```
+///
+/// - Parameters:
+///   - count: how many commands come one after another.
+///   - branches: how many tasks run commands at the same time after that; 0: none.
+///   - each: how many commands each of them runs.
+///   - repetitions: how often commands that come at the same time are run: once, they may not get in each other's way.
+///
+/// Otherwise as ``forAll(_:cases:covering:sourceLocation:_:)``.
+public func forAllCommands<Machine: StateMachine>(
+    of machine: Machine, count: ClosedRange<Int> = 0...20, branches: Int = 0, each: ClosedRange<Int> = 0...5,
+    cases: Int = 100, repetitions: Int = 10, sourceLocation: SourceLocation = #_sourceLocation
+) async {
+    await forAll(
+        Commands.all(count: count, branches: branches, each: each), cases: cases,
+        sourceLocation: sourceLocation
+    ) { commands in
+        for _ in 0..<(branches > 0 ? max(1, repetitions) : 1) {
+            if let fault = await checkCommands(commands, of: machine) {
+                Issue.record("\(fault)", sourceLocation: sourceLocation)
+                return
+            }
+        }
+    }
+}

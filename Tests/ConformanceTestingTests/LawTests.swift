@@ -92,14 +92,26 @@ import Testing
             return
         }
         #expect(reason.contains("Fault"))
-        // Found guilty without having done anything, a saboteur was not seen.
-        let guilty = Law("Z2", "Nothing.", saboteur: Saboteur("sleeps") { _, _ in }) { _ in
-            throw Violation(reason: "always")
+        // Found guilty without having done anything, a saboteur was not seen; nor is it where all are found guilty.
+        for acts in [false, true] {
+            let saboteur = Saboteur("sleeps") { _, made in if acts { made.act() } }
+            let guilty = Law("Z2", "Nothing.", saboteur: saboteur) { _ in throw Violation(reason: "always") }
+            let verdict = await check(guilty, of: .plainPool, options: LawOptions(sabotagedCases: 2))
+            guard case .blind = verdict else {
+                Issue.record("a law that always fails was believed")
+                return
+            }
         }
-        guard case .blind = await check(guilty, of: .plainPool, options: LawOptions(sabotagedCases: 2)) else {
-            Issue.record("a law that always fails was believed")
+    }
+
+    @Test func `what hangs in a call has an end`() async {
+        let hanging = Law("Z3", "Nothing.", saboteur: Saboteur("sleeps") { _, _ in }) { _ in Gate().wait() }
+        let options = LawOptions(limit: .milliseconds(5), replay: Tape([]))
+        guard case .violated(let found) = await check(hanging, of: .plainPool, options: options) else {
+            Issue.record("it did not hang")
             return
         }
+        #expect(found.reason.contains("a call had not returned after"))
     }
 
     @Test func `a budget ends a check after the case in which it is over`() async throws {

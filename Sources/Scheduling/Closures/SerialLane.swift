@@ -55,6 +55,8 @@ public final class SerialLane: Sendable {
         unsafe try submit(Body(body), in: counter.handle)
     }
 
+    // Inline: otherwise Swift 6.3.1 crashes in the optimizer where the method above is inlined, as with `-enable-testing`.
+    @inline(__always)
     func submit(_ body: consuming Body, in counter: OpaquePointer?) throws(SchedulerError) {
         var operation = unsafe body.operation(in: counter)
         let status = unsafe csched_lane_submit(handle, &operation)

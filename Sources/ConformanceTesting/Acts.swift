@@ -21,7 +21,11 @@ final class Acts: Sendable {
     /// The case is over.
     func end() {
         isOver.open()
-        for release in releases.withLock({ $0 }) { release() }
+        let all = releases.withLock { releases in
+            defer { releases = [] }
+            return releases
+        }
+        for release in all { release() }
     }
 
     var count: Int { state.withLock { $0.acts } }

@@ -55,7 +55,14 @@ final class Trial: Sendable {
     /// Has something done when the law has been asked, and nobody is in its way any more: to wait for what still goes on. The last
     /// one comes first.
     func atEnd(_ body: @escaping Instance.Body) { last.withLock { $0.append(body) } }
-    func end() { for body in last.withLock({ $0.reversed() }) { body() } }
+    func end() {
+        // Each may hold the trial: none is kept.
+        let all = last.withLock { last in
+            defer { last = [] }
+            return last
+        }
+        for body in all.reversed() { body() }
+    }
 
     /// Submits a closure, which the trace shows by its number.
     ///

@@ -5,40 +5,51 @@ import PropertyTesting
 
 /// Counts what a saboteur sees, and what it does.
 final class Acts: Sendable {
-    private let state = Locked((seen: 0, acts: 0))
-    private let isOver = Gate()
-    private let releases = Locked<[@Sendable () -> Void]>([])
-
-    /// Blocks the thread until the case is over: a thread of a pool that hung for ever would be missed by the next case.
-    func hang() {
-        act()
-        isOver.wait()
+    private struct State {
+        var (seen, acts, isOver) = (0, 0, false)
+        var releases: [@Sendable () -> Void] = []
     }
 
-    /// Has something done when the case is over.
-    func atEnd(_ release: @escaping @Sendable () -> Void) { releases.withLock { $0.append(release) } }
-
-    /// The case is over.
-    func end() {
-        isOver.open()
-        let all = releases.withLock { releases in
-            defer { releases = [] }
-            return releases
-        }
-        for release in all { release() }
-    }
+    private let state = Locked(State())
+    private let gate = Gate()
 
     var count: Int { state.withLock { $0.acts } }
     func act() { state.withLock { $0.acts += 1 } }
 
-    /// Whether this is one of those to which something is done: every `number`th.
+    /// Whether this is one of those to which something is done: every `number`th, until the case is over.
     func every(_ number: Int) -> Bool {
         state.withLock { state in
             state.seen += 1
-            guard state.seen % number == 0 else { return false }
+            guard !state.isOver, state.seen % number == 0 else { return false }
             state.acts += 1
             return true
         }
+    }
+
+    /// Blocks the thread until the case is over: a thread of a pool that hung for ever would be missed by the next case.
+    func hang() {
+        act()
+        gate.wait()
+    }
+
+    /// Has something done when the case is over; at once, when it is.
+    func atEnd(_ release: @escaping @Sendable () -> Void) {
+        let isOver = state.withLock { state in
+            if !state.isOver { state.releases.append(release) }
+            return state.isOver
+        }
+        if isOver { release() }
+    }
+
+    /// The case is over.
+    func end() {
+        let releases = state.withLock { state in
+            state.isOver = true
+            defer { state.releases = [] }
+            return state.releases
+        }
+        gate.open()
+        for release in releases { release() }
     }
 }
 

@@ -1,6 +1,7 @@
 // swift-tools-version: 6.3
 
-// The measuring program behind `swift run benchmarks`. A package of its own: its dependencies are nobody else's.
+// The programs behind `swift run benchmarks` and `swift run verify`. A package of its own: its dependencies, the peers among
+// them, are nobody else's.
 
 import Foundation
 import PackageDescription

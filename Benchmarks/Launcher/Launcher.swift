@@ -4,7 +4,7 @@ import Launching
 /// `swift run benchmarks`, in whatever configuration: hands over to the measuring program, built with `-c
 /// release`.
 ///
-/// What is in the files of `Answers`, it says itself: a release build takes minutes.
+/// The texts in `Answers` are printed without it: a release build takes minutes.
 @main
 struct Launcher {
     /// <the package in Benchmarks>/Launcher

@@ -2,7 +2,7 @@ import ConformanceTesting
 import Foundation
 import PropertyTesting
 
-/// What was found out about laws and subjects.
+/// The verdict of each law about each subject.
 struct Matrix: Sendable {
     /// A law and a subject.
     struct Entry: Sendable {
@@ -28,7 +28,7 @@ struct Matrix: Sendable {
             .enumerated().filter { $0.offset % shard.count == shard.number - 1 }.map(\.element)
         for (number, pair) in pairs.enumerated() {
             progress("verify: \(pair.law.id) of \(pair.subject.name) (\(number + 1) of \(pairs.count))")
-            // What the ones before have not used, is for those that come.
+            // Time that was left over goes to the pairs that come.
             let left = budget.duration - (ContinuousClock.now - began)
             let share = max(.zero, left / (pairs.count - number))
             let verdict = await check(

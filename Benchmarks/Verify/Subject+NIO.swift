@@ -36,12 +36,12 @@ import ConformanceTesting
             return instance
         }
 
-        /// Those of other packages.
+        /// The schedulers of other packages.
         static var others: [Subject] { [nioThreadPool, eventLoop] }
     }
 #else
     extension Subject {
-        /// Those of other packages.
+        /// The schedulers of other packages.
         static var others: [Subject] { [] }
     }
 #endif

@@ -18,7 +18,7 @@ struct Verify: AsyncParsableCommand {
         subcommands: [List.self, Run.self, Replay.self, Soak.self], defaultSubcommand: Run.self)
 }
 
-/// What is asked of whom.
+/// The laws and the subjects of a command.
 struct Choice: ParsableArguments {
     @Option(help: "A subject: its name, 'ours', 'peers', or 'all'. May be repeated.")
     var subject: [String] = ["ours"]
@@ -30,7 +30,7 @@ struct Choice: ParsableArguments {
             switch name {
             case "ours": return Subject.ours
             case "peers": return Subject.peers + Subject.others
-            case "all": return Subject.known
+            case "all": return Subject.sound
             default:
                 guard let one = Subject.known.first(where: { $0.name == name }) else {
                     throw ValidationError(
@@ -55,8 +55,10 @@ struct Choice: ParsableArguments {
 }
 
 extension Subject {
-    /// All that this program knows, one with a fault among them.
-    static var known: [Subject] { ours + peers + others + [.brokenPool] }
+    /// All that this program knows, and a pool with a fault.
+    static var known: [Subject] { sound + [.brokenPool] }
+    /// All without a fault on purpose.
+    static var sound: [Subject] { ours + peers + others }
 }
 
 struct List: ParsableCommand {
@@ -174,7 +176,7 @@ struct Time: ExpressibleByArgument, Sendable, CustomStringConvertible {
     }
 }
 
-/// One of some parts.
+/// A part of the pairs of law and subject: a number, and how many parts there are.
 struct Shard: ExpressibleByArgument, Sendable, CustomStringConvertible {
     let number: Int
     let count: Int

@@ -1,11 +1,11 @@
 public import ConformanceTesting
 
 extension Subject {
-    /// Those of this package.
+    /// The schedulers of this package.
     public static let ours: [Subject] = [
         .scheduler, .serialLane, .operationQueueOfOurs, .serialOperationQueueOfOurs,
     ]
-    /// Those of others that need no further package.
+    /// The schedulers of others that need no further package.
     public static let peers: [Subject] = [
         .dispatchQueue, .serialDispatchQueue, .operationQueue, .serialOperationQueue, .taskGroup,
         .defaultExecutor, .plainPool,

@@ -20,7 +20,7 @@ extension Subject {
             ]) {
                 queue.async(group: group, execute: $0)
             } end: {
-                // One that is released while it is suspended stops the process.
+                // A queue that is released while it is suspended stops the process.
                 for _ in 0..<suspensions.withLock({ $0 }) { queue.resume() }
             }
             if isSerial {
@@ -148,27 +148,4 @@ private final class Item: @unchecked Sendable {
     private(set) var work: DispatchWorkItem!
     var isCancelled: Bool { work.isCancelled }
     func set(_ work: DispatchWorkItem) { self.work = work }
-}
-
-/// Handlers for an end that a library tells once.
-final class EndHandlers: Sendable {
-    private let state = Locked(
-        (end: TestedOperation.End?.none, handlers: [@Sendable (TestedOperation.End) -> Void]()))
-
-    func add(_ handler: @escaping @Sendable (TestedOperation.End) -> Void) {
-        let end = state.withLock { state in
-            if state.end == nil { state.handlers.append(handler) }
-            return state.end
-        }
-        if let end { handler(end) }
-    }
-
-    /// Each time that it is told, so that a law can see how often that was.
-    func tell(_ end: TestedOperation.End) {
-        let handlers = state.withLock { state in
-            state.end = end
-            return state.handlers
-        }
-        for handler in handlers { handler(end) }
-    }
 }

@@ -54,7 +54,7 @@ final class Acts: Sendable {
 }
 
 extension Saboteur {
-    /// One that does something else with what is submitted.
+    /// Does something else with closures that are submitted.
     static func ofSubmit(
         _ name: String,
         _ submit:
@@ -69,7 +69,7 @@ extension Saboteur {
         }
     }
 
-    /// One that runs the bodies of what is submitted in another way.
+    /// Runs closures that are submitted in another way.
     static func ofBody(
         _ name: String, _ make: @escaping @Sendable (Instance, Acts) -> @Sendable (Instance.Body) -> Void
     ) -> Saboteur {
@@ -79,7 +79,7 @@ extension Saboteur {
         }
     }
 
-    /// One that makes other operations.
+    /// Makes other operations.
     static func ofOperation(
         _ name: String,
         _ make:
@@ -95,7 +95,7 @@ extension Saboteur {
         }
     }
 
-    /// One that does something with the jobs of tasks.
+    /// Does something else with the jobs of tasks.
     static func ofJobs(
         _ name: String, _ enqueue: @escaping @Sendable (Acts, any TaskExecutor, UnownedJob) -> Void
     ) -> Saboteur {
@@ -106,7 +106,7 @@ extension Saboteur {
     }
 }
 
-/// A task executor whose jobs somebody else gets.
+/// A task executor that hands its jobs to a saboteur.
 final class SabotagedExecutor: TaskExecutor {
     private let take: @Sendable (UnownedJob) -> Void
     init(_ take: @escaping @Sendable (UnownedJob) -> Void) { self.take = take }

@@ -4,7 +4,7 @@ public import PropertyTesting
 
 /// How a law is asked.
 public struct LawOptions: Sendable {
-    /// What the loads are drawn from.
+    /// The seed of the loads.
     public var seed: UInt64
     /// How many cases must hold; at least one.
     public var cases: Int
@@ -34,7 +34,7 @@ public struct LawOptions: Sendable {
     }
 }
 
-/// What was found out.
+/// The answer to a law.
 public enum Verdict: Sendable {
     /// So many cases held, and the saboteur was seen in the case with that number.
     case held(cases: Int, sabotageSeenIn: Int)
@@ -71,15 +71,15 @@ extension Verdict: CustomStringConvertible {
 
 /// A case in which a law does not hold.
 public struct LawCounterexample: Sendable, CustomStringConvertible {
-    /// What was asked of the subject.
+    /// The load of the case.
     public let load: Load
-    /// What was wrong.
+    /// The sentence that says how it does not.
     public let reason: String
     /// The choices that make the load.
     public let tape: Tape
     /// How many cases held before.
     public let casesBefore: Int
-    /// What happened, where that could be seen: it does not go wrong each time.
+    /// Its events, in order; nil: it held each time that they were written down.
     public let trace: Trace?
 
     /// In words.
@@ -114,12 +114,13 @@ private func sabotage(_ law: Law, _ subject: Subject, _ options: LawOptions) asy
         var source = Source(seed: random.next())
         guard let load = try? Load.all.value(from: &source) else { continue }
         let acts = Acts()
-        // What does not come here is what a saboteur keeps: so a short limit is enough, unless it kept nothing.
+        // Nothing is late here but for the saboteur: a short limit is enough.
         let limit = min(options.limit, .milliseconds(200))
-        guard await run(law, subject, load, limit: limit, sabotagedBy: acts).reason != nil, acts.count > 0
+        guard let violation = await run(law, subject, load, limit: limit, sabotagedBy: acts).violation,
+            violation.isLate == law.isOfProgress, acts.count > 0
         else { continue }
         // On a machine that is slow at the moment, the law may see something without it, too.
-        if await run(law, subject, load, limit: limit).reason == nil { return number }
+        if await run(law, subject, load, limit: limit).violation == nil { return number }
     }
     return nil
 }
@@ -134,7 +135,7 @@ private func checkCases(_ law: Law, _ subject: Subject, _ options: LawOptions, s
         let outcome = await check(
             Load.all,
             options: PropertyOptions(
-                cases: cases, seed: random.next(), replay: options.replay,
+                cases: max(1, cases), seed: random.next(), replay: options.replay,
                 shrinkLimit: options.replay == nil ? 200 : 0)
         ) { load in
             await shrinking.run(law, subject, load, limit: options.limit)
@@ -148,7 +149,7 @@ private func checkCases(_ law: Law, _ subject: Subject, _ options: LawOptions, s
     return .held(cases: held, sabotageSeenIn: seenIn)
 }
 
-/// Runs the cases of a check. What goes wrong now and then is asked more often while it is made small, unless it takes its time.
+/// Runs the cases of a check. A case that fails now and then is run more often while it is made small, unless it takes its time.
 private final class Shrinking: Sendable {
     private let limit: Duration
     private let state = Locked((repetitions: 1, end: ContinuousClock.Instant?.none))
@@ -160,8 +161,8 @@ private final class Shrinking: Sendable {
         let began = ContinuousClock.now
         for _ in 0..<repetitions {
             if let end, ContinuousClock.now > end { return nil }
-            let (reason, _) = await ConformanceTesting.run(law, subject, load, limit: limit)
-            guard let reason else { continue }
+            let outcome = await ConformanceTesting.run(law, subject, load, limit: limit)
+            guard let reason = outcome.violation?.reason else { continue }
             state.withLock { state in
                 if ContinuousClock.now - began < .milliseconds(100) { state.repetitions = 200 }
                 if state.end == nil { state.end = ContinuousClock.now + self.limit }
@@ -177,15 +178,10 @@ private func counterexample(
     _ found: Counterexample<Load>, to law: Law, of subject: Subject, casesBefore: Int, _ options: LawOptions
 ) async -> LawCounterexample {
     var trace: Trace?
-    guard options.isDrawn else {
-        return LawCounterexample(
-            load: found.value, reason: found.reason, tape: found.tape,
-            casesBefore: casesBefore + found.casesBefore, trace: nil)
-    }
     let end = ContinuousClock.now + .seconds(2)
-    while trace == nil, ContinuousClock.now < end {
-        let (reason, seen) = await run(law, subject, found.value, limit: options.limit, isTraced: true)
-        if reason != nil { trace = seen }
+    while options.isDrawn, trace == nil, ContinuousClock.now < end {
+        let outcome = await run(law, subject, found.value, limit: options.limit, isTraced: true)
+        if outcome.violation != nil { trace = outcome.trace }
     }
     return LawCounterexample(
         load: found.value, reason: found.reason, tape: found.tape,
@@ -195,45 +191,52 @@ private func counterexample(
 /// Runs one case.
 ///
 /// - Parameter acts: of the law's saboteur, which comes in between; nil: nobody does.
-/// - Returns: what was wrong; nil: nothing.
+/// - Returns: how the law does not hold; nil: it does. And its events, when it does not and they were to be written down.
 private func run(
     _ law: Law, _ subject: Subject, _ load: Load, limit: Duration, isTraced: Bool = false,
     sabotagedBy acts: Acts? = nil
-) async -> (reason: String?, trace: Trace?) {
+) async -> (violation: Violation?, trace: Trace?) {
     await withCheckedContinuation { continuation in
         let (isOver, isTold) = (Gate(), Locked(false))
-        let tell: @Sendable (String?, Trace?) -> Void = { reason, trace in
+        let tell: @Sendable (Violation?, Trace?) -> Void = { violation, trace in
             let isFirst = isTold.withLock { isTold in
                 defer { isTold = true }
                 return !isTold
             }
-            if isFirst { continuation.resume(returning: (reason, trace)) }
+            if isFirst { continuation.resume(returning: (violation, trace)) }
             isOver.open()
         }
         start {
-            start {
-                do {
-                    var instance = try subject.make()
-                    if let acts { law.saboteur.change(&instance, acts) }
-                    let trial = Trial(instance, load, limit: limit, isTraced: isTraced)
-                    let outcome = Result { try law.ask(trial) }
-                    acts?.end()
-                    trial.end()
-                    switch outcome {
-                    case .success:
-                        instance.end()
-                        tell(nil, nil)
-                    case .failure(let error):
-                        // What hangs may never end.
-                        start { [end = instance.end] in end() }
-                        tell((error as? Violation)?.reason ?? "\(error)", trial.tracer.trace)
-                    }
-                } catch {
-                    tell("no instance could be made: \(error)", nil)
-                }
+            start { runCase(law, subject, load, limit: limit, isTraced: isTraced, sabotagedBy: acts, tell) }
+            // Waits of a law have limits of their own; for its other calls there is this one.
+            if !isOver.wait(timeout: limit * 6) {
+                tell(Violation(reason: "a call had not returned after \(limit * 6)", isLate: true), nil)
             }
-            // What a law waits for has limits of its own; what it only calls, has this one.
-            if !isOver.wait(timeout: limit * 6) { tell("a call had not returned after \(limit * 6)", nil) }
         }
+    }
+}
+
+/// Runs a case on this thread.
+private func runCase(
+    _ law: Law, _ subject: Subject, _ load: Load, limit: Duration, isTraced: Bool, sabotagedBy acts: Acts?,
+    _ tell: (Violation?, Trace?) -> Void
+) {
+    var instance: Instance
+    do { instance = try subject.make() } catch {
+        return tell(Violation(reason: "no instance could be made: \(error)"), nil)
+    }
+    if let acts { law.saboteur.change(&instance, acts) }
+    let trial = Trial(instance, load, limit: limit, isTraced: isTraced)
+    let outcome = Result { try law.ask(trial) }
+    acts?.end()
+    trial.end()
+    switch outcome {
+    case .success:
+        instance.end()
+        tell(nil, nil)
+    case .failure(let error):
+        // Where something hangs this may never return.
+        start { [end = instance.end] in end() }
+        tell(error as? Violation ?? Violation(reason: "\(error)"), trial.tracer.trace)
     }
 }

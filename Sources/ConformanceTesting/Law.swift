@@ -2,37 +2,40 @@
 
 /// A sentence that holds for every scheduler which claims what the sentence is about.
 ///
-/// Each law comes with a saboteur: what stands between the law and the subject, and breaks the promise. A law that does not see
+/// Each law comes with a saboteur: code between the law and the subject that breaks the promise. A law that does not see
 /// this on a subject says nothing about that subject.
 public struct Law: Sendable {
     /// A letter for what it is about, and a number.
     public let id: String
-    /// What holds.
+    /// The promise.
     public let sentence: String
-    /// What a subject must claim, or be able to do.
+    /// The claims and the abilities that a subject must have.
     public let needs: [Need]
     /// How the promise is broken on purpose.
     public let saboteur: Saboteur
+    /// Whether it promises that something comes. Such a law has to see its saboteur by something that does not come, any other
+    /// law by something wrong: so neither is taken in by a machine that is slow.
+    let isOfProgress: Bool
     let ask: @Sendable (Trial) throws -> Void
 
     init(
-        _ id: String, _ sentence: String, needs: [Need] = [], saboteur: Saboteur,
+        _ id: String, _ sentence: String, needs: [Need] = [], isOfProgress: Bool = false, saboteur: Saboteur,
         ask: @escaping @Sendable (Trial) throws -> Void
     ) {
         self.id = id
         self.sentence = sentence
+        self.isOfProgress = isOfProgress
         self.needs = needs
         self.saboteur = saboteur
         self.ask = ask
     }
 
-    /// All laws, in the order of their letters.
+    /// All laws, those about one thing together.
     public static let all: [Law] =
         closures + widths + orders + waits + suspensions + barriers + timers + loops + operations
-        + cancellations
-        + dependencies + tasks + lifetimes
+        + cancellations + dependencies + tasks + lifetimes
 
-    /// What an instance lacks that the law is about; nil: nothing.
+    /// The first need of the law that an instance does not meet; nil: it meets all.
     func lack(of instance: Instance) -> Need? { needs.first { !$0.isMet(by: instance) } }
 }
 
@@ -41,7 +44,7 @@ extension Law: CustomStringConvertible {
     public var description: String { "\(id): \(sentence)" }
 }
 
-/// What a law is about.
+/// A claim, or an ability, that a law is about.
 public enum Need: Hashable, Sendable, CustomStringConvertible {
     /// A promise.
     case claim(Claim)
@@ -107,7 +110,7 @@ public enum Need: Hashable, Sendable, CustomStringConvertible {
 
 /// Stands between a law and a subject, and breaks a promise.
 public struct Saboteur: Sendable {
-    /// What it does.
+    /// Its deed, as in "drops every third closure".
     public let name: String
     let change: @Sendable (inout Instance, Acts) -> Void
 

@@ -1,4 +1,4 @@
-// Load.swift - what a case asks of a subject: how many threads submit how much.
+// Load.swift - the load of a case: how many threads submit how many closures of which size.
 
 import PropertyTesting
 
@@ -10,7 +10,7 @@ public struct Load: Hashable, Sendable, CustomStringConvertible {
     public let each: Int
     /// How many rounds of a loop a closure runs at most.
     public let work: Int
-    /// What the case is otherwise drawn from.
+    /// The seed of all else in the case.
     public let mix: UInt64
 
     /// How much is submitted in all.

@@ -1,4 +1,4 @@
-// Subject.swift - what laws are asked of: how one is made, and what it can do.
+// Subject.swift - schedulers that are tested: how one is made, and its abilities.
 
 /// A scheduler that is tested: an executor, a queue, a task executor, or a library of operations.
 public struct Subject: Sendable {
@@ -19,24 +19,24 @@ extension Subject: CustomStringConvertible {
     public var description: String { name }
 }
 
-/// One of a subject's kind, by what can be done with it. What is nil is not claimed, and the laws about it are not asked.
+/// A scheduler, by its abilities. An ability that is nil is not claimed, and the laws about it are not asked.
 ///
 /// Every closure may be called by any thread, by many at a time, and by what the instance runs.
 public struct Instance: Sendable {
-    /// What is run.
+    /// A closure to run.
     public typealias Body = @Sendable () -> Void
 
     /// Has a closure run some time. Does not wait for what it has run: laws hold closures back while they submit others.
     public var submit: @Sendable (@escaping Body) -> Void
-    /// What it promises that no closure here shows.
+    /// Its promises that none of the closures here shows.
     public var claims: Set<Claim>
     /// How many closures it runs at a time, at most.
     public var width: Int?
-    /// Returns when all that was submitted before has ended.
+    /// Returns when all closures that were submitted before have ended.
     public var drain: Body?
     /// Nothing more starts after the first has returned, until the second is called.
     public var suspension: Suspension?
-    /// Has a closure run after all that was submitted before, and before all that is submitted after it.
+    /// Has a closure run after all that were submitted before, and before all that are submitted after it.
     public var barrier: (@Sendable (@escaping Body) -> Void)?
     /// Has a closure run when the time has passed.
     public var submitAfter: (@Sendable (Duration, @escaping Body) -> Void)?
@@ -79,7 +79,7 @@ public struct Suspension: Sendable {
     }
 }
 
-/// What a scheduler promises.
+/// A promise of a scheduler.
 public enum Claim: String, Hashable, Sendable, CaseIterable {
     /// Closures are never run inside of `submit`.
     case asynchronous
@@ -87,11 +87,11 @@ public enum Claim: String, Hashable, Sendable, CaseIterable {
     case fifo
     /// As many closures may block as there are: others run all the same.
     case outlastsBlocking
-    /// What submits itself without end, or yields without end, does not keep others from their turn.
+    /// A closure that submits itself without end, or a task that yields without end, does not keep others from their turn.
     case fair
-    /// What was suspended twice is resumed twice.
+    /// After two suspends it takes two resumes.
     case nestedSuspension
-    /// What was submitted before `shutDown` is run.
+    /// Closures that were submitted before `shutDown` run.
     case runsAllAtShutdown
     /// `forEach` may be called inside of `forEach`.
     case nestedLoops
@@ -107,7 +107,7 @@ public enum Claim: String, Hashable, Sendable, CaseIterable {
 
 /// An operation of a subject.
 public struct TestedOperation: Sendable {
-    /// What it runs; the parameter tells whether it was cancelled.
+    /// The body; its parameter tells whether the operation was cancelled.
     public typealias Body = @Sendable (_ isCancelled: @Sendable () -> Bool) throws -> Void
 
     /// How it ended.
@@ -124,7 +124,7 @@ public struct TestedOperation: Sendable {
     public var cancel: Instance.Body
     /// Has a closure called when it has ended.
     public var whenEnded: @Sendable (@escaping @Sendable (End) -> Void) -> Void
-    /// What the subject's own library calls an operation.
+    /// The operation of the subject's own library.
     public let base: any Sendable
 
     /// Creates one.

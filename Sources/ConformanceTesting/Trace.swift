@@ -1,15 +1,15 @@
-// Trace.swift - what happened in a case, on which thread, and how that is drawn.
+// Trace.swift - the events of a case, each on its thread, and how they are drawn.
 
 import Glibc
 import PropertyTesting
 
-/// What happened in a case, in order: a column for each thread, a row for each event.
+/// The events of a case, in order: a column for each thread, a row for each event.
 public struct Trace: Hashable, Sendable, CustomStringConvertible {
     /// Something that happened.
     public struct Event: Hashable, Sendable {
         /// The column.
         public let thread: Int
-        /// What it was, in a word or two.
+        /// Its name, in a word or two.
         public let text: String
     }
 

@@ -1,4 +1,4 @@
-// Trial.swift - one case of a law: an instance, a load, and the means by which a law asks.
+// Trial.swift - a case of a law: an instance, a load, and the means by which a law asks.
 
 import Glibc
 import PropertyTesting
@@ -6,9 +6,11 @@ import PropertyTesting
 /// A law does not hold.
 struct Violation: Error {
     let reason: String
+    /// Whether something had not come when its time was over.
+    var isLate = false
 }
 
-/// One case of a law. A law's code runs on a thread of its own, which may block.
+/// A case of a law. The law's code runs on a thread of its own, which may block.
 final class Trial: Sendable {
     let instance: Instance
     let load: Load
@@ -24,7 +26,7 @@ final class Trial: Sendable {
         tracer = Tracer(isOn: isTraced)
     }
 
-    // MARK: What a law demands
+    // MARK: Demands
 
     func require(_ condition: Bool, _ reason: @autoclosure () -> String) throws {
         if !condition { throw Violation(reason: reason()) }
@@ -32,9 +34,9 @@ final class Trial: Sendable {
 
     /// Waits until it is zero.
     func wait(for latch: Latch, _ what: String) throws {
-        try require(
-            latch.wait(timeout: limit),
-            "\(what): \(latch.left) of \(latch.count) had not after \(limit)")
+        if latch.wait(timeout: limit) { return }
+        throw Violation(
+            reason: "\(what): \(latch.left) of \(latch.count) had not after \(limit)", isLate: true)
     }
 
     /// Calls something that blocks, on a thread of its own.
@@ -47,10 +49,11 @@ final class Trial: Sendable {
             self.tracer.note("\(what) returns")
             latch.leave()
         }
-        try require(latch.wait(timeout: limit), "\(what) had not returned after \(limit)")
+        if latch.wait(timeout: limit) { return }
+        throw Violation(reason: "\(what) had not returned after \(limit)", isLate: true)
     }
 
-    // MARK: What a law does
+    // MARK: Deeds
 
     /// Has something done when the law has been asked, and nobody is in its way any more: to wait for what still goes on. The last
     /// one comes first.

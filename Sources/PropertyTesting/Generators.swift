@@ -5,11 +5,9 @@ import CompositeOperationsBasics
 extension Generator where Value: FixedWidthInteger & Sendable {
     /// The integers of a range; the one nearest to its lower bound is the simplest.
     public static func integer(in range: ClosedRange<Value>) -> Generator {
-        // Of what is wider than a choice, the lower 64 bits.
-        let distance = UInt64(truncatingIfNeeded: range.upperBound &- range.lowerBound)
+        let distance = Value.Magnitude(truncatingIfNeeded: range.upperBound &- range.lowerBound)
         return Generator { source in
-            let choice = distance == .max ? source.draw(below: .max) : source.draw(below: distance + 1)
-            return range.lowerBound &+ Value(truncatingIfNeeded: choice)
+            range.lowerBound &+ Value(truncatingIfNeeded: magnitude(upTo: distance, &source))
         }
     }
 
@@ -19,10 +17,22 @@ extension Generator where Value: FixedWidthInteger & Sendable {
             let edges: [Value] = [.min, .max, .max - 1, .min + 1]
             switch source.draw(below: 8) {
             case 0...3: return small(&source)
-            case 4...6: return Value(truncatingIfNeeded: source.draw(below: .max))
+            case 4...6: return Value(truncatingIfNeeded: magnitude(upTo: .max, &source))
             default: return edges[Int(source.draw(below: 4))]
             }
         }
+    }
+
+    /// One choice where that is wide enough, and else one for each 32 bits.
+    private static func magnitude(upTo most: Value.Magnitude, _ source: inout Source) -> Value.Magnitude {
+        if let most = UInt64(exactly: most), most < .max {
+            return Value.Magnitude(source.draw(below: most + 1))
+        }
+        var number = Value.Magnitude.zero
+        for _ in 0..<(most.bitWidth - most.leadingZeroBitCount + 31) / 32 {
+            number = number << 32 | Value.Magnitude(truncatingIfNeeded: source.draw(below: 1 << 32))
+        }
+        return most == .max ? number : number % (most + 1)
     }
 
     private static func small(_ source: inout Source) -> Value {
@@ -112,7 +122,7 @@ extension Generator {
 }
 
 extension Generator where Value: CaseIterable & Sendable {
-    /// One of the cases; the first is the simplest.
+    /// The cases; the first is the simplest.
     public static var anyCase: Generator { element(of: Array(Value.allCases)) }
 }
 

@@ -1,4 +1,4 @@
-// Linearizability.swift - whether what threads were answered at the same time could have been answered one after another.
+// Linearizability.swift - whether calls of several threads have an order in which each has its answer.
 
 import CompositeOperationsBasics
 
@@ -26,8 +26,8 @@ public struct Call<Operation: Sendable, Answer: Sendable>: Sendable {
 /// Calls for which there is no order.
 public struct LinearizabilityFailure<Operation: Sendable, Answer: Sendable>: Sendable, CustomStringConvertible
 {
-    /// Those that were called before the first answer that nothing explains, in that order: the shortest beginning of the history
-    /// that has no order.
+    /// The calls up to the first answer that no order gives, as they were called: the shortest beginning of the history without an
+    /// order.
     public let calls: [Call<Operation, Answer>]
     /// The place among them of the call whose answer is not explained.
     public let unexplained: Int
@@ -42,7 +42,7 @@ public struct LinearizabilityFailure<Operation: Sendable, Answer: Sendable>: Sen
         let lines = shown.map { place in
             let call = calls[place]
             let from = columns[call.called] ?? 0
-            // What returned later was not over when this one was answered.
+            // A call that returned later was not over when this one was answered.
             let to = min(columns[call.returned] ?? end, end)
             let line =
                 String(repeating: " ", count: from) + "|"
@@ -52,8 +52,7 @@ public struct LinearizabilityFailure<Operation: Sendable, Answer: Sendable>: Sen
                 + " \(call.operation) = \(call.answer)\(mark)"
         }
         let left = calls.count - shown.count
-        return (left > 0 ? ["(\(left) calls before)"] : []).joined() + (left > 0 ? "\n" : "")
-            + lines.joined(separator: "\n")
+        return ((left > 0 ? ["(\(left) calls before)"] : []) + lines).joined(separator: "\n")
     }
 }
 
@@ -163,7 +162,7 @@ private struct Linearization<Operation: Sendable, Answer: Sendable> {
         var stack = [Place(number: 0, placed: 0, state: initial)]
         var farthest = 0
         while let place = stack.popLast() {
-            // What has its place already may return.
+            // A call that has its place may return.
             var (number, placed) = (place.number, place.placed)
             while number < returns.count, placed & bits[returns[number].call] != 0 {
                 placed &= ~bits[returns[number].call]

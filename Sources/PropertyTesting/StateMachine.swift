@@ -1,4 +1,4 @@
-// StateMachine.swift - properties of what has a state: commands against a model, one after another, and then at the same time.
+// StateMachine.swift - systems with a state against a model of it: commands one after another, and at the same time.
 
 /// Something that has a state, with a model of it: what can be asked of it, and which answers are right.
 ///
@@ -27,27 +27,27 @@
 ///
 /// Source: the state machines of QuickCheck: Claessen and others, Finding Race Conditions in Erlang with QuickCheck and PULSE (2009).
 public protocol StateMachine<Model>: Sendable {
-    /// What its state is, as far as answers tell.
+    /// The state, as far as answers tell.
     associatedtype Model: Hashable & Sendable
-    /// What is tested.
+    /// The system under test.
     associatedtype System: Sendable
-    /// What can be asked of it.
+    /// The commands that it takes.
     associatedtype Command: Sendable
-    /// What it says.
+    /// Its answer to a command.
     associatedtype Answer: Sendable
 
     /// The state in which a system begins.
     var initial: Model { get }
     /// Makes a system, for one case.
     func makeSystem() async throws -> System
-    /// What may be asked in a state: a precondition is that a command is not among them.
+    /// The commands that a state allows. A precondition is made by leaving a command out.
     func commands(in model: Model) -> Generator<Command>
     /// Asks it.
     func run(_ command: Command, on system: System) async -> Answer
     /// The state after a command, when the answer is right; nil when it is wrong.
     func step(_ model: Model, _ command: Command, _ answer: Answer) -> Model?
-    /// What is wrong with a system in a state, apart from its answers; nil: nothing. Asked after each command that nothing else runs
-    /// beside.
+    /// Says how a system differs from its model in a state, apart from its answers; nil: it does not. Called after each command that
+    /// runs alone.
     func fault(of system: System, in model: Model) async -> String?
     /// Releases what a system has.
     func end(_ system: System) async
@@ -61,8 +61,7 @@ extension StateMachine {
 }
 
 /// Commands of a state machine, as choices: which they are, the states say in which they are run.
-public struct Commands: Sendable, CustomStringConvertible {
-    /// Those that come one after another, and then those that come at the same time, by branch.
+public struct CommandProgram: Sendable, CustomStringConvertible {
     let prefix: [[UInt64]]
     let branches: [[[UInt64]]]
 
@@ -80,12 +79,12 @@ public struct Commands: Sendable, CustomStringConvertible {
     ///   - each: of the commands of a branch.
     public static func all(
         count: ClosedRange<Int> = 0...20, branches: Int = 0, each: ClosedRange<Int> = 0...5
-    ) -> Generator<Commands> {
+    ) -> Generator<CommandProgram> {
         let command = Generator<[UInt64]> { source in (0..<6).map { _ in source.draw(below: 1 << 16) } }
         let (prefix, branch) = (command.array(count: count), command.array(count: each))
         return Generator { source in
             let first = try prefix.value(from: &source)
-            return Commands(
+            return CommandProgram(
                 prefix: first, branches: try (0..<branches).map { _ in try branch.value(from: &source) })
         }
     }
@@ -97,7 +96,9 @@ public struct Commands: Sendable, CustomStringConvertible {
 /// ``isLinearizable(_:from:step:)``: a command that another one makes impossible has an answer that says so.
 ///
 /// - Returns: what is wrong, with all commands and answers up to there; nil: nothing.
-public func checkCommands<Machine: StateMachine>(_ commands: Commands, of machine: Machine) async -> String? {
+public func checkCommands<Machine: StateMachine>(_ commands: CommandProgram, of machine: Machine) async
+    -> String?
+{
     let system: Machine.System
     do { system = try await machine.makeSystem() } catch { return "no system could be made: \(error)" }
     let reason = await compare(machine, system, commands)
@@ -106,7 +107,7 @@ public func checkCommands<Machine: StateMachine>(_ commands: Commands, of machin
 }
 
 private func compare<Machine: StateMachine>(
-    _ machine: Machine, _ system: Machine.System, _ commands: Commands
+    _ machine: Machine, _ system: Machine.System, _ commands: CommandProgram
 ) async -> String? {
     var (model, log) = (machine.initial, [String]())
     func reason(_ sentence: String) -> String { (log + [sentence]).joined(separator: "\n") }

@@ -22,7 +22,7 @@ public func forAllCommands<Machine: StateMachine>(
     cases: Int = 100, repetitions: Int = 10, sourceLocation: SourceLocation = #_sourceLocation
 ) async {
     await forAll(
-        Commands.all(count: count, branches: branches, each: each), cases: cases,
+        CommandProgram.all(count: count, branches: branches, each: each), cases: cases,
         sourceLocation: sourceLocation
     ) { commands in
         for _ in 0..<(branches > 0 ? max(1, repetitions) : 1) {

@@ -1,6 +1,6 @@
 public import Testing
 
-/// What of a library's promises a test would see broken, by their names in its documentation.
+/// The promises of a library that a test would see broken, by their names in its documentation.
 ///
 /// ```swift
 /// @Test(.promises("G14")) func aCancelledChildIsNotStarted() { ... }

@@ -354,7 +354,7 @@ import Testing
             if outer.attempt == 1 { outer.awake() }
         }
         #expect(await eventually { began.value == 2 })
-        // Whoever sleeps may be the timer of the first attempt, which is cancelled elsewhere.
+        // The sleeper may still be the timer of the first attempt, which is cancelled elsewhere.
         #expect(
             await eventually {
                 clock.advance(by: .seconds(5))

@@ -104,6 +104,35 @@ import Testing
         }
     }
 
+    @Test(arguments: [false, true])
+    func `a law of progress sees its saboteur by something that does not come, any other by something wrong`(
+        _ isOfProgress: Bool
+    ) async {
+        let saboteur = Saboteur("takes a claim away") { instance, acts in
+            acts.act()
+            instance.claims = []
+        }
+        let law = Law("Z4", "Nothing.", isOfProgress: isOfProgress, saboteur: saboteur) { trial in
+            if trial.instance.claims.isEmpty { try trial.wait(for: Latch(1), "a latch that nobody opens") }
+        }
+        let options = LawOptions(cases: 1, limit: .milliseconds(5), sabotagedCases: 2)
+        switch await check(law, of: .plainPool, options: options) {
+        case .held(1, 1): #expect(isOfProgress)
+        case .blind(2): #expect(!isOfProgress)
+        case let other: Issue.record("\(other)")
+        }
+    }
+
+    @Test func `handlers are told of an end each time, also those that come later`() {
+        let (handlers, told) = (EndHandlers(), Locked<[String]>([]))
+        handlers.add { end in told.withLock { $0.append("first \(end)") } }
+        handlers.tell(.finished)
+        handlers.add { end in told.withLock { $0.append("second \(end)") } }
+        handlers.tell(.cancelled)
+        let all = told.withLock { $0 }
+        #expect(all == ["first finished", "second finished", "first cancelled", "second cancelled"])
+    }
+
     @Test func `what hangs in a call has an end`() async {
         let hanging = Law("Z3", "Nothing.", saboteur: Saboteur("sleeps") { _, _ in }) { _ in Gate().wait() }
         let options = LawOptions(limit: .milliseconds(5), replay: Tape([]))

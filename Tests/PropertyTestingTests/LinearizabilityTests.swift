@@ -61,7 +61,7 @@ import Testing
         if calls.isEmpty { return true }
         return calls.indices.contains { index in
             let call = calls[index]
-            // Whatever returned before it was called, comes before it.
+            // A call that returned before this one was called comes before it.
             guard !calls.contains(where: { $0.returned < call.called }),
                 let next = fifo(state, call.operation, call.answer)
             else { return false }
@@ -101,7 +101,7 @@ import Testing
             let failure = linearizabilityFailure(of: history, from: [], step: Self.fifo)
             #expect((failure == nil) == hasOrder)
             if let failure {
-                // What was called before the answer has no order, but has one when that call is left open.
+                // The beginning has no order, but has one when the call without an answer is left open.
                 #expect(!Self.hasOrder(failure.calls[...], []))
                 let answered = failure.calls[failure.unexplained]
                 let before = failure.calls.filter { $0.returned < answered.returned }

@@ -66,8 +66,8 @@ private struct StackMachine: StateMachine {
     }
 
     private func counterexample(
-        _ machine: StackMachine, _ commands: Generator<Commands>, repetitions: Int = 1
-    ) async throws -> Counterexample<Commands> {
+        _ machine: StackMachine, _ commands: Generator<CommandProgram>, repetitions: Int = 1
+    ) async throws -> Counterexample<CommandProgram> {
         let options = PropertyOptions(cases: 500, seed: 3, shrinkLimit: 2_000 / repetitions)
         let outcome = await check(commands, options: options) { commands in
             for _ in 0..<repetitions {
@@ -88,7 +88,7 @@ private struct StackMachine: StateMachine {
     }
 
     @Test func `a wrong answer is found, and the commands that lead to it are few`() async throws {
-        let found = try await counterexample(StackMachine(room: 3), Commands.all())
+        let found = try await counterexample(StackMachine(room: 3), CommandProgram.all())
         #expect(found.value.count == 5)
         #expect(
             found.reason == """
@@ -102,28 +102,28 @@ private struct StackMachine: StateMachine {
     }
 
     @Test func `a wrong state is found before it leads to a wrong answer`() async throws {
-        let found = try await counterexample(StackMachine(room: 3, looksInside: true), Commands.all())
+        let found = try await counterexample(StackMachine(room: 3, looksInside: true), CommandProgram.all())
         #expect(found.reason.hasSuffix("in the state [0, 0, 0, 0]: it has 3 numbers"), "\(found.reason)")
         #expect(found.value.count == 4)
     }
 
     @Test func `what goes wrong at the same time alone is found, and drawn`() async throws {
         let machine = StackMachine(popsInTwoSteps: true)
-        let alone = await check(Commands.all(), options: PropertyOptions(cases: 200, seed: 3)) {
+        let alone = await check(CommandProgram.all(), options: PropertyOptions(cases: 200, seed: 3)) {
             await checkCommands($0, of: machine)
         }
         guard case .held = alone else { throw NothingFound(text: "\(alone)") }
         let found = try await counterexample(
-            machine, Commands.all(count: 0...6, branches: 2), repetitions: 10)
+            machine, CommandProgram.all(count: 0...6, branches: 2), repetitions: 10)
         #expect(found.reason.contains("at the same time, in the state"))
         #expect(found.reason.contains("<- no order gives this answer"))
         #expect(found.value.count <= 12, "\(found)")
     }
 
     @Test func `commands replay from a line`() async throws {
-        let found = try await counterexample(StackMachine(room: 3), Commands.all())
+        let found = try await counterexample(StackMachine(room: 3), CommandProgram.all())
         let again = await check(
-            Commands.all(), options: PropertyOptions(seed: 1, replay: found.tape, shrinkLimit: 0)
+            CommandProgram.all(), options: PropertyOptions(seed: 1, replay: found.tape, shrinkLimit: 0)
         ) { await checkCommands($0, of: StackMachine(room: 3)) }
         guard case .failed(let same) = again else { throw NothingFound(text: "\(again)") }
         #expect(same.reason == found.reason)
@@ -139,7 +139,7 @@ private struct StackMachine: StateMachine {
         }
     }
 
-    /// What the simplest choices make.
+    /// The value of the simplest choices.
     private func simplest<Value>(_ generator: Generator<Value>) throws -> Value {
         var source = Source(replaying: Tape([]))
         return try generator.value(from: &source)
@@ -148,6 +148,12 @@ private struct StackMachine: StateMachine {
     @Test func `integers reach both ends of their range and of their type`() throws {
         #expect(Set(try values(.integer(in: Int8.min...Int8.max), 20_000)).count == 256)
         #expect(try values(.integer(in: Int.min...Int.max)).contains { $0 < 0 })
+        // Wider than a choice.
+        let wide = Int128(1) << 64
+        #expect(try values(.integer(in: 0...wide)).contains { $0 > wide / 2 })
+        #expect(try values(.integer(in: -wide...wide)).allSatisfy { (-wide...wide).contains($0) })
+        #expect(try values(Generator<UInt128>.integer).contains { $0 > .max / 2 && $0 < .max - 1 })
+        #expect(try values(.integer(in: UInt64.max - 1...UInt64.max)).contains(.max))
         #expect(try values(.int(in: Int.min...Int.max)).contains { $0 > 0 })
         #expect(Set(try values(.integer(in: UInt8(3)...5))) == [3, 4, 5])
         let any = try values(Generator<Int32>.integer)

@@ -64,7 +64,7 @@ private func awaitQuiet(within limit_ns: Int) {
     }
 }
 
-/// Those of the process, by number.
+/// The threads of the process, by number.
 private func threads() -> [String] {
     (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
 }

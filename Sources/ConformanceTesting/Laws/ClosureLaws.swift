@@ -8,6 +8,7 @@ extension Law {
     static let closures: [Law] = [
         Law(
             "X1", "Each closure that is submitted runs.",
+            isOfProgress: true,
             saboteur: .ofSubmit("drops every third closure") { acts, submit, body in
                 if !acts.every(3) { submit(body) }
             }
@@ -28,6 +29,7 @@ extension Law {
 
         Law(
             "X3", "A closure that a closure submits runs.",
+            isOfProgress: true,
             saboteur: Saboteur("drops every second closure that is submitted inside of another") {
                 instance, acts in
                 let (inside, original) = (Inside(), instance.submit)
@@ -66,6 +68,7 @@ extension Law {
 
         Law(
             "X5", "Threads that submit at the same time lose nothing.",
+            isOfProgress: true,
             saboteur: Saboteur("drops a closure that is submitted while another one is") { instance, acts in
                 let (busy, original) = (Locked(0), instance.submit)
                 instance.submit = { body in
@@ -87,6 +90,7 @@ extension Law {
 
         Law(
             "X6", "A closure that has run is released.",
+            isOfProgress: true,
             saboteur: Saboteur("keeps every third closure") { instance, acts in
                 let (kept, original) = (Locked<[Instance.Body]>([]), instance.submit)
                 instance.submit = { body in
@@ -110,7 +114,8 @@ extension Law {
         },
 
         Law(
-            "X7", "After it was idle, closures run again.",
+            "X7", "A scheduler that was idle runs closures again.",
+            isOfProgress: true,
             saboteur: Saboteur("drops every third closure that finds it idle") { instance, acts in
                 let (pending, original) = (Locked(0), instance.submit)
                 instance.submit = { body in
@@ -140,6 +145,7 @@ extension Law {
         Law(
             "X8", "A closure that takes long does not keep others from running.",
             needs: [.width(2...Int.max)],
+            isOfProgress: true,
             saboteur: .ofBody("runs one closure at a time") { _, acts in
                 let places = Places(1, acts)
                 return { body in
@@ -162,6 +168,7 @@ extension Law {
         Law(
             "X9", "Closures that block do not keep others from running, however many there are.",
             needs: [.claim(.outlastsBlocking)],
+            isOfProgress: true,
             saboteur: .ofBody("runs eight closures at a time") { _, acts in
                 let places = Places(8, acts)
                 return { body in
@@ -180,6 +187,7 @@ extension Law {
         Law(
             "X10", "A closure that submits itself again and again lets others have their turn.",
             needs: [.claim(.fair)],
+            isOfProgress: true,
             saboteur: Saboteur("holds back what comes from outside, once a closure has submitted another") {
                 instance, acts in
                 let (inside, original, hasChain) = (Inside(), instance.submit, Locked(false))
@@ -230,6 +238,7 @@ extension Law {
 
         Law(
             "W2", "As many closures run at a time as its width says.", needs: [.width(2...64)],
+            isOfProgress: true,
             saboteur: .ofBody("runs one closure less at a time") { instance, acts in
                 let places = Places((instance.width ?? 2) - 1, acts)
                 return { body in
@@ -300,7 +309,8 @@ extension Law {
         },
 
         Law(
-            "F3", "What a closure submits begins after what was submitted before.", needs: inOrder,
+            "F3", "A closure that a closure submits begins after all that were submitted before.",
+            needs: inOrder,
             saboteur: Saboteur("runs what is submitted inside of a closure at once") { instance, acts in
                 let (inside, original) = (Inside(), instance.submit)
                 instance.submit = { body in

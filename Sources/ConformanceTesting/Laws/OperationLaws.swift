@@ -113,23 +113,12 @@ extension Law {
             "O4", "An end is told after the body has returned.", needs: [.operations],
             saboteur: .ofOperation("tells every third end when the body begins") { acts, make, after, body in
                 guard acts.every(3) else { return make(after, body) }
-                typealias Handler = @Sendable (TestedOperation.End) -> Void
-                let state = Locked((hasBegun: false, handlers: [Handler]()))
+                let handlers = EndHandlers()
                 var operation = make(after) { isCancelled in
-                    let handlers = state.withLock { state in
-                        state.hasBegun = true
-                        return state.handlers
-                    }
-                    for handler in handlers { handler(.finished) }
+                    handlers.tell(.finished)
                     try body(isCancelled)
                 }
-                operation.whenEnded = { handler in
-                    let hasBegun = state.withLock { state in
-                        if !state.hasBegun { state.handlers.append(handler) }
-                        return state.hasBegun
-                    }
-                    if hasBegun { handler(.finished) }
-                }
+                operation.whenEnded = handlers.add
                 return operation
             }
         ) { trial in
@@ -155,6 +144,7 @@ extension Law {
         Law(
             "O5", "A handler that is added after the end is called.",
             needs: [.operations, .claim(.lateHandlers)],
+            isOfProgress: true,
             saboteur: .ofOperation("forgets handlers that come after the end") { acts, make, after, body in
                 var operation = make(after, body)
                 let hasEnded = Locked(false)
@@ -178,13 +168,12 @@ extension Law {
         Law(
             "O6", "An operation that fails does not keep others from running.",
             needs: [.operations, .claim(.failures)],
+            isOfProgress: true,
             saboteur: Saboteur("stops at the first failure") { instance, acts in
                 let (hasFailed, original) = (Locked(false), instance.operation!)
                 instance.operation = { after, body in
                     original(after) { isCancelled in
-                        if hasFailed.withLock({ $0 }) {
-                            acts.hang()
-                        }
+                        if hasFailed.withLock({ $0 }) { acts.hang() }
                         do { try body(isCancelled) } catch {
                             hasFailed.withLock { $0 = true }
                             throw error
@@ -208,7 +197,8 @@ extension Law {
 
     static let cancellations: [Law] = [
         Law(
-            "C1", "What is cancelled before it begins never runs.", needs: canCancel + [.suspension],
+            "C1", "An operation that is cancelled before it begins never runs.",
+            needs: canCancel + [.suspension],
             saboteur: .ofOperation("ignores every third cancel") { acts, make, after, body in
                 var operation = make(after, body)
                 if acts.every(3) { operation.cancel = {} }
@@ -229,7 +219,8 @@ extension Law {
         },
 
         Law(
-            "C2", "What is cancelled before it begins ends as cancelled.", needs: canCancel + [.suspension],
+            "C2", "An operation that is cancelled before it begins ends as cancelled.",
+            needs: canCancel + [.suspension],
             saboteur: .ofOperation("tells of what was cancelled that it has finished") {
                 acts, make, after, body in
                 var operation = make(after, body)
@@ -260,16 +251,13 @@ extension Law {
             "C3", "A cancel after the end changes nothing.", needs: canCancel,
             saboteur: .ofOperation("tells every cancel") { acts, make, after, body in
                 var operation = make(after, body)
-                let handlers = Locked<[@Sendable (TestedOperation.End) -> Void]>([])
-                let (cancel, whenEnded) = (operation.cancel, operation.whenEnded)
-                operation.whenEnded = { handler in
-                    handlers.withLock { $0.append(handler) }
-                    whenEnded(handler)
-                }
+                let (handlers, cancel) = (EndHandlers(), operation.cancel)
+                operation.whenEnded(handlers.tell)
+                operation.whenEnded = handlers.add
                 operation.cancel = {
                     cancel()
                     acts.act()
-                    for handler in handlers.withLock({ $0 }) { handler(.cancelled) }
+                    handlers.tell(.cancelled)
                 }
                 return operation
             }
@@ -286,6 +274,7 @@ extension Law {
 
         Law(
             "C4", "A body that runs can see that it was cancelled.", needs: canCancel,
+            isOfProgress: true,
             saboteur: .ofOperation("hides the cancel from the body") { acts, make, after, body in
                 make(after) { _ in
                     try body {
@@ -311,20 +300,20 @@ extension Law {
         },
 
         Law(
-            "C5", "Where a cancel and an end race, one end is told; what never ran has not finished.",
+            "C5",
+            "Of a cancel and an end that race one is told; an operation that never ran has not finished.",
             needs: canCancel,
-            saboteur: .ofOperation("tells of every third operation what it is asked") {
+            saboteur: .ofOperation(
+                "tells of every third operation that it was cancelled, when it is asked to end"
+            ) {
                 acts, make, after, body in
                 var operation = make(after, body)
                 guard acts.every(3) else { return operation }
-                let handlers = Locked<[@Sendable (TestedOperation.End) -> Void]>([])
-                let (cancel, whenEnded) = (operation.cancel, operation.whenEnded)
-                operation.whenEnded = { handler in
-                    handlers.withLock { $0.append(handler) }
-                    whenEnded(handler)
-                }
+                let (handlers, cancel) = (EndHandlers(), operation.cancel)
+                operation.whenEnded(handlers.tell)
+                operation.whenEnded = handlers.add
                 operation.cancel = {
-                    for handler in handlers.withLock({ $0 }) { handler(.cancelled) }
+                    handlers.tell(.cancelled)
                     cancel()
                 }
                 return operation
@@ -385,9 +374,9 @@ extension Law {
 
     static let dependencies: [Law] = [
         Law(
-            "E1", "An operation begins after those have ended that it comes after.",
+            "E1", "An operation begins after its dependencies have ended.",
             needs: [.operations, .parallel, .claim(.dependencies)],
-            saboteur: .ofOperation("forgets what every third operation comes after") {
+            saboteur: .ofOperation("forgets the dependencies of every third operation") {
                 acts, make, after, body in
                 make(acts.every(3) ? [] : after, body)
             }
@@ -414,13 +403,13 @@ extension Law {
         },
 
         Law(
-            "E2", "An operation that comes after several runs, once.",
+            "E2", "An operation with several dependencies runs once.",
             needs: [.operations, .claim(.dependencies)],
-            saboteur: .ofOperation("never runs what comes after several") { acts, make, after, body in
+            isOfProgress: true,
+            saboteur: .ofOperation("never runs an operation with several dependencies") {
+                acts, make, after, body in
                 make(after) { isCancelled in
-                    if after.count > 1 {
-                        acts.hang()
-                    }
+                    if after.count > 1 { acts.hang() }
                     try body(isCancelled)
                 }
             }

@@ -7,6 +7,7 @@ extension Law {
     static let tasks: [Law] = [
         Law(
             "K1", "Each task ends.", needs: [.tasks],
+            isOfProgress: true,
             saboteur: .ofJobs("keeps every tenth job") { acts, executor, job in
                 if acts.every(10) { acts.atEnd { executor.enqueue(job) } } else { executor.enqueue(job) }
             }
@@ -55,6 +56,7 @@ extension Law {
 
         Law(
             "K3", "A task that another thread resumes goes on.", needs: [.tasks],
+            isOfProgress: true,
             saboteur: .ofJobs("keeps every third job") { acts, executor, job in
                 if acts.every(3) { acts.atEnd { executor.enqueue(job) } } else { executor.enqueue(job) }
             }
@@ -95,12 +97,13 @@ extension Law {
         Law(
             "K4", "Tasks that yield again and again let others have their turn.",
             needs: [.tasks, .claim(.fair)],
-            saboteur: Saboteur("runs the job first that came last") { instance, acts in
+            isOfProgress: true,
+            saboteur: Saboteur("runs the newest job first") { instance, acts in
                 let (stack, original) = (Locked<[UnownedJob]>([]), instance.taskExecutor!)
                 let submit = instance.submit
                 let first = Locked(0)
                 instance.taskExecutor = SabotagedExecutor { job in
-                    // Those that yield have to begin before it can be seen.
+                    // The tasks that yield have to begin before it can be seen.
                     let isFirst = first.withLock { first in
                         first += 1
                         return first <= 200

@@ -6,7 +6,8 @@ import PropertyTesting
 extension Law {
     static let waits: [Law] = [
         Law(
-            "D1", "A drain returns after all that was submitted before has ended.", needs: [.drain],
+            "D1", "A drain returns after all closures that were submitted before have ended.",
+            needs: [.drain],
             saboteur: Saboteur("returns at once") { instance, acts in instance.drain = { acts.act() } }
         ) { trial in
             let (ended, count) = (Locked(0), Locked(0))
@@ -35,7 +36,8 @@ extension Law {
         },
 
         Law(
-            "D2", "A drain returns, also where nothing is to be done.", needs: [.drain],
+            "D2", "A drain returns, also where there is nothing to do.", needs: [.drain],
+            isOfProgress: true,
             saboteur: Saboteur("never returns from every third drain") { instance, acts in
                 let original = instance.drain!
                 instance.drain = { if acts.every(3) { acts.hang() } else { original() } }
@@ -48,7 +50,8 @@ extension Law {
         },
 
         Law(
-            "D3", "All who drain at the same time return.", needs: [.drain],
+            "D3", "Each of several drains at the same time returns.", needs: [.drain],
+            isOfProgress: true,
             saboteur: Saboteur("forgets who comes while another one waits") { instance, acts in
                 let (waiting, original) = (Locked(0), instance.drain!)
                 instance.drain = {
@@ -104,7 +107,8 @@ extension Law {
         },
 
         Law(
-            "P2", "What was submitted while it was suspended runs afterwards.", needs: [.suspension],
+            "P2", "Closures that are submitted during a suspension run after it.", needs: [.suspension],
+            isOfProgress: true,
             saboteur: Saboteur("drops every third closure that is submitted while it is suspended") {
                 instance, acts in
                 let (isSuspended, original, submit) = (Locked(false), instance.suspension!, instance.submit)
@@ -133,7 +137,7 @@ extension Law {
         },
 
         Law(
-            "P3", "What was suspended twice stands until it is resumed twice.",
+            "P3", "After two suspends nothing starts before the second resume.",
             needs: [.suspension, .claim(.nestedSuspension)],
             saboteur: Saboteur("resumes at the first resume") { instance, acts in
                 let (depth, original) = (Locked(0), instance.suspension!)
@@ -167,8 +171,9 @@ extension Law {
         },
 
         Law(
-            "P4", "Suspended and resumed again and again while others submit, it loses nothing.",
+            "P4", "Suspends and resumes while others submit lose nothing.",
             needs: [.suspension],
+            isOfProgress: true,
             saboteur: Saboteur("loses what is submitted while it resumes") { instance, acts in
                 let (isResuming, original, submit) = (Locked(false), instance.suspension!, instance.submit)
                 instance.suspension = Suspension(suspend: original.suspend) {
@@ -201,7 +206,7 @@ extension Law {
 
     static let barriers: [Law] = [
         Law(
-            "B1", "A barrier begins when all that was submitted before has ended.",
+            "B1", "A barrier begins when all closures that were submitted before have ended.",
             needs: [.barrier, .parallel],
             saboteur: Saboteur("submits the barrier as any closure") { instance, acts in
                 instance.barrier = { [submit = instance.submit] body in
@@ -230,7 +235,8 @@ extension Law {
         },
 
         Law(
-            "B2", "What is submitted after a barrier begins when that has ended.", needs: [.barrier],
+            "B2", "A closure that is submitted after a barrier begins when the barrier has ended.",
+            needs: [.barrier],
             saboteur: Saboteur("goes on when the barrier begins") { instance, acts in
                 let original = instance.barrier!
                 instance.barrier = { body in
@@ -264,7 +270,7 @@ extension Law {
 
     static let timers: [Law] = [
         Law(
-            "T1", "What is submitted for a later time does not run before it.", needs: [.timers],
+            "T1", "A timer does not fire before its time.", needs: [.timers],
             saboteur: Saboteur("waits for half of the time") { instance, acts in
                 let original = instance.submitAfter!
                 instance.submitAfter = { time, body in
@@ -292,7 +298,8 @@ extension Law {
         },
 
         Law(
-            "T2", "What is submitted for a later time runs, once.", needs: [.timers],
+            "T2", "A timer fires once.", needs: [.timers],
+            isOfProgress: true,
             saboteur: Saboteur("forgets every third") { instance, acts in
                 let original = instance.submitAfter!
                 instance.submitAfter = { if !acts.every(3) { original($0, $1) } }
@@ -374,6 +381,7 @@ extension Law {
 
         Law(
             "A3", "A loop inside of a loop ends.", needs: [.loops, .claim(.nestedLoops)],
+            isOfProgress: true,
             saboteur: Saboteur("lets one loop run at a time") { instance, acts in
                 let (places, original) = (Places(1, acts), instance.forEach!)
                 instance.forEach = { count, body in
@@ -395,7 +403,7 @@ extension Law {
 
     static let lifetimes: [Law] = [
         Law(
-            "L1", "Nothing runs any more when its end has returned.", needs: [.shutdown],
+            "L1", "Nothing runs after a shutdown has returned.", needs: [.shutdown],
             saboteur: Saboteur("ends in the background") { instance, acts in
                 let original = instance.shutDown!
                 instance.shutDown = {
@@ -427,7 +435,7 @@ extension Law {
         },
 
         Law(
-            "L2", "What was submitted before the end has run.",
+            "L2", "Closures that were submitted before a shutdown have run at its return.",
             needs: [.shutdown, .claim(.runsAllAtShutdown)],
             saboteur: Saboteur("drops what has not begun at its end") { instance, acts in
                 let (isEnding, submit, original) = (Locked(false), instance.submit, instance.shutDown!)

@@ -33,7 +33,7 @@
             _ job: consuming ExecutorJob, at instant: C.Instant, tolerance: C.Duration?, clock: C
         ) { timed.enqueue(job, at: instant, tolerance: tolerance, clock: clock) }
 
-        /// What times a task that sleeps here; elsewhere the runtime's own executor does.
+        /// The executor that times a sleep: the exploration, and elsewhere the runtime's own one.
         private var timed: any SchedulingExecutor { Explorer.current ?? Self.elsewhere }
 
         private static let elsewhere: any SchedulingExecutor = {

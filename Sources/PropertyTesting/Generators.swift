@@ -5,9 +5,9 @@ import CompositeOperationsBasics
 extension Generator where Value: FixedWidthInteger & Sendable {
     /// The integers of a range; the one nearest to its lower bound is the simplest.
     public static func integer(in range: ClosedRange<Value>) -> Generator {
-        let distance = Value.Magnitude(truncatingIfNeeded: range.upperBound &- range.lowerBound)
-        return Generator { source in
-            range.lowerBound &+ Value(truncatingIfNeeded: magnitude(upTo: distance, &source))
+        Generator { source in
+            let distance = Value.Magnitude(truncatingIfNeeded: range.upperBound &- range.lowerBound)
+            return range.lowerBound &+ Value(truncatingIfNeeded: magnitude(upTo: distance, &source))
         }
     }
 

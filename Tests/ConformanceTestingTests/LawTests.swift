@@ -104,6 +104,21 @@ import Testing
         }
     }
 
+    @Test func `a saboteur that did nothing was not seen, though the law fails just then`() async {
+        let asked = Locked(0)
+        let law = Law("Z5", "Nothing.", saboteur: Saboteur("sleeps") { _, _ in }) { _ in
+            let isOdd = asked.withLock { asked in
+                asked += 1
+                return asked % 2 == 1
+            }
+            if isOdd { throw Violation(reason: "now and then") }
+        }
+        guard case .blind(1) = await check(law, of: .plainPool, options: LawOptions(sabotagedCases: 1)) else {
+            Issue.record("a saboteur that did nothing was believed")
+            return
+        }
+    }
+
     @Test(arguments: [false, true])
     func `a law of progress sees its saboteur by something that does not come, any other by something wrong`(
         _ isOfProgress: Bool

@@ -44,7 +44,7 @@ public enum Verdict: Sendable {
     case blind(cases: Int)
     /// The subject does not claim what the law is about.
     case notClaimed(Need)
-    /// No instance could be made.
+    /// It could not be asked: no instance could be made, or the task was cancelled.
     case failed(String)
 
     /// Whether nothing speaks against the subject, or the law.
@@ -64,7 +64,7 @@ extension Verdict: CustomStringConvertible {
         case .violated(let found): found.description
         case .blind(let cases): "in \(cases) cases its saboteur was not seen: it says nothing here"
         case .notClaimed(let need): "not claimed: \(need)"
-        case .failed(let reason): "no instance could be made: \(reason)"
+        case .failed(let reason): "it could not be asked: \(reason)"
         }
     }
 }
@@ -91,17 +91,19 @@ public struct LawCounterexample: Sendable, CustomStringConvertible {
 
 /// Asks a law of a subject: whether it holds in each of some cases, and whether it would be seen when it did not.
 ///
-/// Threads: each case has one of its own, and those that it submits from. A case that hangs leaves them.
+/// Threads: each case has one of its own, and those that it submits from. A case that hangs leaves them. A task that is cancelled
+/// asks no further case: the verdict is ``Verdict/failed(_:)``.
 public func check(_ law: Law, of subject: Subject, options: LawOptions = LawOptions()) async -> Verdict {
     do {
         let instance = try subject.make()
         defer { instance.end() }
         if let lack = law.lack(of: instance) { return .notClaimed(lack) }
     } catch {
-        return .failed("\(error)")
+        return .failed("no instance could be made: \(error)")
     }
     guard options.replay == nil else { return await checkCases(law, subject, options, seenIn: 0) }
     guard let seen = await sabotage(law, subject, options) else {
+        if Task.isCancelled { return .failed("the task was cancelled") }
         return .blind(cases: options.sabotagedCases)
     }
     return await checkCases(law, subject, options, seenIn: seen)
@@ -111,6 +113,7 @@ public func check(_ law: Law, of subject: Subject, options: LawOptions = LawOpti
 private func sabotage(_ law: Law, _ subject: Subject, _ options: LawOptions) async -> Int? {
     var random = SplitMix64(seed: options.seed)
     for number in 1...max(1, options.sabotagedCases) {
+        if Task.isCancelled { break }
         var source = Source(seed: random.next())
         guard let load = try? Load.all.value(from: &source) else { continue }
         let acts = Acts()
@@ -138,8 +141,10 @@ private func checkCases(_ law: Law, _ subject: Subject, _ options: LawOptions, s
                 cases: max(1, cases), seed: random.next(), replay: options.replay,
                 shrinkLimit: options.replay == nil ? 200 : 0)
         ) { load in
-            await shrinking.run(law, subject, load, limit: options.limit)
+            if Task.isCancelled { return nil }
+            return await shrinking.run(law, subject, load, limit: options.limit)
         }
+        if Task.isCancelled { return .failed("the task was cancelled") }
         switch outcome {
         case .held(let cases, _), .gaveUp(let cases, _): held += cases
         case .failed(let found):

@@ -129,10 +129,10 @@ extension Generator where Value: CaseIterable & Sendable {
 extension Generator<Duration> {
     /// The durations of a range, as whole nanoseconds; its lower bound is the simplest.
     public static func duration(in range: ClosedRange<Duration>) -> Generator {
-        let span = max(0, (range.upperBound - range.lowerBound) / .nanoseconds(1))
-        let most = UInt64(min(span, 9e18))
-        return Generator { source in
-            range.lowerBound + .nanoseconds(Int64(source.draw(below: most + 1)))
+        let nanosecond = Duration.nanoseconds(1).attoseconds
+        let most = (range.upperBound - range.lowerBound).attoseconds / nanosecond
+        return Generator<Int128>.integer(in: 0...most).map {
+            range.lowerBound + Duration(attoseconds: $0 * nanosecond)
         }
     }
 }

@@ -60,8 +60,8 @@ public enum PropertyOutcome<Value> {
 ///   - property: nil when the value is as it should be, else the reason why it is not.
 /// - Complexity: at most `cases + shrinkLimit` runs of the property, and ten discarded cases for each case.
 ///
-/// When a ``Watchdog`` around it fires, it says how the case that hangs is replayed.
-public func check<Value>(
+/// Isolation: the caller's, and so may be the property's. When a ``Watchdog`` around it fires, it says how the case that hangs is replayed.
+public nonisolated(nonsending) func check<Value>(
     _ generator: Generator<Value>, options: PropertyOptions, classify: (Value) -> [String] = { _ in [] },
     _ property: (Value) async -> String?
 ) async -> PropertyOutcome<Value> {
@@ -71,7 +71,7 @@ public func check<Value>(
     }
 }
 
-private func checkCases<Value>(
+private nonisolated(nonsending) func checkCases<Value>(
     _ generator: Generator<Value>, options: PropertyOptions, classify: (Value) -> [String],
     _ property: (Value) async -> String?
 ) async -> PropertyOutcome<Value> {
@@ -110,6 +110,8 @@ private func checkCases<Value>(
 }
 
 /// Runs the property once. If it hangs, a watchdog says which case it was.
-func runCase<Value>(_ value: Value, _ tape: Tape, _ property: (Value) async -> String?) async -> String? {
+nonisolated(nonsending) func runCase<Value>(
+    _ value: Value, _ tape: Tape, _ property: (Value) async -> String?
+) async -> String? {
     await Watchdog.noting({ "a case; replay it with \(tape.replay)" }) { await property(value) }
 }

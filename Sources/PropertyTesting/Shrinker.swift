@@ -20,7 +20,7 @@ struct Shrinker<Value> {
     }
 
     /// Goes on until no edit helps, or the limit is reached.
-    mutating func run(_ property: (Value) async -> String?) async {
+    nonisolated(nonsending) mutating func run(_ property: (Value) async -> String?) async {
         var improved = true
         while improved && runsLeft > 0 {
             improved = await removeSpans(property)
@@ -30,7 +30,9 @@ struct Shrinker<Value> {
     }
 
     /// Whether the edited tape still makes a counterexample, and a simpler one: then it is the best.
-    private mutating func accepts(_ choices: [UInt64], _ property: (Value) async -> String?) async -> Bool {
+    private nonisolated(nonsending) mutating func accepts(
+        _ choices: [UInt64], _ property: (Value) async -> String?
+    ) async -> Bool {
         guard runsLeft > 0 else { return false }
         var source = Source(replaying: Tape(choices))
         guard let value = try? generator.value(from: &source) else { return false }
@@ -44,7 +46,9 @@ struct Shrinker<Value> {
     }
 
     /// The longest spans first: a whole branch goes in one step.
-    private mutating func removeSpans(_ property: (Value) async -> String?) async -> Bool {
+    private nonisolated(nonsending) mutating func removeSpans(_ property: (Value) async -> String?) async
+        -> Bool
+    {
         var improved = false
         var position = 0
         var spans = best.spans.sorted { $0.count > $1.count }
@@ -64,7 +68,9 @@ struct Shrinker<Value> {
     }
 
     /// A sum that must not fall keeps many small parts, unless one of them is given to another.
-    private mutating func moveChoices(_ property: (Value) async -> String?) async -> Bool {
+    private nonisolated(nonsending) mutating func moveChoices(_ property: (Value) async -> String?) async
+        -> Bool
+    {
         var improved = false
         var from = 0
         while from < best.tape.choices.count && runsLeft > 0 {
@@ -85,7 +91,9 @@ struct Shrinker<Value> {
         return improved
     }
 
-    private mutating func lowerChoices(_ property: (Value) async -> String?) async -> Bool {
+    private nonisolated(nonsending) mutating func lowerChoices(_ property: (Value) async -> String?) async
+        -> Bool
+    {
         var improved = false
         var position = 0
         while position < best.tape.choices.count && runsLeft > 0 {
@@ -96,7 +104,9 @@ struct Shrinker<Value> {
     }
 
     /// Zero at once, else the smallest value that a binary search finds.
-    private mutating func lower(_ position: Int, _ property: (Value) async -> String?) async -> Bool {
+    private nonisolated(nonsending) mutating func lower(_ position: Int, _ property: (Value) async -> String?)
+        async -> Bool
+    {
         func edited(_ value: UInt64, _ choices: [UInt64]) -> [UInt64] {
             var choices = choices
             choices[position] = value

@@ -1,5 +1,7 @@
 // StateMachine.swift - systems with a state against a model of it: commands one after another, and at the same time.
 
+import CompositeOperationsBasics
+
 /// Something that has a state, with a model of it: what can be asked of it, and which answers are right.
 ///
 /// ```swift
@@ -77,9 +79,12 @@ public struct CommandProgram: Sendable, CustomStringConvertible {
     ///   - count: of those that come one after another.
     ///   - branches: how many tasks run commands at the same time, after that; 0: none.
     ///   - each: of the commands of a branch.
+    /// - Precondition: at most 64 branches, since all may overlap.
     public static func all(
         count: ClosedRange<Int> = 0...20, branches: Int = 0, each: ClosedRange<Int> = 0...5
     ) -> Generator<CommandProgram> {
+        demand(
+            (0...64).contains(branches), "CommandProgram.all: there may be 0 to 64 branches, not \(branches)")
         let command = Generator<[UInt64]> { source in (0..<6).map { _ in source.draw(below: 1 << 16) } }
         let (prefix, branch) = (command.array(count: count), command.array(count: each))
         return Generator { source in

@@ -21,7 +21,7 @@ public struct Coverage<Value> {
 /// Inside, `#expect`, `#require` and thrown errors all mean that a case does not hold. The seed comes from
 /// the test's name, so a test that passed passes again; `PROPERTY_SEED`, `PROPERTY_CASES` and
 /// `PROPERTY_REPLAY` of the environment override.
-public func forAll<Value>(
+public nonisolated(nonsending) func forAll<Value>(
     _ generator: Generator<Value>, cases: Int = 100, covering: [Coverage<Value>] = [],
     sourceLocation: SourceLocation = #_sourceLocation, _ property: (Value) async throws -> Void
 ) async {
@@ -55,7 +55,9 @@ public func forAll<Value>(
 }
 
 /// Runs the property once; the first issue or error is the reason why it does not hold.
-private func reason<Value>(_ value: Value, _ property: (Value) async throws -> Void) async -> String? {
+private nonisolated(nonsending) func reason<Value>(_ value: Value, _ property: (Value) async throws -> Void)
+    async -> String?
+{
     let found = FirstReason()
     await swallowingIssues(into: found) {
         do { try await property(value) } catch { found.note("threw \(error)") }

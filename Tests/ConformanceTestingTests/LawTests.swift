@@ -172,6 +172,18 @@ import Testing
         #expect(cases >= 8 && cases < runs.withLock { $0 })
     }
 
+    @Test func `a task that is cancelled asks no further case`() async throws {
+        let law = try #require(Law.all.first)
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return await check(law, of: .plainPool, options: LawOptions(cases: .max, budget: .seconds(100)))
+        }
+        guard case .failed("the task was cancelled") = await task.value else {
+            Issue.record("it went on")
+            return
+        }
+    }
+
     @Test func `a trace is drawn with a column for each thread`() {
         let tracer = Tracer(isOn: true)
         tracer.name("submitter")

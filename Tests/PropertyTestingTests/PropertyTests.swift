@@ -54,6 +54,27 @@ import Testing
         #expect(first == second && Set(first).count > 40)
     }
 
+    @MainActor private static var sum = 0
+
+    @Test @MainActor func `a property of the main actor is checked there`() async {
+        Self.sum = 0
+        var count = 0
+        await forAll(.int(in: 1...1), cases: 10) { number in
+            MainActor.assertIsolated()
+            count += number
+            Self.sum += number
+        }
+        let outcome = await check(.int(in: 0...9), options: PropertyOptions(cases: 500, seed: 1)) { number in
+            Self.sum += 1
+            return number > 4 ? "large" : nil
+        }
+        guard case .failed(let found) = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+        #expect(count == 10 && Self.sum > 10 && found.value == 5)
+    }
+
     @Test func `labels are counted`() async throws {
         let outcome = await check(
             .int(in: 0...9), options: PropertyOptions(cases: 1_000, seed: 1),

@@ -197,5 +197,7 @@ private struct StackMachine: StateMachine {
         let range = Duration.milliseconds(1)...(.milliseconds(2))
         let times = try values(.duration(in: range))
         #expect(times.allSatisfy { range.contains($0) } && Set(times).count > 1_000)
+        let ages = Duration.zero...(.seconds(1_000_000_000_000))
+        #expect(try values(.duration(in: ages)).contains { $0 > .seconds(900_000_000_000) })
     }
 }

@@ -30,6 +30,8 @@ let package = Package(
         .library(name: "ActionTesting", targets: ["ActionTesting"]),
         .library(name: "PropertyTesting", targets: ["PropertyTesting"]),
         .library(name: "PropertyTestingSupport", targets: ["PropertyTestingSupport"]),
+        .library(name: "CExplorer", targets: ["CExplorer"]),
+        .library(name: "ThreadExploration", targets: ["ThreadExploration"]),
         .library(name: "ConformanceTesting", targets: ["ConformanceTesting"]),
         .library(name: "ConformanceSubjects", targets: ["ConformanceSubjects"]),
         .executable(name: "benchmarks", targets: ["benchmarks"]),
@@ -136,6 +138,11 @@ let package = Package(
             name: "PropertyTesting", dependencies: ["CompositeOperationsBasics", "CTaskHooks"],
             swiftSettings: settings),
         .target(name: "PropertyTestingSupport", dependencies: ["PropertyTesting"], swiftSettings: settings),
+        // Programs in C and C++ under each schedule within bounds, and weak memory.
+        .target(
+            name: "CExplorer", cSettings: warnings + [.define("_GNU_SOURCE")]),
+        // The same in Swift Testing.
+        .target(name: "ThreadExploration", dependencies: ["CExplorer"], swiftSettings: settings),
         // Laws for schedulers of all kinds, and what breaks each.
         .target(name: "ConformanceTesting", dependencies: ["PropertyTesting"], swiftSettings: settings),
         // Our schedulers, and those that come with Swift, as what the laws are asked of.
@@ -148,6 +155,14 @@ let package = Package(
             dependencies: [
                 "ConformanceSubjects", "ConformanceTesting", "PropertyTesting", "PropertyTestingSupport",
             ],
+            swiftSettings: settings
+        ),
+        // Programs of threads, some of them wrong.
+        .target(
+            name: "ExploredPrograms", dependencies: ["CExplorer"], path: "Tests/ExploredPrograms"),
+        .testTarget(
+            name: "ThreadExplorationTests",
+            dependencies: ["CExplorer", "ExploredPrograms", "PropertyTesting", "ThreadExploration"],
             swiftSettings: settings
         ),
         .testTarget(
@@ -238,5 +253,6 @@ let package = Package(
         ),
     ],
     swiftLanguageModes: [.v6],
-    cLanguageStandard: .gnu17
+    cLanguageStandard: .gnu17,
+    cxxLanguageStandard: .gnucxx17
 )

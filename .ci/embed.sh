@@ -179,7 +179,7 @@ done
 [[ $programs -ge 10 ]] || fail "the examples have only $programs outputs that were compared."
 
 # C alone: with the Makefile, and with the command of the README, so that neither goes stale.
-cp -r "$repository/Examples" "$repository/CScheduler" "$temporary/published/"
+cp -r "$repository/Examples" "$repository/CScheduler" "$repository/Sources" "$temporary/published/"
 cd "$temporary/published/Examples/embed-c"
 run_c() { # run_c <program>
     timeout --kill-after=5 "$limit" "$1" >output || fail "$1 failed, or did not end within $limit s."
@@ -194,6 +194,20 @@ run_c .build/embed-c
 awk '/^```/ { inside = /^```sh/; next } inside && !/^\.\// { print }' README.md >readme-command.sh
 bash -e readme-command.sh || fail "the command in Examples/embed-c/README.md does not build the program."
 run_c ./embed-c
+
+# The explorer, aimed at code that is not ours: the defects are found, and without them all holds.
+cd "$temporary/published/Examples/explore-c"
+explore_c() { # explore_c <folder> <defects> <status> <line>
+    local status=0
+    make --quiet BUILD=".build/$1" DEFECTS="$2" || fail "Examples/explore-c does not build with its Makefile."
+    timeout --kill-after=5 "$limit" ".build/$1/explore-c" run --bound 2 >output || status=$?
+    if [[ $status -ne $3 ]] || ! grep -q "$4" output; then
+        fail "Examples/explore-c with '$2' ended with $status, not $3, or did not say '$4'."
+    fi
+}
+explore_c plain "" 1 "node 1 was popped 2 times"
+explore_c tagged "-DSTACK_TAGGED" 0 " 0 violations"
+explore_c relaxed "-DSTACK_TAGGED -DRING_RELAXED" 1 "a data race"
 
 echo "embed: packages that depend on this one run, by path (debug) and by version (release);" \
     "$programs examples print what they should, and a program in C runs."

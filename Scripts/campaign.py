@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path
 
-STEPS = ["litmus", "explore", "models", "relacy", "sanitizers", "stress", "trees", "mutants"]
+STEPS = ["litmus", "explore", "models", "sanitizers", "stress", "trees", "mutants"]
 
 
 def fail(sentence):
@@ -138,19 +138,6 @@ def numbers_of_models(folder, unit):
     }
 
 
-def numbers_of_relacy(folder, unit):
-    report = read_json(folder / "raw" / f"{unit}.json") or {"scenarios": [], "mutants": []}
-    scenarios, mutants = report["scenarios"], report["mutants"]
-    return {
-        "iterations": report.get("iterations", 0),
-        "scenarios": len(scenarios),
-        "passed": sum(scenario["verdict"] == "passed" for scenario in scenarios),
-        "executions": sum(scenario["executions"] or 0 for scenario in scenarios),
-        "mutants": len(mutants),
-        "found": sum(mutant["found_by"] is not None for mutant in mutants),
-    }
-
-
 def numbers_of_stress(folder, unit):
     latest = {line["configuration"]: line for line in lines_of_json(folder / "raw" / f"{unit}.json")}
     configurations = list(latest.values())
@@ -211,7 +198,6 @@ NUMBERS = {
     "litmus": numbers_of_litmus,
     "explore": numbers_of_explore,
     "models": numbers_of_models,
-    "relacy": numbers_of_relacy,
     "sanitizers": numbers_of_sanitizers,
     "stress": numbers_of_stress,
     "trees": numbers_of_trees,
@@ -382,13 +368,6 @@ def section_of_models(units):
     return table(["model", "searches", "hold", "injected errors", "found", "states", "s", "verdict"], rows)
 
 
-def section_of_relacy(units):
-    keys = ["iterations", "scenarios", "passed", "executions", "mutants", "found"]
-    rows = [rest_of_name(u) + [u["numbers"].get(key) for key in keys] + ending(u) for u in units]
-    heads = ["", "executions of each", "scenarios", "passed", "executions", "injected errors", "found"]
-    return table(heads + ["s", "verdict"], rows)
-
-
 def section_of_sanitizers(units):
     rows = []
     for unit in units:
@@ -459,7 +438,6 @@ SECTIONS = {
     "litmus": ("The explorer's own tests", section_of_litmus),
     "explore": ("Scenarios of the core, in the explorer", section_of_explore),
     "models": ("Models, in SPIN", section_of_models),
-    "relacy": ("Relacy", section_of_relacy),
     "sanitizers": ("Sanitizers", section_of_sanitizers),
     "stress": ("Stress on real threads", section_of_stress),
     "trees": ("Random trees of operations", section_of_trees),

@@ -11,6 +11,13 @@ let warnings: [CSetting] = [
     .enableWarning("missing-prototypes"), .enableWarning("strict-prototypes"),
 ]
 
+let explored: [CSetting] =
+    warnings + [
+        .define("_GNU_SOURCE"), .define("CSCHED_PORT", to: "\"port_explorer.h\""),
+        .headerSearchPath("../ExplorerScenarios"), .headerSearchPath("../CScheduler/src"),
+        .headerSearchPath("../CScheduler/include"),
+    ]
+
 let settings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("InternalImportsByDefault"),
@@ -24,29 +31,29 @@ let package = Package(
         .executable(name: "mutate", targets: ["mutate"]),
     ],
     targets: [
-        // Runs threads as fibres, under each schedule within bounds.
-        .target(name: "Explorer", path: "Explorer", cSettings: warnings),
+        // By a link: the explorer, which the main package gives to everybody.
+        .target(name: "CExplorer", path: "CExplorer", cSettings: warnings + [.define("_GNU_SOURCE")]),
         // What its memory model reaches, and programs with a defect each.
         .target(
-            name: "ExplorerLitmus", dependencies: ["Explorer"], path: "ExplorerLitmus", cSettings: warnings),
+            name: "ExplorerLitmus", dependencies: ["CExplorer"], path: "ExplorerLitmus", cSettings: warnings),
+        // The core, by a link, with its plain accesses watched for races.
         .target(
-            name: "ExplorerScenarios", dependencies: ["Explorer"], path: "ExplorerScenarios",
-            exclude: ["torn.h"],
-            cSettings: warnings + [
-                .define("_GNU_SOURCE"), .define("CSCHED_PORT", to: "\"port_explorer.h\""),
-                .headerSearchPath("."), .headerSearchPath("../CScheduler/src"),
-                .headerSearchPath("../CScheduler/include"),
-            ]
+            name: "ExploredCore", dependencies: ["CExplorer"], path: "ExploredCore",
+            cSettings: explored + [.unsafeFlags(["-fsanitize-coverage=func,trace-loads,trace-stores"])]
+        ),
+        .target(
+            name: "ExplorerScenarios", dependencies: ["CExplorer", "ExploredCore"], path: "ExplorerScenarios",
+            exclude: ["torn.h"], cSettings: explored
         ),
         .executableTarget(
-            name: "explore", dependencies: ["Explorer", "ExplorerLitmus", "ExplorerScenarios"],
+            name: "explore", dependencies: ["CExplorer", "ExplorerLitmus", "ExplorerScenarios"],
             path: "explore",
             cSettings: warnings + [.define("_GNU_SOURCE")]
         ),
         // Breaks the core, and asks the explorer.
         .executableTarget(name: "mutate", path: "mutate", swiftSettings: settings),
         .testTarget(
-            name: "ExplorerTests", dependencies: ["Explorer", "ExplorerLitmus"], path: "Tests/ExplorerTests",
+            name: "ExplorerTests", dependencies: ["CExplorer", "ExplorerLitmus"], path: "Tests/ExplorerTests",
             swiftSettings: settings
         ),
     ]

@@ -197,7 +197,7 @@ static const defect_test tests[] = {
     DEFECT(freed, "memory that is freed under a reader", "memory is freed by P0 while another"),
     DEFECT(late, "memory that is used after it was freed", "an access to freed memory"),
     DEFECT(twice, "memory that two threads free", "freed twice"),
-    DEFECT(leak, "memory that nobody frees", "1 blocks were not freed"),
+    DEFECT(leak, "memory that nobody frees", "1 block was not freed"),
     {.program = {.name = "mutex",
                  .sentence = "a mutex whose holder stops for ever",
                  .setup = mutex_setup,

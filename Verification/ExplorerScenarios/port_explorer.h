@@ -20,9 +20,9 @@
 #define CSCHED_RANKED_TURNS 3
 #define CSCHED_LOOKS 1
 #define CSCHED_JOIN_LOOKS 1
-#define CSCHED_SLOW_YIELD_NS slow_yield_ns
+#define CSCHED_SLOW_YIELD_NS port_slow_yield_ns()
 #define CSCHED_WORTHWHILE 2
-#define CSCHED_SLOW_OPERATION_NS slow_operation_ns
+#define CSCHED_SLOW_OPERATION_NS port_slow_operation_ns()
 #define CSCHED_SLOW_RUNS 3
 #define CSCHED_HASTY_FIRST 2
 #define CSCHED_HASTY_MOST 5
@@ -83,17 +83,22 @@
 #define csched_futex_wake(word, count) explorer_futex_wake(csched_site("wake " #word), (word), (count))
 #define csched_allocate(size, alignment) explorer_allocate((size), (alignment))
 #define csched_free(memory) explorer_free(memory)
-#define csched_yield() (times_yielded++, explorer_yield(csched_site("yield")))
+#define csched_yield() port_yield(csched_site("yield"))
 #define csched_wake_on_time() ((void)0)
 #define csched_now_ns() explorer_now_ns()
 #define csched_thread_id() ((int32_t)explorer_self() + 1)
 #define csched_thread_sleeps(id) ((id) > 0 && explorer_is_waiting((id) - 1))
-#define csched_thread_ran_ns(id) ((id) > 0 && busy_between_looks ? explorer_now_ns() : 0)
+#define csched_thread_ran_ns(id) ((id) > 0 ? port_thread_ran_ns() : 0)
 #define csched_warn(name, sentence) port_warn((name), (sentence))
-extern uint64_t slow_yield_ns;     // a scenario may say which yields are slow
-extern uint64_t slow_operation_ns; // and which operations
-extern bool busy_between_looks;    // and whether threads that are found waiting have run until then
+// What a scenario sets is read by calls, so that it is no plain memory of the core.
+extern uint64_t slow_yield_ns;     // which yields are slow
+extern uint64_t slow_operation_ns; // which operations
+extern bool busy_between_looks;    // whether threads that are found waiting have run until then
 extern int times_yielded;
+uint64_t port_slow_yield_ns(void);
+uint64_t port_slow_operation_ns(void);
+uint64_t port_thread_ran_ns(void);
+void port_yield(const explorer_site *site);
 void port_warn(const char *name, const char *sentence);
 #define csched_fatal(function, sentence) port_fatal((function), (sentence))
 _Noreturn void port_fatal(const char *function, const char *sentence);

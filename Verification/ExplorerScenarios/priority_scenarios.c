@@ -101,6 +101,21 @@ static void high_inside_main(void)
 }
 MAIN(high_inside)
 
+// A worker that finds no more of high priority looks at all others, while they become more.
+static void grows(void) { csched_check(csched_scheduler_resize(scheduler, 3) == CSCHED_OK, "resize"); }
+
+static void high_grows_main(void)
+{
+    world_open_workers(2);
+    int other = thread_start("resizer", grows);
+    world_explore();
+    submit_at(operation(0), HIGH);
+    submit(operation(1));
+    thread_join(other);
+    world_end(2);
+}
+MAIN(high_grows)
+
 // Others of high priority came before, not in a row with it.
 static void high_apart_main(void)
 {
@@ -1691,6 +1706,7 @@ MAIN(churn)
 const explorer_program priority_scenarios[] = {
     SCENARIO("priority", high, "S1 S11", "one of high priority behind others begins next"),
     SCENARIO("priority", high_inside, "S1 S11", "a body submits one of high priority behind others"),
+    SCENARIO("priority", high_grows, "R3 S1", "high priority is looked for at workers that become more"),
     SCENARIO("priority", high_apart, "S1 S11", "one of high priority, and none in a row before it"),
     SCENARIO("priority", high_and_thief, "S1 S3 R4", "another worker steals those of high priority"),
     SCENARIO("priority", background, "S1 S11", "one of the background begins behind others"),

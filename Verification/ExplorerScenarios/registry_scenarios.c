@@ -2,7 +2,7 @@
 
 #include "scenario.h"
 
-#include "core/registry_model.h"
+#include "registry_model.h"
 #include "scenarios.h"
 #include "world.h"
 

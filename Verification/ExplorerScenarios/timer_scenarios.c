@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-#include "core/timer_model.h"
 #include "cscheduler/timer.h"
 #include "scenarios.h"
+#include "timer_model.h"
 #include "wheel.h"
 
 enum { LATER = 1000000000 }; // after all that a scenario does

@@ -25,6 +25,16 @@ uint64_t slow_operation_ns;
 bool busy_between_looks;
 int times_yielded;
 
+uint64_t port_slow_yield_ns(void) { return slow_yield_ns; }
+uint64_t port_slow_operation_ns(void) { return slow_operation_ns; }
+uint64_t port_thread_ran_ns(void) { return busy_between_looks ? explorer_now_ns() : 0; }
+
+void port_yield(const explorer_site *site)
+{
+    times_yielded++;
+    explorer_yield(site);
+}
+
 void world_begin(void)
 {
     slow_yield_ns = 2000; // of two looks at the time: others have looked in between

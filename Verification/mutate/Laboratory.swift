@@ -15,16 +15,17 @@ struct Laboratory {
 
     private static let flags = [
         "-std=gnu17", "-w", "-D_GNU_SOURCE", "-DCSCHED_PORT=\"port_explorer.h\"",
-        "-IExplorer/include", "-IExplorerLitmus/include",
+        "-ICExplorer/include", "-IExplorerLitmus/include",
         "-IExplorerScenarios/include",
-        "-IExplorerScenarios", "-include", "ExplorerScenarios/torn.h",
+        "-IExplorerScenarios", "-IExploredCore/include", "-include", "ExplorerScenarios/torn.h",
     ]
 
     /// Compiles what no mutant changes, and the core as it is.
     func prepare() throws {
         try FileManager.default.createDirectory(at: scratch, withIntermediateDirectories: true)
         let folders = [
-            "Explorer", "ExplorerLitmus", "ExplorerScenarios", "ExplorerScenarios/core", "explore",
+            "CExplorer", "CExplorer/command", "ExplorerLitmus", "ExplorerScenarios", "ExploredCore",
+            "explore",
         ]
         for folder in folders {
             for file in try files(in: root.appending(path: folder)) {
@@ -34,8 +35,10 @@ struct Laboratory {
     }
 
     private func files(in folder: URL) throws -> [URL] {
-        try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
-            .filter { $0.pathExtension == "c" }.sorted { $0.path < $1.path }
+        try FileManager.default.contentsOfDirectory(
+            at: folder.resolvingSymlinksInPath(), includingPropertiesForKeys: nil
+        )
+        .filter { $0.pathExtension == "c" }.sorted { $0.path < $1.path }
     }
 
     private func object(of file: URL, in folder: URL) -> URL {
@@ -51,9 +54,13 @@ struct Laboratory {
             "-I\($0)"
         }
         let seconds = 120
+        let isCore = file.deletingLastPathComponent().lastPathComponent == "ExploredCore"
+        let watched = isCore ? ["-fsanitize-coverage=func,trace-loads,trace-stores"] : []
         let result = try run(
             "clang",
-            Self.flags + [isOptimized ? "-O2" : "-O0"] + search + ["-c", file.path, "-o", object.path],
+            Self.flags + [isOptimized ? "-O2" : "-O0"] + watched + search + [
+                "-c", file.path, "-o", object.path,
+            ],
             seconds: seconds)
         guard result.status != nil else { throw CompilerTimeout(file: file.path, seconds: seconds) }
         guard result.status == 0 else { throw Failure(result.output) }
@@ -66,7 +73,7 @@ struct Laboratory {
         try? FileManager.default.removeItem(at: folder)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         try mutant.text.write(to: folder.appending(path: mutant.file), atomically: false, encoding: .utf8)
-        let wrapper = root.appending(path: "ExplorerScenarios/core/\(mutant.file)")
+        let wrapper = root.appending(path: "ExploredCore/\(mutant.file)")
         let object = object(of: wrapper, in: folder)
         do {
             try compile(wrapper, mutated: folder, to: object, optimized: isOptimized)

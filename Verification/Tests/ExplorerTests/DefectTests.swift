@@ -1,6 +1,6 @@
 // Every kind of defect that the explorer looks for is found where there is one.
 
-import Explorer
+import CExplorer
 import ExplorerLitmus
 import Testing
 

@@ -1,7 +1,7 @@
 // The explorer's own tests: what the memory model allows is reached, what it forbids is not. The two kinds are each
 // other's proof: a model too weak fails the second, one too strong the first.
 
-import Explorer
+import CExplorer
 import ExplorerLitmus
 import Testing
 

@@ -1,0 +1,27 @@
+// stack.h - a lock-free stack of nodes from a pool (Treiber, 1986). Nothing here knows of the explorer.
+
+#ifndef STACK_H
+#define STACK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { NODES = 4, NONE = 0xFFFF };
+
+typedef struct {
+    uint16_t top; // an index, or NONE
+    uint16_t tag; // grows with every change, where STACK_TAGGED is defined
+} head;
+
+typedef struct {
+    _Atomic(head) head;
+    _Atomic(uint16_t) next[NODES];
+} stack;
+
+void stack_init(stack *stack);
+void stack_push(stack *stack, uint16_t node);
+/// False: it was empty.
+bool stack_pop(stack *stack, uint16_t *node);
+
+#endif

@@ -1,0 +1,43 @@
+// run.h - runs programs of the explorer, several at a time, each in a process of its own.
+
+#ifndef EXPLORE_RUN_H
+#define EXPLORE_RUN_H
+
+#include "explorer.h"
+
+typedef struct {
+    explorer_options options; // of the exhaustive search; the others differ from it as the fields below say
+    uint64_t random;          // executions of the random search (PCT)
+    uint32_t frozen_bound;    // departures beside a thread that stops for ever
+    bool without_frozen;
+    uint32_t jobs;
+    bool first; // no further one is begun after a violation
+} run_plan;
+
+/// How one search over one program ended.
+typedef struct {
+    explorer_result result;
+    uint32_t departures; // of the failing schedule, when it was shrunk
+    double seconds;
+    bool ran;
+    int signal; // the process was ended by it; 0: it was not
+} search_report;
+
+typedef struct {
+    const explorer_program *program;
+    search_report exhaustive;
+    search_report random;
+    search_report frozen;
+} run_report;
+
+bool run_report_failed(const run_report *report);
+
+/// Makes a fault of the explored program a violation.
+void catch_faults(void);
+
+/// Fills `reports`, of which every one names its program, and calls `ended` for each as soon as it has ended.
+/// Returns how many of them, from the first on, were begun.
+size_t run_all(const run_plan *plan, run_report *reports, size_t count,
+               void (*ended)(const run_report *report));
+
+#endif

@@ -1,0 +1,86 @@
+// heap.c - a bump allocator: a freed block keeps its place, so that a late access is seen, always.
+
+#include "heap.h"
+
+#include <stdint.h>
+#include <string.h>
+
+enum { GRANULE = 16, GRANULES = 1 << 16, POISON = 0xA5 };
+enum { NEVER, FIRST, INSIDE, FREED };
+
+static _Alignas(256) unsigned char arena[GRANULES * GRANULE];
+static unsigned char state[GRANULES];  // of every granule
+static vector_clock touched[GRANULES]; // when each thread used it last
+static size_t used;                    // granules
+static size_t live;                    // blocks
+
+void heap_begin(void)
+{
+    memset(state, NEVER, used);
+    memset(touched, 0, used * sizeof touched[0]);
+    used = 0;
+    live = 0;
+}
+
+void *heap_allocate(size_t size, size_t alignment)
+{
+    size_t step = alignment > GRANULE ? alignment / GRANULE : 1;
+    size_t first = (used + step) / step * step; // at least one granule lies between two blocks
+    size_t count = size == 0 ? 1 : (size + GRANULE - 1) / GRANULE;
+    if (first + count > GRANULES) {
+        return NULL;
+    }
+    memset(arena + first * GRANULE, POISON, count * GRANULE);
+    memset(state + first, INSIDE, count);
+    state[first] = FIRST;
+    used = first + count;
+    live++;
+    return arena + first * GRANULE;
+}
+
+static bool is_inside(const void *address) { return (uintptr_t)address - (uintptr_t)arena < sizeof arena; }
+
+static size_t granule(const void *address) { return ((uintptr_t)address - (uintptr_t)arena) / GRANULE; }
+
+bool heap_free(void *memory)
+{
+    if (!is_inside(memory) || state[granule(memory)] != FIRST) {
+        return false;
+    }
+    size_t first = granule(memory);
+    size_t index = first;
+    do {
+        state[index++] = FREED;
+    } while (index < used && state[index] == INSIDE);
+    memset(memory, POISON, (index - first) * GRANULE); // who still reads it finds no sense in it
+    live--;
+    return true;
+}
+
+bool heap_is_live(const void *address)
+{
+    return !is_inside(address) || state[granule(address)] == FIRST || state[granule(address)] == INSIDE;
+}
+
+void heap_touch(const void *address, int thread, uint32_t now)
+{
+    if (is_inside(address)) {
+        touched[granule(address)].at[thread] = now;
+    }
+}
+
+bool heap_is_in_use(const void *memory, int thread, const vector_clock *known)
+{
+    size_t index = granule(memory);
+    do {
+        for (int other = 0; other < EXPLORER_THREADS; other++) {
+            if (other != thread && touched[index].at[other] > known->at[other]) {
+                return true;
+            }
+        }
+        index++;
+    } while (index < used && state[index] == INSIDE);
+    return false;
+}
+
+size_t heap_live(void) { return live; }

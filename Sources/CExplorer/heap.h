@@ -1,0 +1,23 @@
+// heap.h - memory of the explored program: poisoned, never used twice in an execution, checked.
+
+#ifndef EXPLORER_HEAP_H
+#define EXPLORER_HEAP_H
+
+#include "clock.h"
+
+/// Forgets all blocks, for a new execution: addresses are the same in every one.
+void heap_begin(void);
+/// NULL: the program needs more than the explorer has.
+void *heap_allocate(size_t size, size_t alignment);
+/// False: it is no live block.
+bool heap_free(void *memory);
+/// Whether the address may be used: it lies in a live block, or outside the heap.
+bool heap_is_live(const void *address);
+/// Notes that the thread used the address at this time of its clock.
+void heap_touch(const void *address, int thread, uint32_t now);
+/// Whether somebody used the block, and who frees it does not know of that.
+bool heap_is_in_use(const void *memory, int thread, const vector_clock *known);
+/// How many blocks were not freed.
+size_t heap_live(void);
+
+#endif

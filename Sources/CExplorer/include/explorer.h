@@ -1,0 +1,257 @@
+/// explorer.h - runs small concurrent programs under every schedule within bounds, on one thread.
+///
+/// A program's threads are fibres. Every access to a shared word is a step; before each step the explorer may
+/// let another thread go on, and a load may return any value that the C++20 memory model allows, but for two
+/// things: stores take effect in the order of the program, and a load never sees a store that comes later (no
+/// load buffering). So what holds under all schedules here was checked against stale reads, missing fences
+/// and missing wake-ups, and not proved.
+///
+/// Sources: loom and CHESS for the search, Burckhardt, Kothari, Musuvathi, Nagarakatte: A Randomized
+/// Scheduler with Probabilistic Guarantees of Finding Bugs (2010) for PCT, Kang, Hur, Lahav, Vafeiadis,
+/// Dreyer: A Promising Semantics for Relaxed-Memory Concurrency (2017) for views, Zeller: Yesterday, My
+/// Program Worked (1999) for shrinking.
+
+#ifndef EXPLORER_H
+#define EXPLORER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__has_attribute)
+#if __has_attribute(swift_attr)
+/// For Swift: it may be used on any thread.
+#define EXPLORER_SENDABLE __attribute__((swift_attr("@Sendable")))
+#endif
+#endif
+#ifndef EXPLORER_SENDABLE
+#define EXPLORER_SENDABLE
+#endif
+
+/// The most threads of a program.
+#define EXPLORER_THREADS 8
+
+typedef enum {
+    explorer_relaxed,
+    explorer_acquire,
+    explorer_release,
+    explorer_acq_rel,
+    explorer_seq_cst,
+} explorer_order;
+
+/// A variable of which every thread of the program has its own; zero at first.
+#define explorer_thread_local static __attribute__((section("explorer_tls")))
+
+/// Where a step is in the source, for the table of a schedule.
+typedef struct {
+    const char *file;
+    int line;
+    const char *what;
+} explorer_site;
+
+/// The site of these three, which must last; always the same one.
+const explorer_site *explorer_site_at(const char *file, int line, const char *what);
+
+// MARK: What a program does
+
+uint64_t explorer_load(const explorer_site *site, const void *object, size_t size, explorer_order order);
+void explorer_store(const explorer_site *site, void *object, size_t size, uint64_t value,
+                    explorer_order order);
+
+typedef enum {
+    EXPLORER_EXCHANGE,
+    EXPLORER_ADD,
+    EXPLORER_SUBTRACT,
+    EXPLORER_OR,
+    EXPLORER_AND,
+    EXPLORER_XOR
+} explorer_change;
+
+/// Returns the value before.
+uint64_t explorer_modify(const explorer_site *site, void *object, size_t size, explorer_change change,
+                         uint64_t operand, explorer_order order);
+/// `expected` has the object's size. A weak one may fail without a reason.
+bool explorer_cas(const explorer_site *site, void *object, size_t size, void *expected, uint64_t desired,
+                  explorer_order success, explorer_order failure, bool weak);
+void explorer_fence(const explorer_site *site, explorer_order order);
+/// Before the object is shared: whoever reads it has to know of this, or it is a data race.
+void explorer_init(void *object, size_t size, uint64_t value);
+
+/// Plain accesses, which must not race. No steps. Those of code that clang compiles with
+/// -fsanitize-coverage=func,trace-loads,trace-stores need no call: all are watched, but for copies of whole
+/// structs.
+void explorer_plain_read(const explorer_site *site, const void *object);
+void explorer_plain_write(const explorer_site *site, void *object);
+/// Whether the compiler's reports about the calling thread are left aside: for a look into an object from
+/// outside, when nobody uses it. At first they are not.
+void explorer_ignore_plain(bool ignores);
+
+/// False: timed out. It may return without a reason, as futexes do.
+bool explorer_futex_wait(const explorer_site *site, const void *word, uint32_t value, uint64_t timeout_ns);
+void explorer_futex_wake(const explorer_site *site, const void *word, int count);
+/// Lets others go first.
+void explorer_yield(const explorer_site *site);
+/// Lets others go on until all of them wait: for a wake-up, or for time to pass.
+void explorer_settle(const explorer_site *site);
+/// Virtual: it passes when a wait times out, and a little with every call.
+uint64_t explorer_now_ns(void);
+
+/// Poisoned. NULL, by a decision of the schedule, if the program allows it.
+void *explorer_allocate(size_t size, size_t alignment);
+/// Later accesses fail, and so does the call if there is an earlier one that does not happen before it; the
+/// memory is not used again in this execution.
+void explorer_free(void *memory);
+/// From here on there is none, or there is some again.
+void explorer_memory_ends(bool ends);
+/// Of the allocations to come, the one with this number, counted from 1, gets none; 0: all get some.
+void explorer_refuse_memory(uint32_t number);
+/// How many pieces of memory are allocated.
+size_t explorer_allocated(void);
+
+/// A mutex in a word that is zero at first.
+void explorer_lock(const explorer_site *site, void *word);
+void explorer_unlock(const explorer_site *site, void *word);
+
+/// Starts a thread, from `setup` or from a thread. The storage of `name` must last.
+int explorer_spawn(const char *name, void (*body)(void *argument), void *argument);
+/// Waits for a thread's end, and learns what it did.
+void explorer_join(const explorer_site *site, int thread);
+/// As join, if the thread has ended; else false.
+bool explorer_try_join(const explorer_site *site, int thread);
+/// The number of the running thread; -1 outside.
+int explorer_self(void);
+/// Whether a thread waits for a wake-up, for time, or for another thread; or has been stopped for ever.
+bool explorer_is_waiting(int thread);
+/// How many threads were started in this execution.
+int explorer_threads(void);
+
+/// Calm: from here on the default schedule, without a departure. For the way to the state that a program is
+/// about, and for what comes after it. Not calm at first.
+void explorer_calm(bool calm);
+/// While time stands still, a wait with a limit ends by a wake-up alone: for what must not lean on looking
+/// again.
+void explorer_stop_time(bool stopped);
+/// Whether the execution stops a thread for ever, somewhere. A program that does must not wait for its
+/// threads then.
+bool explorer_freezes(void);
+/// The thread may wait for ever, as a worker without work does, where a thread is stopped for ever or daemons
+/// stay.
+void explorer_daemon(int thread);
+
+/// Ends the execution as a failure.
+void explorer_fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+
+// MARK: Programs and searches
+
+typedef struct EXPLORER_SENDABLE {
+    const char *name;
+    const char *sentence;
+    /// Makes the shared objects and spawns the threads, before all threads. Called before every execution;
+    /// NULL where `body` does that.
+    void (*setup)(void);
+    /// The first thread, "main"; NULL: `setup` spawns all there are.
+    void (*body)(void);
+    /// The properties it can violate, by the names of the project's list; or NULL.
+    const char *properties;
+    /// Looks at the end, when all threads have ended; calls explorer_fail. NULL: nothing to look at.
+    void (*check)(void);
+    /// Looks at the end when one thread was stopped for ever and all others have ended, or are daemons that
+    /// wait; -1: it has ended before. NULL: the program does not claim that it goes on without any of its
+    /// threads.
+    void (*check_frozen)(int frozen);
+    /// The departures beside a stopped thread that are worth trying in any case, because they are few.
+    uint32_t frozen_bound;
+    /// Whether its daemons wait for ever in every execution: then check_frozen looks at every end, and
+    /// `check` at none.
+    bool daemons;
+    /// Whether memory is sequentially consistent.
+    bool sequential;
+    /// Whether memory may run out.
+    bool allocations_fail;
+    /// Whether memory may be left at the end.
+    bool leaks;
+} explorer_program;
+
+typedef enum { EXPLORER_EXHAUSTIVE, EXPLORER_PCT, EXPLORER_REPLAY } explorer_strategy;
+
+/// A departure from the default: the running thread goes on, else the next in turn; a load reads the newest
+/// value; nothing fails without a reason.
+typedef struct {
+    uint32_t step;
+    char
+        kind; // t: thread; r: how many values back; w: a weak compare-exchange, an allocation or a wait fails
+    uint8_t value;
+} explorer_deviation;
+
+enum { EXPLORER_DEVIATIONS_MOST = 256 };
+
+typedef struct {
+    uint32_t count;
+    explorer_deviation at[EXPLORER_DEVIATIONS_MOST];
+    int frozen;         // 1 + the thread that stops for ever before its step `frozen_at`; 0: none
+    uint32_t frozen_at; // counted from 1, without calm steps
+} explorer_schedule;
+
+typedef struct {
+    explorer_strategy strategy;
+    uint32_t bound;           // departures of kind t in an execution (exhaustive); changes of priority (PCT)
+    uint32_t stale_bound;     // departures of the other kinds (exhaustive)
+    uint64_t executions_most; // 0: no limit
+    uint64_t seed;            // PCT
+    uint32_t steps_most;      // more are a livelock
+    bool sequentially_consistent;
+    explorer_schedule schedule; // replay; its frozen thread is one of every strategy
+} explorer_options;
+
+typedef struct {
+    uint64_t executions;
+    uint64_t steps;
+    uint32_t steps_longest;
+    bool complete; // exhaustive: every schedule within the bounds was run
+    bool failed;
+    bool frozen; // the frozen thread reached its step in some execution
+    int threads; // of the last execution
+    char message[256];
+    explorer_schedule schedule; // of the failure
+} explorer_result;
+
+explorer_options explorer_options_default(void);
+/// Grows with every execution, and every step of it: for a watchdog, which may call `explorer_fail` from a
+/// signal.
+uint64_t explorer_progress(void);
+explorer_result explorer_run(const explorer_program *program, const explorer_options *options);
+/// Runs the program as often as it has steps, and with every thread stopped for ever before every one of its
+/// steps.
+explorer_result explorer_run_frozen(const explorer_program *program, const explorer_options *options);
+/// A failing schedule with as few departures as can be had by leaving some out (1-minimal).
+explorer_schedule explorer_shrink(const explorer_program *program, const explorer_options *options,
+                                  const explorer_result *failure);
+/// Shrinks the schedule of a failure that `explorer_run` has found, then looks for a failure with fewer
+/// departures, in no more executions than that took: an exhaustive search goes deep first.
+void explorer_simplify(const explorer_program *program, const explorer_options *options,
+                       explorer_result *failure);
+/// Runs a schedule and prints its steps, a column for each thread.
+void explorer_print(FILE *file, const explorer_program *program, const explorer_options *options,
+                    const explorer_schedule *schedule);
+
+/// The command of a program that explores `programs`: `list`, `run`, `replay`, `shrink`; `--help` names its
+/// options. Returns the exit status: 0, all hold; 1, a violation; 64, misuse.
+int explorer_main(int count, char **arguments, const explorer_program *programs, size_t program_count);
+
+/// "f1@7,t2@14,r1@20": thread 1 stops for ever before its 7th step, thread 2 goes on before step 14 of all,
+/// the load of step 20 sees the last store but one; calm steps are not counted. "-" when there is none.
+/// Returns the length that it would need, as snprintf.
+int explorer_schedule_write(const explorer_schedule *schedule, char *text, size_t size);
+/// False: the text is no schedule.
+bool explorer_schedule_read(explorer_schedule *schedule, const char *text);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

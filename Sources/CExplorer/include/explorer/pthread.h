@@ -1,0 +1,60 @@
+/// explorer/pthread.h - the POSIX threads that small concurrent programs use, under the explorer.
+///
+/// After this header pthread_create, _join, _mutex_lock, _trylock, _unlock, _cond_wait, _signal, _broadcast,
+/// and sched_yield are the explorer's. Mutexes and condition variables may be initialised either way;
+/// attributes are ignored, and mutexes are not recursive. What is not named here stays the system's, and must
+/// not be used.
+
+#ifndef EXPLORER_PTHREAD_H
+#define EXPLORER_PTHREAD_H
+
+#include <pthread.h>
+#include <sched.h>
+
+#include "../explorer.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+int explorer_pthread_create(pthread_t *thread, void *(*body)(void *), void *argument);
+int explorer_pthread_join(const explorer_site *site, pthread_t thread, void **result);
+int explorer_mutex_init(pthread_mutex_t *mutex);
+int explorer_mutex_lock(const explorer_site *site, pthread_mutex_t *mutex);
+int explorer_mutex_trylock(const explorer_site *site, pthread_mutex_t *mutex);
+int explorer_mutex_unlock(const explorer_site *site, pthread_mutex_t *mutex);
+int explorer_cond_init(pthread_cond_t *condition);
+int explorer_cond_wait(const explorer_site *site, pthread_cond_t *condition, pthread_mutex_t *mutex);
+int explorer_cond_wake(const explorer_site *site, pthread_cond_t *condition, int count);
+
+#ifdef __cplusplus
+}
+#endif
+
+#define explorer_pthread_site(text)                                                                          \
+    (__extension__({                                                                                         \
+        static const explorer_site explorer_here = {__FILE__, __LINE__, text};                               \
+        &explorer_here;                                                                                      \
+    }))
+
+#define pthread_create(thread, attributes, body, argument)                                                   \
+    ((void)(attributes), explorer_pthread_create(thread, body, argument))
+#define pthread_join(thread, result)                                                                         \
+    explorer_pthread_join(explorer_pthread_site("join " #thread), thread, result)
+#define pthread_mutex_init(mutex, attributes) ((void)(attributes), explorer_mutex_init(mutex))
+#define pthread_mutex_destroy(mutex) ((void)(mutex), 0)
+#define pthread_mutex_lock(mutex) explorer_mutex_lock(explorer_pthread_site("lock " #mutex), mutex)
+#define pthread_mutex_trylock(mutex)                                                                         \
+    explorer_mutex_trylock(explorer_pthread_site("try to lock " #mutex), mutex)
+#define pthread_mutex_unlock(mutex) explorer_mutex_unlock(explorer_pthread_site("unlock " #mutex), mutex)
+#define pthread_cond_init(condition, attributes) ((void)(attributes), explorer_cond_init(condition))
+#define pthread_cond_destroy(condition) ((void)(condition), 0)
+#define pthread_cond_wait(condition, mutex)                                                                  \
+    explorer_cond_wait(explorer_pthread_site("wait for " #condition), condition, mutex)
+#define pthread_cond_signal(condition)                                                                       \
+    explorer_cond_wake(explorer_pthread_site("signal " #condition), condition, 1)
+#define pthread_cond_broadcast(condition)                                                                    \
+    explorer_cond_wake(explorer_pthread_site("broadcast " #condition), condition, EXPLORER_THREADS)
+#define sched_yield() (explorer_yield(explorer_pthread_site("yield")), 0)
+
+#endif

@@ -1,0 +1,146 @@
+public import CExplorer
+import Glibc
+import Synchronization
+public import Testing
+
+/// Runs a program in C under every schedule of its threads within bounds, in a weak memory model, and records an issue
+/// when one of them fails: with the message, the steps of the schedule, a column for each thread, and how to
+/// replay it.
+///
+/// The program's code is compiled so that the explorer sees its accesses: see docs/exploration-c.md.
+///
+/// The explorer is one for the process, and its threads are fibres of the calling one: explorations wait for each
+/// other, and the call blocks. A fault of the program is a fault of the test; `explorer_main` makes it a failure.
+///
+/// - Parameters:
+///   - preemptions: Changes of the running thread in a schedule, where it could go on.
+///   - staleLoads: Loads that see an older value, and weak operations that fail without a reason, in a schedule.
+///   - random: Schedules beside those, by PCT.
+///   - limit: Schedules at most; nil: all within the bounds.
+///   - replay: Runs that one alone: "t2@13", as an issue says.
+/// - Returns: How many schedules ran, and whether those were all within the bounds.
+/// - Complexity: Exponential in the bounds. Some 10,000 to 200,000 short schedules a second.
+@discardableResult
+public func exploreThreads(
+    _ program: explorer_program, preemptions: Int = 2, staleLoads: Int = 1, random: Int = 0,
+    limit: Int? = 1_000_000, replay: String? = nil, sourceLocation: SourceLocation = #_sourceLocation
+) -> ThreadSchedules {
+    precondition(preemptions >= 0 && staleLoads >= 0 && random >= 0, "Bounds are not negative.")
+    precondition(limit.map { $0 > 0 } ?? true, "A limit of \(limit ?? 0) schedules explores nothing.")
+    var options = explorer_options_default()
+    options.bound = UInt32(clamping: preemptions)
+    options.stale_bound = UInt32(clamping: staleLoads)
+    options.executions_most = UInt64(limit ?? 0)
+    if let replay {
+        guard explorer_schedule_read(&options.schedule, replay) else {
+            Issue.record(
+                "'\(replay)' is no schedule: it is like \"t2@13,r1@20\", or \"-\".",
+                sourceLocation: sourceLocation)
+            return ThreadSchedules(count: 0, areAll: false)
+        }
+        options.strategy = EXPLORER_REPLAY
+    }
+    return exploring.withLock { _ in
+        let exploration = Exploration(program: program, options: options)
+        let (schedules, failure) = exploration.run(random: replay == nil ? random : 0)
+        if let failure { Issue.record("\(failure)", sourceLocation: sourceLocation) }
+        return schedules
+    }
+}
+
+/// What an exploration has run.
+public struct ThreadSchedules: Sendable, CustomStringConvertible {
+    /// How many, the random ones among them.
+    public let count: Int
+    /// Whether every schedule within the bounds was run.
+    public let areAll: Bool
+
+    /// "all 1381 schedules", "1381 schedules".
+    public var description: String { (areAll ? "all " : "") + counted(count, "schedule") }
+}
+
+/// A test's argument is called by the name of the program.
+extension explorer_program: @retroactive CustomTestStringConvertible {
+    /// Its name.
+    public var testDescription: String { name.map { String(cString: $0) } ?? "a program without a name" }
+}
+
+private func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
+
+private let exploring = Mutex(())
+
+private struct Exploration {
+    var program: explorer_program
+    var options: explorer_options
+
+    func run(random: Int) -> (ThreadSchedules, failure: String?) {
+        var first = search(options)
+        var count = first.executions
+        if !first.failed, random > 0 {
+            var randomly = options
+            randomly.strategy = EXPLORER_PCT
+            randomly.executions_most = UInt64(random)
+            randomly.seed = 1
+            let second = search(randomly)
+            count += second.executions
+            if second.failed { first = second }
+        }
+        let areAll = first.complete && !first.failed
+        return (
+            ThreadSchedules(count: Int(clamping: count), areAll: areAll), first.failed ? told(first) : nil
+        )
+    }
+
+    private func search(_ options: explorer_options) -> explorer_result {
+        withUnsafePointer(to: program) { program in
+            withUnsafePointer(to: options) { options in
+                var result = explorer_run(program, options)
+                if result.failed, options.pointee.strategy != EXPLORER_REPLAY {
+                    explorer_simplify(program, options, &result)
+                }
+                return result
+            }
+        }
+    }
+
+    private func told(_ failure: explorer_result) -> String {
+        let message = withUnsafeBytes(of: failure.message) {
+            String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+        }
+        let schedule = text(of: failure.schedule)
+        return """
+            \(message)
+            schedule with \(counted(Int(failure.schedule.count), "departure")):
+            \(steps(of: failure.schedule))replay with exploreThreads(…, replay: "\(schedule)")
+            """
+    }
+
+    private func text(of schedule: explorer_schedule) -> String {
+        withUnsafePointer(to: schedule) { schedule in
+            let length = Int(explorer_schedule_write(schedule, nil, 0))
+            return String(unsafeUninitializedCapacity: length + 1) { buffer in
+                buffer.withMemoryRebound(to: CChar.self) { buffer in
+                    Int(explorer_schedule_write(schedule, buffer.baseAddress, buffer.count))
+                }
+            }
+        }
+    }
+
+    /// A line each.
+    private func steps(of schedule: explorer_schedule) -> String {
+        var bytes: UnsafeMutablePointer<CChar>?
+        var size = 0
+        guard let file = open_memstream(&bytes, &size) else { return "" }
+        var replay = options
+        replay.strategy = EXPLORER_REPLAY
+        replay.schedule = schedule
+        withUnsafePointer(to: program) { explorer_print(file, $0, &replay, &replay.schedule) }
+        fclose(file)
+        defer { free(bytes) }
+        let text = String(decoding: UnsafeRawBufferPointer(start: bytes, count: size), as: UTF8.self)
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        let shown = 400
+        guard lines.count > shown else { return text }
+        return "\(lines.count - shown) steps, and then:\n" + lines.suffix(shown).joined(separator: "\n")
+    }
+}

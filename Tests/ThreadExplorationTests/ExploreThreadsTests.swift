@@ -1,0 +1,87 @@
+import CExplorer
+import ExploredPrograms
+import PropertyTesting
+import Testing
+import ThreadExploration
+
+/// What an exploration records; nil: it holds.
+private func failure(of program: explorer_program, replay: String? = nil) -> String? {
+    let messages = Locked([String]())
+    withKnownIssue(isIntermittent: true) {
+        exploreThreads(program, replay: replay)
+    } matching: { issue in
+        messages.withLock { $0.append(issue.comments.map(\.rawValue).joined()) }
+        return true
+    }
+    return messages.withLock { $0.first }
+}
+
+@Suite struct ExploreThreadsTests {
+    @Test(arguments: [
+        message_with_release, message_by_fences, counter_under_a_mutex, counter_under_trylock,
+        handed_over_by_a_condition, operations_of_c11, operations_of_cpp, spinlock_in_cpp, results_of_threads,
+    ])
+    func `a program that is right holds under all schedules`(program: explorer_program) {
+        let schedules = exploreThreads(program, preemptions: 2, staleLoads: 2)
+        #expect(schedules.areAll)
+        #expect(schedules.count >= 1)
+    }
+
+    @Test(arguments: [
+        (message_relaxed, "atomic_load_explicit(&data, memory_order_relaxed) == 42 does not hold"),
+        (counter_without_a_mutex, "atomic_load(&count) == 2 does not hold"),
+        (two_mutexes_in_two_orders, "a lost wake-up or a deadlock (S3): main waits for ever"),
+        (a_condition_that_is_not_looked_at_again, "atomic_load(&turns) == 1 does not hold"),
+        (freed_while_read, "memory is freed by thread while another thread may still use it (R3)"),
+        (left_over_memory, "1 block was not freed (R1)"),
+        (unjoined_in_cpp, "a thread is not joined"),
+    ])
+    func `a program that is wrong is told with its schedule`(program: explorer_program, sentence: String)
+        throws
+    {
+        let told = try #require(failure(of: program))
+        #expect(told.contains(sentence), "\(told)")
+        #expect(told.contains("\n=> \(sentence)"), "the steps do not end so: \(told)")
+        let schedule = try #require(told.firstMatch(of: #/replay: "([^"]+)"/#)).1
+        let again = try #require(failure(of: program, replay: String(schedule)))
+        #expect(again.contains(sentence))
+    }
+
+    @Test func `the steps of a schedule stand in the columns of their threads`() throws {
+        let told = try #require(failure(of: message_relaxed))
+        #expect(told.contains(#/\n +\d+ {4}thread +store &data +0x2a +c11\.c:\d+\n/#), "\(told)")
+        #expect(told.contains(#/\n +\d+ {6}thread +load &data +0, 1 store old +c11\.c:\d+\n/#), "\(told)")
+    }
+
+    @Test func `a schedule that needs one departure is told with one`() throws {
+        #expect(try #require(failure(of: counter_without_a_mutex)).contains("schedule with 1 departure:"))
+    }
+
+    @Test func `nothing is called all that is cut or random`() {
+        let cut = exploreThreads(counter_under_a_mutex, limit: 2)
+        #expect(cut.count == 2 && !cut.areAll)
+        #expect("\(cut)" == "2 schedules")
+        let all = exploreThreads(message_with_release, preemptions: 0, staleLoads: 0, random: 50)
+        #expect(all.count == 51 && all.areAll)
+        #expect("\(all)" == "all 51 schedules")
+        #expect("\(exploreThreads(operations_of_c11))" == "all 1 schedule")
+    }
+
+    @Test func `what is no schedule is named`() throws {
+        let told = try #require(failure(of: message_with_release, replay: "t1"))
+        #expect(told.contains("'t1' is no schedule"))
+    }
+
+    @Test func `explorations of several threads wait for each other`() async {
+        await withTaskGroup(of: Int.self) { group in
+            for _ in 1...8 { group.addTask { exploreThreads(counter_under_a_mutex).count } }
+            let counts = await group.reduce(into: Set<Int>()) { $0.insert($1) }
+            #expect(counts.count == 1)
+        }
+    }
+
+    @Test func `bounds that make no sense stop with a sentence`() async {
+        await #expect(processExitsWith: .failure) { exploreThreads(message_with_release, preemptions: -1) }
+        await #expect(processExitsWith: .failure) { exploreThreads(message_with_release, limit: 0) }
+    }
+}

@@ -8,13 +8,19 @@ public struct PropertyOptions: Sendable {
     public var replay: Tape?
     /// How many times the property may be run while a counterexample is made smaller.
     public var shrinkLimit: Int
+    /// Counterexamples of earlier runs, which are checked first. Those that the generator does not make any more are
+    /// left out.
+    public var examples: [Tape]
 
     /// Creates options.
-    public init(cases: Int = 100, seed: UInt64, replay: Tape? = nil, shrinkLimit: Int = 2_000) {
+    public init(
+        cases: Int = 100, seed: UInt64, replay: Tape? = nil, shrinkLimit: Int = 2_000, examples: [Tape] = []
+    ) {
         self.cases = cases
         self.seed = seed
         self.replay = replay
         self.shrinkLimit = shrinkLimit
+        self.examples = examples
     }
 }
 
@@ -32,14 +38,17 @@ public struct Counterexample<Value>: CustomStringConvertible {
     public let casesBefore: Int
     /// How many times a smaller case was found.
     public let shrinks: Int
+    /// Of ``PropertyOptions/examples``, the one that did not hold; nil: it was found anew.
+    public let example: Tape?
 
     /// The value, the reason, and the line that replays it.
     public var description: String {
-        """
-        \(reason)
-        counterexample (after \(casesBefore) cases, \(shrinks) shrinks, seed \(seed)): \(value)
-        replay with \(tape.replay)
-        """
+        let origin = example == nil ? "after \(casesBefore) cases" : "of an earlier run"
+        return """
+            \(reason)
+            counterexample (\(origin), \(shrinks) shrinks, seed \(seed)): \(value)
+            replay with \(tape.replay)
+            """
     }
 }
 
@@ -79,6 +88,15 @@ private nonisolated(nonsending) func checkCases<Value>(
     var held = 0
     var discarded = 0
     var random = SplitMix64(seed: options.seed)
+    for example in options.replay == nil ? options.examples : [] {
+        await Task.yield()
+        var source = Source(replaying: example)
+        guard let value = try? generator.value(from: &source),
+            let reason = await runCase(value, source.tape, property)
+        else { continue }
+        let found = Shrinker.Candidate(value: value, reason: reason, tape: source.tape, spans: source.spans)
+        return .failed(await smallest(found, generator, options, casesBefore: 0, example: example, property))
+    }
     while held < (options.replay == nil ? options.cases : 1) {
         // A property that never suspends keeps its thread for all its cases, and there may be only two for all
         // tests.
@@ -93,20 +111,25 @@ private nonisolated(nonsending) func checkCases<Value>(
         }
         for label in classify(value) { labels[label, default: 0] += 1 }
         if let reason = await runCase(value, source.tape, property) {
-            var shrinker = Shrinker(
-                generator: generator,
-                best: Shrinker.Candidate(
-                    value: value, reason: reason, tape: source.tape, spans: source.spans),
-                limit: options.shrinkLimit)
-            await shrinker.run(property)
+            let found = Shrinker.Candidate(
+                value: value, reason: reason, tape: source.tape, spans: source.spans)
             return .failed(
-                Counterexample(
-                    value: shrinker.best.value, reason: shrinker.best.reason, tape: shrinker.best.tape,
-                    seed: options.seed, casesBefore: held, shrinks: shrinker.shrinks))
+                await smallest(found, generator, options, casesBefore: held, example: nil, property))
         }
         held += 1
     }
     return .held(cases: held, labels: labels)
+}
+
+private nonisolated(nonsending) func smallest<Value>(
+    _ found: Shrinker<Value>.Candidate, _ generator: Generator<Value>, _ options: PropertyOptions,
+    casesBefore: Int, example: Tape?, _ property: (Value) async -> String?
+) async -> Counterexample<Value> {
+    var shrinker = Shrinker(generator: generator, best: found, limit: options.shrinkLimit)
+    await shrinker.run(property)
+    return Counterexample(
+        value: shrinker.best.value, reason: shrinker.best.reason, tape: shrinker.best.tape,
+        seed: options.seed, casesBefore: casesBefore, shrinks: shrinker.shrinks, example: example)
 }
 
 /// Runs the property once. If it hangs, a watchdog says which case it was.

@@ -1,3 +1,4 @@
+import Glibc
 public import PropertyTesting
 public import Testing
 
@@ -21,19 +22,27 @@ public struct Coverage<Value> {
 /// Inside, `#expect`, `#require` and thrown errors all mean that a case does not hold. The seed comes from
 /// the test's name, so a test that passed passes again; `PROPERTY_SEED`, `PROPERTY_CASES` and
 /// `PROPERTY_REPLAY` of the environment override.
+///
+/// - Parameter examples: Where counterexamples are kept; those of earlier runs are checked first. nil: nowhere.
 public nonisolated(nonsending) func forAll<Value>(
     _ generator: Generator<Value>, cases: Int = 100, covering: [Coverage<Value>] = [],
-    sourceLocation: SourceLocation = #_sourceLocation, _ property: (Value) async throws -> Void
+    examples: ExampleDatabase? = .ofProcess, sourceLocation: SourceLocation = #_sourceLocation,
+    _ property: (Value) async throws -> Void
 ) async {
     let name = Test.current.map(stableName) ?? "no test"
+    // A test may check properties of several types.
+    let kept = "\(name) \(Value.self)"
+    let known = examples?.tapes(of: kept) ?? []
     let options = PropertyOptions(
         cases: environment("PROPERTY_CASES").flatMap { Int($0) } ?? cases,
         seed: environment("PROPERTY_SEED").flatMap { UInt64($0) } ?? hash(of: name),
-        replay: environment("PROPERTY_REPLAY").flatMap { Tape($0) })
+        replay: environment("PROPERTY_REPLAY").flatMap { Tape($0) },
+        examples: known)
     let outcome = await check(
         generator, options: options,
         classify: { value in covering.filter { $0.applies(value) }.map(\.label) },
         { value in await reason(value, property) })
+    if let examples, options.replay == nil { keep(outcome, known, in: examples, as: kept) }
     switch outcome {
     case .failed(let counterexample):
         Issue.record("\(counterexample)", sourceLocation: sourceLocation)
@@ -53,6 +62,34 @@ public nonisolated(nonsending) func forAll<Value>(
         }
     }
 }
+
+private func keep<Value>(
+    _ outcome: PropertyOutcome<Value>, _ known: [Tape], in examples: ExampleDatabase, as name: String
+) {
+    var found: Tape?
+    var held = known
+    if case .failed(let counterexample) = outcome {
+        found = counterexample.tape
+        if let example = counterexample.example { held = Array(known.prefix { $0 != example }) }
+    }
+    do { try examples.note(found, held: held, of: name) } catch {
+        warn(
+            "forAll: counterexamples are not kept: \(error). PROPERTY_EXAMPLES names another folder, or is 'off'."
+        )
+    }
+}
+
+/// Once in a process.
+private func warn(_ sentence: String) {
+    let isFirst = hasWarned.withLock { hasWarned in
+        defer { hasWarned = true }
+        return !hasWarned
+    }
+    let line = "\(sentence)\n"
+    if isFirst { _ = write(STDERR_FILENO, line, line.utf8.count) }
+}
+
+private let hasWarned = Locked(false)
 
 /// Runs the property once; the first issue or error is the reason why it does not hold.
 private nonisolated(nonsending) func reason<Value>(_ value: Value, _ property: (Value) async throws -> Void)

@@ -16,13 +16,14 @@ public import Testing
 ///   - each: how many commands each of them runs.
 ///   - repetitions: how often commands that come at the same time are run: once, they may not get in each other's way.
 ///
-/// Otherwise as ``forAll(_:cases:covering:sourceLocation:_:)``.
+/// Otherwise as ``forAll(_:cases:covering:examples:sourceLocation:_:)``.
 public func forAllCommands<Machine: StateMachine>(
     of machine: Machine, count: ClosedRange<Int> = 0...20, branches: Int = 0, each: ClosedRange<Int> = 0...5,
-    cases: Int = 100, repetitions: Int = 10, sourceLocation: SourceLocation = #_sourceLocation
+    cases: Int = 100, repetitions: Int = 10, examples: ExampleDatabase? = .ofProcess,
+    sourceLocation: SourceLocation = #_sourceLocation
 ) async {
     await forAll(
-        CommandProgram.all(count: count, branches: branches, each: each), cases: cases,
+        CommandProgram.all(count: count, branches: branches, each: each), cases: cases, examples: examples,
         sourceLocation: sourceLocation
     ) { commands in
         for _ in 0..<(branches > 0 ? max(1, repetitions) : 1) {

@@ -47,6 +47,31 @@ private func failure(of program: explorer_program, replay: String? = nil) -> Str
         #expect(again.contains(sentence))
     }
 
+    @Test(arguments: [
+        plain_neighbours, plain_two_reads, plain_under_a_mutex, plain_handed_on, plain_before_a_thread,
+        plain_ignored,
+    ])
+    func `plain accesses that are ordered, or do not touch, are no race`(program: explorer_program) {
+        #expect(exploreThreads(program, preemptions: 3, staleLoads: 2).areAll)
+    }
+
+    @Test(arguments: [
+        (plain_write_and_read, "a data race (R4): a plain read of what is being written, by thread"),
+        (plain_read_and_write, "a data race (R4): a plain write to what is being read, by thread"),
+        (plain_two_writes, "a data race (R4): two plain writes, by thread"),
+        (plain_overlap, "a data race (R4): a plain read of what is being written, by thread"),
+        (plain_after_a_release, "a data race (R4): a plain read of what is being written, by thread"),
+        (plain_beyond_the_end, "a plain access to memory that was freed, or is none (R3), by main"),
+        (plain_after_free, "a plain access to memory that was freed, or is none (R3), by main"),
+        (plain_freed_unknown, "memory is freed by thread while another thread may still use it (R3)"),
+        (plain_then_atomic, "a data race (R4): the word was written plainly"),
+    ])
+    func `plain accesses that race, or are late, are told`(program: explorer_program, sentence: String) throws
+    {
+        let told = try #require(failure(of: program))
+        #expect(told.contains(sentence), "\(told)")
+    }
+
     @Test func `the steps of a schedule stand in the columns of their threads`() throws {
         let told = try #require(failure(of: message_relaxed))
         #expect(told.contains(#/\n +\d+ {4}thread +store &data +0x2a +c11\.c:\d+\n/#), "\(told)")

@@ -22,6 +22,23 @@ extern const explorer_program freed_while_read;
 extern const explorer_program left_over_memory;
 extern const explorer_program operations_of_c11;
 extern const explorer_program results_of_threads;
+/// Plain accesses, as the compiler tells of them.
+extern const explorer_program plain_write_and_read;
+extern const explorer_program plain_read_and_write;
+extern const explorer_program plain_two_writes;
+extern const explorer_program plain_overlap;
+extern const explorer_program plain_neighbours;
+extern const explorer_program plain_two_reads;
+extern const explorer_program plain_under_a_mutex;
+extern const explorer_program plain_after_a_release;
+extern const explorer_program plain_handed_on;
+extern const explorer_program plain_before_a_thread;
+extern const explorer_program plain_ignored;
+extern const explorer_program plain_beyond_the_end;
+extern const explorer_program plain_after_free;
+extern const explorer_program plain_freed_unknown;
+extern const explorer_program plain_then_atomic;
+
 extern const explorer_program operations_of_cpp;
 extern const explorer_program spinlock_in_cpp;
 extern const explorer_program unjoined_in_cpp;

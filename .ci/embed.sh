@@ -159,17 +159,18 @@ dependencies=$(grep -c '"identity"' "$temporary/by-version/Package.resolved")
 
 # The examples, in the clone. What a program prints with an option stands in a file with that in its name.
 programs=0
+built=$temporary/built # one folder for all: what they depend on is compiled once
+shared=(--scratch-path "$built" --cache-path "$temporary/cache" --security-path "$temporary/security")
 for manifest in "$published"/Examples/*/Package.swift; do
     examples=$(dirname "$manifest")
     folder=Examples/$(basename "$examples")
-    swift build --package-path "$examples" --cache-path "$temporary/cache" --security-path "$temporary/security" ||
-        fail "$folder does not build."
+    swift build --package-path "$examples" "${shared[@]}" || fail "$folder does not build."
     for expected in "$examples"/Sources/*/expected*.txt; do
         [[ -e $expected ]] || continue # a program that is asked: the tests of the benchmarks do it
         program=$(basename "$(dirname "$expected")")
         option=$(basename "$expected" .txt)
         option=${option#expected}
-        timeout --kill-after=5 "$limit" "$examples/.build/debug/$program" ${option:+"$option"} >"$temporary/output" ||
+        timeout --kill-after=5 "$limit" "$built/debug/$program" ${option:+"$option"} >"$temporary/output" ||
             fail "$folder: '$program $option' failed, or did not end within $limit s."
         diff "$expected" "$temporary/output" ||
             fail "$folder: '$program $option' printed other (>) than it should have (<)."

@@ -7,6 +7,8 @@
 //       there is a cycle.
 //   E3  The program's memory is the heap's, its thread-local variables change with the fibre, its clock is
 //       virtual: the same choices give the same execution, to the last address.
+//   E4  A thread that looks again and again at what does not change lets others go first, as one that yields
+//       does: at its third look at the same value, in the same place, since anybody changed something.
 
 #include "engine.h"
 
@@ -15,6 +17,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "fibre.h"
 #include "heap.h"
@@ -29,8 +32,25 @@ enum { ALARMS_MOST = 12 };
 // A thread that yields goes on all the same, so that it takes no departure to be faster than others; but not
 // for ever.
 enum { YIELDS_MOST = 3 };
+// E4: what a loop looks at, and how often.
+enum { LOOKS_MOST = 8, SAME_LOOKS_MOST = 3 };
+enum { STACK_GUARD = 4096 };
 
 typedef enum { ABSENT, READY, WAITING, FROZEN, ENDED } thread_state;
+
+// E4
+typedef struct {
+    const explorer_site *site;
+    const void *object;
+    uint64_t value;
+    uint32_t times;
+} look;
+
+// What the C++ run time keeps of a thread's exceptions.
+typedef struct {
+    void *caught;
+    unsigned int uncaught;
+} exceptions;
 
 typedef struct {
     thread_state state;
@@ -43,10 +63,13 @@ typedef struct {
     bool timed_out;
     bool yields; // lets others go first
     bool settles;
+    bool spins;       // E4
     uint32_t yielded; // since another thread ran
     bool daemon;
     bool ignores_plain;
     uint32_t steps; // not calm
+    look looks[LOOKS_MOST];
+    exceptions exceptions;
     unsigned char locals[TLS_MOST];
 } thread;
 
@@ -69,12 +92,16 @@ static struct {
     uint64_t progress;
     uint32_t explored; // steps that are not calm: what a schedule counts
     engine_outcome outcome;
-} engine;
+} engine = {.self = -1};
 
-static fibre fibres[EXPLORER_THREADS]; // their stacks stay from execution to execution
+static _Thread_local bool is_exploring; // other threads of the process go on meanwhile
+static fibre fibres[EXPLORER_THREADS];  // their stacks stay from execution to execution
 
 extern unsigned char start_of_locals[] __asm__("__start_explorer_tls") __attribute__((weak));
 extern unsigned char end_of_locals[] __asm__("__stop_explorer_tls") __attribute__((weak));
+
+// Of the C++ run time, where the program has one.
+extern exceptions *__cxa_get_globals(void) __attribute__((weak));
 
 static size_t size_of_locals(void) { return (size_t)(end_of_locals - start_of_locals); }
 
@@ -125,12 +152,20 @@ static void note(const explorer_site *site, const char *format, ...) __attribute
 
 // MARK: Whose turn it is
 
+static void forget_looks(thread *each) { memset(each->looks, 0, sizeof each->looks); }
+
 static void change_to(int next)
 {
     thread *to = &engine.threads[next];
+    exceptions *thrown = __cxa_get_globals != NULL ? __cxa_get_globals() : NULL;
     if (engine.self >= 0) {
         memcpy(engine.threads[engine.self].locals, start_of_locals, size_of_locals());
+        engine.threads[engine.self].exceptions = thrown != NULL ? *thrown : (exceptions){NULL, 0};
     }
+    if (thrown != NULL) {
+        *thrown = to->exceptions;
+    }
+    forget_looks(to); // others may have changed what it waits for
     fibre *from = engine.self >= 0 ? &fibres[engine.self] : &engine.outside;
     memcpy(start_of_locals, to->locals, size_of_locals());
     engine.self = next;
@@ -217,14 +252,22 @@ static int next_thread(void)
 
 static _Noreturn void finish(void)
 {
+    char waiters[192] = "";
+    size_t length = 0;
     for (int number = 0; number < engine.count; number++) {
         const thread *each = &engine.threads[number];
         if (each->state == WAITING && !(daemons_stay() && each->daemon)) {
-            explorer_fail("%s: %s waits for ever, at %s:%d",
-                          engine.outcome.frozen ? "not lock-free (S2), a stopped thread is waited for"
-                                                : "a lost wake-up or a deadlock (S3)",
-                          each->name, file_name(each->site->file), each->site->line);
+            size_t left = length < sizeof waiters ? sizeof waiters - length : 0;
+            length += (size_t)snprintf(waiters + (sizeof waiters - left), left,
+                                       "%s%s waits for ever, at %s:%d", length > 0 ? "; " : "", each->name,
+                                       file_name(each->site->file), each->site->line);
         }
+    }
+    if (length > 0) {
+        explorer_fail("%s: %s",
+                      engine.outcome.frozen ? "not lock-free (S2), a stopped thread is waited for"
+                                            : "a lost wake-up or a deadlock (S3)",
+                      waiters);
     }
     leave();
 }
@@ -250,6 +293,8 @@ static bool step(const explorer_site *site)
     }
     thread *self = &engine.threads[engine.self];
     self->site = site;
+    self->yields = self->yields || self->spins;
+    self->spins = false;
     engine.progress++;
     engine.explored += !engine.calm;
     if (++engine.outcome.steps > engine.options->steps_most) {
@@ -275,15 +320,29 @@ static void wait_on(const void *address, uint64_t deadline_ns)
     hand_over();
 }
 
+static int choose_waiter(int waiting)
+{
+    uint8_t values[EXPLORER_THREADS];
+    for (int index = 0; index < waiting; index++) {
+        values[index] = (uint8_t)index;
+    }
+    return engine.calm ? 0 : engine.choose('s', engine.explored, values, waiting);
+}
+
 static int wake(const void *address, int count)
 {
     int woken = 0;
-    for (int offset = 1; offset <= engine.count && woken < count; offset++) {
+    int waiting = 0;
+    thread *waiters[EXPLORER_THREADS];
+    for (int offset = 1; offset <= engine.count; offset++) {
         thread *each = &engine.threads[(engine.self + offset) % engine.count];
         if (each->state == WAITING && each->address == address) {
-            each->state = READY;
-            woken++;
+            waiters[waiting++] = each;
         }
+    }
+    int first = count < waiting ? choose_waiter(waiting) : 0; // not all: nobody says which ones
+    for (; woken < waiting && woken < count; woken++) {
+        waiters[(first + woken) % waiting]->state = READY;
     }
     return woken;
 }
@@ -318,7 +377,7 @@ static void note(const explorer_site *site, const char *format, ...)
 
 static void check_address(const explorer_site *site, const void *object, size_t size)
 {
-    if (!heap_is_live(object)) {
+    if (!heap_is_live(object, size)) {
         fail_at(site, "an access to freed memory (R3)");
     }
     const vector_clock *known = memory_known(engine.self);
@@ -354,6 +413,22 @@ static int choose_store(const void *object, size_t size, explorer_order order)
     return engine.choose('r', engine.explored, values, count);
 }
 
+// E4
+static void note_look(const explorer_site *site, const void *object, uint64_t value)
+{
+    thread *self = &engine.threads[engine.self];
+    look *least = &self->looks[0];
+    for (int index = 0; index < LOOKS_MOST; index++) {
+        look *each = &self->looks[index];
+        if (each->site == site && each->object == object && each->value == value) {
+            self->spins = ++each->times >= SAME_LOOKS_MOST;
+            return;
+        }
+        least = each->times < least->times ? each : least;
+    }
+    *least = (look){.site = site, .object = object, .value = value, .times = 1};
+}
+
 uint64_t explorer_load(const explorer_site *site, const void *object, size_t size, explorer_order order)
 {
     if (!step(site)) {
@@ -362,6 +437,7 @@ uint64_t explorer_load(const explorer_site *site, const void *object, size_t siz
     check_address(site, object, size);
     int back = choose_store(object, size, order);
     uint64_t value = memory_load(engine.self, object, size, order, back);
+    note_look(site, object, value);
     note(site,
          back == 0   ? "%#llx"
          : back == 1 ? "%#llx, %d store old"
@@ -379,6 +455,7 @@ void explorer_store(const explorer_site *site, void *object, size_t size, uint64
     }
     check_address(site, object, size);
     memory_store(engine.self, object, size, value, order);
+    forget_looks(&engine.threads[engine.self]);
     note(site, "%#llx", (unsigned long long)value);
 }
 
@@ -414,6 +491,11 @@ uint64_t explorer_modify(const explorer_site *site, void *object, size_t size, e
     uint64_t before = plain_load(object, size);
     uint64_t after = changed(before, change, operand);
     memory_modify(engine.self, object, size, after, order);
+    if (after == before) { // as a spinlock by an exchange does
+        note_look(site, object, before);
+    } else {
+        forget_looks(&engine.threads[engine.self]);
+    }
     note(site, "%#llx -> %#llx", (unsigned long long)before, (unsigned long long)after);
     return before;
 }
@@ -434,11 +516,13 @@ bool explorer_cas(const explorer_site *site, void *object, size_t size, void *ex
     bool equal = memory_peek(object, size, back) == wanted;
     if (equal && !(weak && choose_failure())) {
         memory_modify(engine.self, object, size, desired, success);
+        forget_looks(&engine.threads[engine.self]);
         note(site, "%#llx -> %#llx", (unsigned long long)wanted, (unsigned long long)desired);
         return true;
     }
     uint64_t seen = memory_load(engine.self, object, size, failure, back);
     memcpy(expected, &seen, size);
+    note_look(site, object, seen);
     note(site, "fails: %#llx", (unsigned long long)seen);
     return false;
 }
@@ -453,7 +537,7 @@ void explorer_fence(const explorer_site *site, explorer_order order)
 
 void explorer_init(void *object, size_t size, uint64_t value)
 {
-    if (!heap_is_live(object)) {
+    if (!heap_is_live(object, size)) {
         explorer_fail("memory that is none is initialised (R3)");
     }
     memory_init(engine.self, object, size, value);
@@ -462,12 +546,15 @@ void explorer_init(void *object, size_t size, uint64_t value)
 // NULL, or what is wrong.
 static const char *plain(const void *object, size_t size, bool writes)
 {
-    if (!heap_is_live(object)) {
+    if (!heap_is_live(object, size)) {
         return "a plain access to memory that was freed, or is none (R3)";
     }
     const vector_clock *known = memory_known(engine.self);
-    heap_touch(object, engine.self, plain_time(engine.self, known));
-    return plain_access(engine.self, known, object, size, writes);
+    uint32_t now = plain_time(engine.self, known);
+    heap_touch(object, engine.self, now);
+    heap_touch((const unsigned char *)object + size - 1, engine.self, now);
+    const char *wrong = memory_is_stored_to(engine.self, object);
+    return wrong != NULL ? wrong : plain_access(engine.self, known, object, size, writes);
 }
 
 static void plain_at(const explorer_site *site, const void *object, bool writes)
@@ -497,9 +584,35 @@ static bool is_of_thread(const void *address)
     return (uintptr_t)address - (uintptr_t)start_of_locals < size_of_locals();
 }
 
+// Whether it lies where the system keeps thread-local variables, which all threads of a program share here.
+static bool is_thread_local(const void *address)
+{
+    static _Thread_local char one;
+    const uintptr_t near = 4096;
+    return (uintptr_t)address - ((uintptr_t)&one - near) < 2 * near;
+}
+
+// The program's static variables, where the linker says so.
+extern unsigned char start_of_statics[] __asm__("__data_start") __attribute__((weak));
+extern unsigned char end_of_statics[] __asm__("_end") __attribute__((weak));
+
+// What the C library allocates for itself, an exception for instance, is not watched: it comes back, and
+// nobody says so.
+static bool is_known_memory(const void *address)
+{
+    uintptr_t place = (uintptr_t)address;
+    bool known = heap_has(address) || is_thread_local(address) || start_of_statics == NULL ||
+                 place - (uintptr_t)start_of_statics < (size_t)(end_of_statics - start_of_statics);
+    for (int number = 0; !known && number < engine.count; number++) {
+        known = place - (uintptr_t)fibres[number].stack < fibres[number].size;
+    }
+    return known;
+}
+
 void engine_watch(const void *address, size_t size, bool writes, const void *place)
 {
-    if (engine.self < 0 || engine.threads[engine.self].ignores_plain || is_of_thread(address)) {
+    if (engine.self < 0 || size == 0 || engine.threads[engine.self].ignores_plain || is_of_thread(address) ||
+        !is_known_memory(address)) {
         return;
     }
     const char *wrong = plain(address, size, writes);
@@ -507,9 +620,15 @@ void engine_watch(const void *address, size_t size, bool writes, const void *pla
         Dl_info module = {.dli_fname = "?"};
         (void)dladdr(place, &module);
         const explorer_site *last = engine.threads[engine.self].site;
-        explorer_fail("%s, by %s at %s+%#zx, after %s:%d", wrong, engine.threads[engine.self].name,
-                      file_name(module.dli_fname), (uintptr_t)place - (uintptr_t)module.dli_fbase,
-                      last != NULL ? file_name(last->file) : "its begin", last != NULL ? last->line : 0);
+        char line[16] = "";
+        if (last != NULL) {
+            (void)snprintf(line, sizeof line, ":%d", last->line);
+        }
+        explorer_fail("%s%s, by %s at %s+%#zx, after %s%s", wrong,
+                      is_thread_local(address) ? " (_Thread_local: use explorer_thread_local)" : "",
+                      engine.threads[engine.self].name, file_name(module.dli_fname),
+                      (uintptr_t)place - (uintptr_t)module.dli_fbase,
+                      last != NULL ? file_name(last->file) : "its begin", line);
     }
 }
 
@@ -520,7 +639,7 @@ bool explorer_futex_wait(const explorer_site *site, const void *word, uint32_t v
     if (!step(site)) {
         explorer_fail("a wait outside of all threads, at %s:%d", file_name(site->file), site->line);
     }
-    if (!heap_is_live(word)) {
+    if (!heap_is_live(word, sizeof value)) {
         fail_at(site, "a wait on freed memory (R3)");
     }
     if ((uint32_t)plain_load(word, sizeof value) != value) {
@@ -579,24 +698,68 @@ void explorer_daemon(int number) { engine.threads[number].daemon = true; }
 
 uint64_t explorer_now_ns(void) { return engine.now_ns += TIME_OF_A_LOOK_NS; }
 
+// The thread that has the mutex, counted from 1; 0: it is free.
+static uint64_t owner_of(const explorer_site *site, const void *word)
+{
+    check_address(site, word, sizeof(uint32_t));
+    uint64_t owner = plain_load(word, sizeof(uint32_t));
+    if (owner > EXPLORER_THREADS) {
+        fail_at(site, "a mutex that was not initialised (R3)");
+    }
+    return owner;
+}
+
+static void take_mutex(const explorer_site *site, void *word)
+{
+    memory_modify(engine.self, word, sizeof(uint32_t), (uint64_t)engine.self + 1, explorer_acquire);
+    forget_looks(&engine.threads[engine.self]);
+    note(site, "locked");
+}
+
 void explorer_lock(const explorer_site *site, void *word)
 {
-    if (step(site)) {
-        while (plain_load(word, sizeof(int)) != 0) {
-            wait_on(word, UINT64_MAX);
-        }
-        memory_modify(engine.self, word, sizeof(int), 1, explorer_acquire);
-        note(site, "locked");
+    if (!step(site)) {
+        return;
     }
+    if (owner_of(site, word) == (uint64_t)engine.self + 1) {
+        fail_at(site, "a mutex is locked by the thread that has it (S3)");
+    }
+    for (uint64_t owner; (owner = owner_of(site, word)) != 0;) {
+        note(site, "waits for %s", engine.threads[owner - 1].name);
+        wait_on(word, UINT64_MAX);
+    }
+    take_mutex(site, word);
+}
+
+bool explorer_try_lock(const explorer_site *site, void *word)
+{
+    if (!step(site)) {
+        return true;
+    }
+    uint64_t owner = owner_of(site, word);
+    if (owner != 0) {
+        note_look(site, word, owner);
+        note(site, "fails, %s has it", engine.threads[owner - 1].name);
+        return false;
+    }
+    take_mutex(site, word);
+    return true;
 }
 
 void explorer_unlock(const explorer_site *site, void *word)
 {
-    if (step(site)) {
-        memory_store(engine.self, word, sizeof(int), 0, explorer_release);
-        (void)wake(word, EXPLORER_THREADS);
-        note(site, "unlocked");
+    if (!step(site)) {
+        return;
     }
+    uint64_t owner = owner_of(site, word);
+    if (owner != (uint64_t)engine.self + 1) {
+        fail_at(site, owner == 0 ? "a mutex is unlocked that nobody has (R3)"
+                                 : "a mutex is unlocked that another thread has (R3)");
+    }
+    memory_store(engine.self, word, sizeof(uint32_t), 0, explorer_release);
+    forget_looks(&engine.threads[engine.self]);
+    (void)wake(word, EXPLORER_THREADS);
+    note(site, "unlocked");
 }
 
 // MARK: Memory
@@ -614,6 +777,9 @@ void *explorer_allocate(size_t size, size_t alignment)
     }
     return memory;
 }
+
+bool explorer_owns(const void *memory) { return heap_has(memory); }
+bool explorer_is_running(void) { return is_exploring; }
 
 void explorer_free(void *memory)
 {
@@ -643,6 +809,28 @@ static void run_thread(void)
     abort(); // nobody goes on with a thread that has ended
 }
 
+// Above a page that may not be touched.
+static void *allocate_stack(void)
+{
+    void *memory = mmap(NULL, STACK_SIZE + STACK_GUARD, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (memory == MAP_FAILED || mprotect(memory, STACK_GUARD, PROT_NONE) != 0) {
+        return NULL;
+    }
+    return (unsigned char *)memory + STACK_GUARD;
+}
+
+bool explorer_is_below_a_stack(const void *address)
+{
+    for (int number = 0; number < EXPLORER_THREADS; number++) {
+        uintptr_t stack = (uintptr_t)fibres[number].stack;
+        if (stack != 0 && (uintptr_t)address < stack && (uintptr_t)address >= stack - STACK_GUARD) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int explorer_spawn(const char *name, void (*body)(void *argument), void *argument)
 {
     if (engine.count == EXPLORER_THREADS) {
@@ -650,7 +838,7 @@ int explorer_spawn(const char *name, void (*body)(void *argument), void *argumen
     }
     int number = engine.count++;
     fibre *own = &fibres[number];
-    if (own->stack == NULL && (own->stack = malloc(STACK_SIZE)) == NULL) {
+    if (own->stack == NULL && (own->stack = allocate_stack()) == NULL) {
         explorer_fail("no memory for a stack");
     }
     own->size = STACK_SIZE;
@@ -666,6 +854,7 @@ void explorer_join(const explorer_site *site, int number)
     if (step(site)) {
         thread *other = &engine.threads[number];
         while (other->state != ENDED) {
+            note(site, "waits for %s", other->name);
             wait_on(other, UINT64_MAX);
         }
         memory_join(engine.self, number);
@@ -708,6 +897,9 @@ static void run_all(void)
         return;
     }
     memset(start_of_locals, 0, size_of_locals());
+    if (daemons_stay() && engine.program->check_frozen == NULL) {
+        explorer_fail("a program with stopped threads, or with daemons, needs check_frozen");
+    }
     if (daemons_stay()) {
         engine.program->check_frozen(engine.outcome.frozen ? engine.options->schedule.frozen - 1 : -1);
         return;
@@ -743,9 +935,11 @@ engine_outcome engine_execute(const explorer_program *program, const explorer_op
     heap_begin();
     plain_begin();
     memory_begin(options->sequentially_consistent || program->sequential);
+    is_exploring = true;
     if (setjmp(engine.given_up) == 0) {
         run_all();
     }
+    is_exploring = false;
     engine.self = -1;
     return engine.outcome;
 }

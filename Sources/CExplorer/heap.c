@@ -5,12 +5,14 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { GRANULE = 16, GRANULES = 1 << 16, POISON = 0xA5 };
+enum { ALIGNMENT_MOST = 4096, GRANULE = 16, GRANULES = 1 << 16, POISON = 0xA5 };
 enum { NEVER, FIRST, INSIDE, FREED };
 
-static _Alignas(256) unsigned char arena[GRANULES * GRANULE];
+static _Alignas(ALIGNMENT_MOST) unsigned char arena[GRANULES * GRANULE];
 static unsigned char state[GRANULES];  // of every granule
 static vector_clock touched[GRANULES]; // when each thread used it last
+static uint32_t first_of[GRANULES];    // of a granule in a block: the block's first one
+static uint32_t size_of[GRANULES];     // of a first granule: the block's bytes
 static size_t used;                    // granules
 static size_t live;                    // blocks
 
@@ -25,6 +27,9 @@ void heap_begin(void)
 void *heap_allocate(size_t size, size_t alignment)
 {
     size_t step = alignment > GRANULE ? alignment / GRANULE : 1;
+    if (alignment > ALIGNMENT_MOST || size > sizeof arena) {
+        return NULL;
+    }
     size_t first = (used + step) / step * step; // at least one granule lies between two blocks
     size_t count = size == 0 ? 1 : (size + GRANULE - 1) / GRANULE;
     if (first + count > GRANULES) {
@@ -33,18 +38,23 @@ void *heap_allocate(size_t size, size_t alignment)
     memset(arena + first * GRANULE, POISON, count * GRANULE);
     memset(state + first, INSIDE, count);
     state[first] = FIRST;
+    size_of[first] = (uint32_t)size;
+    for (size_t index = first; index < first + count; index++) {
+        first_of[index] = (uint32_t)first;
+    }
     used = first + count;
     live++;
     return arena + first * GRANULE;
 }
 
-static bool is_inside(const void *address) { return (uintptr_t)address - (uintptr_t)arena < sizeof arena; }
+bool heap_has(const void *address) { return (uintptr_t)address - (uintptr_t)arena < sizeof arena; }
 
 static size_t granule(const void *address) { return ((uintptr_t)address - (uintptr_t)arena) / GRANULE; }
 
 bool heap_free(void *memory)
 {
-    if (!is_inside(memory) || state[granule(memory)] != FIRST) {
+    bool is_first = heap_has(memory) && (unsigned char *)memory == arena + granule(memory) * GRANULE;
+    if (!is_first || state[granule(memory)] != FIRST) {
         return false;
     }
     size_t first = granule(memory);
@@ -57,20 +67,36 @@ bool heap_free(void *memory)
     return true;
 }
 
-bool heap_is_live(const void *address)
+bool heap_is_live(const void *address, size_t size)
 {
-    return !is_inside(address) || state[granule(address)] == FIRST || state[granule(address)] == INSIDE;
+    if (!heap_has(address)) {
+        return true;
+    }
+    size_t index = granule(address);
+    if (state[index] != FIRST && state[index] != INSIDE) {
+        return false;
+    }
+    const unsigned char *first = arena + first_of[index] * GRANULE;
+    return (size_t)((const unsigned char *)address - first) + size <= size_of[first_of[index]];
+}
+
+size_t heap_size(const void *memory)
+{
+    return heap_has(memory) && state[granule(memory)] == FIRST ? size_of[granule(memory)] : 0;
 }
 
 void heap_touch(const void *address, int thread, uint32_t now)
 {
-    if (is_inside(address)) {
+    if (heap_has(address)) {
         touched[granule(address)].at[thread] = now;
     }
 }
 
 bool heap_is_in_use(const void *memory, int thread, const vector_clock *known)
 {
+    if (!heap_has(memory)) {
+        return false;
+    }
     size_t index = granule(memory);
     do {
         for (int other = 0; other < EXPLORER_THREADS; other++) {

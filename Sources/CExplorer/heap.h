@@ -11,8 +11,12 @@ void heap_begin(void);
 void *heap_allocate(size_t size, size_t alignment);
 /// False: it is no live block.
 bool heap_free(void *memory);
-/// Whether the address may be used: it lies in a live block, or outside the heap.
-bool heap_is_live(const void *address);
+/// Whether so many bytes may be used: they lie in a live block, or outside the heap.
+bool heap_is_live(const void *address, size_t size);
+/// Whether the address is one of the heap's.
+bool heap_has(const void *address);
+/// The bytes of a live block; 0: it is none.
+size_t heap_size(const void *memory);
 /// Notes that the thread used the address at this time of its clock.
 void heap_touch(const void *address, int thread, uint32_t now);
 /// Whether somebody used the block, and who frees it does not know of that.

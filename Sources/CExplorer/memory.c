@@ -18,7 +18,7 @@
 
 #include <string.h>
 
-enum { HISTORY = 16, LOCATIONS = 4096 };
+enum { HISTORY = 16, LOCATIONS = 1 << 13 };
 
 typedef struct {
     uint64_t value;
@@ -53,12 +53,14 @@ static location locations[LOCATIONS];
 static knowledge threads[EXPLORER_THREADS];
 static vector_clock sc_view;
 static uint32_t sc_place;
-static uint32_t execution;
+static uint32_t execution = 1; // never the one of a place that was never used
+static uint32_t used;          // locations
 static bool is_strong;
 
 void memory_begin(bool sequentially_consistent)
 {
     execution++;
+    used = 0;
     memset(threads, 0, sizeof threads);
     memset(&sc_view, 0, sizeof sc_view);
     sc_place = 0;
@@ -101,10 +103,13 @@ static void write_word(void *object, size_t size, uint64_t value) { memcpy(objec
 
 static location *place_of(const void *object)
 {
-    size_t index = ((uintptr_t)object >> 2) * UINT64_C(0x9E3779B97F4A7C15) >> 52;
+    size_t index = ((uintptr_t)object >> 2) * UINT64_C(0x9E3779B97F4A7C15) >> 51;
     for (;; index = (index + 1) % LOCATIONS) {
         location *candidate = &locations[index];
         if (candidate->execution != execution) {
+            if (++used == LOCATIONS) {
+                explorer_fail("the program has more atomic objects than the explorer watches: %d", LOCATIONS);
+            }
             memset(candidate, 0, offsetof(location, history));
             candidate->execution = execution;
             candidate->address = object;
@@ -115,6 +120,18 @@ static location *place_of(const void *object)
             return candidate;
         }
     }
+}
+
+// NULL: nothing has used it in this execution.
+static const location *find(const void *object)
+{
+    size_t index = ((uintptr_t)object >> 2) * UINT64_C(0x9E3779B97F4A7C15) >> 51;
+    for (; locations[index].execution == execution; index = (index + 1) % LOCATIONS) {
+        if (locations[index].address == object) {
+            return &locations[index];
+        }
+    }
+    return NULL;
 }
 
 static store *store_at(location *place, uint32_t index) { return &place->history[index % HISTORY]; }
@@ -164,9 +181,10 @@ static bool releases(explorer_order order)
 int memory_visible(int thread, const void *object, size_t size, explorer_order order)
 {
     location *place = location_of(object, size);
-    knowledge *mine = &threads[thread];
+    const knowledge *mine = &threads[thread];
+    vector_clock view = mine->view;
     if (order == explorer_seq_cst) {
-        clock_join(&mine->view, &sc_view); // M4
+        clock_join(&view, &sc_view); // M4: for this load, and none after it
     }
     if (is_strong) {
         return 1;
@@ -178,7 +196,7 @@ int memory_visible(int thread, const void *object, size_t size, explorer_order o
     uint32_t index = place->count - 1;
     for (; index > oldest; index--) {
         const store *each = store_at(place, index);
-        bool known = each->thread < 0 || mine->view.at[each->thread] >= each->at;                  // M1
+        bool known = each->thread < 0 || view.at[each->thread] >= each->at;                        // M1
         bool ordered = each->sc != 0 && (order == explorer_seq_cst || each->sc <= mine->sc_fence); // M4
         if (known || ordered) {
             break;
@@ -270,4 +288,19 @@ const char *memory_is_known(int thread, const void *object, size_t size)
     bool known = place->made_by < 0 || threads[thread].happened.at[place->made_by] >= place->made_at;
     return known ? NULL
                  : "a data race (R4): the word was initialised by a thread, and this one does not know of it";
+}
+
+const char *memory_is_stored_to(int thread, const void *object)
+{
+    const location *place = find(object);
+    if (place == NULL || place->count == 0) {
+        return NULL;
+    }
+    const store *last = &place->history[(place->count - 1) % HISTORY];
+    bool known =
+        last->thread < 0 || last->thread == thread || threads[thread].happened.at[last->thread] >= last->at;
+    return known ? NULL
+                 : "a data race (R4): a plain access to an atomic object that another thread stores to; an "
+                   "operator "
+                   "on it is plain here, its functions are not";
 }

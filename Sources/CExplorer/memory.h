@@ -33,5 +33,7 @@ const vector_clock *memory_known(int thread);
 
 /// NULL, or what is wrong with an access to a shared word.
 const char *memory_is_known(int thread, const void *object, size_t size);
+/// NULL, or what is wrong with a plain access to what may be a shared word.
+const char *memory_is_stored_to(int thread, const void *object);
 
 #endif

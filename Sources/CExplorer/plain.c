@@ -30,7 +30,7 @@ typedef struct {
 } record;
 
 static record records[RECORDS];
-static uint32_t execution;
+static uint32_t execution = 1; // never the one of a record that was never used
 static uint32_t used;
 
 void plain_begin(void)

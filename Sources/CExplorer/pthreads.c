@@ -12,7 +12,11 @@ static struct {
     void *(*body)(void *);
     void *argument;
     void *result;
+    bool joined;
 } started[EXPLORER_THREADS];
+
+static const char *const names[EXPLORER_THREADS] = {"thread 0", "thread 1", "thread 2", "thread 3",
+                                                    "thread 4", "thread 5", "thread 6", "thread 7"};
 
 static void run(void *number)
 {
@@ -28,16 +32,28 @@ int explorer_pthread_create(pthread_t *thread, void *(*body)(void *), void *argu
     }
     started[index].body = body;
     started[index].argument = argument;
-    *thread = (pthread_t)explorer_spawn("thread", run, (void *)(uintptr_t)index);
+    started[index].joined = false;
+    *thread = (pthread_t)explorer_spawn(names[index], run, (void *)(uintptr_t)index);
     return 0;
 }
 
 int explorer_pthread_join(const explorer_site *site, pthread_t thread, void **result)
 {
+    if (thread >= (pthread_t)explorer_threads() || started[thread].joined) {
+        explorer_fail("a thread is joined that is none, or has been joined (R3), at %s:%d", site->file,
+                      site->line);
+    }
     explorer_join(site, (int)thread);
+    started[thread].joined = true;
     if (result != NULL) {
         *result = started[thread].result;
     }
+    return 0;
+}
+
+int explorer_sched_yield(const explorer_site *site)
+{
+    explorer_yield(site);
     return 0;
 }
 
@@ -55,10 +71,7 @@ int explorer_mutex_lock(const explorer_site *site, pthread_mutex_t *mutex)
 
 int explorer_mutex_trylock(const explorer_site *site, pthread_mutex_t *mutex)
 {
-    int unlocked = 0;
-    bool taken =
-        explorer_cas(site, mutex, sizeof(int), &unlocked, 1, explorer_acquire, explorer_relaxed, false);
-    return taken ? 0 : EBUSY;
+    return explorer_try_lock(site, mutex) ? 0 : EBUSY;
 }
 
 int explorer_mutex_unlock(const explorer_site *site, pthread_mutex_t *mutex)

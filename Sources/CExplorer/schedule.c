@@ -32,7 +32,7 @@ bool explorer_schedule_read(explorer_schedule *schedule, const char *text)
         unsigned value = 0;
         unsigned step = 0;
         int length = 0;
-        if (sscanf(text, "%c%u@%u%n", &kind, &value, &step, &length) != 3 || strchr("ftrw", kind) == NULL ||
+        if (sscanf(text, "%c%u@%u%n", &kind, &value, &step, &length) != 3 || strchr("ftrsw", kind) == NULL ||
             value > UINT8_MAX || schedule->count == EXPLORER_DEVIATIONS_MOST ||
             (kind == 'f' && value >= EXPLORER_THREADS)) {
             return false;

@@ -213,6 +213,12 @@ explorer_result explorer_run(const explorer_program *program, const explorer_opt
         result.threads = explorer_threads();
         result.failed = outcome.failed;
         memcpy(result.message, outcome.message, sizeof result.message);
+        if (outcome.failed && search.too_long) {
+            size_t length = strlen(result.message);
+            (void)snprintf(result.message + length, sizeof result.message - length,
+                           " (with more than %d departures: it cannot be replayed)",
+                           EXPLORER_DEVIATIONS_MOST);
+        }
         more = options->strategy == EXPLORER_PCT || (options->strategy == EXPLORER_EXHAUSTIVE && next_path());
     }
     result.complete = !more && !result.failed;

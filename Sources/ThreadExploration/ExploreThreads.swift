@@ -38,6 +38,12 @@ public func exploreThreads(
                 sourceLocation: sourceLocation)
             return ThreadSchedules(count: 0, areAll: false)
         }
+        guard options.schedule.frozen == 0 || program.check_frozen != nil else {
+            Issue.record(
+                "\(program.testDescription) has no check_frozen: it does not claim that it goes on without a thread.",
+                sourceLocation: sourceLocation)
+            return ThreadSchedules(count: 0, areAll: false)
+        }
         options.strategy = EXPLORER_REPLAY
     }
     return exploring.withLock { _ in
@@ -74,27 +80,37 @@ private struct Exploration {
     var options: explorer_options
 
     func run(random: Int) -> (ThreadSchedules, failure: String?) {
-        var first = search(options)
-        var count = first.executions
-        if !first.failed, random > 0 {
+        let all = search(options, explorer_run)
+        var last = all
+        var count = all.executions
+        if !last.failed, random > 0 {
             var randomly = options
             randomly.strategy = EXPLORER_PCT
             randomly.executions_most = UInt64(random)
             randomly.seed = 1
-            let second = search(randomly)
-            count += second.executions
-            if second.failed { first = second }
+            last = search(randomly, explorer_run)
+            count += last.executions
         }
-        let areAll = first.complete && !first.failed
+        if !last.failed, program.check_frozen != nil, options.strategy == EXPLORER_EXHAUSTIVE {
+            var frozen = options
+            frozen.bound = program.frozen_bound
+            frozen.stale_bound = 0
+            last = search(frozen, explorer_run_frozen)
+            count += last.executions
+        }
         return (
-            ThreadSchedules(count: Int(clamping: count), areAll: areAll), first.failed ? told(first) : nil
+            ThreadSchedules(count: Int(clamping: count), areAll: all.complete && !last.failed),
+            last.failed ? told(last) : nil
         )
     }
 
-    private func search(_ options: explorer_options) -> explorer_result {
+    private func search(
+        _ options: explorer_options,
+        _ search: (UnsafePointer<explorer_program>?, UnsafePointer<explorer_options>?) -> explorer_result
+    ) -> explorer_result {
         withUnsafePointer(to: program) { program in
             withUnsafePointer(to: options) { options in
-                var result = explorer_run(program, options)
+                var result = search(program, options)
                 if result.failed, options.pointee.strategy != EXPLORER_REPLAY {
                     explorer_simplify(program, options, &result)
                 }

@@ -225,6 +225,44 @@ PROGRAM(a_condition_that_is_not_looked_at_again, "a wait that does not look at a
 
 // MARK: Memory
 
+static unsigned char *shared_bytes;
+
+static void *sets_bytes(void *unused)
+{
+    (void)memset(shared_bytes, 1, 100);
+    return unused;
+}
+
+static void *copies_bytes(void *unused)
+{
+    char own[50];
+    (void)memcpy(own, shared_bytes + 50, sizeof own);
+    return unused;
+}
+
+static void bytes_in_bulk_body(void)
+{
+    shared_bytes = calloc(1, 100);
+    run_both(sets_bytes, copies_bytes);
+    free(shared_bytes);
+}
+PROGRAM(bytes_in_bulk, "memset beside memcpy");
+
+static void bulk_beyond_the_end_body(void)
+{
+    char *memory = malloc(10);
+    (void)memset(memory, 0, 11);
+    free(memory);
+}
+PROGRAM(bulk_beyond_the_end, "memset of one byte too many");
+
+static void freed_inside_body(void)
+{
+    char *memory = malloc(10);
+    free(memory + 4);
+}
+PROGRAM(freed_inside, "memory is freed by an address inside of it");
+
 static _Atomic(atomic_int *) cell;
 
 static void *reads_the_cell(void *unused)
@@ -256,9 +294,190 @@ static void left_over_memory_body(void)
     int *left = calloc(4, sizeof *left);
     EXPECT(left != NULL && left[3] == 0);
     EXPECT(calloc(SIZE_MAX, 2) == NULL);
-    free(aligned_alloc(64, 128));
+    void *page = aligned_alloc(4096, 100);
+    EXPECT((uintptr_t)page % 4096 == 0);
+    free(page);
+    char *grown = realloc(memcpy(malloc(3), "ab", 3), 20);
+    EXPECT(memcmp(grown, "ab", 3) == 0);
+    free(grown);
 }
 PROGRAM(left_over_memory, "memory that nobody frees");
+
+// MARK: Loops without a yield
+
+static void *sets_the_flag(void *unused)
+{
+    atomic_store_explicit(&is_ready, true, memory_order_release);
+    return unused;
+}
+
+static void *spins_for_the_flag(void *unused)
+{
+    while (!atomic_load_explicit(&is_ready, memory_order_acquire)) {
+    }
+    return unused;
+}
+
+static void a_loop_that_spins_body(void)
+{
+    atomic_init(&is_ready, false);
+    run_both(spins_for_the_flag, sets_the_flag);
+}
+PROGRAM(a_loop_that_spins, "one spins until the other one has set a flag");
+
+static void a_loop_for_nothing_body(void)
+{
+    atomic_init(&is_ready, false);
+    run_both(spins_for_the_flag, spins_for_the_flag);
+}
+PROGRAM(a_loop_for_nothing, "both spin, and nobody sets the flag");
+
+// MARK: Mutexes that are used wrong
+
+static void *unlocks(void *unused)
+{
+    (void)pthread_mutex_unlock(&mutex);
+    return unused;
+}
+
+static void unlocked_by_another_body(void)
+{
+    begin_count();
+    (void)pthread_mutex_lock(&mutex);
+    pthread_t thread;
+    (void)pthread_create(&thread, NULL, unlocks, NULL);
+    (void)pthread_join(thread, NULL);
+}
+PROGRAM(unlocked_by_another, "a mutex is unlocked by a thread that does not have it");
+
+static void unlocked_free_body(void)
+{
+    begin_count();
+    (void)pthread_mutex_unlock(&mutex);
+}
+PROGRAM(unlocked_free, "a mutex is unlocked that nobody has");
+
+static void locked_twice_body(void)
+{
+    begin_count();
+    (void)pthread_mutex_lock(&mutex);
+    (void)pthread_mutex_lock(&mutex);
+}
+PROGRAM(locked_twice, "a mutex is locked twice");
+
+static void locked_uninitialised_body(void)
+{
+    pthread_mutex_t *allocated = malloc(sizeof *allocated);
+    (void)pthread_mutex_lock(allocated);
+}
+PROGRAM(locked_uninitialised, "a mutex is locked that was not initialised");
+
+static void unlocked_after_free_body(void)
+{
+    pthread_mutex_t *allocated = malloc(sizeof *allocated);
+    (void)pthread_mutex_init(allocated, NULL);
+    (void)pthread_mutex_lock(allocated);
+    pthread_mutex_t *again = allocated;
+    free(allocated);
+    (void)pthread_mutex_unlock(again);
+}
+PROGRAM(unlocked_after_free, "a mutex is unlocked whose memory was freed");
+
+static void joined_twice_body(void)
+{
+    pthread_t thread;
+    (void)pthread_create(&thread, NULL, adds, NULL);
+    (void)pthread_join(thread, NULL);
+    (void)pthread_join(thread, NULL);
+}
+PROGRAM(joined_twice, "a thread is joined twice");
+
+// MARK: Which waiter is woken
+
+static void *waits_for_the_second_turn(void *unused)
+{
+    (void)pthread_mutex_lock(&mutex);
+    while (atomic_load(&turns) < 2) {
+        (void)pthread_cond_wait(&condition, &mutex);
+    }
+    (void)pthread_mutex_unlock(&mutex);
+    return unused;
+}
+
+// The first turn is for one waiter, and the other one may be woken.
+static void the_wrong_waiter_body(void)
+{
+    begin_turns();
+    pthread_t threads[2];
+    (void)pthread_create(&threads[0], NULL, waits_for_a_turn, NULL);
+    (void)pthread_create(&threads[1], NULL, waits_for_the_second_turn, NULL);
+    explorer_settle(&(explorer_site){__FILE__, __LINE__, "settle"});
+    (void)hands_over(NULL);
+    (void)pthread_join(threads[0], NULL);
+    (void)hands_over(NULL);
+    (void)pthread_join(threads[1], NULL);
+}
+PROGRAM(the_wrong_waiter, "a signal wakes a waiter that it is not for");
+
+// MARK: Nodes that come back
+
+enum { NODES = 3, NONE = 9 };
+static atomic_int top;
+static atomic_int next[NODES];
+static atomic_int popped[NODES];
+
+static void push(int node)
+{
+    int seen = atomic_load(&top);
+    do {
+        atomic_store(&next[node], seen);
+    } while (!atomic_compare_exchange_weak(&top, &seen, node));
+}
+
+static int pop(void)
+{
+    int seen = atomic_load(&top);
+    while (seen != NONE && !atomic_compare_exchange_weak(&top, &seen, atomic_load(&next[seen]))) {
+    }
+    return seen;
+}
+
+static void *pops(void *unused)
+{
+    int node = pop();
+    if (node != NONE) {
+        (void)atomic_fetch_add(&popped[node], 1);
+    }
+    return unused;
+}
+
+static void *pops_two_and_returns_one(void *unused)
+{
+    int first = pop();
+    (void)pops(NULL);
+    if (first != NONE) {
+        push(first);
+    }
+    return unused;
+}
+
+static void nodes_that_come_back_body(void)
+{
+    atomic_init(&top, NONE);
+    for (int node = 0; node < NODES; node++) {
+        atomic_init(&next[node], NONE);
+        atomic_init(&popped[node], 0);
+        push(node);
+    }
+    run_both(pops, pops_two_and_returns_one);
+    for (int left = 0; left < NODES; left++) {
+        (void)pops(NULL);
+    }
+    for (int node = 0; node < NODES; node++) {
+        EXPECT(atomic_load(&popped[node]) == 1);
+    }
+}
+PROGRAM(nodes_that_come_back, "a stack of nodes without a tag (ABA)");
 
 // MARK: What C11 says of each operation
 
@@ -328,6 +547,7 @@ static void results_of_threads_body(void)
         EXPECT(result == &results[index]);
     }
     EXPECT(sched_yield() == 0);
+    EXPECT(pthread_equal(pthread_self(), pthread_self()));
     pthread_t more[EXPLORER_THREADS];
     int created = 0;
     while (pthread_create(&more[created], NULL, returns_its_argument, NULL) == 0) {

@@ -88,6 +88,96 @@ void add_under_a_spinlock()
     EXPECT(sum == 2);
 }
 
+// A queue of one, with a condition for both sides.
+void hand_over_by_a_condition()
+{
+    explorer::mutex mutex;
+    explorer::condition_variable changed;
+    int full = 0;
+    explorer::thread puts([&] {
+        for (int value = 1; value <= 2; value++) {
+            explorer::unique_lock<explorer::mutex> lock(mutex);
+            changed.wait(lock, [&] { return full == 0; });
+            full = value;
+            changed.notify_all();
+        }
+    });
+    for (int value = 1; value <= 2; value++) {
+        explorer::unique_lock<explorer::mutex> lock(mutex);
+        changed.wait(lock, [&] { return full != 0; });
+        EXPECT(full == value);
+        full = 0;
+        changed.notify_all();
+    }
+    puts.join();
+}
+
+struct error {
+    int of;
+};
+
+// Each thread has its own.
+void throw_beside_each_other()
+{
+    explorer::atomic<int> steps(0);
+    auto throws = [&steps](int number) {
+        try {
+            try {
+                throw error{number};
+            } catch (const error &) {
+                (void)steps.fetch_add(1);
+                throw;
+            }
+        } catch (const error &thrown) {
+            EXPECT(thrown.of == number);
+        }
+    };
+    explorer::thread first(throws, 1);
+    explorer::thread second(throws, 2);
+    first.join();
+    second.join();
+    EXPECT(steps == 2);
+}
+
+void delete_what_is_used()
+{
+    auto *shared = new explorer::atomic<int>(0);
+    explorer::thread uses([shared] { (void)shared->load(); });
+    delete shared;
+    uses.join();
+}
+
+struct worker {
+    explorer::atomic_int calls{0};
+    void work(int times) { calls += times; }
+};
+
+void use_threads_in_each_way()
+{
+    worker works;
+    explorer::thread none;
+    EXPECT(!none.joinable());
+    none = explorer::thread(&worker::work, &works, 3);
+    auto owned = std::make_unique<int>(4);
+    explorer::thread moves([&works, owned = std::move(owned)] { works.work(*owned); });
+    none.join();
+    moves.join();
+    explorer::this_thread::yield();
+    works.calls -= 2;
+    works.calls |= 8;
+    works.calls &= 12;
+    works.calls ^= 1;
+    EXPECT(works.calls == 13);
+    explorer::atomic_flag flag = ATOMIC_FLAG_INIT;
+    EXPECT(!flag.test_and_set() && flag.test());
+    flag.clear();
+    explorer::atomic_signal_fence(explorer::memory_order_seq_cst);
+}
+
+explorer::atomic<int> global(7); // initialised before main
+
+void use_a_global() { EXPECT(global.exchange(7) == 7); }
+
 void join_no_thread()
 {
     explorer::thread left([] {});
@@ -112,4 +202,34 @@ extern "C" const explorer_program unjoined_in_cpp = {
     "a thread that is not joined",
     nullptr,
     join_no_thread,
+};
+extern "C" const explorer_program condition_in_cpp = {
+    "condition_in_cpp",
+    "a queue of one place",
+    nullptr,
+    hand_over_by_a_condition,
+};
+extern "C" const explorer_program exceptions_in_cpp = {
+    "exceptions_in_cpp",
+    "two threads throw, each its own",
+    nullptr,
+    throw_beside_each_other,
+};
+extern "C" const explorer_program deleted_while_used_in_cpp = {
+    "deleted_while_used_in_cpp",
+    "memory is deleted while it is used",
+    nullptr,
+    delete_what_is_used,
+};
+extern "C" const explorer_program threads_in_cpp = {
+    "threads_in_cpp",
+    "threads with arguments",
+    nullptr,
+    use_threads_in_each_way,
+};
+extern "C" const explorer_program global_in_cpp = {
+    "global_in_cpp",
+    "an object from before main",
+    nullptr,
+    use_a_global,
 };

@@ -52,6 +52,10 @@ static void plain_two_writes_body(void) { run_both(writes, writes); }
 PROGRAM(plain_two_writes, "both write");
 static void plain_overlap_body(void) { run_both(writes_eight, reads_last_of_eight); }
 PROGRAM(plain_overlap, "one writes eight bytes, of which the other one reads the last");
+THREAD(writes_across, __sanitizer_cov_store8(bytes + 4))
+THREAD(reads_the_ninth, __sanitizer_cov_load1(bytes + 9))
+static void plain_two_granules_body(void) { run_both(writes_across, reads_the_ninth); }
+PROGRAM(plain_two_granules, "one writes four bytes of eight, and four behind them");
 static void plain_neighbours_body(void) { run_both(writes, writes_next_four); }
 PROGRAM(plain_neighbours, "they write side by side");
 static void plain_two_reads_body(void) { run_both(reads, reads); }
@@ -68,6 +72,18 @@ static void *writes_locked(void *unused)
 
 static void plain_under_a_mutex_body(void) { run_both(writes_locked, writes_locked); }
 PROGRAM(plain_under_a_mutex, "both read and write, under a mutex");
+
+static void *writes_if_free(void *unused)
+{
+    if (pthread_mutex_trylock(&mutex) == 0) {
+        __sanitizer_cov_store4(bytes);
+        (void)pthread_mutex_unlock(&mutex);
+    }
+    return unused;
+}
+
+static void plain_under_trylock_body(void) { run_both(writes_locked, writes_if_free); }
+PROGRAM(plain_under_trylock, "one writes if the mutex is free");
 
 // The first write is released; the second one is not.
 static void *writes_releases_and_writes(void *unused)
@@ -167,3 +183,22 @@ static void *loads_it(void *unused)
 
 static void plain_then_atomic_body(void) { run_both(writes_it_plainly, loads_it); }
 PROGRAM(plain_then_atomic, "an atomic object is written plainly, by who tells nobody");
+
+static void *stores_late(void *unused)
+{
+    atomic_store(&late, 1);
+    return unused;
+}
+
+static void *reads_late_plainly(void *unused)
+{
+    __sanitizer_cov_load4(&late);
+    return unused;
+}
+
+static void plain_of_atomic_body(void)
+{
+    atomic_init(&late, 0);
+    run_both(stores_late, reads_late_plainly);
+}
+PROGRAM(plain_of_atomic, "an atomic object is read plainly");

@@ -20,6 +20,7 @@ private func failure(of program: explorer_program, replay: String? = nil) -> Str
     @Test(arguments: [
         message_with_release, message_by_fences, counter_under_a_mutex, counter_under_trylock,
         handed_over_by_a_condition, operations_of_c11, operations_of_cpp, spinlock_in_cpp, results_of_threads,
+        a_loop_that_spins, condition_in_cpp, exceptions_in_cpp, threads_in_cpp, global_in_cpp,
     ])
     func `a program that is right holds under all schedules`(program: explorer_program) {
         let schedules = exploreThreads(program, preemptions: 2, staleLoads: 2)
@@ -32,9 +33,22 @@ private func failure(of program: explorer_program, replay: String? = nil) -> Str
         (counter_without_a_mutex, "atomic_load(&count) == 2 does not hold"),
         (two_mutexes_in_two_orders, "a lost wake-up or a deadlock (S3): main waits for ever"),
         (a_condition_that_is_not_looked_at_again, "atomic_load(&turns) == 1 does not hold"),
-        (freed_while_read, "memory is freed by thread while another thread may still use it (R3)"),
+        (freed_while_read, "memory is freed by thread 2 while another thread may still use it (R3)"),
         (left_over_memory, "1 block was not freed (R1)"),
         (unjoined_in_cpp, "a thread is not joined"),
+        (a_loop_for_nothing, "a livelock (S2)"),
+        (unlocked_by_another, "a mutex is unlocked that another thread has (R3)"),
+        (unlocked_free, "a mutex is unlocked that nobody has (R3)"),
+        (locked_twice, "a mutex is locked by the thread that has it (S3)"),
+        (locked_uninitialised, "a mutex that was not initialised (R3)"),
+        (unlocked_after_free, "an access to freed memory (R3)"),
+        (joined_twice, "a thread is joined that is none, or has been joined (R3)"),
+        (the_wrong_waiter, "a lost wake-up or a deadlock (S3)"),
+        (nodes_that_come_back, "atomic_load(&popped[node]) == 1 does not hold"),
+        (bytes_in_bulk, "a data race (R4)"),
+        (bulk_beyond_the_end, "a plain access to memory that was freed, or is none (R3)"),
+        (freed_inside, "freed twice, or never allocated (R3)"),
+        (deleted_while_used_in_cpp, "an access to freed memory (R3)"),
     ])
     func `a program that is wrong is told with its schedule`(program: explorer_program, sentence: String)
         throws
@@ -48,7 +62,8 @@ private func failure(of program: explorer_program, replay: String? = nil) -> Str
     }
 
     @Test(arguments: [
-        plain_neighbours, plain_two_reads, plain_under_a_mutex, plain_handed_on, plain_before_a_thread,
+        plain_neighbours, plain_two_reads, plain_under_a_mutex, plain_under_trylock, plain_handed_on,
+        plain_before_a_thread,
         plain_ignored,
     ])
     func `plain accesses that are ordered, or do not touch, are no race`(program: explorer_program) {
@@ -60,10 +75,15 @@ private func failure(of program: explorer_program, replay: String? = nil) -> Str
         (plain_read_and_write, "a data race (R4): a plain write to what is being read, by thread"),
         (plain_two_writes, "a data race (R4): two plain writes, by thread"),
         (plain_overlap, "a data race (R4): a plain read of what is being written, by thread"),
+        (plain_two_granules, "a data race (R4): a plain read of what is being written, by thread"),
+        (
+            plain_of_atomic,
+            "a data race (R4): a plain access to an atomic object that another thread stores to"
+        ),
         (plain_after_a_release, "a data race (R4): a plain read of what is being written, by thread"),
         (plain_beyond_the_end, "a plain access to memory that was freed, or is none (R3), by main"),
         (plain_after_free, "a plain access to memory that was freed, or is none (R3), by main"),
-        (plain_freed_unknown, "memory is freed by thread while another thread may still use it (R3)"),
+        (plain_freed_unknown, "memory is freed by thread 2 while another thread may still use it (R3)"),
         (plain_then_atomic, "a data race (R4): the word was written plainly"),
     ])
     func `plain accesses that race, or are late, are told`(program: explorer_program, sentence: String) throws
@@ -74,12 +94,14 @@ private func failure(of program: explorer_program, replay: String? = nil) -> Str
 
     @Test func `the steps of a schedule stand in the columns of their threads`() throws {
         let told = try #require(failure(of: message_relaxed))
-        #expect(told.contains(#/\n +\d+ {4}thread +store &data +0x2a +c11\.c:\d+\n/#), "\(told)")
-        #expect(told.contains(#/\n +\d+ {6}thread +load &data +0, 1 store old +c11\.c:\d+\n/#), "\(told)")
+        #expect(told.contains(#/\n +\d+ {4}thread 1 +store &data +0x2a +c11\.c:\d+\n/#), "\(told)")
+        #expect(told.contains(#/\n +\d+ {6}thread 2 +load &data +0, 1 store old +c11\.c:\d+\n/#), "\(told)")
     }
 
     @Test func `a schedule that needs one departure is told with one`() throws {
         #expect(try #require(failure(of: counter_without_a_mutex)).contains("schedule with 1 departure:"))
+        // The search finds one with two first.
+        #expect(try #require(failure(of: nodes_that_come_back)).contains("schedule with 1 departure:"))
     }
 
     @Test func `nothing is called all that is cut or random`() {
@@ -90,6 +112,27 @@ private func failure(of program: explorer_program, replay: String? = nil) -> Str
         #expect(all.count == 51 && all.areAll)
         #expect("\(all)" == "all 51 schedules")
         #expect("\(exploreThreads(operations_of_c11))" == "all 1 schedule")
+    }
+
+    @Test func `all that wait are named, with their places`() throws {
+        let told = try #require(failure(of: two_mutexes_in_two_orders))
+        #expect(
+            told.contains(
+                #/main waits for ever, at c11.c:\d+; thread 1 waits for ever, at c11.c:\d+; thread 2 waits/#),
+            "\(told)")
+        #expect(told.contains(#/lock &other_mutex +waits for thread 2/#), "\(told)")
+    }
+
+    @Test func `a thread is stopped for ever where the program claims to go on without it`() throws {
+        var program = counter_under_a_mutex
+        program.check_frozen = { _ in }
+        #expect(
+            try #require(failure(of: program)).contains("not lock-free (S2), a stopped thread is waited for"))
+        program = message_with_release
+        program.check_frozen = { _ in }
+        #expect(try #require(failure(of: program)).contains("not lock-free (S2)"), "main joins")
+        let told = try #require(failure(of: message_with_release, replay: "f1@2"))
+        #expect(told.contains("message_with_release has no check_frozen"))
     }
 
     @Test func `what is no schedule is named`() throws {

@@ -66,6 +66,10 @@ TWO(sb_exchange_and_fence,
     EXCHANGE(x, 1, seq_cst); a = LOAD(y, seq_cst);,
     STORE(y, 1, relaxed); FENCE(seq_cst); b = LOAD(x, relaxed);,
     a == 0 && b == 0)
+TWO(sb_fence_and_load,
+    STORE(x, 1, relaxed); FENCE(seq_cst); a = LOAD(y, relaxed);,
+    STORE(y, 1, seq_cst); (void)LOAD(c, seq_cst); b = LOAD(x, relaxed);,
+    a == 0 && b == 0)
 TWO(mp_relaxed,
     STORE(x, 1, relaxed); STORE(y, 1, relaxed);,
     a = LOAD(y, relaxed); b = LOAD(x, relaxed);,
@@ -180,6 +184,7 @@ static const litmus_test tests[] = {
     TEST(sb_one_fence, "one does not", true, true),
     TEST(sb_seq_cst, "seq_cst on all four does", false, false),
     TEST(sb_exchange_and_fence, "so does an exchange against a fence", false, false),
+    TEST(sb_fence_and_load, "a seq_cst load is no fence for the loads behind it", true, true),
     TEST(mp_relaxed, "a message may come before what it tells of", true, true),
     TEST(mp_release_acquire, "not from a release to an acquire", false, false),
     TEST(mp_release_relaxed, "but to a relaxed load", true, true),

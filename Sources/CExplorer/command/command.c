@@ -39,8 +39,9 @@ static const char usage[] =
     "  --json FILE       also writes what was found there\n"
     "\n"
     "A schedule is its departures from the default: t2@14, thread 2 goes on before step 14; r1@20, the load\n"
-    "of step 20 sees the last store but one; w1@30, something fails there without a reason; f1@7, thread 1\n"
-    "stops for ever before its 7th step. \"-\" is the default itself.\n";
+    "of step 20 sees the last store but one; w1@30, something fails there without a reason; s1@40, not the\n"
+    "first waiter is woken there, but the next; f1@7, thread 1 stops for ever before its 7th step. \"-\" is "
+    "the default itself.\n";
 
 static void print_usage(FILE *file)
 {
@@ -75,6 +76,7 @@ static uint64_t number_of(const char *option, const char *text, uint64_t most)
 
 static uint64_t schedules;
 static int violations;
+static char options_of_replay[64]; // those without which a schedule is another one
 static int complete;
 
 static void print_search(const char *name, const search_report *search)
@@ -94,8 +96,9 @@ static void print_violation(const run_report *report, const search_report *searc
     } else if (search->result.failed) {
         char schedule[4096];
         (void)explorer_schedule_write(&search->result.schedule, schedule, sizeof schedule);
-        (void)printf("    VIOLATION: %s\n    with %u departures: %s replay %s '%s'\n", search->result.message,
-                     search->departures, name_of_command, report->program->name, schedule);
+        (void)printf("    VIOLATION: %s\n    with %u departure%s: %s replay %s '%s'%s\n",
+                     search->result.message, search->departures, search->departures == 1 ? "" : "s",
+                     name_of_command, report->program->name, schedule, options_of_replay);
     }
 }
 
@@ -221,6 +224,10 @@ static int replay(const char *name, const char *schedule, explorer_options optio
     explorer_result result = explorer_run(program, &options);
     (void)printf("%s, %llu steps: %s\n", name, (unsigned long long)result.steps,
                  result.failed ? result.message : "holds");
+    if (result.schedule.count < options.schedule.count) {
+        (void)printf("%u of the departures were not there to be taken\n",
+                     options.schedule.count - result.schedule.count);
+    }
     return result.failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
@@ -249,7 +256,8 @@ static int list(void)
 {
     for (size_t index = 0; index < program_count; index++) {
         const explorer_program *program = &programs[index];
-        (void)printf("%-32s %-16s %s%s\n", program->name, properties_of(program), program->sentence,
+        (void)printf("%-32s %-16s %s%s\n", program->name, properties_of(program),
+                     program->sentence != NULL ? program->sentence : "",
                      program->check_frozen != NULL ? "; any thread may stop for ever" : "");
     }
     return EXIT_SUCCESS;
@@ -353,6 +361,13 @@ int explorer_main(int count, char **arguments, const explorer_program *given, si
         default:
             misuse("'%s' is no option, or needs a value.", arguments[optind - 1]);
         }
+    }
+    if (plan.options.steps_most != explorer_options_default().steps_most) {
+        (void)snprintf(options_of_replay, sizeof options_of_replay, " --steps %u", plan.options.steps_most);
+    }
+    if (plan.options.sequentially_consistent) {
+        size_t length = strlen(options_of_replay);
+        (void)snprintf(options_of_replay + length, sizeof options_of_replay - length, " --sequential");
     }
     char **words = arguments + optind;
     int left = count - optind;

@@ -45,8 +45,9 @@ void json_write(FILE *file, const run_report *reports, size_t count)
         const run_report *report = &reports[index];
         (void)fprintf(file, "%s\n  {\"scenario\": \"%s\", \"sentence\": ", index > 0 ? "," : "",
                       report->program->name);
-        write_string(file, report->program->sentence);
-        (void)fprintf(file, ", \"properties\": \"%s\", \"holds\": %s", report->program->properties,
+        write_string(file, report->program->sentence != NULL ? report->program->sentence : "");
+        (void)fprintf(file, ", \"properties\": \"%s\", \"holds\": %s",
+                      report->program->properties != NULL ? report->program->properties : "",
                       run_report_failed(report) ? "false" : "true");
         write_search(file, "exhaustive", &report->exhaustive);
         write_search(file, "random", &report->random);

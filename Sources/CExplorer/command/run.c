@@ -3,6 +3,7 @@
 #include "run.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
@@ -25,9 +26,16 @@ bool run_report_failed(const run_report *report)
 
 // A fault of the explored program is a violation like any other, with a schedule. It is raised on a stack of
 // its own: the fibre's may be the reason.
-static void fault(int number)
+static void fault(int number, siginfo_t *info, void *context)
 {
-    explorer_fail("%s (R3)", number == SIGFPE ? "a division by zero" : "an access to memory that is none");
+    (void)context;
+    const char *what = number == SIGFPE   ? "a division by zero"
+                       : number == SIGILL ? "an instruction that is none"
+                       : number == SIGABRT
+                           ? "the program aborted: an assertion, or an exception that nobody catches"
+                       : explorer_is_below_a_stack(info->si_addr) ? "a thread has used up its stack of 128 KB"
+                                                                  : "an access to memory that is none";
+    explorer_fail("%s (R3)", what);
 }
 
 // Code that runs on and never comes to a step.
@@ -46,8 +54,8 @@ void catch_faults(void)
     static char stack[64 * 1024];
     const stack_t own = {.ss_sp = stack, .ss_size = sizeof stack};
     (void)sigaltstack(&own, NULL);
-    const struct sigaction action = {.sa_handler = fault, .sa_flags = SA_ONSTACK | SA_NODEFER};
-    const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+    const struct sigaction action = {.sa_sigaction = fault, .sa_flags = SA_ONSTACK | SA_NODEFER | SA_SIGINFO};
+    const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
     sigset_t all; // a process that was started by a thread of Dispatch's pool has them blocked
     (void)sigemptyset(&all);
     (void)sigaddset(&all, SIGVTALRM);
@@ -111,6 +119,7 @@ typedef struct {
 static void start(const run_plan *plan, run_report *report, job *started)
 {
     int ends[2];
+    (void)fflush(NULL); // or both would print it
     if (pipe(ends) != 0 || (started->process = fork()) < 0) {
         perror("explore: cannot start a process");
         exit(EXIT_FAILURE);
@@ -118,6 +127,7 @@ static void start(const run_plan *plan, run_report *report, job *started)
     if (started->process == 0) {
         catch_faults();
         run_program(plan, report);
+        (void)fflush(NULL); // what the program printed
         bool written = write(ends[1], report, sizeof *report) == (ssize_t)sizeof *report;
         _exit(written ? EXIT_SUCCESS : EXIT_FAILURE);
     }

@@ -110,11 +110,18 @@ void explorer_free(void *memory);
 void explorer_memory_ends(bool ends);
 /// Of the allocations to come, the one with this number, counted from 1, gets none; 0: all get some.
 void explorer_refuse_memory(uint32_t number);
+/// Whether the address is one of the explorer's memory, allocated or not.
+bool explorer_owns(const void *memory);
+/// Whether the calling thread runs a program: its setup, its threads or its checks.
+bool explorer_is_running(void);
+/// Whether a thread that touches this address has used up its stack, 128 KB.
+bool explorer_is_below_a_stack(const void *address);
 /// How many pieces of memory are allocated.
 size_t explorer_allocated(void);
 
-/// A mutex in a word that is zero at first.
+/// A mutex in a word of 32 bits that is zero at first, and then has the number of its owner.
 void explorer_lock(const explorer_site *site, void *word);
+bool explorer_try_lock(const explorer_site *site, void *word);
 void explorer_unlock(const explorer_site *site, void *word);
 
 /// Starts a thread, from `setup` or from a thread. The storage of `name` must last.
@@ -183,8 +190,9 @@ typedef enum { EXPLORER_EXHAUSTIVE, EXPLORER_PCT, EXPLORER_REPLAY } explorer_str
 /// value; nothing fails without a reason.
 typedef struct {
     uint32_t step;
-    char
-        kind; // t: thread; r: how many values back; w: a weak compare-exchange, an allocation or a wait fails
+    // t: thread; r: how many values back; w: a weak compare-exchange, an allocation or a wait fails; s: which
+    // of the waiters is woken first
+    char kind;
     uint8_t value;
 } explorer_deviation;
 

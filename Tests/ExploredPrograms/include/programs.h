@@ -22,14 +22,31 @@ extern const explorer_program freed_while_read;
 extern const explorer_program left_over_memory;
 extern const explorer_program operations_of_c11;
 extern const explorer_program results_of_threads;
+extern const explorer_program a_loop_that_spins;
+extern const explorer_program a_loop_for_nothing;
+extern const explorer_program unlocked_by_another;
+extern const explorer_program unlocked_free;
+extern const explorer_program locked_twice;
+extern const explorer_program locked_uninitialised;
+extern const explorer_program unlocked_after_free;
+extern const explorer_program joined_twice;
+extern const explorer_program the_wrong_waiter;
+extern const explorer_program nodes_that_come_back;
+extern const explorer_program bytes_in_bulk;
+extern const explorer_program bulk_beyond_the_end;
+extern const explorer_program freed_inside;
+
 /// Plain accesses, as the compiler tells of them.
 extern const explorer_program plain_write_and_read;
 extern const explorer_program plain_read_and_write;
 extern const explorer_program plain_two_writes;
 extern const explorer_program plain_overlap;
+extern const explorer_program plain_two_granules;
 extern const explorer_program plain_neighbours;
+extern const explorer_program plain_of_atomic;
 extern const explorer_program plain_two_reads;
 extern const explorer_program plain_under_a_mutex;
+extern const explorer_program plain_under_trylock;
 extern const explorer_program plain_after_a_release;
 extern const explorer_program plain_handed_on;
 extern const explorer_program plain_before_a_thread;
@@ -42,6 +59,11 @@ extern const explorer_program plain_then_atomic;
 extern const explorer_program operations_of_cpp;
 extern const explorer_program spinlock_in_cpp;
 extern const explorer_program unjoined_in_cpp;
+extern const explorer_program condition_in_cpp;
+extern const explorer_program exceptions_in_cpp;
+extern const explorer_program deleted_while_used_in_cpp;
+extern const explorer_program threads_in_cpp;
+extern const explorer_program global_in_cpp;
 
 #ifdef __cplusplus
 }

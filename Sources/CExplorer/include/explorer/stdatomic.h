@@ -8,10 +8,13 @@
 #ifndef EXPLORER_STDATOMIC_H
 #define EXPLORER_STDATOMIC_H
 
+#ifdef __cplusplus
+#error "explorer/stdatomic.h is for C; in C++ there is explorer/atomic.hpp"
+#endif
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "../explorer.h"
 
@@ -89,10 +92,16 @@ typedef struct {
 #define kill_dependency(value) (value)
 #define atomic_is_lock_free(object) ((void)(object), true)
 
+// One operation may be an argument of another.
+#define EXPLORER_NESTED _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wshadow\"")
+#define EXPLORER_NESTED_END _Pragma("GCC diagnostic pop")
+
 // The place in the source, as the table of a schedule has it.
 #define explorer_site_of(text)                                                                               \
     (__extension__({                                                                                         \
+        EXPLORER_NESTED                                                                                      \
         static const explorer_site explorer_here = {__FILE__, __LINE__, text};                               \
+        EXPLORER_NESTED_END                                                                                  \
         &explorer_here;                                                                                      \
     }))
 
@@ -102,17 +111,21 @@ typedef struct {
 // A value as the explorer keeps it, and back.
 #define explorer_word_of(T, value)                                                                           \
     (__extension__({                                                                                         \
+        EXPLORER_NESTED                                                                                      \
         _Static_assert(sizeof(T) <= sizeof(uint64_t), "the explorer's atomic objects have 8 bytes at most"); \
         T explorer_value = (value);                                                                          \
         uint64_t explorer_word = 0;                                                                          \
-        (void)memcpy(&explorer_word, &explorer_value, sizeof explorer_value);                                \
+        (void)__builtin_memcpy(&explorer_word, &explorer_value, sizeof explorer_value);                      \
+        EXPLORER_NESTED_END                                                                                  \
         explorer_word;                                                                                       \
     }))
 #define explorer_value_of(T, word)                                                                           \
     (__extension__({                                                                                         \
+        EXPLORER_NESTED                                                                                      \
         uint64_t explorer_word = (word);                                                                     \
         T explorer_value;                                                                                    \
-        (void)memcpy(&explorer_value, &explorer_word, sizeof explorer_value);                                \
+        (void)__builtin_memcpy(&explorer_value, &explorer_word, sizeof explorer_value);                      \
+        EXPLORER_NESTED_END                                                                                  \
         explorer_value;                                                                                      \
     }))
 
@@ -133,7 +146,9 @@ typedef struct {
     explorer_change_of(EXPLORER_EXCHANGE, "exchange", object,                                                \
                        explorer_word_of(explorer_type_of(object), value), order)
 // Of a pointer: so many elements further.
-#define explorer_step_of(object, count) ((uint64_t)(uintptr_t)((explorer_type_of(object))0 + (count)))
+#define explorer_base_of(object) ((explorer_type_of(object))(uintptr_t)4096)
+#define explorer_step_of(object, count)                                                                      \
+    ((uint64_t)((uintptr_t)(explorer_base_of(object) + (count)) - (uintptr_t)explorer_base_of(object)))
 #define atomic_fetch_add_explicit(object, count, order)                                                      \
     explorer_change_of(EXPLORER_ADD, "add to", object, explorer_step_of(object, count), order)
 #define atomic_fetch_sub_explicit(object, count, order)                                                      \

@@ -161,6 +161,32 @@ static void exempt_setup(void)
     (void)explorer_spawn("exempt", comes_exempt, NULL);
 }
 
+// One of two who are woken may be stopped for ever: the other one has to take the place.
+static int leaver;
+
+static void enters_and_stays(void *unused)
+{
+    (void)unused;
+    (void)csched_capacity_enter(&capacity, 1, &control, CLOSED);
+}
+
+static void stopped_check(int stopped)
+{
+    if (stopped != leaver && csched_load(&capacity.pending, seq_cst) == 0) {
+        explorer_fail("there is room, and a submitter waits for it (S2)");
+    }
+}
+
+static void stopped_setup(void)
+{
+    begin(1);
+    csched_check(csched_capacity_try_enter(&capacity, 1), "no room");
+    come(1);
+    explorer_daemon(explorer_spawn("submitter", enters_and_stays, NULL));
+    explorer_daemon(explorer_spawn("submitter", enters_and_stays, NULL));
+    leaver = explorer_spawn("leaver", leaves_one, NULL);
+}
+
 const explorer_program capacity_scenarios[] = {
     SCENARIO("capacity", full, "K1 S3 S6", "three want the one place", .check = check),
     SCENARIO("capacity", bulk, "K1 S3 S6", "one wants all places at once", .check = check),
@@ -168,6 +194,8 @@ const explorer_program capacity_scenarios[] = {
              .check = close_check),
     SCENARIO("capacity", close_full, "S3 S14", "the scheduler closes while another one comes first",
              .check = close_full_check),
+    SCENARIO("capacity", stopped, "S2 K2", "one of two sleepers is stopped for ever", .daemons = true,
+             .frozen_bound = 1, .check_frozen = stopped_check),
     SCENARIO("capacity", exempt, "S3 S6", "one that may not be refused takes the room", .check = check),
 };
 const size_t capacity_scenario_count = sizeof capacity_scenarios / sizeof capacity_scenarios[0];

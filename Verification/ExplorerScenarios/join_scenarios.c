@@ -448,6 +448,22 @@ static void outside_main(void)
 }
 MAIN(outside)
 
+// It sleeps while its branches take their time.
+static void branch_behind_gate(void *context);
+static void joins_behind_gate(void) { joins_with(branch_behind_gate, branch_behind_gate); }
+
+static void outside_asleep_main(void)
+{
+    begin(1);
+    int other = thread_start("joiner", joins_behind_gate);
+    world_explore_without_time();
+    explorer_settle(csched_site("settle")); // comes when nobody goes on
+    gate_open(&gates[0]);
+    thread_join(other);
+    world_close();
+}
+MAIN(outside_asleep)
+
 // Beside a shutdown: both branches, or none.
 static void joins_outside(void)
 {
@@ -570,6 +586,7 @@ const explorer_program join_scenarios[] = {
     SCENARIO("join", deep_around, "S1 S16", "an inner branch lies below many, and an outer one below that"),
     SCENARIO("join", two_forks, "S1 S16", "two forks, and others above each"),
     SCENARIO("join", outside, "S1 S5", "a thread that is no worker joins"),
+    SCENARIO("join", outside_asleep, "S12 S15", "a join from outside sleeps meanwhile"),
     SCENARIO("join", closed, "S13 S14", "a join beside a shutdown that cancels"),
     SCENARIO("join", elsewhere, "R3 S4", "a worker joins on another scheduler, and goes"),
     SCENARIO("join", range, "S1 S4", "a range in pieces", .check = range_check),

@@ -142,7 +142,9 @@ let package = Package(
         .target(
             name: "CExplorer", cSettings: warnings + [.define("_GNU_SOURCE")]),
         // The same in Swift Testing.
-        .target(name: "ThreadExploration", dependencies: ["CExplorer"], swiftSettings: settings),
+        .target(
+            name: "ThreadExploration", dependencies: ["CExplorer", "PropertyTesting"], swiftSettings: settings
+        ),
         // Laws for schedulers of all kinds, and what breaks each.
         .target(name: "ConformanceTesting", dependencies: ["PropertyTesting"], swiftSettings: settings),
         // Our schedulers, and those that come with Swift, as what the laws are asked of.

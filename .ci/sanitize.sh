@@ -13,6 +13,8 @@ trap 'show_reports; rm -rf "$temporary"' EXIT
 readonly at_least=40
 # Iterations of the stress tests, as a part of their normal number: instrumented code is 5 to 15 times slower.
 export STRESS_SCALE=${STRESS_SCALE:-0.1}
+# Limits of time of single tests: they wait for their turns beside two thousand others that are as slow.
+export WATCHDOG_SCALE=${WATCHDOG_SCALE:-3}
 # At its end a program waits for the races of others' last words: a second each, for hundreds of exit tests.
 export TSAN_OPTIONS=atexit_sleep_ms=20
 export LSAN_OPTIONS=suppressions=$PWD/.ci/leaks.txt:print_suppressions=0

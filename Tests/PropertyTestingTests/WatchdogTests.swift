@@ -48,6 +48,7 @@ private func text(of result: ExitTest.Result?) throws -> String {
 @Suite(.watched(.seconds(120))) struct WatchdogTests {
     @Test func `a scope that hangs ends the process, which says what hung and how`() async throws {
         let result = await #expect(processExitsWith: .exitCode(70), observing: [\.standardErrorContent]) {
+            setenv("WATCHDOG_SCALE", "1", 1)
             Watchdog.run("the dam", limit: short, state: { "three leaks" }) { hang() }
         }
         let text = try text(of: result)

@@ -44,7 +44,7 @@ private func explore(_ arguments: [String]) throws -> (status: Int32, output: St
     @Test func `the litmus tests are as expected`() throws {
         let result = try explore(["litmus"])
         #expect(result.status == 0)
-        #expect(result.output.contains("litmus: 16 of 16 as expected"), "\(result.output)")
+        #expect(result.output.contains("litmus: 17 of 17 as expected"), "\(result.output)")
     }
 
     @Test func `a replayed schedule prints its steps`() throws {
@@ -55,11 +55,11 @@ private func explore(_ arguments: [String]) throws -> (status: Int32, output: St
     }
 
     @Test(arguments: [
-        (["run", "nothing"], "no scenario's name begins with 'nothing'"),
+        (["run", "nothing"], "no program's name begins with 'nothing'"),
         (["run", "--bound", "many"], "--bound needs a number up to 100, and 'many' is none"),
         (["run", "--no-such"], "'--no-such' is no option"),
         (["replay", "deque-last", "x9"], "'x9' is no schedule"),
-        (["replay", "deque", "-"], "there is no scenario 'deque'"),
+        (["replay", "deque", "-"], "there is no program 'deque'"),
         (["replay", "capacity-full", "f1@2"], "does not claim that it goes on without a thread"),
         (["dance"], "'dance' is no command"),
     ])

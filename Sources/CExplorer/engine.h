@@ -16,10 +16,10 @@ typedef struct {
 typedef int engine_chooser(char kind, uint32_t step, const uint8_t *values, int count);
 
 /// `trace`: where to print the steps, or NULL.
-engine_outcome engine_execute(const explorer_program *program, const explorer_options *options,
-                              engine_chooser *choose, FILE *trace);
+engine_outcome explorer_execute(const explorer_program *program, const explorer_options *options,
+                                engine_chooser *choose, FILE *trace);
 
 /// A plain access in code that the compiler watches, at `place` in it.
-void engine_watch(const void *address, size_t size, bool writes, const void *place);
+void explorer_watch(const void *address, size_t size, bool writes, const void *place);
 
 #endif

@@ -7,7 +7,7 @@
 #include "announce.h"
 
 // Suspends the caller, its stack pointer in *from.
-void fibre_change_stack(void **from, void *to);
+void explorer_fibre_change_stack(void **from, void *to);
 // Where a fibre begins.
 static _Noreturn void enter(void);
 // The stack pointer of a fibre that has yet to begin.
@@ -19,15 +19,15 @@ enum { SAVED = 6 };
 
 // clang-format off
 __asm__(".text\n"
-        ".globl fibre_change_stack\n"
-        ".type fibre_change_stack, @function\n"
-        "fibre_change_stack:\n"
+        ".globl explorer_fibre_change_stack\n"
+        ".type explorer_fibre_change_stack, @function\n"
+        "explorer_fibre_change_stack:\n"
         "  pushq %rbp\n" "  pushq %rbx\n" "  pushq %r12\n" "  pushq %r13\n" "  pushq %r14\n" "  pushq %r15\n"
         "  movq %rsp, (%rdi)\n"
         "  movq %rsi, %rsp\n"
         "  popq %r15\n" "  popq %r14\n" "  popq %r13\n" "  popq %r12\n" "  popq %rbx\n" "  popq %rbp\n"
         "  ret\n"
-        ".size fibre_change_stack, . - fibre_change_stack\n");
+        ".size explorer_fibre_change_stack, . - explorer_fibre_change_stack\n");
 // clang-format on
 
 static void *first_resume(uintptr_t *top)
@@ -46,9 +46,9 @@ enum { SAVED = 20 }; // x19-x30, d8-d15
 
 // clang-format off
 __asm__(".text\n"
-        ".globl fibre_change_stack\n"
-        ".type fibre_change_stack, %function\n"
-        "fibre_change_stack:\n"
+        ".globl explorer_fibre_change_stack\n"
+        ".type explorer_fibre_change_stack, %function\n"
+        "explorer_fibre_change_stack:\n"
         "  sub sp, sp, #160\n"
         "  stp x19, x20, [sp, #0]\n"  "  stp x21, x22, [sp, #16]\n" "  stp x23, x24, [sp, #32]\n"
         "  stp x25, x26, [sp, #48]\n" "  stp x27, x28, [sp, #64]\n" "  stp x29, x30, [sp, #80]\n"
@@ -61,7 +61,7 @@ __asm__(".text\n"
         "  ldp d12, d13, [sp, #128]\n" "  ldp d14, d15, [sp, #144]\n"
         "  add sp, sp, #160\n"
         "  ret\n"
-        ".size fibre_change_stack, . - fibre_change_stack\n");
+        ".size explorer_fibre_change_stack, . - explorer_fibre_change_stack\n");
 // clang-format on
 
 static void *first_resume(uintptr_t *top)
@@ -75,7 +75,7 @@ static void *first_resume(uintptr_t *top)
 }
 
 #else
-#error "fibre_change_stack has to be written for this processor."
+#error "explorer_fibre_change_stack has to be written for this processor."
 #endif
 
 // Between a switch's two halves, which are on two stacks.
@@ -89,18 +89,18 @@ static void enter(void)
     __builtin_trap();
 }
 
-void fibre_begin(fibre *begun, void (*body)(void))
+void explorer_fibre_begin(fibre *begun, void (*body)(void))
 {
     announce_beginning(begun);
     begun->body = body;
     begun->resume = first_resume((uintptr_t *)(((uintptr_t)begun->stack + begun->size) & ~(uintptr_t)15));
 }
 
-void fibre_switch(fibre *from, fibre *to)
+void explorer_fibre_switch(fibre *from, fibre *to)
 {
     left = from;
     entered = to;
     announce_leaving(from, to);
-    fibre_change_stack(&from->resume, to->resume);
+    explorer_fibre_change_stack(&from->resume, to->resume);
     announce_arrival(left, from);
 }

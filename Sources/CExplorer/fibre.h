@@ -5,7 +5,8 @@
 
 #include <stddef.h>
 
-/// A stack, and where its execution goes on. All zero: the thread that calls `fibre_switch` from it first.
+/// A stack, and where its execution goes on. All zero: the thread that calls `explorer_fibre_switch` from it
+/// first.
 typedef struct {
     const void *stack; // its lowest address
     size_t size;
@@ -19,8 +20,8 @@ typedef struct {
 
 /// The next switch to the fibre calls `body`, which must not return. `stack` and `size` are set. A fibre that
 /// is suspended may begin anew: what was on its stack is forgotten.
-void fibre_begin(fibre *begun, void (*body)(void));
+void explorer_fibre_begin(fibre *begun, void (*body)(void));
 /// Suspends the caller into `from`, and goes on with `to`.
-void fibre_switch(fibre *from, fibre *to);
+void explorer_fibre_switch(fibre *from, fibre *to);
 
 #endif

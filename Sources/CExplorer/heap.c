@@ -16,7 +16,7 @@ static uint32_t size_of[GRANULES];     // of a first granule: the block's bytes
 static size_t used;                    // granules
 static size_t live;                    // blocks
 
-void heap_begin(void)
+void explorer_heap_begin(void)
 {
     memset(state, NEVER, used);
     memset(touched, 0, used * sizeof touched[0]);
@@ -24,7 +24,7 @@ void heap_begin(void)
     live = 0;
 }
 
-void *heap_allocate(size_t size, size_t alignment)
+void *explorer_heap_allocate(size_t size, size_t alignment)
 {
     size_t step = alignment > GRANULE ? alignment / GRANULE : 1;
     if (alignment > ALIGNMENT_MOST || size > sizeof arena) {
@@ -47,13 +47,13 @@ void *heap_allocate(size_t size, size_t alignment)
     return arena + first * GRANULE;
 }
 
-bool heap_has(const void *address) { return (uintptr_t)address - (uintptr_t)arena < sizeof arena; }
+bool explorer_heap_has(const void *address) { return (uintptr_t)address - (uintptr_t)arena < sizeof arena; }
 
 static size_t granule(const void *address) { return ((uintptr_t)address - (uintptr_t)arena) / GRANULE; }
 
-bool heap_free(void *memory)
+bool explorer_heap_free(void *memory)
 {
-    bool is_first = heap_has(memory) && (unsigned char *)memory == arena + granule(memory) * GRANULE;
+    bool is_first = explorer_heap_has(memory) && (unsigned char *)memory == arena + granule(memory) * GRANULE;
     if (!is_first || state[granule(memory)] != FIRST) {
         return false;
     }
@@ -67,9 +67,9 @@ bool heap_free(void *memory)
     return true;
 }
 
-bool heap_is_live(const void *address, size_t size)
+bool explorer_heap_is_live(const void *address, size_t size)
 {
-    if (!heap_has(address)) {
+    if (!explorer_heap_has(address)) {
         return true;
     }
     size_t index = granule(address);
@@ -80,21 +80,21 @@ bool heap_is_live(const void *address, size_t size)
     return (size_t)((const unsigned char *)address - first) + size <= size_of[first_of[index]];
 }
 
-size_t heap_size(const void *memory)
+size_t explorer_heap_size(const void *memory)
 {
-    return heap_has(memory) && state[granule(memory)] == FIRST ? size_of[granule(memory)] : 0;
+    return explorer_heap_has(memory) && state[granule(memory)] == FIRST ? size_of[granule(memory)] : 0;
 }
 
-void heap_touch(const void *address, int thread, uint32_t now)
+void explorer_heap_touch(const void *address, int thread, uint32_t now)
 {
-    if (heap_has(address)) {
+    if (explorer_heap_has(address)) {
         touched[granule(address)].at[thread] = now;
     }
 }
 
-bool heap_is_in_use(const void *memory, int thread, const vector_clock *known)
+bool explorer_heap_is_in_use(const void *memory, int thread, const vector_clock *known)
 {
-    if (!heap_has(memory)) {
+    if (!explorer_heap_has(memory)) {
         return false;
     }
     size_t index = granule(memory);
@@ -109,4 +109,4 @@ bool heap_is_in_use(const void *memory, int thread, const vector_clock *known)
     return false;
 }
 
-size_t heap_live(void) { return live; }
+size_t explorer_heap_live(void) { return live; }

@@ -6,22 +6,22 @@
 #include "clock.h"
 
 /// Forgets all blocks, for a new execution: addresses are the same in every one.
-void heap_begin(void);
+void explorer_heap_begin(void);
 /// NULL: the program needs more than the explorer has.
-void *heap_allocate(size_t size, size_t alignment);
+void *explorer_heap_allocate(size_t size, size_t alignment);
 /// False: it is no live block.
-bool heap_free(void *memory);
+bool explorer_heap_free(void *memory);
 /// Whether so many bytes may be used: they lie in a live block, or outside the heap.
-bool heap_is_live(const void *address, size_t size);
+bool explorer_heap_is_live(const void *address, size_t size);
 /// Whether the address is one of the heap's.
-bool heap_has(const void *address);
+bool explorer_heap_has(const void *address);
 /// The bytes of a live block; 0: it is none.
-size_t heap_size(const void *memory);
+size_t explorer_heap_size(const void *memory);
 /// Notes that the thread used the address at this time of its clock.
-void heap_touch(const void *address, int thread, uint32_t now);
+void explorer_heap_touch(const void *address, int thread, uint32_t now);
 /// Whether somebody used the block, and who frees it does not know of that.
-bool heap_is_in_use(const void *memory, int thread, const vector_clock *known);
+bool explorer_heap_is_in_use(const void *memory, int thread, const vector_clock *known);
 /// How many blocks were not freed.
-size_t heap_live(void);
+size_t explorer_heap_live(void);
 
 #endif

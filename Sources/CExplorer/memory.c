@@ -57,7 +57,7 @@ static uint32_t execution = 1; // never the one of a place that was never used
 static uint32_t used;          // locations
 static bool is_strong;
 
-void memory_begin(bool sequentially_consistent)
+void explorer_memory_begin(bool sequentially_consistent)
 {
     execution++;
     used = 0;
@@ -67,7 +67,7 @@ void memory_begin(bool sequentially_consistent)
     is_strong = sequentially_consistent;
 }
 
-void memory_tick(int thread)
+void explorer_memory_tick(int thread)
 {
     if (thread >= 0) {
         threads[thread].view.at[thread] = ++threads[thread].happened.at[thread];
@@ -76,23 +76,23 @@ void memory_tick(int thread)
 
 static uint32_t now(int thread) { return thread >= 0 ? threads[thread].happened.at[thread] : 0; }
 
-void memory_spawn(int parent, int child)
+void explorer_memory_spawn(int parent, int child)
 {
     if (parent >= 0) {
-        memory_tick(parent);
+        explorer_memory_tick(parent);
         threads[child].happened = threads[parent].happened;
         threads[child].view = threads[parent].view;
     }
-    memory_tick(child);
+    explorer_memory_tick(child);
 }
 
-void memory_join(int thread, int ended)
+void explorer_memory_join(int thread, int ended)
 {
     clock_join(&threads[thread].happened, &threads[ended].happened);
     clock_join(&threads[thread].view, &threads[ended].view);
 }
 
-static uint64_t read_word(const void *object, size_t size)
+uint64_t explorer_word_at(const void *object, size_t size)
 {
     uint64_t value = 0;
     memcpy(&value, object, size);
@@ -101,37 +101,29 @@ static uint64_t read_word(const void *object, size_t size)
 
 static void write_word(void *object, size_t size, uint64_t value) { memcpy(object, &value, size); }
 
-static location *place_of(const void *object)
+// The place of an object, or the free one where it would be; its execution tells which.
+static location *find(const void *object)
 {
     size_t index = ((uintptr_t)object >> 2) * UINT64_C(0x9E3779B97F4A7C15) >> 51;
-    for (;; index = (index + 1) % LOCATIONS) {
-        location *candidate = &locations[index];
-        if (candidate->execution != execution) {
-            if (++used == LOCATIONS) {
-                explorer_fail("the program has more atomic objects than the explorer watches: %d", LOCATIONS);
-            }
-            memset(candidate, 0, offsetof(location, history));
-            candidate->execution = execution;
-            candidate->address = object;
-            candidate->made_by = -1;
-            return candidate;
-        }
-        if (candidate->address == object) {
-            return candidate;
-        }
+    while (locations[index].execution == execution && locations[index].address != object) {
+        index = (index + 1) % LOCATIONS;
     }
+    return &locations[index];
 }
 
-// NULL: nothing has used it in this execution.
-static const location *find(const void *object)
+static location *place_of(const void *object)
 {
-    size_t index = ((uintptr_t)object >> 2) * UINT64_C(0x9E3779B97F4A7C15) >> 51;
-    for (; locations[index].execution == execution; index = (index + 1) % LOCATIONS) {
-        if (locations[index].address == object) {
-            return &locations[index];
+    location *place = find(object);
+    if (place->execution != execution) {
+        if (++used == LOCATIONS) {
+            explorer_fail("the program has more atomic objects than the explorer watches: %d", LOCATIONS);
         }
+        memset(place, 0, offsetof(location, history));
+        place->execution = execution;
+        place->address = object;
+        place->made_by = -1;
     }
-    return NULL;
+    return place;
 }
 
 static store *store_at(location *place, uint32_t index) { return &place->history[index % HISTORY]; }
@@ -154,7 +146,7 @@ static void begin_history(location *place, int thread, uint64_t value)
 static location *location_of(const void *object, size_t size)
 {
     location *place = place_of(object);
-    uint64_t value = read_word(object, size);
+    uint64_t value = explorer_word_at(object, size);
     if (place->count == 0 || newest(place)->value != value) {
         begin_history(place, -1, value);
     }
@@ -178,7 +170,7 @@ static bool releases(explorer_order order)
     return order == explorer_release || order == explorer_acq_rel || order == explorer_seq_cst;
 }
 
-int memory_visible(int thread, const void *object, size_t size, explorer_order order)
+int explorer_memory_visible(int thread, const void *object, size_t size, explorer_order order)
 {
     location *place = location_of(object, size);
     const knowledge *mine = &threads[thread];
@@ -205,13 +197,13 @@ int memory_visible(int thread, const void *object, size_t size, explorer_order o
     return (int)(place->count - index);
 }
 
-uint64_t memory_peek(const void *object, size_t size, int back)
+uint64_t explorer_memory_peek(const void *object, size_t size, int back)
 {
     location *place = location_of(object, size);
     return store_at(place, place->count - 1 - (uint32_t)back)->value;
 }
 
-uint64_t memory_load(int thread, const void *object, size_t size, explorer_order order, int back)
+uint64_t explorer_memory_load(int thread, const void *object, size_t size, explorer_order order, int back)
 {
     location *place = location_of(object, size);
     uint32_t index = place->count - 1 - (uint32_t)back;
@@ -226,7 +218,7 @@ static void append(int thread, void *object, size_t size, uint64_t value, explor
 {
     location *place = location_of(object, size);
     knowledge *mine = &threads[thread];
-    memory_tick(thread);
+    explorer_memory_tick(thread);
     store added = {.thread = thread, .at = now(thread)};
     added.sc = order == explorer_seq_cst ? ++sc_place : 0;
     added.released = releases(order) ? mine->happened : mine->lent;
@@ -236,17 +228,17 @@ static void append(int thread, void *object, size_t size, uint64_t value, explor
         clock_join(&added.released_view, &continued->released_view);
     }
     write_word(object, size, value);
-    added.value = read_word(object, size);
+    added.value = explorer_word_at(object, size);
     place->seen[thread] = place->count++;
     *newest(place) = added;
 }
 
-void memory_store(int thread, void *object, size_t size, uint64_t value, explorer_order order)
+void explorer_memory_store(int thread, void *object, size_t size, uint64_t value, explorer_order order)
 {
     append(thread, object, size, value, order, NULL);
 }
 
-uint64_t memory_modify(int thread, void *object, size_t size, uint64_t value, explorer_order order)
+uint64_t explorer_memory_modify(int thread, void *object, size_t size, uint64_t value, explorer_order order)
 {
     store before = *newest(location_of(object, size));
     learn(thread, &before, acquires(order));
@@ -254,10 +246,10 @@ uint64_t memory_modify(int thread, void *object, size_t size, uint64_t value, ex
     return before.value;
 }
 
-void memory_fence(int thread, explorer_order order)
+void explorer_memory_fence(int thread, explorer_order order)
 {
     knowledge *mine = &threads[thread];
-    memory_tick(thread);
+    explorer_memory_tick(thread);
     if (acquires(order)) {
         clock_join(&mine->happened, &mine->kept);
         clock_join(&mine->view, &mine->kept_view);
@@ -273,16 +265,16 @@ void memory_fence(int thread, explorer_order order)
     }
 }
 
-void memory_init(int thread, void *object, size_t size, uint64_t value)
+void explorer_memory_init(int thread, void *object, size_t size, uint64_t value)
 {
     write_word(object, size, value);
-    memory_tick(thread);
-    begin_history(place_of(object), thread, read_word(object, size));
+    explorer_memory_tick(thread);
+    begin_history(place_of(object), thread, explorer_word_at(object, size));
 }
 
-const vector_clock *memory_known(int thread) { return &threads[thread].happened; }
+const vector_clock *explorer_memory_known(int thread) { return &threads[thread].happened; }
 
-const char *memory_is_known(int thread, const void *object, size_t size)
+const char *explorer_memory_is_known(int thread, const void *object, size_t size)
 {
     const location *place = location_of(object, size);
     bool known = place->made_by < 0 || threads[thread].happened.at[place->made_by] >= place->made_at;
@@ -290,10 +282,10 @@ const char *memory_is_known(int thread, const void *object, size_t size)
                  : "a data race (R4): the word was initialised by a thread, and this one does not know of it";
 }
 
-const char *memory_is_stored_to(int thread, const void *object)
+const char *explorer_memory_is_stored_to(int thread, const void *object)
 {
     const location *place = find(object);
-    if (place == NULL || place->count == 0) {
+    if (place->execution != execution || place->count == 0) {
         return NULL;
     }
     const store *last = &place->history[(place->count - 1) % HISTORY];

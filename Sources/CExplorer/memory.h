@@ -6,34 +6,36 @@
 #include "clock.h"
 
 /// Forgets everything, for a new execution.
-void memory_begin(bool sequentially_consistent);
+void explorer_memory_begin(bool sequentially_consistent);
 
 /// A new thread knows what `parent` knows (-1: the setup).
-void memory_spawn(int parent, int child);
+void explorer_memory_spawn(int parent, int child);
 /// `thread` learns what `ended` knew at its end.
-void memory_join(int thread, int ended);
+void explorer_memory_join(int thread, int ended);
 
+/// The bytes of an object, in a word.
+uint64_t explorer_word_at(const void *object, size_t size);
 /// How many stores a load may see: the newest, the one before, ...
-int memory_visible(int thread, const void *object, size_t size, explorer_order order);
+int explorer_memory_visible(int thread, const void *object, size_t size, explorer_order order);
 /// The value `back` stores before the newest.
-uint64_t memory_peek(const void *object, size_t size, int back);
+uint64_t explorer_memory_peek(const void *object, size_t size, int back);
 /// Sees it.
-uint64_t memory_load(int thread, const void *object, size_t size, explorer_order order, int back);
-void memory_store(int thread, void *object, size_t size, uint64_t value, explorer_order order);
+uint64_t explorer_memory_load(int thread, const void *object, size_t size, explorer_order order, int back);
+void explorer_memory_store(int thread, void *object, size_t size, uint64_t value, explorer_order order);
 /// Sees the newest value, and replaces it in the same step. Returns the value before.
-uint64_t memory_modify(int thread, void *object, size_t size, uint64_t value, explorer_order order);
-void memory_fence(int thread, explorer_order order);
+uint64_t explorer_memory_modify(int thread, void *object, size_t size, uint64_t value, explorer_order order);
+void explorer_memory_fence(int thread, explorer_order order);
 /// A new object in place of what was there. -1: before all threads.
-void memory_init(int thread, void *object, size_t size, uint64_t value);
+void explorer_memory_init(int thread, void *object, size_t size, uint64_t value);
 
 /// A step of the thread.
-void memory_tick(int thread);
-/// What a thread knows.
-const vector_clock *memory_known(int thread);
+void explorer_memory_tick(int thread);
+/// All that a thread knows.
+const vector_clock *explorer_memory_known(int thread);
 
 /// NULL, or what is wrong with an access to a shared word.
-const char *memory_is_known(int thread, const void *object, size_t size);
+const char *explorer_memory_is_known(int thread, const void *object, size_t size);
 /// NULL, or what is wrong with a plain access to what may be a shared word.
-const char *memory_is_stored_to(int thread, const void *object);
+const char *explorer_memory_is_stored_to(int thread, const void *object);
 
 #endif

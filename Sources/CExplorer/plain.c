@@ -33,36 +33,36 @@ static record records[RECORDS];
 static uint32_t execution = 1; // never the one of a record that was never used
 static uint32_t used;
 
-void plain_begin(void)
+void explorer_plain_begin(void)
 {
     execution++;
     used = 0;
 }
 
-// NULL: there is none, and none is made.
-static record *record_of(uintptr_t granule, bool makes)
+// The record of eight bytes, or the free one where it would be; its execution tells which.
+static record *find(uintptr_t granule)
 {
     size_t index = granule * UINT64_C(0x9E3779B97F4A7C15) >> 50;
-    for (;; index = (index + 1) % RECORDS) {
-        record *candidate = &records[index];
-        if (candidate->execution == execution && candidate->granule == granule) {
-            return candidate;
-        }
-        if (candidate->execution != execution) {
-            if (!makes) {
-                return NULL;
-            }
-            if (++used == RECORDS) {
-                explorer_fail("the program uses more plain memory than the explorer watches: %d bytes",
-                              RECORDS * GRANULE);
-            }
-            memset(candidate, 0, sizeof *candidate);
-            candidate->execution = execution;
-            candidate->granule = granule;
-            candidate->sole = NONE;
-            return candidate;
-        }
+    while (records[index].execution == execution && records[index].granule != granule) {
+        index = (index + 1) % RECORDS;
     }
+    return &records[index];
+}
+
+static record *record_of(uintptr_t granule)
+{
+    record *found = find(granule);
+    if (found->execution != execution) {
+        if (++used == RECORDS) {
+            explorer_fail("the program uses more plain memory than the explorer watches: %d bytes",
+                          RECORDS * GRANULE);
+        }
+        memset(found, 0, sizeof *found);
+        found->execution = execution;
+        found->granule = granule;
+        found->sole = NONE;
+    }
+    return found;
 }
 
 static bool writes_unknown(const record *seen, int byte, const vector_clock *known)
@@ -94,7 +94,8 @@ static void note(record *seen, int byte, int thread, uint32_t time, bool writes)
     }
 }
 
-const char *plain_access(int thread, const vector_clock *known, const void *object, size_t size, bool writes)
+const char *explorer_plain_access(int thread, const vector_clock *known, const void *object, size_t size,
+                                  bool writes)
 {
     uint32_t time = plain_time(thread, known);
     uintptr_t address = (uintptr_t)object;
@@ -102,7 +103,7 @@ const char *plain_access(int thread, const vector_clock *known, const void *obje
     for (uintptr_t end = address + size; address < end; address++) {
         int byte = (int)(address % GRANULE);
         if (seen == NULL || byte == 0) {
-            seen = record_of(address / GRANULE, true);
+            seen = record_of(address / GRANULE);
             seen->sole = seen->sole == NONE || seen->sole == thread ? (int8_t)thread : MANY;
         }
         const char *wrong = seen->sole == MANY ? race_of(seen, byte, thread, known, writes) : NULL;
@@ -114,10 +115,10 @@ const char *plain_access(int thread, const vector_clock *known, const void *obje
     return NULL;
 }
 
-const char *plain_is_known(int thread, const vector_clock *known, const void *object, size_t size)
+const char *explorer_plain_is_known(int thread, const vector_clock *known, const void *object, size_t size)
 {
-    const record *seen = record_of((uintptr_t)object / GRANULE, false);
-    for (size_t offset = 0; seen != NULL && offset < size; offset++) {
+    const record *seen = find((uintptr_t)object / GRANULE);
+    for (size_t offset = 0; seen->execution == execution && offset < size; offset++) {
         int byte = (int)(((uintptr_t)object + offset) % GRANULE);
         if (seen->written_by[byte] != thread && writes_unknown(seen, byte, known)) {
             return "a data race (R4): the word was written plainly, and this thread does not know of it";

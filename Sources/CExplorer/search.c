@@ -177,7 +177,7 @@ static engine_outcome run_once(const explorer_program *program, const explorer_o
     search.departures[0] = search.departures[1] = 0;
     search.position = 0;
     search.turns = 0;
-    engine_outcome outcome = engine_execute(program, options, choosers[options->strategy], trace);
+    engine_outcome outcome = explorer_execute(program, options, choosers[options->strategy], trace);
     search.turns_most = search.turns > search.turns_most ? search.turns : search.turns_most;
     return outcome;
 }

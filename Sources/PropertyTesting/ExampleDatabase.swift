@@ -80,7 +80,7 @@ public struct ExampleDatabase: Sendable {
 
     private func path(of property: String) -> String { "\(folder)/\(fileName(of: property))" }
 
-    /// What of the name a file may be called, and a hash of the whole.
+    /// The characters of the name that a file's may have, and a hash of the whole.
     private func fileName(of property: String) -> String {
         let readable = property.suffix(80).map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "-" }
         let hash = property.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) {

@@ -54,7 +54,7 @@ public func exploreThreads(
     }
 }
 
-/// What an exploration has run.
+/// The schedules that an exploration has run.
 public struct ThreadSchedules: Sendable, CustomStringConvertible {
     /// How many, the random ones among them.
     public let count: Int

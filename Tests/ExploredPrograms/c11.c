@@ -6,17 +6,11 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "expect.h"
 #include "programs.h"
 
 #define PROGRAM(program, text)                                                                               \
     const explorer_program program = {.name = #program, .sentence = text, .body = program##_body}
-
-#define EXPECT(condition)                                                                                    \
-    do {                                                                                                     \
-        if (!(condition)) {                                                                                  \
-            explorer_fail("%s does not hold", #condition);                                                   \
-        }                                                                                                    \
-    } while (0)
 
 // MARK: A message
 

@@ -1,13 +1,7 @@
 #include <explorer/atomic.hpp>
 
+#include "expect.h"
 #include "programs.h"
-
-#define EXPECT(condition)                                                                                    \
-    do {                                                                                                     \
-        if (!(condition)) {                                                                                  \
-            explorer_fail("%s does not hold", #condition);                                                   \
-        }                                                                                                    \
-    } while (0)
 
 namespace
 {
@@ -203,6 +197,32 @@ extern "C" const explorer_program unjoined_in_cpp = {
     nullptr,
     join_no_thread,
 };
+// A program that fails inside of a catch, called inside of another one, whose exception is the caller's
+// still.
+extern "C" int explored_inside_a_catch(void)
+{
+    explorer_program program = {};
+    program.name = "fails";
+    program.body = [] {
+        try {
+            throw error{1};
+        } catch (const error &) {
+            explorer_fail("inside of a catch");
+        }
+    };
+    explorer_options options = explorer_options_default();
+    try {
+        try {
+            throw error{7};
+        } catch (const error &) {
+            EXPECT(explorer_run(&program, &options).failed);
+            throw;
+        }
+    } catch (const error &thrown) {
+        return thrown.of;
+    }
+}
+
 extern "C" const explorer_program condition_in_cpp = {
     "condition_in_cpp",
     "a queue of one place",

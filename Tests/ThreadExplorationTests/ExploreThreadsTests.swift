@@ -4,7 +4,7 @@ import PropertyTesting
 import Testing
 import ThreadExploration
 
-/// What an exploration records; nil: it holds.
+/// The issue that an exploration records; nil: the program holds.
 private func failure(of program: explorer_program, replay: String? = nil) -> String? {
     let messages = Locked([String]())
     withKnownIssue(isIntermittent: true) {
@@ -133,6 +133,10 @@ private func failure(of program: explorer_program, replay: String? = nil) -> Str
         #expect(try #require(failure(of: program)).contains("not lock-free (S2)"), "main joins")
         let told = try #require(failure(of: message_with_release, replay: "f1@2"))
         #expect(told.contains("message_with_release has no check_frozen"))
+    }
+
+    @Test func `exceptions of the caller are its own after an exploration`() async {
+        await #expect(processExitsWith: .success) { precondition(explored_inside_a_catch() == 7) }
     }
 
     @Test func `what is no schedule is named`() throws {

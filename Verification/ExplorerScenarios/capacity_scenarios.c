@@ -161,7 +161,7 @@ static void exempt_setup(void)
     (void)explorer_spawn("exempt", comes_exempt, NULL);
 }
 
-// One of two who are woken may be stopped for ever: the other one has to take the place.
+// Of two submitters that are woken, the first may be stopped for ever: the second has to take the place.
 static int leaver;
 
 static void enters_and_stays(void *unused)

@@ -90,7 +90,7 @@
 #define csched_thread_sleeps(id) ((id) > 0 && explorer_is_waiting((id) - 1))
 #define csched_thread_ran_ns(id) ((id) > 0 ? port_thread_ran_ns() : 0)
 #define csched_warn(name, sentence) port_warn((name), (sentence))
-// What a scenario sets is read by calls, so that it is no plain memory of the core.
+// A scenario's settings are read by calls, so that they are no plain memory of the core.
 extern uint64_t slow_yield_ns;     // which yields are slow
 extern uint64_t slow_operation_ns; // which operations
 extern bool busy_between_looks;    // whether threads that are found waiting have run until then

@@ -113,12 +113,12 @@ static void print_report(const run_report *report)
     print_search("schedules", &report->exhaustive);
     print_search("random", &report->random);
     print_search("with a stopped thread", &report->frozen);
-    (void)printf("%s\n", run_report_failed(report) ? "" : "  holds");
+    (void)printf("%s\n", explorer_report_failed(report) ? "" : "  holds");
     print_violation(report, &report->exhaustive);
     print_violation(report, &report->random);
     print_violation(report, &report->frozen);
     (void)fflush(stdout);
-    violations += run_report_failed(report);
+    violations += explorer_report_failed(report);
     complete += report->exhaustive.result.complete;
 }
 
@@ -162,7 +162,7 @@ static void write_json(const char *path, const run_report *reports, size_t count
         (void)fprintf(stderr, "%s: %s cannot be written: %s\n", name_of_command, path, strerror(errno));
         exit(EXIT_FAILURE);
     }
-    json_write(file, reports, count);
+    explorer_write_json(file, reports, count);
     if (file != stdout) {
         (void)fclose(file);
     }
@@ -178,7 +178,7 @@ static int run(char **names, int count, bool exact, const run_plan *plan, const 
     size_t selected = select_programs(names, count, exact && count > 0, reports);
     struct timespec began;
     (void)clock_gettime(CLOCK_MONOTONIC, &began);
-    selected = run_all(plan, reports, selected, print_report);
+    selected = explorer_run_all(plan, reports, selected, print_report);
     struct timespec ended;
     (void)clock_gettime(CLOCK_MONOTONIC, &ended);
     (void)printf("%zu programs, of which %d are complete within the bound; %llu schedules in %lld s; "
@@ -219,7 +219,7 @@ static int replay(const char *name, const char *schedule, explorer_options optio
 {
     const explorer_program *program = program_named(name);
     read_schedule(program, schedule, &options);
-    catch_faults();
+    explorer_catch_faults();
     explorer_print(stdout, program, &options, &options.schedule);
     explorer_result result = explorer_run(program, &options);
     (void)printf("%s, %llu steps: %s\n", name, (unsigned long long)result.steps,
@@ -236,7 +236,7 @@ static int shrink(const char *name, const char *schedule, explorer_options optio
     const explorer_program *program = program_named(name);
     read_schedule(program, schedule, &options);
     options.executions_most = 1;
-    catch_faults();
+    explorer_catch_faults();
     explorer_result result = explorer_run(program, &options);
     if (!result.failed) {
         (void)fprintf(stderr, "%s: %s holds under this schedule, so it cannot be shrunk.\n", name_of_command,

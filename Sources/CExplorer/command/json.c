@@ -38,7 +38,7 @@ static void write_search(FILE *file, const char *name, const search_report *sear
     (void)fputc('}', file);
 }
 
-void json_write(FILE *file, const run_report *reports, size_t count)
+void explorer_write_json(FILE *file, const run_report *reports, size_t count)
 {
     (void)fprintf(file, "[");
     for (size_t index = 0; index < count; index++) {
@@ -48,7 +48,7 @@ void json_write(FILE *file, const run_report *reports, size_t count)
         write_string(file, report->program->sentence != NULL ? report->program->sentence : "");
         (void)fprintf(file, ", \"properties\": \"%s\", \"holds\": %s",
                       report->program->properties != NULL ? report->program->properties : "",
-                      run_report_failed(report) ? "false" : "true");
+                      explorer_report_failed(report) ? "false" : "true");
         write_search(file, "exhaustive", &report->exhaustive);
         write_search(file, "random", &report->random);
         write_search(file, "frozen", &report->frozen);

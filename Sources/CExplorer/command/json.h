@@ -8,6 +8,6 @@
 #include "run.h"
 
 /// An array of one object for each report. Times in seconds.
-void json_write(FILE *file, const run_report *reports, size_t count);
+void explorer_write_json(FILE *file, const run_report *reports, size_t count);
 
 #endif

@@ -18,7 +18,7 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-bool run_report_failed(const run_report *report)
+bool explorer_report_failed(const run_report *report)
 {
     return report->exhaustive.result.failed || report->random.result.failed || report->frozen.result.failed ||
            report->exhaustive.signal != 0;
@@ -49,7 +49,7 @@ static void watch(int number)
     seen = explorer_progress();
 }
 
-void catch_faults(void)
+void explorer_catch_faults(void)
 {
     static char stack[64 * 1024];
     const stack_t own = {.ss_sp = stack, .ss_size = sizeof stack};
@@ -92,14 +92,14 @@ static void run_one(search_report *report, const explorer_program *program, cons
 static void run_program(const run_plan *plan, run_report *report)
 {
     run_one(&report->exhaustive, report->program, &plan->options, explorer_run);
-    if (plan->random != 0 && !run_report_failed(report)) {
+    if (plan->random != 0 && !explorer_report_failed(report)) {
         explorer_options random = plan->options;
         random.strategy = EXPLORER_PCT;
         random.bound = random.bound + 1;
         random.executions_most = plan->random;
         run_one(&report->random, report->program, &random, explorer_run);
     }
-    if (!plan->without_frozen && report->program->check_frozen != NULL && !run_report_failed(report)) {
+    if (!plan->without_frozen && report->program->check_frozen != NULL && !explorer_report_failed(report)) {
         explorer_options frozen = plan->options;
         uint32_t least = report->program->frozen_bound;
         frozen.bound = plan->frozen_bound > least ? plan->frozen_bound : least;
@@ -125,7 +125,7 @@ static void start(const run_plan *plan, run_report *report, job *started)
         exit(EXIT_FAILURE);
     }
     if (started->process == 0) {
-        catch_faults();
+        explorer_catch_faults();
         run_program(plan, report);
         (void)fflush(NULL); // what the program printed
         bool written = write(ends[1], report, sizeof *report) == (ssize_t)sizeof *report;
@@ -158,8 +158,8 @@ static void finish(job *ended)
     ended->process = 0;
 }
 
-size_t run_all(const run_plan *plan, run_report *reports, size_t count,
-               void (*ended)(const run_report *report))
+size_t explorer_run_all(const run_plan *plan, run_report *reports, size_t count,
+                        void (*ended)(const run_report *report))
 {
     job jobs[JOBS_MOST] = {{.process = 0}};
     size_t most = plan->jobs < JOBS_MOST ? plan->jobs : JOBS_MOST;
@@ -180,7 +180,7 @@ size_t run_all(const run_plan *plan, run_report *reports, size_t count,
                 finish(&jobs[place]);
                 ended(jobs[place].report);
                 done++;
-                count = plan->first && run_report_failed(jobs[place].report) ? next : count;
+                count = plan->first && explorer_report_failed(jobs[place].report) ? next : count;
             }
         }
     }

@@ -30,14 +30,14 @@ typedef struct {
     search_report frozen;
 } run_report;
 
-bool run_report_failed(const run_report *report);
+bool explorer_report_failed(const run_report *report);
 
 /// Makes a fault of the explored program a violation.
-void catch_faults(void);
+void explorer_catch_faults(void);
 
 /// Fills `reports`, of which every one names its program, and calls `ended` for each as soon as it has ended.
 /// Returns how many of them, from the first on, were begun.
-size_t run_all(const run_plan *plan, run_report *reports, size_t count,
-               void (*ended)(const run_report *report));
+size_t explorer_run_all(const run_plan *plan, run_report *reports, size_t count,
+                        void (*ended)(const run_report *report));
 
 #endif

@@ -6,6 +6,9 @@
 /// load buffering). So what holds under all schedules here was checked against stale reads, missing fences
 /// and missing wake-ups, and not proved.
 ///
+/// A process explores one program at a time: `explorer_run` and its like must not be called while another
+/// thread is in one of them. The time of a search grows exponentially with its bounds.
+///
 /// Sources: loom and CHESS for the search, Burckhardt, Kothari, Musuvathi, Nagarakatte: A Randomized
 /// Scheduler with Probabilistic Guarantees of Finding Bugs (2010) for PCT, Kang, Hur, Lahav, Vafeiadis,
 /// Dreyer: A Promising Semantics for Relaxed-Memory Concurrency (2017) for views, Zeller: Yesterday, My
@@ -44,6 +47,15 @@ typedef enum {
     explorer_seq_cst,
 } explorer_order;
 
+/// Of a `memory_order` of C11 or C++, whose values these are: relaxed, consume, acquire, release, acq_rel,
+/// seq_cst. `consume` is acquire, as in every compiler.
+static inline explorer_order explorer_order_of(int memory_order)
+{
+    static const explorer_order orders[] = {explorer_relaxed, explorer_acquire, explorer_acquire,
+                                            explorer_release, explorer_acq_rel, explorer_seq_cst};
+    return orders[memory_order];
+}
+
 /// A variable of which every thread of the program has its own; zero at first.
 #define explorer_thread_local static __attribute__((section("explorer_tls")))
 
@@ -59,6 +71,8 @@ const explorer_site *explorer_site_at(const char *file, int line, const char *wh
 
 // MARK: What a program does
 
+/// Objects of 1, 2, 4 or 8 bytes, which every access takes as a whole, in the low bytes of a word. From the
+/// threads of a program each is a step; from setups and checks it is what it is without threads.
 uint64_t explorer_load(const explorer_site *site, const void *object, size_t size, explorer_order order);
 void explorer_store(const explorer_site *site, void *object, size_t size, uint64_t value,
                     explorer_order order);

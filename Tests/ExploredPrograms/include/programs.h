@@ -65,6 +65,9 @@ extern const explorer_program deleted_while_used_in_cpp;
 extern const explorer_program threads_in_cpp;
 extern const explorer_program global_in_cpp;
 
+/// The number of the exception that it throws and catches around an exploration, 7.
+int explored_inside_a_catch(void);
+
 #ifdef __cplusplus
 }
 #endif

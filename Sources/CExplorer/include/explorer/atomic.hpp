@@ -68,13 +68,6 @@ enum memory_order : int {
 namespace detail
 {
 
-inline explorer_order order_of(memory_order order)
-{
-    static const explorer_order orders[] = {explorer_relaxed, explorer_acquire, explorer_acquire,
-                                            explorer_release, explorer_acq_rel, explorer_seq_cst};
-    return orders[order];
-}
-
 // The order of a failure that nobody names.
 constexpr memory_order on_failure(memory_order success)
 {
@@ -109,7 +102,14 @@ template <typename T> class atomic
              const char *file, int line)
     {
         return value(explorer_modify(explorer_site_at(file, line, what), &object, sizeof object, how, operand,
-                                     detail::order_of(order)));
+                                     explorer_order_of(order)));
+    }
+    bool compare_exchange(bool is_weak, T &expected, T desired, memory_order success, memory_order failure,
+                          const char *file, int line)
+    {
+        return explorer_cas(explorer_site_at(file, line, "compare-exchange"), &object, sizeof object,
+                            &expected, word(desired), explorer_order_of(success), explorer_order_of(failure),
+                            is_weak);
     }
     template <typename N> static std::uint64_t step(N count)
     {
@@ -133,12 +133,12 @@ template <typename T> class atomic
     T load(memory_order order = memory_order_seq_cst, EXPLORER_PLACE) const
     {
         return value(explorer_load(explorer_site_at(file, line, "load"), &object, sizeof object,
-                                   detail::order_of(order)));
+                                   explorer_order_of(order)));
     }
     void store(T desired, memory_order order = memory_order_seq_cst, EXPLORER_PLACE)
     {
         explorer_store(explorer_site_at(file, line, "store"), &object, sizeof object, word(desired),
-                       detail::order_of(order));
+                       explorer_order_of(order));
     }
     T exchange(T desired, memory_order order = memory_order_seq_cst, EXPLORER_PLACE)
     {
@@ -147,26 +147,22 @@ template <typename T> class atomic
     bool compare_exchange_strong(T &expected, T desired, memory_order success, memory_order failure,
                                  EXPLORER_PLACE)
     {
-        return explorer_cas(explorer_site_at(file, line, "compare-exchange"), &object, sizeof object,
-                            &expected, word(desired), detail::order_of(success), detail::order_of(failure),
-                            false);
+        return compare_exchange(false, expected, desired, success, failure, file, line);
     }
     bool compare_exchange_strong(T &expected, T desired, memory_order order = memory_order_seq_cst,
                                  EXPLORER_PLACE)
     {
-        return compare_exchange_strong(expected, desired, order, detail::on_failure(order), file, line);
+        return compare_exchange(false, expected, desired, order, detail::on_failure(order), file, line);
     }
     bool compare_exchange_weak(T &expected, T desired, memory_order success, memory_order failure,
                                EXPLORER_PLACE)
     {
-        return explorer_cas(explorer_site_at(file, line, "compare-exchange"), &object, sizeof object,
-                            &expected, word(desired), detail::order_of(success), detail::order_of(failure),
-                            true);
+        return compare_exchange(true, expected, desired, success, failure, file, line);
     }
     bool compare_exchange_weak(T &expected, T desired, memory_order order = memory_order_seq_cst,
                                EXPLORER_PLACE)
     {
-        return compare_exchange_weak(expected, desired, order, detail::on_failure(order), file, line);
+        return compare_exchange(true, expected, desired, order, detail::on_failure(order), file, line);
     }
     template <typename N> T fetch_add(N count, memory_order order = memory_order_seq_cst, EXPLORER_PLACE)
     {
@@ -242,7 +238,7 @@ inline void atomic_signal_fence(memory_order) noexcept {}
 
 inline void atomic_thread_fence(memory_order order, EXPLORER_PLACE)
 {
-    explorer_fence(explorer_site_at(file, line, "fence"), detail::order_of(order));
+    explorer_fence(explorer_site_at(file, line, "fence"), explorer_order_of(order));
 }
 
 class mutex

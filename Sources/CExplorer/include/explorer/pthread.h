@@ -59,7 +59,7 @@ int explorer_cond_wake(const explorer_site *site, pthread_cond_t *condition, int
     explorer_cond_wake(explorer_pthread_site("broadcast " #condition), condition, EXPLORER_THREADS)
 #define sched_yield() explorer_sched_yield(explorer_pthread_site("yield"))
 
-// What the explorer does not have must not reach the system unseen.
+// Calls that the explorer does not have must not reach the system unseen.
 #ifndef __cplusplus
 #pragma GCC poison pthread_detach pthread_exit pthread_cancel pthread_once pthread_timedjoin_np
 #pragma GCC poison pthread_tryjoin_np

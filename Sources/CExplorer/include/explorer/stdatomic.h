@@ -33,14 +33,6 @@ typedef enum {
     memory_order_seq_cst
 } memory_order;
 
-/// `consume` is acquire, as in every compiler.
-static inline explorer_order explorer_order_of(memory_order order)
-{
-    static const explorer_order orders[] = {explorer_relaxed, explorer_acquire, explorer_acquire,
-                                            explorer_release, explorer_acq_rel, explorer_seq_cst};
-    return orders[order];
-}
-
 typedef bool atomic_bool;
 typedef char atomic_char;
 typedef signed char atomic_schar;
@@ -92,7 +84,7 @@ typedef struct {
 #define kill_dependency(value) (value)
 #define atomic_is_lock_free(object) ((void)(object), true)
 
-// One operation may be an argument of another.
+// An operation may be an argument of another one.
 #define EXPLORER_NESTED _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wshadow\"")
 #define EXPLORER_NESTED_END _Pragma("GCC diagnostic pop")
 

@@ -1,0 +1,13 @@
+// expect.h - what a program has to find, or its schedule fails.
+
+#ifndef EXPECT_H
+#define EXPECT_H
+
+#define EXPECT(condition)                                                                                    \
+    do {                                                                                                     \
+        if (!(condition)) {                                                                                  \
+            explorer_fail("%s does not hold", #condition);                                                   \
+        }                                                                                                    \
+    } while (0)
+
+#endif

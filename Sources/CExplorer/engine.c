@@ -36,6 +36,7 @@ extern unsigned char end_of_locals[] __asm__("__stop_explorer_tls") __attribute_
 
 // Of the C++ run time, where the program has one.
 extern exceptions *__cxa_get_globals(void) __attribute__((weak));
+extern void __cxa_end_catch(void) __attribute__((weak));
 
 static size_t size_of_locals(void) { return (size_t)(end_of_locals - start_of_locals); }
 
@@ -372,6 +373,27 @@ static void run_all(void)
     }
 }
 
+// Releases what the threads of an execution that failed had caught: they do not go on to the ends of their handlers.
+// A destructor that fails changes nothing any more, and leaves the rest as it is.
+static void release_caught(exceptions *thrown)
+{
+    engine_outcome outcome = explorer_engine.outcome;
+    if (explorer_engine.self >= 0) {
+        explorer_engine.threads[explorer_engine.self].exceptions = *thrown;
+    }
+    explorer_engine.self = -1;
+    explorer_engine.trace = NULL;
+    if (setjmp(explorer_engine.given_up) == 0) {
+        for (int number = 0; number < explorer_engine.count; number++) {
+            *thrown = explorer_engine.threads[number].exceptions;
+            while (thrown->caught != NULL) {
+                __cxa_end_catch();
+            }
+        }
+    }
+    explorer_engine.outcome = outcome;
+}
+
 engine_outcome explorer_execute(const explorer_program *program, const explorer_options *options,
                                 engine_chooser *choose, FILE *trace)
 {
@@ -400,6 +422,9 @@ engine_outcome explorer_execute(const explorer_program *program, const explorer_
     is_exploring = true;
     if (setjmp(explorer_engine.given_up) == 0) {
         run_all();
+    }
+    if (thrown != NULL && explorer_engine.outcome.failed) {
+        release_caught(thrown);
     }
     is_exploring = false;
     if (thrown != NULL) {

@@ -96,7 +96,7 @@ public struct ExampleDatabase: Sendable {
         var buffer: UnsafeMutablePointer<CChar>?
         var capacity = 0
         defer { free(buffer) }
-        while lines.count < Self.most, getline(&buffer, &capacity, file) >= 0, let buffer {
+        while getline(&buffer, &capacity, file) >= 0, let buffer {
             let text = String(cString: buffer)
             if let line = Line(text.prefix { $0 != "\n" }) { lines.append(line) }
         }

@@ -326,6 +326,33 @@ static void a_loop_for_nothing_body(void)
 }
 PROGRAM(a_loop_for_nothing, "both spin, and nobody sets the flag");
 
+enum { ROUNDS = 8 };
+static atomic_int rounds;
+
+static void *looks_and_stores(void *unused)
+{
+    for (int round = 1; round <= ROUNDS; round++) {
+        EXPECT(!atomic_load_explicit(&is_ready, memory_order_relaxed));
+        atomic_store_explicit(&rounds, round, memory_order_relaxed);
+    }
+    return unused;
+}
+
+static void *sees_none_or_all(void *unused)
+{
+    int seen = atomic_load_explicit(&rounds, memory_order_relaxed);
+    EXPECT(seen == 0 || seen == ROUNDS);
+    return unused;
+}
+
+static void a_loop_that_works_body(void)
+{
+    atomic_init(&is_ready, false);
+    atomic_init(&rounds, 0);
+    run_both(looks_and_stores, sees_none_or_all);
+}
+PROGRAM(a_loop_that_works, "one looks at the same, and changes something else between its looks");
+
 // MARK: Mutexes that are used wrong
 
 static void *unlocks(void *unused)

@@ -118,6 +118,25 @@ private func tape(_ choices: UInt64...) -> Tape { Tape(choices) }
         #expect(folder.files == [])
     }
 
+    @Test func `the kept ones that were checked before the one that fails have held, and no others`()
+        async throws
+    {
+        let folder = Folder()
+        /// In how many runs each has held, the newest first.
+        func run(_ fails: @escaping @Sendable (Int) -> Bool) async throws -> [String] {
+            await withKnownIssue {
+                await forAll(.int(in: 0...1_000), examples: folder.examples) { #expect(!fails($0)) }
+            }
+            let file = try String(contentsOfFile: folder.path + "/" + folder.files[0], encoding: .utf8)
+            return file.split(separator: "\n").map { String($0.prefix { $0 != " " }) }
+        }
+        _ = try await run { $0 >= 900 }
+        #expect(try await run { $0 >= 950 } == ["0", "1"])
+        #expect(try await run { $0 >= 970 } == ["0", "1", "2"], "970, 950, 900")
+        // 970 holds; 950 fails, and becomes 940; 900 is not reached.
+        #expect(try await run { (940...960).contains($0) } == ["0", "1", "1", "2"])
+    }
+
     @Test func `a counterexample that the generator does not make any more is left out`() async throws {
         let outcome = await check(
             Generator<Int>.int(in: 0...9).filter { $0 > 5 },

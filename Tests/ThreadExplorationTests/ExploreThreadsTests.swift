@@ -135,6 +135,10 @@ private func failure(of program: explorer_program, replay: String? = nil) -> Str
         #expect(told.contains("message_with_release has no check_frozen"))
     }
 
+    @Test func `a loop that changes something between its looks is not taken for one that spins`() {
+        #expect(exploreThreads(a_loop_that_works, preemptions: 0, staleLoads: 0).areAll)
+    }
+
     @Test func `exceptions of the caller are its own after an exploration`() async {
         await #expect(processExitsWith: .success) { precondition(explored_inside_a_catch() == 7) }
     }

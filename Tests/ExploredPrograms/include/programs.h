@@ -24,6 +24,7 @@ extern const explorer_program operations_of_c11;
 extern const explorer_program results_of_threads;
 extern const explorer_program a_loop_that_spins;
 extern const explorer_program a_loop_for_nothing;
+extern const explorer_program a_loop_that_works;
 extern const explorer_program unlocked_by_another;
 extern const explorer_program unlocked_free;
 extern const explorer_program locked_twice;

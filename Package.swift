@@ -27,6 +27,7 @@ let package = Package(
         .library(name: "Commands", targets: ["Commands"]),
         .library(name: "CommandJournal", targets: ["CommandJournal"]),
         .library(name: "Actions", targets: ["Actions"]),
+        .library(name: "Inspection", targets: ["Inspection"]),
         .library(name: "ActionTesting", targets: ["ActionTesting"]),
         .library(name: "PropertyTesting", targets: ["PropertyTesting"]),
         .library(name: "PropertyTestingSupport", targets: ["PropertyTestingSupport"]),
@@ -64,6 +65,8 @@ let package = Package(
         .target(name: "CBlockCalls", cSettings: warnings),
         // The hooks by which the Swift runtime hands jobs of tasks to an executor that explores their orders.
         .target(name: "CTaskHooks", cSettings: warnings + [.define("_GNU_SOURCE")]),
+        // Where another thread is.
+        .target(name: "CThreadStack", cSettings: warnings + [.define("_GNU_SOURCE")]),
         // What every module of ours may use, and nobody else sees.
         .target(name: "CompositeOperationsBasics", swiftSettings: settings),
         .target(
@@ -121,6 +124,19 @@ let package = Package(
         .target(
             name: "Transactions", dependencies: ["CompositeOperationsBasics"], exclude: ["DESIGN.md"],
             swiftSettings: settings),
+
+        // Apart: a program that does not look at itself links nothing of it.
+        .target(
+            name: "Inspection", dependencies: ["CScheduler", "CThreadStack", "Scheduling"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "InspectionTests",
+            dependencies: [
+                "CScheduler", "Inspection", "PropertyTesting", "PropertyTestingSupport", "Scheduling",
+                "CompositeOperationsTestSupport",
+            ],
+            swiftSettings: settings
+        ),
 
         // Only the launchers: what they launch is the package in Benchmarks, with dependencies of its own, so that who depends
         // on this package fetches nothing else.

@@ -7,9 +7,11 @@
 
 #include "cscheduler/annotations.h"
 #include "cscheduler/completion.h"
+#include "cscheduler/inspection.h"
 #include "cscheduler/join.h"
 #include "cscheduler/lane.h"
 #include "cscheduler/operation.h"
+#include "cscheduler/recorder.h"
 #include "cscheduler/scheduler.h"
 #include "cscheduler/statistics.h"
 #include "cscheduler/timer.h"

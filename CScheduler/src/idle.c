@@ -52,6 +52,7 @@
 #include "idle.h"
 
 #include "cscheduler/completion.h"
+#include "recorder.h"
 
 // state = epoch * 4 + one of these; the epoch grows by one with every rise.
 enum { AWAKE, SLEEPING, NOTIFIED, KICKED, CODES };
@@ -98,6 +99,7 @@ static bool unpark(csched_idle *idle, uint32_t worker)
     }
     uint32_t expected = notified;
     if (csched_cas(parker, &expected, with_code(notified, KICKED), seq_cst, relaxed)) {
+        csched_note(CSCHED_RECORDED_WAKE, worker);
         csched_fetch_add(&idle->woken, 1, relaxed);
     }
     // It is counted as kicked now (W4). It may be the sentry of a later sleep already: no harm (W5).

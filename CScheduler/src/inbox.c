@@ -162,6 +162,14 @@ bool csched_inbox_is_empty(const csched_inbox *inbox)
     return csched_load(&segment->taken, acquire) >= published; // P8
 }
 
+uint64_t csched_inbox_waiting(const csched_inbox *inbox)
+{
+    const csched_segment *segment = csched_load(&inbox->head, acquire);
+    uint64_t taken = csched_load(&segment->taken, relaxed);
+    uint64_t appended = csched_inbox_appended(inbox);
+    return taken < appended ? appended - taken : 0; // the second may be older
+}
+
 uint64_t csched_inbox_appended(const csched_inbox *inbox)
 {
     return csched_load(&inbox->published, relaxed) & ~CLOSED;

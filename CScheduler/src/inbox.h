@@ -47,5 +47,7 @@ bool csched_inbox_is_empty(const csched_inbox *inbox);
 
 /// How many operations were ever appended.
 uint64_t csched_inbox_appended(const csched_inbox *inbox);
+/// Any reader, inside a read section: how many wait. A guess of this moment.
+uint64_t csched_inbox_waiting(const csched_inbox *inbox);
 
 #endif

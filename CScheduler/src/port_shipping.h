@@ -3,6 +3,9 @@
 #ifndef CSCHEDULER_PORT_SHIPPING_H
 #define CSCHEDULER_PORT_SHIPPING_H
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -107,6 +110,33 @@ static inline uint64_t csched_now_ns(void)
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
+
+// All processors count alike, whatever their clock rate, and also while they sleep.
+static inline bool csched_ticks_are_steady(void)
+{
+#if defined(__x86_64__)
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return __get_cpuid(0x80000007u, &a, &b, &c, &d) != 0 && (d & 1u << 8) != 0;
+#else
+    return true;
+#endif
+}
+
+static inline uint64_t csched_ticks(void)
+{
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    uint64_t count;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(count));
+    return count;
+#else
+    return csched_now_ns();
+#endif
+}
+
+extern _Atomic(uint32_t) csched_recorder_on;
+static inline bool csched_is_recording(void) { return csched_load(&csched_recorder_on, relaxed) != 0; }
 
 static inline int32_t csched_thread_id(void) { return (int32_t)syscall(SYS_gettid); }
 

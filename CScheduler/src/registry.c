@@ -277,17 +277,29 @@ void csched_registry_close(csched_registry *registry)
     }
 }
 
-uint64_t csched_registry_appended(const csched_registry *registry)
+// Of all inboxes that are listed.
+static uint64_t sum_of(const csched_registry *registry, uint64_t (*of)(const csched_inbox *inbox))
 {
-    uint64_t sum = csched_load(&registry->departed, relaxed);
+    uint64_t sum = 0;
     for (const csched_registry_chunk *chunk = registry->first; chunk != NULL;
          chunk = csched_load(&chunk->next, acquire)) {
         for (uint64_t occupied = csched_load(&chunk->occupied, relaxed); occupied != 0;
              occupied &= occupied - 1) {
             const csched_submitter *submitter =
                 csched_load(&chunk->place[__builtin_ctzll(occupied)], acquire);
-            sum += submitter == NULL ? 0 : csched_inbox_appended(&submitter->inbox);
+            sum += submitter == NULL ? 0 : of(&submitter->inbox);
         }
     }
     return sum;
+}
+
+uint64_t csched_registry_appended(const csched_registry *registry)
+{
+    uint64_t departed = csched_load(&registry->departed, relaxed);
+    return departed + sum_of(registry, csched_inbox_appended);
+}
+
+uint64_t csched_registry_waiting(const csched_registry *registry)
+{
+    return sum_of(registry, csched_inbox_waiting);
 }

@@ -49,5 +49,7 @@ bool csched_registry_is_empty(const csched_registry *registry);
 void csched_registry_close(csched_registry *registry);
 /// Reader, inside a read section: how many operations were ever appended.
 uint64_t csched_registry_appended(const csched_registry *registry);
+/// Reader, inside a read section: how many operations wait. A guess of this moment.
+uint64_t csched_registry_waiting(const csched_registry *registry);
 
 #endif

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cscheduler/inspection.h"
 #include "scheduler_internal.h"
 #include "timer.h"
 
@@ -86,6 +87,15 @@ static void after_fork_in_child(void)
         pthread_mutex_init(&scheduler->lifecycle, NULL); // whoever held it does not exist here
         pthread_mutex_init(&scheduler->ending, NULL);
         scheduler->joined = true;
+    }
+    pthread_mutex_unlock(&alive_mutex);
+}
+
+void csched_visit_schedulers(void (*visit)(void *context, csched_scheduler *scheduler), void *context)
+{
+    pthread_mutex_lock(&alive_mutex);
+    for (csched_scheduler *scheduler = alive; scheduler != NULL; scheduler = scheduler->next_alive) {
+        visit(context, scheduler);
     }
     pthread_mutex_unlock(&alive_mutex);
 }

@@ -18,6 +18,7 @@
 //       worker; X6 waits for it, because the worker is busy. When its thread ends the inbox becomes one like
 //       others: it says so, then looks at `closing` (P16).
 
+#include "recorder.h"
 #include "scheduler_internal.h"
 
 static bool is_closing(const csched_scheduler *scheduler)
@@ -222,8 +223,11 @@ static csched_status submit_from_outside(csched_scheduler *scheduler, const csch
         csched_completion_enter(operation->counter, 1); // U1
     }
     csched_status status = append_from_outside(scheduler, operation, 1, subject, priority);
-    if (csched_unlikely(status != CSCHED_OK) && operation->counter != NULL) {
-        (void)csched_completion_leave(operation->counter, 1);
+    if (csched_unlikely(status != CSCHED_OK)) {
+        csched_note_operations(CSCHED_RECORDED_REFUSE, operation, 1);
+        if (operation->counter != NULL) {
+            (void)csched_completion_leave(operation->counter, 1);
+        }
     }
     return status;
 }
@@ -234,6 +238,7 @@ static csched_always_inline csched_status submit(csched_scheduler *scheduler,
 {
     csched_worker *worker = csched_worker_self();
     priority = resolve(priority, worker);
+    csched_note_operations(CSCHED_RECORDED_SUBMIT, operation, 1);
     if (has_deque(worker, scheduler)) {
         return csched_worker_spawn(worker, operation, priority) ? CSCHED_OK : CSCHED_OUT_OF_MEMORY; // U2
     }
@@ -267,6 +272,7 @@ csched_status csched_submit_job(csched_scheduler *scheduler, const csched_operat
 {
     csched_worker *worker = csched_worker_self();
     priority = resolve(priority, worker);
+    csched_note_operations(CSCHED_RECORDED_SUBMIT, operation, 1);
     if (has_deque(worker, scheduler) && worker->burst < CSCHED_BURST) {
         worker->burst++;
         return csched_worker_spawn(worker, operation, priority) ? CSCHED_OK : CSCHED_OUT_OF_MEMORY; // U2
@@ -287,6 +293,7 @@ csched_status csched_submit_bulk_at(csched_scheduler *scheduler, const csched_op
         return (csched_load(&scheduler->control, relaxed) & CSCHED_CLOSING) != 0 ? CSCHED_CLOSED : CSCHED_OK;
     }
     enter_counters(operations, count);
+    csched_note_operations(CSCHED_RECORDED_SUBMIT, operations, count);
     csched_worker *worker = csched_worker_self();
     priority = resolve(priority, worker);
     csched_status status =
@@ -294,6 +301,7 @@ csched_status csched_submit_bulk_at(csched_scheduler *scheduler, const csched_op
         : csched_worker_submit(worker, operations, count, priority) ? CSCHED_OK
                                                                     : CSCHED_OUT_OF_MEMORY; // U2
     if (status != CSCHED_OK) {
+        csched_note_operations(CSCHED_RECORDED_REFUSE, operations, count);
         leave_counters(operations, count);
     }
     return status;

@@ -34,6 +34,7 @@
 
 #include "timer.h"
 
+#include "recorder.h"
 #include <pthread.h>
 #include <stdio.h>
 
@@ -380,6 +381,7 @@ static void fire(csched_timers *timers, csched_timer *timer)
         unreference(timer);
         return;
     }
+    csched_note_operations(CSCHED_RECORDED_TIMER, &timer->operation, 1);
     if (what == AT_ONCE) {
         tell(&timer->operation, CSCHED_RUN);
         unreference(timer);
@@ -535,6 +537,11 @@ void csched_timers_join(csched_timers *timers)
 }
 
 void csched_timers_destroy(csched_timers *timers) { csched_free(timers); }
+
+uint64_t csched_timers_next_wake(const csched_timers *timers)
+{
+    return timers == NULL ? UINT64_MAX : csched_load(&timers->wake_at, relaxed);
+}
 
 void csched_timers_forget(csched_timers *timers)
 {

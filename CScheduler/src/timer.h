@@ -17,6 +17,8 @@ void csched_timers_close(csched_timers *timers);
 void csched_timers_join(csched_timers *timers);
 /// Joined before: frees it.
 void csched_timers_destroy(csched_timers *timers);
+/// When its thread looks again, in nanoseconds of the clock: 0: now; UINT64_MAX: never. NULL: never.
+uint64_t csched_timers_next_wake(const csched_timers *timers);
 /// In a forked child, which has no such thread: refuses timers.
 void csched_timers_forget(csched_timers *timers);
 /// Whether the calling thread is the one of `scheduler`'s timers.

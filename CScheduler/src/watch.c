@@ -44,6 +44,7 @@
 
 #include "watch.h"
 
+#include "recorder.h"
 #include <stdio.h>
 
 #include "scheduler_internal.h"
@@ -229,6 +230,7 @@ static bool replace(csched_scheduler *scheduler, csched_worker *worker, uint32_t
     }
     csched_store(&spare->seat, seat >> CSCHED_SEAT_SHIFT << CSCHED_SEAT_SHIFT, relaxed); // P30
     recall(spare, CSCHED_SEATED);
+    csched_note(CSCHED_RECORDED_REPLACE, worker->index);
     csched_fetch_add(&scheduler->watch.replaced, 1, relaxed);
     scheduler->watch.replaced_at_ns = csched_now_ns();
     return true;

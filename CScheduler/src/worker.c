@@ -56,6 +56,7 @@
 #include "completion.h"
 #include "cscheduler/internals/fairness.h"
 #include "join.h"
+#include "recorder.h"
 #include "scheduler_internal.h"
 #include "tuning.h"
 #include "watch.h"
@@ -400,13 +401,16 @@ static void run(csched_worker *worker, const csched_operation *operation, uint32
     }
     if (csched_unlikely((control & CSCHED_CANCELLING) != 0) &&
         operation->run != csched_join_run_second) { // J2
+        csched_note_operations(CSCHED_RECORDED_CANCEL, operation, 1);
         operation->run(operation->context, operation->extra, CSCHED_CANCEL);
         count(&worker->cancelled, 1);
     } else {
         csched_body body;
         csched_body_begins(worker, &body, operation->counter);
         worker->burst = 0;
+        csched_note_operations(CSCHED_RECORDED_BEGIN, operation, 1);
         operation->run(operation->context, operation->extra, CSCHED_RUN); // X5
+        csched_note_operations(CSCHED_RECORDED_END, operation, 1);
         csched_body_ends(worker, &body);
         count(&worker->executed, 1);
     }
@@ -497,6 +501,7 @@ static size_t take_from_workers(csched_worker *worker, csched_priority priority,
         size_t number = in_hand ? take_in_hand(worker, victim, batch)
                                 : csched_deque_steal(&victim->deque[priority], batch, room);
         if (number != 0) {
+            csched_note(CSCHED_RECORDED_STEAL, number);
             count(&worker->stolen, number);
             return number;
         }
@@ -822,6 +827,7 @@ static bool sleep_until_woken(csched_worker *worker)
             note_executed(worker);
         }
         count(&worker->parked, 1);
+        csched_note(CSCHED_RECORDED_PARK, 0);
         csched_observer_notify(scheduler, CSCHED_WORKER_PARKED, worker->index);
         // What the observer submitted, or what was put back under a suspension that has ended meanwhile.
         bool empty = has_nothing(worker);
@@ -835,6 +841,7 @@ static bool sleep_until_woken(csched_worker *worker)
         if (empty) {
             csched_idle_stir(idle); // before anything is taken (P8), and before the observer's code
         }
+        csched_note(CSCHED_RECORDED_UNPARK, 0);
         csched_observer_notify(scheduler, CSCHED_WORKER_UNPARKED, worker->index);
     }
     bool woken = csched_idle_rise(idle, seat);
@@ -900,6 +907,7 @@ static outcome search_seated(csched_worker *worker, csched_operation *operation)
     bool calm = csched_pace_begin(&worker->pace, operations_done(worker)) &&
                 (first || csched_pace_yield(&worker->pace, true));
     csched_idle_search(&scheduler->idle);
+    csched_note(CSCHED_RECORDED_SEARCH, 0);
     for (;;) {
         for (int look = 0; look < (calm ? CSCHED_LOOKS : 1); look++) {
             uint32_t control = csched_load(&scheduler->control, relaxed); // `next` looks again
@@ -1376,6 +1384,7 @@ void csched_worker_block(csched_worker *worker)
     if (worker->blocking++ != 0) {
         return;
     }
+    csched_note(CSCHED_RECORDED_BLOCK, 0);
     lay_down(worker);
     uint32_t seat = csched_load(&worker->seat, relaxed);
     do {
@@ -1397,6 +1406,7 @@ void csched_worker_unblock(csched_worker *worker)
     if (--worker->blocking != 0) {
         return;
     }
+    csched_note(CSCHED_RECORDED_UNBLOCK, 0);
     uint32_t seat = csched_load(&worker->seat, relaxed);
     do {
         if (!csched_is_seated(seat) || (seat & CSCHED_SEAT_ANNOUNCED) == 0) {

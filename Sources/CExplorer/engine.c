@@ -373,8 +373,8 @@ static void run_all(void)
     }
 }
 
-// Releases what the threads of an execution that failed had caught: they do not go on to the ends of their handlers.
-// A destructor that fails changes nothing any more, and leaves the rest as it is.
+// Releases what the threads of a failed execution had caught: they do not go on to the ends of their
+// handlers. A destructor that fails changes nothing any more, and leaves the rest as it is.
 static void release_caught(exceptions *thrown)
 {
     engine_outcome outcome = explorer_engine.outcome;

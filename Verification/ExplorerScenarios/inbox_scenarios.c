@@ -194,6 +194,7 @@ static void looks(void *unused)
     (void)unused;
     csched_reclaim_enter();
     (void)csched_inbox_is_empty(&inbox);
+    (void)csched_inbox_waiting(&inbox);
     csched_reclaim_exit();
 }
 

@@ -85,6 +85,9 @@
 #define csched_free(memory) explorer_free(memory)
 #define csched_yield() port_yield(csched_site("yield"))
 #define csched_wake_on_time() ((void)0)
+#define csched_ticks() explorer_now_ns()
+#define csched_ticks_are_steady() true
+#define csched_is_recording() false // rings have scenarios of their own
 #define csched_now_ns() explorer_now_ns()
 #define csched_thread_id() ((int32_t)explorer_self() + 1)
 #define csched_thread_sleeps(id) ((id) > 0 && explorer_is_waiting((id) - 1))

@@ -167,6 +167,7 @@ extension Laboratory {
             "priority.c": ["priority"],
             "range.c": ["call-ranges", "call-cut_short", "join-range"],
             "registry.c": ["registry", "life-two", "life-churn"],
+            "ring.c": ["ring"],
             "scheduler.c": ["call", "life"],
             "submit.c": ["call", "parking", "life", "block", "priority"],
             "timer.c": ["timer"],
@@ -176,7 +177,7 @@ extension Laboratory {
         ]
         let all = [
             "call", "deque", "inbox", "registry", "completion", "capacity", "idle", "lane", "join", "life",
-            "parking", "block", "priority", "timer", "children",
+            "parking", "block", "priority", "timer", "children", "ring",
         ]
         let first = near[file] ?? []
         return onlyNear ? first : first + all.filter { !first.contains($0) }

@@ -41,6 +41,8 @@ extern const explorer_program call_scenarios[];
 extern const size_t call_scenario_count;
 extern const explorer_program priority_scenarios[];
 extern const size_t priority_scenario_count;
+extern const explorer_program ring_scenarios[];
+extern const size_t ring_scenario_count;
 extern const explorer_program timer_scenarios[];
 extern const size_t timer_scenario_count;
 extern const explorer_program watch_scenarios[];

@@ -1,0 +1,57 @@
+/// inspection.h - what each worker of a scheduler does now, and what waits.
+
+#ifndef CSCHEDULER_INSPECTION_H
+#define CSCHEDULER_INSPECTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "operation.h"
+#include "scheduler.h"
+
+CSCHED_ASSUME_NONNULL_BEGIN
+
+/// What a worker does.
+typedef enum CSCHED_CLOSED_ENUM {
+    CSCHED_WORKER_RUNS CSCHED_SWIFT_NAME(runs) = 0, ///< a body
+    CSCHED_WORKER_BLOCKS CSCHED_SWIFT_NAME(blocks) =
+        1, ///< in a body that has said so, or sleeps in the kernel
+    CSCHED_WORKER_SEARCHES CSCHED_SWIFT_NAME(searches) = 2, ///< it looks for the next operation
+    CSCHED_WORKER_SLEEPS CSCHED_SWIFT_NAME(sleeps) = 3,     ///< there is nothing for it to do
+    CSCHED_WORKER_RESERVED CSCHED_SWIFT_NAME(reserved) = 4, ///< it is kept for the next worker that blocks
+} csched_worker_activity;
+
+typedef struct {
+    uint32_t index;                  ///< as in the name of its thread
+    int32_t kernel_id;               ///< as in /proc/self/task; 0: the thread has yet to begin
+    csched_worker_activity activity; ///< a guess of this moment
+    bool replaced;                   ///< it blocks, and another worker has its place
+    uint64_t executed;               ///< bodies that have returned
+    uint64_t stolen;                 ///< operations that it took from other workers
+    uint64_t parked;                 ///< times it went to sleep
+    uint64_t waiting[3];             ///< operations in its deques, by csched_priority
+} csched_worker_state;
+
+typedef struct {
+    char name[16];
+    uint32_t threads;      ///< of workers; all of them, whatever there was room for
+    uint64_t waiting[3];   ///< operations from outside, by csched_priority, that no worker has taken yet
+    uint64_t appended[3];  ///< all that there ever were
+    uint64_t next_wake_ns; ///< CLOCK_MONOTONIC, when its timers look again; UINT64_MAX: never
+    bool suspended;
+    bool closing; ///< it takes no operations from outside any more
+} csched_scheduler_state;
+
+/// Reads the states of a scheduler and of its first `room` workers, each at its own moment, while all goes
+/// on: no worker waits for it. O(workers + threads that submit), and some 10 us for each worker.
+void csched_scheduler_inspect(csched_scheduler *scheduler, csched_scheduler_state *state,
+                              csched_worker_state *CSCHED_NULLABLE workers, uint32_t room);
+
+/// Calls `visit` for each scheduler of the process, the newest first; none is created or destroyed meanwhile.
+/// `visit` may do with it what another thread may do, but for that.
+void csched_visit_schedulers(void (*visit)(void *CSCHED_NULLABLE context, csched_scheduler *scheduler),
+                             void *CSCHED_NULLABLE context);
+
+CSCHED_ASSUME_NONNULL_END
+
+#endif

@@ -1,0 +1,30 @@
+// recorder.h - what the core tells the recorder.
+
+#ifndef CSCHEDULER_RECORDER_INTERNAL_H
+#define CSCHEDULER_RECORDER_INTERNAL_H
+
+#include "cscheduler/operation.h"
+#include "cscheduler/recorder.h"
+#include "port.h"
+
+/// Of an operation, word by word: a copy as a whole would wait for the stores that it was just made by. Or of
+/// a number, which is the context. Any thread, outside of read sections and locks that an allocation must not
+/// be made in.
+void csched_recorder_note(uint32_t kind, csched_function run, const void *context, const void *extra);
+
+static csched_always_inline void csched_note(csched_recorded_kind kind, uint64_t number)
+{
+    if (csched_unlikely(csched_is_recording())) {
+        csched_recorder_note(kind, NULL, (const void *)(uintptr_t)number, NULL);
+    }
+}
+
+static csched_always_inline void csched_note_operations(csched_recorded_kind kind,
+                                                        const csched_operation *operations, size_t count)
+{
+    for (size_t index = 0; csched_unlikely(csched_is_recording()) && index < count; index++) {
+        csched_recorder_note(kind, operations[index].run, operations[index].context, operations[index].extra);
+    }
+}
+
+#endif

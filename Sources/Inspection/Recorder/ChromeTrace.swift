@@ -1,0 +1,135 @@
+extension Recording {
+    /// The recording as JSON in the Trace Event Format, which Perfetto (ui.perfetto.dev), Chrome (about:tracing) and Speedscope
+    /// read: a track for each thread, bodies as nested slices, arrows from where an operation was handed over to where it
+    /// began.
+    ///
+    /// - Complexity: O(n log n) in the number of events, some 150 bytes for each.
+    /// - Source: Trace Event Format (Google, 2016).
+    public func chromeTrace() -> String {
+        var writer = TraceWriter(origin_ns: tracks.compactMap { $0.events.first?.time_ns }.min() ?? 0)
+        writer.add(#""ph":"M","pid":1,"name":"process_name","args":{"name":"schedulers"}"#)
+        for track in tracks {
+            writer.add(
+                #""ph":"M","pid":1,"tid":\#(track.thread),"name":"thread_name","args":{"name":\#(quoted(track.name))}"#
+            )
+        }
+        for track in tracks { writer.add(track, until: end_ns) }
+        for (number, handover) in handovers().enumerated() {
+            writer.addArrow(
+                number, from: self[handover.submitted], of: tracks[handover.submitted.track].thread,
+                to: self[handover.begun], of: tracks[handover.begun.track].thread)
+        }
+        return writer.text()
+    }
+
+    private var end_ns: UInt64 { tracks.compactMap { $0.events.last?.time_ns }.max() ?? 0 }
+}
+
+private struct TraceWriter {
+    let origin_ns: UInt64
+    private var lines: [String] = []
+
+    init(origin_ns: UInt64) { self.origin_ns = origin_ns }
+
+    mutating func add(_ fields: String) { lines.append("{\(fields)}") }
+
+    mutating func add(_ track: Recording.Track, until end_ns: UInt64) {
+        for slice in track.slices() {
+            let name = name(of: slice)
+            let arguments = slice.operation.map(arguments) ?? ""
+            add(
+                #""ph":"X","pid":1,"tid":\#(track.thread),"ts":\#(time(slice.begin_ns)),"#
+                    + #""dur":\#(microseconds((slice.end_ns ?? end_ns) - slice.begin_ns)),"name":\#(name)"#
+                    + arguments)
+        }
+        for event in track.events {
+            guard let name = event.label else { continue }
+            let arguments = event.operation.map(arguments) ?? event.arguments
+            // An arrow begins in a slice, so a submission is one.
+            let phase =
+                event.kind == .submit || event.kind == .timer ? #""ph":"X","dur":0"# : #""ph":"i","s":"t""#
+            add(
+                #"\#(phase),"pid":1,"tid":\#(track.thread),"ts":\#(time(event.time_ns)),"name":\#(name)\#(arguments)"#
+            )
+        }
+    }
+
+    mutating func addArrow(
+        _ number: Int, from submitted: Recording.Event, of source: Int, to begun: Recording.Event,
+        of target: Int
+    ) {
+        let common = #""pid":1,"cat":"handover","name":"handover","id":\#(number)"#
+        let start_ns = min(submitted.time_ns, begun.time_ns)
+        add(#""ph":"s","tid":\#(source),"ts":\#(time(start_ns)),\#(common)"#)
+        add(#""ph":"f","bp":"e","tid":\#(target),"ts":\#(time(begun.time_ns)),\#(common)"#)
+    }
+
+    /// As JSON: the function of a body, which is the closure's where it is one.
+    private func name(of slice: Slice) -> String {
+        switch slice.kind {
+        case .search: return #""search""#
+        case .sleep: return #""sleep""#
+        case .block: return #""blocked""#
+        case .body:
+            return quoted(slice.operation.flatMap { $0.function } ?? "operation")
+        }
+    }
+
+    private func arguments(of operation: Recording.Operation) -> String {
+        let words = [operation.run, operation.context, operation.extra].map { "0x" + String($0, radix: 16) }
+        return #","args":{"run":"\#(words[0])","context":"\#(words[1])","extra":"\#(words[2])"}"#
+    }
+
+    func text() -> String {
+        #"{"displayTimeUnit":"ns","traceEvents":["# + "\n" + lines.joined(separator: ",\n") + "\n]}\n"
+    }
+
+    private func time(_ time_ns: UInt64) -> String { microseconds(time_ns - origin_ns) }
+
+    /// With three places: the format has microseconds.
+    private func microseconds(_ time_ns: UInt64) -> String {
+        let fraction = String(1_000 + time_ns % 1_000).dropFirst()
+        return "\(time_ns / 1_000).\(fraction)"
+    }
+}
+
+extension Recording.Event {
+    /// As JSON; nil: it begins or ends a slice.
+    fileprivate var label: String? {
+        switch kind {
+        case .begin, .end, .search, .park, .unpark, .block, .unblock: nil
+        case .refuse: #""refused""#
+        case .cancel: #""cancelled""#
+        case .replace: #""replaced""#
+        case .submit, .timer, .steal, .wake: "\"\(kind)\""
+        case .mark: quoted(markName)
+        }
+    }
+
+    fileprivate var arguments: String {
+        switch kind {
+        case .steal: #","args":{"operations":\#(number)}"#
+        case .wake, .replace: #","args":{"worker":\#(number)}"#
+        default: ""
+        }
+    }
+
+    /// The name that was given to ``Recorder/mark(_:)``: of a constant, which stays.
+    private var markName: String {
+        UnsafePointer<CChar>(bitPattern: UInt(number)).map { String(cString: $0) } ?? ""
+    }
+}
+
+/// As a string of JSON.
+private func quoted(_ text: String) -> String {
+    var result = "\""
+    for scalar in text.unicodeScalars {
+        switch scalar {
+        case "\"", "\\": result += "\\\(scalar)"
+        case _ where scalar.value < 0x20:
+            result += "\\u" + String(0x10000 + scalar.value, radix: 16).dropFirst()
+        default: result.unicodeScalars.append(scalar)
+        }
+    }
+    return result + "\""
+}

@@ -1,0 +1,45 @@
+/// How long something took, over many times.
+public struct Distribution: Hashable, Sendable, CustomStringConvertible {
+    /// How many there are.
+    public let count: Int
+    private let sorted_ns: [UInt64]
+
+    init(_ nanoseconds: [UInt64]) {
+        sorted_ns = nanoseconds.sorted()
+        count = nanoseconds.count
+    }
+
+    /// The time that a share of all did not exceed, between 0 and 1; nil: there is none.
+    public func quantile(_ share: Double) -> Duration? {
+        guard let last = sorted_ns.indices.last, (0...1).contains(share) else { return nil }
+        return .nanoseconds(sorted_ns[min(last, Int(share * Double(sorted_ns.count)))])
+    }
+
+    /// The median, the 99th percentile and the longest.
+    public var description: String {
+        guard let median = quantile(0.5), let late = quantile(0.99), let longest = quantile(1) else {
+            return "none"
+        }
+        return "\(count): \(median) median, \(late) p99, \(longest) longest"
+    }
+}
+
+extension Recording {
+    /// How long operations that have begun had waited since they were handed over. Submissions in a row share the time of
+    /// the first, eight at most, so that a wait may seem a little longer than it was.
+    public var waits: Distribution {
+        Distribution(
+            handovers().map { handover in
+                let (submitted, begun) = (self[handover.submitted].time_ns, self[handover.begun].time_ns)
+                return begun - min(submitted, begun)
+            })
+    }
+
+    /// How long the bodies took that have begun and ended.
+    public var runs: Distribution {
+        Distribution(
+            tracks.flatMap { track in
+                track.bodies().compactMap { body in body.end_ns.map { $0 - body.begin_ns } }
+            })
+    }
+}

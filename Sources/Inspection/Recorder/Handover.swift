@@ -1,0 +1,59 @@
+/// An operation on its way: where it was handed over, and where it began.
+///
+/// Two ends belong together that are of the same words, the first with the first.
+package struct Handover: Sendable {
+    package let submitted: Place
+    package let begun: Place
+
+    /// An event, by its track and its number there.
+    package struct Place: Hashable, Sendable {
+        package let track: Int
+        package let event: Int
+    }
+}
+
+extension Recording {
+    /// All operations whose submission and begin are both there, in the order of their begins.
+    ///
+    /// - Complexity: O(n log n) in the number of events.
+    package func handovers() -> [Handover] {
+        var ends: [(time_ns: UInt64, isBegin: Bool, place: Handover.Place)] = []
+        for (track, events) in tracks.map(\.events).enumerated() {
+            for (number, event) in events.enumerated() {
+                switch event.kind {
+                case .submit, .timer, .begin, .cancel, .refuse:
+                    let isBegin = event.kind != .submit && event.kind != .timer
+                    ends.append((event.time_ns, isBegin, Handover.Place(track: track, event: number)))
+                default: break
+                }
+            }
+        }
+        // Submissions first: their ticks may be a little late.
+        ends.sort { ($0.time_ns, $0.isBegin ? 1 : 0) < ($1.time_ns, $1.isBegin ? 1 : 0) }
+        var waiting: [Operation: Waiting] = [:]
+        var found: [Handover] = []
+        for end in ends {
+            let event = self[end.place]
+            guard let operation = event.operation else { continue }
+            if !end.isBegin {
+                waiting[operation, default: Waiting()].places.append(end.place)
+            } else if let submitted = waiting[operation]?.takeFirst(), event.kind == .begin {
+                found.append(Handover(submitted: submitted, begun: end.place))
+            }
+        }
+        return found
+    }
+
+    package subscript(place: Handover.Place) -> Event { tracks[place.track].events[place.event] }
+
+    private struct Waiting {
+        var places: [Handover.Place] = []
+        var taken = 0
+
+        mutating func takeFirst() -> Handover.Place? {
+            guard taken < places.count else { return nil }
+            defer { taken += 1 }
+            return places[taken]
+        }
+    }
+}

@@ -1,0 +1,120 @@
+internal import CScheduler
+
+/// The events of all threads, as ``Recorder/recording()`` has found them.
+public struct Recording: Sendable {
+    /// What has happened.
+    public enum Kind: UInt32, Sendable, CaseIterable {
+        /// An operation is being handed over to a scheduler.
+        case submit = 1
+        /// It was not accepted.
+        case refuse
+        /// Its body begins.
+        case begin
+        /// Its body has returned.
+        case end
+        /// It was cancelled by a shutdown.
+        case cancel
+        /// A worker has taken operations from another one.
+        case steal
+        /// A worker has nothing to do, and looks for something.
+        case search
+        /// A worker goes to sleep.
+        case park
+        /// A worker has been woken.
+        case unpark
+        /// A sleeping worker is woken.
+        case wake
+        /// The running body is about to block.
+        case block
+        /// It goes on.
+        case unblock
+        /// A worker that blocks is replaced by another one.
+        case replace
+        /// The timer of an operation is due.
+        case timer
+        /// The program's own: ``Recorder/mark(_:)``.
+        case mark = 32
+    }
+
+    /// One event.
+    public struct Event: Sendable {
+        /// What has happened.
+        public let kind: Kind
+        /// When, in nanoseconds of the clock `CLOCK_MONOTONIC`, as near as the processor's ticks tell.
+        public let time_ns: UInt64
+        /// The operation that it has happened to; nil: none.
+        public let operation: Operation?
+        /// Of ``Kind/steal`` how many operations; of ``Kind/wake`` and ``Kind/replace`` which worker; of ``Kind/mark`` the
+        /// address of the name.
+        public let number: UInt64
+
+        package init(_ kind: Kind, at time_ns: UInt64, operation: Operation? = nil, number: UInt64 = 0) {
+            self.kind = kind
+            self.time_ns = time_ns
+            self.operation = operation
+            self.number = number
+        }
+
+        init?(_ event: csched_recorded_event) {
+            guard let kind = Kind(rawValue: event.kind) else { return nil }
+            let isOfOperation = event.run != 0
+            self.init(
+                kind, at: event.at_ns,
+                operation: isOfOperation
+                    ? Operation(run: event.run, context: event.subject, extra: event.extra) : nil,
+                number: isOfOperation ? 0 : event.subject)
+        }
+    }
+
+    /// The words of an operation: while it is alive no other one has the same, if it has anything to keep.
+    public struct Operation: Hashable, Sendable {
+        /// The address of its function.
+        public let run: UInt64
+        /// Its first word; of a closure, the address of its code.
+        public let context: UInt64
+        /// Its second word; of a closure, what it has captured.
+        public let extra: UInt64
+
+        /// The name of what it runs, as it stands in Swift: of the closure, where it is one; nil: the program was stripped.
+        public var function: String? {
+            Symbols.name(of: context) ?? Symbols.name(of: run)
+        }
+
+        package init(run: UInt64, context: UInt64, extra: UInt64) {
+            self.run = run
+            self.context = context
+            self.extra = extra
+        }
+    }
+
+    /// The events of one thread.
+    public struct Track: Sendable {
+        /// The kernel's number of the thread, as in `/proc/self/task`.
+        public let thread: Int
+        /// The thread's name.
+        public let name: String
+        /// The oldest first.
+        public let events: [Event]
+        /// How many events of the thread were replaced by newer ones.
+        public let lost: Int
+
+        init(_ thread: csched_recorded_thread, _ events: UnsafeBufferPointer<csched_recorded_event>) {
+            self.thread = Int(thread.kernel_id)
+            name = withUnsafeBytes(of: thread.name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+            lost = Int(clamping: thread.lost)
+            self.events = events.compactMap { Event($0) }
+        }
+
+        package init(thread: Int, name: String, events: [Event], lost: Int = 0) {
+            self.thread = thread
+            self.name = name
+            self.events = events
+            self.lost = lost
+        }
+    }
+
+    /// One for each thread that has had an event, by name.
+    public let tracks: [Track]
+
+    package init(tracks: [Track]) { self.tracks = tracks }
+}

@@ -1,0 +1,67 @@
+/// A stretch of time on the track of a thread, between two events.
+package struct Slice: Sendable {
+    package enum Kind: Sendable { case body, search, sleep, block }
+
+    package let kind: Kind
+    package let begin_ns: UInt64
+    /// nil: it goes on where the recording ends.
+    package var end_ns: UInt64?
+    /// The number of the event that it begins with; nil: that is lost.
+    package let event: Int?
+    /// Of a body.
+    package let operation: Recording.Operation?
+}
+
+extension Recording.Track {
+    /// What the thread did when, by the begins of it: each inside of those that had not ended.
+    ///
+    /// - Complexity: O(events).
+    package func slices() -> [Slice] {
+        var slices: [Slice] = []
+        var open: [Int] = []
+
+        func begin(_ kind: Slice.Kind, at number: Int) {
+            open.append(slices.count)
+            slices.append(
+                Slice(
+                    kind: kind, begin_ns: events[number].time_ns, end_ns: nil, event: number,
+                    operation: events[number].operation))
+        }
+        // What lies above it has ended, too: its end is lost, or there is none.
+        func end(_ kind: Slice.Kind, operation: Recording.Operation?, at time_ns: UInt64) {
+            let place = open.lastIndex { index in
+                slices[index].kind == kind && (operation == nil || slices[index].operation == operation)
+            }
+            if let place {
+                for index in open[place...] { slices[index].end_ns = time_ns }
+                open.removeSubrange(place...)
+            } else if kind == .body, open.isEmpty, let operation, let first = events.first {
+                // It had begun before the oldest event that there is.
+                slices.append(
+                    Slice(
+                        kind: kind, begin_ns: first.time_ns, end_ns: time_ns, event: nil, operation: operation
+                    ))
+            }
+        }
+
+        for (number, event) in events.enumerated() {
+            switch event.kind {
+            case .search, .park:
+                end(.search, operation: nil, at: event.time_ns)
+                begin(event.kind == .park ? .sleep : .search, at: number)
+            case .unpark: end(.sleep, operation: nil, at: event.time_ns)
+            case .begin:
+                end(.search, operation: nil, at: event.time_ns)
+                begin(.body, at: number)
+            case .end: end(.body, operation: event.operation, at: event.time_ns)
+            case .block: begin(.block, at: number)
+            case .unblock: end(.block, operation: nil, at: event.time_ns)
+            case .submit, .refuse, .cancel, .steal, .wake, .replace, .timer, .mark: break
+            }
+        }
+        return slices
+    }
+
+    /// The bodies of operations among ``slices()``, with their begins.
+    func bodies() -> [Slice] { slices().filter { $0.kind == .body && $0.event != nil } }
+}

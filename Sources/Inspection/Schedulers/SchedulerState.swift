@@ -1,0 +1,135 @@
+internal import CScheduler
+
+/// What a scheduler does, and what waits for it, at one moment.
+public struct SchedulerState: Hashable, Sendable, Codable {
+    /// What a worker does.
+    public enum Activity: String, Hashable, Sendable, Codable {
+        /// It runs a body.
+        case runs
+        /// It is in a body that blocks: that has said so, or whose thread sleeps in the kernel.
+        case blocks
+        /// It looks for the next operation.
+        case searches
+        /// There is nothing for it to do.
+        case sleeps
+        /// It is kept for the next worker that blocks.
+        case reserved
+    }
+
+    /// One worker.
+    public struct Worker: Hashable, Sendable, Codable {
+        /// As in the name of its thread.
+        public let index: Int
+        /// The kernel's number of its thread; 0: that has yet to begin.
+        public let thread: Int
+        /// What it does.
+        public let activity: Activity
+        /// Whether it blocks, and another worker has its place.
+        public let isReplaced: Bool
+        /// Bodies of it that have returned.
+        public let executed: Int
+        /// Operations that it took from other workers.
+        public let stolen: Int
+        /// Times it went to sleep.
+        public let parked: Int
+        /// How many operations wait in its own queues.
+        public let waiting: Int
+    }
+
+    /// Operations of a priority that wait for a worker.
+    public struct Queue: Hashable, Sendable, Codable {
+        /// `high`, `default` or `background`.
+        public let priority: String
+        /// How many wait now.
+        public let waiting: Int
+        /// How many there ever were.
+        public let submitted: Int
+    }
+
+    /// The name that its threads begin with.
+    public let name: String
+    /// Whether it is suspended.
+    public let isSuspended: Bool
+    /// Whether it takes no operations from outside any more.
+    public let isClosing: Bool
+    /// What was submitted from outside and has yet to be taken by a worker, the most urgent first.
+    public let queues: [Queue]
+    /// Its workers, those that block and those in reserve, too.
+    public let workers: [Worker]
+
+    /// The schedulers of the process, the newest first. Everything goes on meanwhile, and each figure is of its own moment.
+    ///
+    /// - Complexity: O(workers + threads that submit), and some 10 µs for each worker.
+    public static func all() -> [SchedulerState] {
+        var states: [SchedulerState] = []
+        withUnsafeMutablePointer(to: &states) { states in
+            csched_visit_schedulers(
+                { context, scheduler in
+                    let states = context!.assumingMemoryBound(to: [SchedulerState].self)
+                    states.pointee.append(SchedulerState(scheduler))
+                }, states)
+        }
+        return states
+    }
+
+    private init(_ scheduler: OpaquePointer) {
+        var state = csched_scheduler_state()
+        // The limit of workers, and of those that take their places.
+        let workers = [csched_worker_state](unsafeUninitializedCapacity: 1024) { buffer, count in
+            csched_scheduler_inspect(scheduler, &state, buffer.baseAddress, UInt32(buffer.count))
+            count = min(Int(state.threads), buffer.count)
+        }
+        name = withUnsafeBytes(of: state.name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+        isSuspended = state.suspended
+        isClosing = state.closing
+        queues = [
+            Queue(priority: "high", waiting: state.waiting.1, submitted: state.appended.1),
+            Queue(priority: "default", waiting: state.waiting.0, submitted: state.appended.0),
+            Queue(priority: "background", waiting: state.waiting.2, submitted: state.appended.2),
+        ]
+        self.workers = workers.map(Worker.init).sorted { $0.index < $1.index }
+    }
+}
+
+extension SchedulerState.Worker {
+    fileprivate init(_ state: csched_worker_state) {
+        index = Int(state.index)
+        thread = Int(state.kernel_id)
+        activity =
+            switch state.activity {
+            case .runs: .runs
+            case .blocks: .blocks
+            case .searches: .searches
+            case .sleeps: .sleeps
+            case .reserved: .reserved
+            @unknown default: .searches
+            }
+        isReplaced = state.replaced
+        executed = Int(clamping: state.executed)
+        stolen = Int(clamping: state.stolen)
+        parked = Int(clamping: state.parked)
+        waiting = Int(clamping: state.waiting.0 + state.waiting.1 + state.waiting.2)
+    }
+}
+
+extension SchedulerState.Queue {
+    fileprivate init(priority: String, waiting: UInt64, submitted: UInt64) {
+        self.init(priority: priority, waiting: Int(clamping: waiting), submitted: Int(clamping: submitted))
+    }
+}
+
+extension SchedulerState: CustomStringConvertible {
+    /// A line for the scheduler, and one for each worker.
+    public var description: String {
+        let flags = (isSuspended ? ", suspended" : "") + (isClosing ? ", shutting down" : "")
+        let waiting = queues.filter { $0.waiting != 0 }.map { "\($0.waiting) of \($0.priority) priority" }
+        let lines = workers.map { worker in
+            "  worker \(worker.index), thread \(worker.thread): \(worker.activity.rawValue)"
+                + (worker.isReplaced ? ", and another worker has its place" : "")
+                + ", \(worker.executed) executed"
+                + (worker.waiting == 0 ? "" : ", \(worker.waiting) in its queues")
+        }
+        let outside = waiting.isEmpty ? "nothing waits" : "\(waiting.joined(separator: ", ")) wait"
+        return (["scheduler '\(name)': \(outside)\(flags)"] + lines).joined(separator: "\n")
+    }
+}

@@ -1,0 +1,30 @@
+/// Something of a scheduler that has gone on for too long.
+public struct Stall: Hashable, Sendable, CustomStringConvertible {
+    /// What has gone on for too long.
+    public enum Kind: Hashable, Sendable {
+        /// A body on a worker.
+        case body(worker: SchedulerState.Worker, stack: ThreadStack)
+        /// The wait of an operation: in which queue, and how many are there.
+        case wait(queue: String, waiting: Int)
+    }
+
+    /// What has gone on for too long.
+    public let kind: Kind
+    /// The name of the scheduler.
+    public let scheduler: String
+    /// For how long at least.
+    public let duration: Duration
+
+    /// As a sentence; of a body with its stack.
+    public var description: String {
+        switch kind {
+        case .body(let worker, let stack):
+            "a body on worker \(worker.index) of scheduler '\(scheduler)', thread \(worker.thread), "
+                + "\(worker.activity.rawValue) for \(duration) at least:\n"
+                + "\(stack)".split(separator: "\n").map { "  \($0)" }.joined(separator: "\n")
+        case .wait(let queue, let waiting):
+            "an operation in \(queue) of scheduler '\(scheduler)' has waited for a worker for \(duration) at "
+                + "least; \(waiting) \(waiting == 1 ? "is" : "are") there"
+        }
+    }
+}

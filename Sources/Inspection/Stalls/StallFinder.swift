@@ -1,0 +1,115 @@
+/// Finds stalls by comparing looks at the schedulers: no operation pays for that.
+///
+/// A body has run since a look at which its worker was in a body, and had executed as many as now. An operation from outside
+/// has waited since a look by which one more had been submitted than have been taken by now. One in the queues of a worker
+/// has waited as long as its body runs, since a look after which nothing was taken from there.
+struct StallFinder {
+    private struct Body {
+        let executed: Int
+        let since: ContinuousClock.Instant
+        var isTold = false
+        var waiting = 0
+        var waitsSince: ContinuousClock.Instant?
+        var isWaitTold = false
+    }
+
+    private struct Key: Hashable {
+        let scheduler: String
+        let part: String
+    }
+
+    let bodyLimit: Duration
+    let waitLimit: Duration
+    private var bodies: [Key: Body] = [:]
+    private var queues: [Key: QueueHistory] = [:]
+
+    init(bodyLimit: Duration, waitLimit: Duration) {
+        self.bodyLimit = bodyLimit
+        self.waitLimit = waitLimit
+    }
+
+    /// What has become a stall since the last look: each once, until it is over.
+    mutating func look(at schedulers: [SchedulerState], at now: ContinuousClock.Instant) -> [Stall] {
+        var stalls: [Stall] = []
+        var seen: Set<Key> = []
+        for scheduler in schedulers {
+            for worker in scheduler.workers {
+                let key = Key(scheduler: scheduler.name, part: "\(worker.index)")
+                seen.insert(key)
+                stalls += look(at: worker, of: scheduler, key, now)
+            }
+            for queue in scheduler.queues {
+                let key = Key(scheduler: scheduler.name, part: queue.priority)
+                seen.insert(key)
+                let duration = queues[key, default: QueueHistory()].note(queue, now, limit: waitLimit)
+                if let duration, !scheduler.isSuspended {
+                    stalls.append(
+                        Stall(
+                            kind: .wait(
+                                queue: "the inboxes of \(queue.priority) priority", waiting: queue.waiting),
+                            scheduler: scheduler.name, duration: duration))
+                }
+            }
+        }
+        bodies = bodies.filter { seen.contains($0.key) }
+        queues = queues.filter { seen.contains($0.key) }
+        return stalls
+    }
+
+    private mutating func look(
+        at worker: SchedulerState.Worker, of scheduler: SchedulerState, _ key: Key,
+        _ now: ContinuousClock.Instant
+    ) -> [Stall] {
+        guard worker.activity == .runs || worker.activity == .blocks else {
+            bodies[key] = nil
+            return []
+        }
+        var body = bodies[key] ?? Body(executed: worker.executed, since: now)
+        if body.executed != worker.executed { body = Body(executed: worker.executed, since: now) }
+        if worker.waiting == 0 || worker.waiting < body.waiting {
+            body.waitsSince = nil
+            body.isWaitTold = false
+        }
+        if worker.waiting > 0, body.waitsSince == nil { body.waitsSince = now }
+        body.waiting = worker.waiting
+        var stalls: [Stall] = []
+        if !body.isTold, now - body.since >= bodyLimit {
+            body.isTold = true
+            let stack = ThreadStack(of: worker.thread)
+            stalls.append(
+                Stall(
+                    kind: .body(worker: worker, stack: stack), scheduler: scheduler.name,
+                    duration: now - body.since))
+        }
+        if let since = body.waitsSince, !body.isWaitTold, now - since >= waitLimit {
+            body.isWaitTold = true
+            stalls.append(
+                Stall(
+                    kind: .wait(queue: "the queues of worker \(worker.index)", waiting: worker.waiting),
+                    scheduler: scheduler.name, duration: now - since))
+        }
+        bodies[key] = body
+        return stalls
+    }
+}
+
+/// How many operations had been submitted to a queue by when.
+private struct QueueHistory {
+    private var looks: [(submitted: Int, at: ContinuousClock.Instant)] = []
+    private var isTold = false
+
+    /// For how long the oldest one has waited, when that has become too long.
+    mutating func note(_ queue: SchedulerState.Queue, _ now: ContinuousClock.Instant, limit: Duration)
+        -> Duration?
+    {
+        let taken = queue.submitted - queue.waiting
+        looks.removeAll { $0.submitted <= taken }
+        if looks.isEmpty { isTold = false }
+        if queue.waiting > 0, looks.last?.submitted != queue.submitted {
+            looks.append((queue.submitted, now))
+        }
+        guard let oldest = looks.first, now - oldest.at >= limit, !isTold else { return nil }
+        isTold = true
+        return now - oldest.at
+    }
+}

@@ -1,0 +1,52 @@
+internal import CThreadStack
+
+/// Where a thread is: the functions on its stack, the innermost first.
+///
+/// Found by a signal, `SIGPROF`, which the thread answers: so not while a profiler has a handler for that. A call of the kernel
+/// that the signal interrupts goes on, but for those that never do, as `poll` and `nanosleep` (signal(7)).
+public struct ThreadStack: Hashable, Sendable, Codable, CustomStringConvertible {
+    /// The functions, or nothing.
+    public let functions: [String]
+    /// Why there are none; nil: there are.
+    public let reason: String?
+
+    /// Looks at a thread of the process.
+    ///
+    /// - Parameters:
+    ///   - thread: the kernel's number of it, as in `/proc/self/task`.
+    ///   - limit: how long its answer is waited for at most.
+    /// - Complexity: some 100 µs; the first one reads the symbols of the program, some milliseconds.
+    public init(of thread: Int, limit: Duration = .milliseconds(100)) {
+        let limit_ms = max(
+            1,
+            Int32(
+                clamping: limit.components.seconds * 1_000 + limit.components.attoseconds
+                    / 1_000_000_000_000_000))
+        var count: Int32 = 0
+        var result = THREAD_STACK_GONE
+        let addresses = [UInt](unsafeUninitializedCapacity: 64) { buffer, used in
+            result = thread_stack_read(Int32(clamping: thread), buffer.baseAddress!, 64, &count, limit_ms)
+            used = Int(count)
+        }
+        reason =
+            switch result {
+            case THREAD_STACK_READ: addresses.isEmpty ? "nothing was found on its stack" : nil
+            case THREAD_STACK_TAKEN: "SIGPROF, which asks a thread for its stack, has another handler"
+            case THREAD_STACK_GONE: "there is no thread \(thread)"
+            default: "thread \(thread) has not answered within \(limit_ms) ms: the kernel does not let it"
+            }
+        // A return address lies behind the call.
+        functions = addresses.map { Symbols.name(of: UInt64($0) - 1) ?? Self.nameOfLibrary($0 - 1) }
+    }
+
+    private static func nameOfLibrary(_ address: UInt) -> String {
+        let text = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 512) { buffer in
+            thread_stack_name(address, buffer.baseAddress!, Int32(buffer.count))
+            return String(cString: buffer.baseAddress!)
+        }
+        return text.isEmpty ? "0x" + String(address, radix: 16) : text
+    }
+
+    /// A line for each function, or why there are none.
+    public var description: String { reason ?? functions.joined(separator: "\n") }
+}

@@ -1,0 +1,191 @@
+import CompositeOperationsTestSupport
+import Glibc
+import Inspection
+import PropertyTesting
+import PropertyTestingSupport
+import Scheduling
+import Synchronization
+import Testing
+
+/// Blocks in a function whose name is on the stack.
+@inline(never) private func waitsAtItsGate(_ gate: Gate) {
+    gate.wait()
+    withExtendedLifetime(gate) {}
+}
+
+@inline(never) private func spinsUntilOpened(_ isOpened: borrowing Atomic<Bool>) {
+    while !isOpened.load(ordering: .acquiring) {}
+}
+
+private final class Flag: Sendable {
+    let isSet = Atomic(false)
+}
+
+@Suite(.inTurn, .serialized) struct StallTests {
+    @Test(arguments: [true, false])
+    func `a body that runs for too long is told once, with its stack`(blocks: Bool) throws {
+        let scheduler = try Scheduler(.init(workers: 1, name: "stall-a"))
+        let later = try Scheduler(.init(workers: 1, name: "stall-e"))
+        let (leave, told, toldLater) = (Gate(), Gate(), Gate())
+        let stalls = Locked<[Stall]>([])
+        let watch = StallWatch(body: .milliseconds(80), wait: .seconds(60)) { stall in
+            if stall.scheduler == "stall-e" { toldLater.open() }
+            guard stall.scheduler == "stall-a" else { return }
+            stalls.withLock { $0.append(stall) }
+            told.open()
+        }
+        let spinning = Flag()
+        try scheduler.submit { blocks ? waitsAtItsGate(leave) : spinsUntilOpened(spinning.isSet) }
+        told.wait()
+        try later.submit { leave.wait() }  // one that begins now is told a whole limit later
+        toldLater.wait()
+        leave.open()
+        spinning.isSet.store(true, ordering: .releasing)
+        watch.stop()
+        try scheduler.shutdown()
+        try later.shutdown()
+        let found = stalls.withLock { $0 }
+        #expect(found.count == 1)
+        let stall = try #require(found.first)
+        #expect(stall.duration >= .milliseconds(80))
+        guard case .body(let worker, let stack) = stall.kind else {
+            Issue.record("\(stall)")
+            return
+        }
+        #expect(worker.activity == (blocks ? .blocks : .runs))
+        #expect(stack.reason == nil)
+        #expect(
+            stack.functions.contains { $0.contains(blocks ? "waitsAtItsGate" : "spinsUntilOpened") },
+            "\(stall)")
+        #expect("\(stall)".hasPrefix("a body on worker 0 of scheduler 'stall-a', thread \(worker.thread), "))
+    }
+
+    @Test func `an operation that waits for too long is told, and what runs is not`() throws {
+        let scheduler = try Scheduler(.init(workers: 1, name: "stall-b", spareWorkers: 0))
+        let (leave, told) = (Gate(), Gate())
+        let stalls = Locked<[Stall]>([])
+        let watch = StallWatch(body: .seconds(60), wait: .milliseconds(80)) { stall in
+            guard stall.scheduler == "stall-b" else { return }
+            if stalls.withLock({ stalls in
+                stalls.append(stall)
+                return stalls.count == 2
+            }) {
+                told.open()
+            }
+        }
+        let began = Gate()
+        try scheduler.submit {
+            for _ in 1...3 { try! scheduler.submit {} }
+            began.open()
+            leave.wait()
+        }
+        began.wait()
+        try scheduler.submit {}
+        try scheduler.submit {}
+        told.wait()
+        leave.open()
+        watch.stop()
+        try scheduler.shutdown()
+        let sentences = stalls.withLock { $0 }.map { "\($0)" }
+        #expect(
+            sentences.contains {
+                $0.contains("in the queues of worker 0 of scheduler 'stall-b' has waited")
+                    && $0.hasSuffix("; 3 are there")
+            })
+        #expect(
+            sentences.contains {
+                $0.contains("in the inboxes of default priority of scheduler 'stall-b'")
+                    && $0.hasSuffix("; 2 are there")
+            })
+        #expect(sentences.count == 2)
+    }
+
+    @Test func `a flood in which each operation has its turn is no stall`() throws {
+        let scheduler = try Scheduler(.init(workers: 2, name: "stall-c"))
+        let stalls = Locked<[Stall]>([])
+        let watch = StallWatch(body: .seconds(20), wait: .seconds(20)) { stall in
+            if stall.scheduler == "stall-c" { stalls.withLock { $0.append(stall) } }
+        }
+        let counter = try CompletionCounter()
+        for _ in 0..<max(1, Int(20_000 * stressScale)) { try scheduler.submit(in: counter) {} }
+        counter.wait()
+        watch.stop()
+        watch.stop()
+        try scheduler.shutdown()
+        #expect(stalls.withLock { $0.isEmpty })
+    }
+
+    @Test func `a watch may be stopped where it tells`() throws {
+        let scheduler = try Scheduler(.init(workers: 1, name: "stall-d"))
+        let (leave, told) = (Gate(), Gate())
+        let own = Locked<StallWatch?>(nil)
+        let watch = StallWatch(body: .milliseconds(20), wait: .seconds(60)) { stall in
+            guard stall.scheduler == "stall-d", let watch = own.withLock({ $0.take() }) else { return }
+            watch.stop()
+            told.open()
+        }
+        own.withLock { $0 = watch }
+        try scheduler.submit { leave.wait() }
+        told.wait()
+        leave.open()
+        try scheduler.shutdown()
+    }
+
+    @Test func `the stack of a thread that is none has a reason`() {
+        let stack = ThreadStack(of: 4_194_303)
+        #expect(stack.functions == [])
+        #expect(stack.reason == "there is no thread 4194303")
+        #expect("\(stack)" == "there is no thread 4194303")
+    }
+
+    @Test func `where SIGPROF has another handler no stack is read`() async {
+        await #expect(processExitsWith: .success) {
+            signal(SIGPROF) { _ in }
+            let stack = ThreadStack(of: Int(getpid()))
+            precondition(stack.reason == "SIGPROF, which asks a thread for its stack, has another handler")
+        }
+    }
+
+    @Test func `limits that are none stop with a sentence`() async {
+        await #expect(processExitsWith: .failure) { _ = StallWatch(body: .zero) }
+    }
+}
+
+@Suite struct SchedulerStateTests {
+    @Test func `a scheduler is listed with what its workers do, and what waits`() throws {
+        let scheduler = try Scheduler(.init(workers: 1, name: "state-a", spareWorkers: 0))
+        let (began, leave) = (Gate(), Gate())
+        try scheduler.submit {
+            Scheduler.blocking {
+                began.open()
+                leave.wait()
+            }
+        }
+        began.wait()
+        for priority in [Scheduler.Priority.high, .default, .default] {
+            try scheduler.submit(priority: priority) {}
+        }
+        let state = try #require(SchedulerState.all().first { $0.name == "state-a" })
+        #expect(state.queues.map(\.priority) == ["high", "default", "background"])
+        #expect(state.queues.map(\.waiting) == [1, 2, 0])
+        #expect(state.queues.map(\.submitted) == [1, 3, 0])
+        #expect(!state.isSuspended && !state.isClosing)
+        let worker = try #require(state.workers.first)
+        #expect(worker.executed == 0)
+        #expect(
+            "\(state)" == """
+                scheduler 'state-a': 1 of high priority, 2 of default priority wait
+                  worker 0, thread \(worker.thread): blocks, 0 executed
+                """)
+        leave.open()
+        try scheduler.shutdown()
+        let after = try #require(SchedulerState.all().first { $0.name == "state-a" })
+        #expect(after.isClosing)
+        #expect(after.queues.map(\.waiting) == [0, 0, 0])
+    }
+
+    @Test func `schedulers that are gone are not listed`() throws {
+        do { _ = try Scheduler(.init(workers: 1, name: "state-b")) }
+        #expect(!SchedulerState.all().contains { $0.name == "state-b" })
+    }
+}

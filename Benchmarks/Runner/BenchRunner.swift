@@ -12,7 +12,7 @@ struct BenchRunner: ParsableCommand {
         abstract: "Measures the scheduler side by side with what one would use instead.",
         subcommands: [
             Run.self, List.self, Units.self, MergeParts.self, AB.self, Compare.self, Counts.self,
-            Report.self, Export.self, Slopes.self, Check.self, Child.self,
+            Trace.self, Report.self, Export.self, Slopes.self, Check.self, Child.self,
         ],
         defaultSubcommand: Run.self)
 

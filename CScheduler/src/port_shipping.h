@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cscheduler/recorder.h"
+
 #define csched_atomic(T) _Atomic(T)
 #define csched_init(object, value) atomic_init((object), (value))
 #define csched_load(object, order) atomic_load_explicit((object), memory_order_##order)
@@ -135,8 +137,7 @@ static inline uint64_t csched_ticks(void)
 #endif
 }
 
-extern _Atomic(uint32_t) csched_recorder_on;
-static inline bool csched_is_recording(void) { return csched_load(&csched_recorder_on, relaxed) != 0; }
+#define csched_is_recording() csched_recorder_is_on()
 
 static inline int32_t csched_thread_id(void) { return (int32_t)syscall(SYS_gettid); }
 

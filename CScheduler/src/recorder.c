@@ -20,7 +20,7 @@ enum { EVENTS_LEAST = 64, EVENTS_USUAL = 1 << 13, EVENTS_MOST = 1 << 20 };
 enum { ROW_MOST = 8 };
 enum { RINGS_ENOUGH = 64 }; // from here on those of threads that have ended are taken
 
-csched_atomic(uint32_t) csched_recorder_on;
+uint32_t csched_recorder_on;
 
 // Of the first start; before `csched_recorder_on`, and never again.
 static csched_atomic(uint64_t) origin_ticks;
@@ -85,7 +85,8 @@ static void stamp(uint32_t kind)
 
 void csched_recorder_note(uint32_t kind, csched_function run, const void *context, const void *extra)
 {
-    if (csched_load(&csched_recorder_on, acquire) == 0 || (csched_unlikely(mine == NULL) && !take_ring())) {
+    if (__atomic_load_n(&csched_recorder_on, __ATOMIC_ACQUIRE) == 0 ||
+        (csched_unlikely(mine == NULL) && !take_ring())) {
         return;
     }
     stamp(kind);
@@ -103,17 +104,17 @@ void csched_recorder_start(uint32_t events)
     }
     csched_store(&capacity, rounded, relaxed);
     pthread_once(&once, begin);
-    csched_store(&csched_recorder_on, 1, release); // with what begin() has written
+    __atomic_store_n(&csched_recorder_on, 1, __ATOMIC_RELEASE); // with what begin() has written
 }
 
-void csched_recorder_stop(void) { csched_store(&csched_recorder_on, 0, relaxed); }
+void csched_recorder_stop(void) { __atomic_store_n(&csched_recorder_on, 0, __ATOMIC_RELAXED); }
 
-bool csched_recorder_is_on(void) { return csched_is_recording(); }
-
-void csched_record(uint32_t kind, uint64_t number)
+void csched_record(uint32_t kind, uint64_t subject, uint64_t extra)
 {
     csched_check(kind >= CSCHED_RECORDED_OWN && kind < KINDS, "a kind of one's own is from 32 to 63");
-    csched_note(kind, number);
+    if (csched_is_recording()) {
+        csched_recorder_note(kind, NULL, (const void *)(uintptr_t)subject, (const void *)(uintptr_t)extra);
+    }
 }
 
 // How many nanoseconds a tick has had since the first start.

@@ -107,6 +107,21 @@ private typealias Event = Recording.Event
         #expect(names == ["schedulers", name])
     }
 
+    @Test func `spans are slices with their names, inside of the body that has them`() throws {
+        Recorder.start()
+        let scheduler = try Scheduler(.init(workers: 1, name: "spans"))
+        try scheduler.submit { Recorder.span("loading", number: 7) { Recorder.mark("half") } }
+        try scheduler.shutdown()
+        Recorder.stop()
+        #expect(Recorder.span("off") { 5 } == 5)
+        let track = try #require(Recorder.recording().tracks.first { $0.name.hasPrefix("spans-") })
+        let slices = try parsed(Recording(tracks: [track])).filter { $0.ph == "X" }
+        let span = try #require(slices.first { $0.name == "loading #7" })
+        let body = try #require(slices.last { ($0.ts ?? 0) <= (span.ts ?? 0) && $0.name != "loading #7" })
+        #expect(try #require(body.dur) >= #require(span.dur))
+        #expect(track.events.filter { $0.kind == .mark }.map(\.name) == ["half"])
+    }
+
     @Test func `an empty recording is a trace`() throws {
         #expect(try parsed(Recording(tracks: [])).map(\.ph) == ["M"])
         #expect(Recording(tracks: []).waits.description == "none")

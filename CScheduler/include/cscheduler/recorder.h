@@ -38,7 +38,7 @@ typedef struct {
     uint64_t at_ns;   ///< CLOCK_MONOTONIC, as near as its ticks tell: some 10 ns
     uint64_t run;     ///< of an operation, its function; or 0
     uint64_t subject; ///< of an operation, its context; or a number
-    uint64_t extra;   ///< of an operation; or 0
+    uint64_t extra;   ///< of an operation, its second word; or the caller's own
     uint32_t kind;    ///< a csched_recorded_kind
 } csched_recorded_event;
 
@@ -59,7 +59,12 @@ typedef void (*csched_recorder_visit)(void *CSCHED_NULLABLE context, const csche
 void csched_recorder_start(uint32_t events);
 /// Records nothing any more, but what is being recorded just now. What is there stays.
 void csched_recorder_stop(void);
-bool csched_recorder_is_on(void);
+/// Of csched_recorder_is_on().
+extern uint32_t csched_recorder_on;
+static inline bool csched_recorder_is_on(void)
+{
+    return __atomic_load_n(&csched_recorder_on, __ATOMIC_RELAXED) != 0;
+}
 
 /// Calls `visit` for each thread that has events, in no order, while everything goes on. O(events). False:
 /// out of memory, and some threads were left out.
@@ -67,7 +72,7 @@ bool csched_recorder_read(csched_recorder_visit visit, void *CSCHED_NULLABLE con
 
 /// Records an event of the caller's own, on the calling thread; nothing while it is off, or without memory.
 /// `kind`: CSCHED_RECORDED_OWN to 63. Not for signal handlers.
-void csched_record(uint32_t kind, uint64_t number);
+void csched_record(uint32_t kind, uint64_t subject, uint64_t extra);
 
 CSCHED_ASSUME_NONNULL_END
 

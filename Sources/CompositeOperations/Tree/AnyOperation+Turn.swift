@@ -254,7 +254,17 @@ extension AnyOperation {
     private final func executeApart(_ number: Int32) { COQueues.apart { call(number) } }
 
     @inline(__always)
-    private final func call(_ number: Int32) { BlocksOnStack.with(self) { execute(number) } }
+    private final func call(_ number: Int32) {
+        if RecordedSpan.areRecorded { return callRecorded(number) }
+        BlocksOnStack.with(self) { execute(number) }
+    }
+
+    @inline(never)
+    private final func callRecorded(_ number: Int32) {
+        let span = RecordedSpan(name ?? "\(Self.self)", number: id.number)
+        defer { span.end() }
+        BlocksOnStack.with(self) { execute(number) }
+    }
 
     /// A block has returned, which says nothing of its attempt: that ends by a call.
     @inline(__always)

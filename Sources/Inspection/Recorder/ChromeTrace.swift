@@ -35,7 +35,7 @@ private struct TraceWriter {
 
     mutating func add(_ track: Recording.Track, until end_ns: UInt64) {
         for slice in track.slices() {
-            let name = name(of: slice)
+            let name = name(of: slice, track)
             let arguments = slice.operation.map(arguments) ?? ""
             add(
                 #""ph":"X","pid":1,"tid":\#(track.thread),"ts":\#(time(slice.begin_ns)),"#
@@ -65,11 +65,14 @@ private struct TraceWriter {
     }
 
     /// As JSON: the function of a body, which is the closure's where it is one.
-    private func name(of slice: Slice) -> String {
+    private func name(of slice: Slice, _ track: Recording.Track) -> String {
         switch slice.kind {
         case .search: return #""search""#
         case .sleep: return #""sleep""#
         case .block: return #""blocked""#
+        case .span:
+            guard let event = slice.event.map({ track.events[$0] }) else { return #""span""# }
+            return quoted(event.name + (event.detail == 0 ? "" : " #\(event.detail)"))
         case .body:
             return quoted(slice.operation.flatMap { $0.function } ?? "operation")
         }
@@ -97,12 +100,12 @@ extension Recording.Event {
     /// As JSON; nil: it begins or ends a slice.
     fileprivate var label: String? {
         switch kind {
-        case .begin, .end, .search, .park, .unpark, .block, .unblock: nil
+        case .begin, .end, .search, .park, .unpark, .block, .unblock, .spanBegin, .spanEnd: nil
         case .refuse: #""refused""#
         case .cancel: #""cancelled""#
         case .replace: #""replaced""#
         case .submit, .timer, .steal, .wake: "\"\(kind)\""
-        case .mark: quoted(markName)
+        case .mark: quoted(name)
         }
     }
 
@@ -112,11 +115,6 @@ extension Recording.Event {
         case .wake, .replace: #","args":{"worker":\#(number)}"#
         default: ""
         }
-    }
-
-    /// The name that was given to ``Recorder/mark(_:)``: of a constant, which stays.
-    private var markName: String {
-        UnsafePointer<CChar>(bitPattern: UInt(number)).map { String(cString: $0) } ?? ""
     }
 }
 

@@ -33,7 +33,22 @@ public enum Recorder {
     /// - Complexity: some 12 ns while it is on.
     public static func mark(_ name: StaticString) {
         guard isOn, name.hasPointerRepresentation else { return }
-        csched_record(Recording.Kind.mark.rawValue, UInt64(UInt(bitPattern: name.utf8Start)))
+        csched_record(Recording.Kind.mark.rawValue, UInt64(UInt(bitPattern: name.utf8Start)), 0)
+    }
+
+    /// Calls a body, which is a slice on the track of the calling thread while the recorder is on.
+    ///
+    /// - Parameter number: tells slices of the same name apart; 0: nothing to tell.
+    /// - Throws: what `body` throws.
+    /// - Complexity: some 25 ns while it is on.
+    public static func span<Value: ~Copyable, Failure: Error>(
+        _ name: StaticString, number: UInt64 = 0, _ body: () throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        guard isOn, name.hasPointerRepresentation else { return try body() }
+        let address = UInt64(UInt(bitPattern: name.utf8Start))
+        csched_record(Recording.Kind.spanBegin.rawValue, address, number)
+        defer { csched_record(Recording.Kind.spanEnd.rawValue, address, number) }
+        return try body()
     }
 
     /// The events that there are now. Nothing stops meanwhile, and nothing is taken away.

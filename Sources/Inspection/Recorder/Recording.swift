@@ -34,6 +34,10 @@ public struct Recording: Sendable {
         case timer
         /// The program's own: ``Recorder/mark(_:)``.
         case mark = 32
+        /// A span begins: the block of an operation, or the program's own.
+        case spanBegin
+        /// It ends.
+        case spanEnd
     }
 
     /// One event.
@@ -44,15 +48,31 @@ public struct Recording: Sendable {
         public let time_ns: UInt64
         /// The operation that it has happened to; nil: none.
         public let operation: Operation?
-        /// Of ``Kind/steal`` how many operations; of ``Kind/wake`` and ``Kind/replace`` which worker; of ``Kind/mark`` the
+        /// Of ``Kind/steal`` how many operations; of ``Kind/wake`` and ``Kind/replace`` which worker; of marks and spans the
         /// address of the name.
         public let number: UInt64
+        /// Of a span, what tells it apart from others of its name: of an operation, its number; or 0.
+        public let detail: UInt64
 
-        package init(_ kind: Kind, at time_ns: UInt64, operation: Operation? = nil, number: UInt64 = 0) {
+        /// Of marks and spans; else nothing.
+        public var name: String {
+            switch kind {
+            // Names stay for as long as the process.
+            case .mark, .spanBegin, .spanEnd:
+                UnsafePointer<CChar>(bitPattern: UInt(number)).map { String(cString: $0) } ?? ""
+            default: ""
+            }
+        }
+
+        package init(
+            _ kind: Kind, at time_ns: UInt64, operation: Operation? = nil, number: UInt64 = 0,
+            detail: UInt64 = 0
+        ) {
             self.kind = kind
             self.time_ns = time_ns
             self.operation = operation
             self.number = number
+            self.detail = detail
         }
 
         init?(_ event: csched_recorded_event) {
@@ -62,7 +82,7 @@ public struct Recording: Sendable {
                 kind, at: event.at_ns,
                 operation: isOfOperation
                     ? Operation(run: event.run, context: event.subject, extra: event.extra) : nil,
-                number: isOfOperation ? 0 : event.subject)
+                number: isOfOperation ? 0 : event.subject, detail: isOfOperation ? 0 : event.extra)
         }
     }
 

@@ -1,6 +1,6 @@
 /// A stretch of time on the track of a thread, between two events.
 package struct Slice: Sendable {
-    package enum Kind: Sendable { case body, search, sleep, block }
+    package enum Kind: Sendable { case body, search, sleep, block, span }
 
     package let kind: Kind
     package let begin_ns: UInt64
@@ -56,6 +56,8 @@ extension Recording.Track {
             case .end: end(.body, operation: event.operation, at: event.time_ns)
             case .block: begin(.block, at: number)
             case .unblock: end(.block, operation: nil, at: event.time_ns)
+            case .spanBegin: begin(.span, at: number)
+            case .spanEnd: end(.span, operation: nil, at: event.time_ns)
             case .submit, .refuse, .cancel, .steal, .wake, .replace, .timer, .mark: break
             }
         }

@@ -1,0 +1,45 @@
+// RecordedSpan.swift - what a run does, as a slice on the track of its thread, when events are recorded.
+
+internal import CScheduler
+internal import Synchronization
+
+/// A stretch of a thread's time that has a name: begun and ended on the same thread, while events are recorded.
+package struct RecordedSpan {
+    package static let beginKind: UInt32 = 33
+    package static let endKind: UInt32 = 34
+
+    private let name: UInt64
+    private let number: UInt64
+
+    /// Whether events are recorded: only then a span is worth its name.
+    @inline(__always)
+    package static var areRecorded: Bool { csched_recorder_is_on() }
+
+    /// - Parameter number: tells those of the same name apart; 0: nothing to tell.
+    package init(_ name: String, number: UInt64 = 0) {
+        self.name = Self.kept.withLock { $0.address(of: name) }
+        self.number = number
+        csched_record(Self.beginKind, self.name, number)
+    }
+
+    package func end() { csched_record(Self.endKind, name, number) }
+
+    /// Names that events point to: they stay, so there are not more than a program has by itself.
+    private struct Names {
+        private static let most = 10_000
+        private var addresses: [String: UInt64] = [:]
+
+        mutating func address(of name: String) -> UInt64 {
+            if let address = addresses[name] { return address }
+            if addresses.count >= Self.most, name != "others" { return address(of: "others") }
+            let copy = UnsafeMutablePointer<UInt8>.allocate(capacity: name.utf8.count + 1)
+            copy.initialize(repeating: 0, count: name.utf8.count + 1)
+            for (index, byte) in name.utf8.enumerated() { copy[index] = byte }
+            let address = UInt64(UInt(bitPattern: copy))
+            addresses[name] = address
+            return address
+        }
+    }
+
+    private static let kept = Mutex(Names())
+}

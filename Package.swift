@@ -28,6 +28,7 @@ let package = Package(
         .library(name: "CommandJournal", targets: ["CommandJournal"]),
         .library(name: "Actions", targets: ["Actions"]),
         .library(name: "ActionTesting", targets: ["ActionTesting"]),
+        .library(name: "Inspection", targets: ["Inspection"]),
         .library(name: "PropertyTesting", targets: ["PropertyTesting"]),
         .library(name: "PropertyTestingSupport", targets: ["PropertyTestingSupport"]),
         .library(name: "CExplorer", targets: ["CExplorer"]),
@@ -64,8 +65,11 @@ let package = Package(
         .target(name: "CBlockCalls", cSettings: warnings),
         // The hooks by which the Swift runtime hands jobs of tasks to an executor that explores their orders.
         .target(name: "CTaskHooks", cSettings: warnings + [.define("_GNU_SOURCE")]),
+        // The word that says whether what begins is kept for dumps.
+        .target(name: "CInspection", cSettings: warnings + [.define("_GNU_SOURCE")]),
         // What every module of ours may use, and nobody else sees.
-        .target(name: "CompositeOperationsBasics", swiftSettings: settings),
+        .target(
+            name: "CompositeOperationsBasics", dependencies: ["CInspection"], swiftSettings: settings),
         .target(
             name: "Scheduling",
             dependencies: ["CBoundValues", "CompositeOperationsBasics", "CScheduler"],
@@ -84,7 +88,9 @@ let package = Package(
         ),
         .target(
             name: "CompositeOperations",
-            dependencies: ["CBlockCalls", "CompositeOperationsBasics", "Runs", "Scheduling"],
+            dependencies: [
+                "CBlockCalls", "CInspection", "CompositeOperationsBasics", "Runs", "Scheduling",
+            ],
             exclude: ["DESIGN.md"],
             swiftSettings: settings
         ),
@@ -96,7 +102,7 @@ let package = Package(
         ),
         .target(
             name: "Commands",
-            dependencies: ["CompositeOperationsBasics", "Runs", "Scheduling"],
+            dependencies: ["CInspection", "CompositeOperationsBasics", "Runs", "Scheduling"],
             exclude: ["DESIGN.md"], swiftSettings: settings
         ),
         .target(
@@ -110,7 +116,7 @@ let package = Package(
         ),
         .target(
             name: "Actions",
-            dependencies: ["CompositeOperationsBasics", "Runs", "Scheduling"],
+            dependencies: ["CInspection", "CompositeOperationsBasics", "Runs", "Scheduling"],
             exclude: ["DESIGN.md"], swiftSettings: settings
         ),
         // For the tests of those who use actions.
@@ -119,8 +125,13 @@ let package = Package(
             swiftSettings: settings),
 
         .target(
-            name: "Transactions", dependencies: ["CompositeOperationsBasics"], exclude: ["DESIGN.md"],
-            swiftSettings: settings),
+            name: "Transactions", dependencies: ["CInspection", "CompositeOperationsBasics"],
+            exclude: ["DESIGN.md"], swiftSettings: settings),
+
+        // What is alive, as text and JSON. Knows no operations: they are described by their own modules.
+        .target(
+            name: "Inspection", dependencies: ["CInspection", "CompositeOperationsBasics", "Scheduling"],
+            exclude: ["DESIGN.md"], swiftSettings: settings),
 
         // Only the launchers: what they launch is the package in Benchmarks, with dependencies of its own, so that who depends
         // on this package fetches nothing else.
@@ -237,6 +248,15 @@ let package = Package(
             dependencies: [
                 "ActionTesting", "Actions", "Commands", "CompositeOperations", "PropertyTesting",
                 "PropertyTestingSupport", "Scheduling", "CompositeOperationsTestSupport",
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "InspectionTests",
+            dependencies: [
+                "Actions", "Commands", "CompositeOperations", "CompositeOperationsBasics",
+                "CompositeOperationsTestSupport", "Inspection", "PropertyTesting", "PropertyTestingSupport",
+                "Scheduling", "Transactions",
             ],
             swiftSettings: settings
         ),

@@ -461,5 +461,9 @@ func callPlainChild(
 ) -> UnsafeMutableRawPointer? {
     let composite = PlainChildren.composite(of: children)
     let node = PlainNode(address: child)
-    return COQueues.apart { BlocksOnStack.with(composite, node) { BlockCalls.call(node) } }
+    return composite._withUnsafeGuaranteedRef { operation in
+        COQueues.apart(of: operation) {
+            BlocksOnStack.with(composite, node) { BlockCalls.call(node) }
+        }
+    }
 }

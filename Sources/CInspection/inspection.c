@@ -3,7 +3,8 @@
 // Invariants:
 //   I1  the handler of the signal does nothing but to post a semaphore, which POSIX allows it: so whatever the thread
 //       that it comes to holds, the rest is done by a thread that holds nothing.
-//   I2  the thread blocks all signals: those of the program go to threads of the program.
+//   I2  the thread blocks all other signals, which are the program's, and lets this one in: threads of libdispatch block
+//       it, and where all others did it would never arrive.
 
 #include "CInspection.h"
 
@@ -52,7 +53,7 @@ static void *serve(void *unused)
     return NULL;
 }
 
-static int start_thread(void)
+static int start_thread(int signal)
 {
     sigset_t all, former;
     pthread_attr_t attributes;
@@ -63,6 +64,7 @@ static int start_thread(void)
     }
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     sigfillset(&all);
+    sigdelset(&all, signal);
     pthread_sigmask(SIG_SETMASK, &all, &former); // I2
     failure = pthread_create(&thread, &attributes, serve, NULL);
     pthread_sigmask(SIG_SETMASK, &former, NULL);
@@ -77,11 +79,10 @@ int inspection_on_signal(int signal, void (*call)(void))
         return EALREADY;
     }
     what_to_call = call;
-    int failure = sem_init(&arrivals, 0, 0) ? errno : start_thread();
-    if (!failure) {
-        struct sigaction action = {.sa_handler = arrived, .sa_flags = SA_RESTART};
-        sigemptyset(&action.sa_mask);
-        failure = sigaction(signal, &action, NULL) ? errno : 0;
+    struct sigaction action = {.sa_handler = arrived, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    if (sem_init(&arrivals, 0, 0) || sigaction(signal, &action, NULL)) {
+        return errno;
     }
-    return failure;
+    return start_thread(signal);
 }

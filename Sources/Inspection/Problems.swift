@@ -11,6 +11,7 @@ struct Problems {
     private let nodes: [InspectedNode]
     private let waits: [Dump.Wait]
     private var places: [String: Int] = [:]
+    private var roots: [Int] = []
     /// For whom a node waits.
     private var edges: [[Int]]
 
@@ -26,6 +27,7 @@ struct Problems {
         var path: [Int] = []
         for (place, node) in nodes.enumerated() {
             path.removeLast(max(0, path.count - node.depth))
+            roots.append(path.first ?? place)
             // What is below a queue is tickets, which wait for nothing themselves.
             if node.kind == "ticket" { continue }
             if let parent = path.last { edges[parent].append(place) }
@@ -48,13 +50,13 @@ struct Problems {
 
     var all: [Dump.Problem] { cycles + forgotten + blocked }
 
-    private func title(_ place: Int) -> String { Self.title(nodes[place]) }
+    private func title(_ place: Int) -> String { Dump.Node(nodes[place], .now).title }
 
-    private static func title(_ node: InspectedNode) -> String {
-        Dump.Node(node, .now).title
+    /// With that of its tree.
+    private func title(of id: String) -> String {
+        guard let place = places[id] else { return "operation \(id)" }
+        return roots[place] == place ? title(place) : "\(title(place)) of \(title(roots[place]))"
     }
-
-    private func title(of id: String) -> String { places[id].map { title($0) } ?? "operation \(id)" }
 
     // MARK: Cycles
 
@@ -131,7 +133,7 @@ struct Problems {
         nodes.filter(\.isForgotten).map { node in
             Dump.Problem(
                 kind: .forgottenFinish,
-                text: "\(Self.title(node)): its block has returned without an end; `finish()` is forgotten, or has "
+                text: "\(title(of: node.id)): its block has returned without an end; `finish()` is forgotten, or has "
                     + "yet to come",
                 ids: [node.id])
         }

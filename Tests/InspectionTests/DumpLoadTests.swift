@@ -14,7 +14,8 @@ import Testing
 
 func scaled(_ count: Int) -> Int { max(1, Int(Double(count) * min(1, stressScale))) }
 
-@Suite(.serialized, .inTurn, .watched(testLimit), .leavesNothing) struct DumpLoadTests {
+// Of the same suite as the others: only one test at a time has the switch.
+extension DumpTests {
     /// Trees, one after another, until it is told to stop.
     private func load(_ isOver: Locked<Bool>, _ done: Count, _ queue: COOperationQueue) async {
         while !isOver.withLock({ $0 }) {
@@ -25,7 +26,7 @@ func scaled(_ count: Int) -> Int { max(1, Int(Double(count) * min(1, stressScale
                         done.add()
                         attempt.finish()
                     }
-                    _ = scope.cascade { cascade in
+                    _ = scope.cascadeOperation { cascade in
                         _ = cascade.operation { (attempt: COOperation<Void>.Attempt) in attempt.finish() }
                         _ = cascade.operation { () async throws -> Void in done.add() }
                     }

@@ -33,7 +33,7 @@ func begun(_ name: String, on target: (any ExecutionTarget)? = nil) async -> COO
     return await begun.next()
 }
 
-private final class Account: Transactable {
+private final class Account: Transactable, TransactableDefaults {
     private(set) var context: TransactionContext?
     var transactionContext: TransactionContext { context! }
     init() { context = TransactionContext.createRoot(owner: self) }
@@ -78,7 +78,7 @@ private struct Waiting: Command {
             #expect(first.depth == 1)
             #expect(first.state == "executing")
             #expect(second.state == "ready")
-            #expect(second.waitsFor == [Dump.Reason(why: "comes after", id: first.id)])
+            #expect(second.waitsFor.map { "\($0.why) \($0.id)" } == ["comes after \(first.id)"])
             #expect(dump.description.contains("    operation \"second step of kinds\" \(second.id): ready"))
             attempt.finish()
             #expect(await cascade.outcome.isFinished)
@@ -106,8 +106,8 @@ private struct Waiting: Command {
             #expect(node.waitsFor.map(\.id) == ["\(holder.operation.id)"])
             #expect(dump.queues.node(id: "ticket of \(inLine.id)")?.state == "in line")
             #expect(dump.queues.node(id: "ticket of \(holder.operation.id)")?.state == "holds a slot")
-            let dependency = Dump.Reason(why: "depends on", id: "\(inLine.id)")
-            #expect(dump.trees.node("dependent")?.waitsFor == [dependency])
+            let reasons = try #require(dump.trees.node("dependent")?.waitsFor)
+            #expect(reasons.map { "\($0.why) \($0.id)" } == ["depends on \(inLine.id)"])
             #expect(dump.trees.node("gated")?.state == "suspended")
             #expect(dump.trees.node("gated")?.notes.contains("its gate is closed") == true)
             gated.resume()
@@ -194,7 +194,7 @@ private struct Waiting: Command {
     }
 
     @Test func `two trees that wait for each other are named as a cycle`() async throws {
-        try await inspecting {
+        await inspecting {
             let (first, second) = (Locked<COOperation<Void>?>(nil), Locked<COOperation<Void>?>(nil))
             // The first one waits for a root, whose child waits for the first one.
             let child = waiting("child in a cycle", for: first)
@@ -226,7 +226,7 @@ private struct Waiting: Command {
     }
 
     @Test func `who holds the slot that is needed by what it waits for is named as a cycle`() async throws {
-        try await inspecting {
+        await inspecting {
             let queue = COOperationQueue(runningLimit: 1)
             let other = Locked<COOperation<Void>?>(nil)
             let begun = Gate()
@@ -255,7 +255,7 @@ private struct Waiting: Command {
     }
 
     @Test func `a forgotten finish is named, and no longer once it has come`() async throws {
-        try await inspecting {
+        await inspecting {
             let attempt = await begun("forgets to finish")
             func problems() -> [Dump.Problem] {
                 Inspection.dump(limit: 100_000).problems.filter { $0.text.contains("forgets to finish") }
@@ -270,6 +270,7 @@ private struct Waiting: Command {
     /// In a process of its own: threads that wait for each other do so for ever.
     @Test func `threads in blocks of two trees that wait for each other are named`() async {
         await #expect(processExitsWith: .exitCode(7)) {
+            COQueues.disregardValuesHere()  // so that the first block is a plain child's
             Inspection.start()
             let (first, second) = (Locked<COCascade<Void>?>(nil), Locked<COCascade<Void>?>(nil))
             let (areThere, firstBegan, secondBegan) = (Gate(), Gate(), Gate())
@@ -282,10 +283,11 @@ private struct Waiting: Command {
             }
             first.withLock { $0 = one }
             let other = cascadeOperation(options: named("second tree")) { cascade in
-                cascade.operation {
+                _ = cascade.operation { (attempt: COOperation<Void>.Attempt) in
                     secondBegan.open()
                     areThere.wait()
                     first.withLock { $0 }?.wait()
+                    attempt.finish()
                 }
             }
             second.withLock { $0 = other }
@@ -296,9 +298,11 @@ private struct Waiting: Command {
                 let problems = Inspection.dump().problems
                 let cycles = problems.filter { $0.kind == .cycle }
                 let blocked = problems.filter { $0.kind == .blockedThread }
-                if cycles.count == 1, blocked.count == 2,
-                    cycles.first?.ids.sorted() == ["\(one.id)", "\(other.id)"].sorted(),
-                    blocked.allSatisfy({ $0.text.contains("\"first tree\"") && $0.text.contains("\"second tree\"") })
+                let named = (cycles + blocked).filter {
+                    $0.text.contains("\"first tree\"") && $0.text.contains("\"second tree\"")
+                }
+                if cycles.count == 1, blocked.count == 2, named.count == 3,
+                    Set(["\(one.id)", "\(other.id)"]).isSubset(of: cycles[0].ids)
                 {
                     exit(7)
                 }
@@ -311,7 +315,7 @@ private struct Waiting: Command {
 
     @Test(arguments: [1, 10, 40])
     func `a dump keeps to its limit, and says what it leaves out`(limit: Int) async throws {
-        try await inspecting {
+        await inspecting {
             let attempts = Mail<COOperation<Void>.Attempt>()
             let tree = transactionalOperation(options: named("larger than the limit")) { scope in
                 for _ in 0..<100 { _ = scope.operation { attempts.send($0) } }
@@ -330,7 +334,7 @@ private struct Waiting: Command {
     }
 
     @Test func `children of which half have ended are counted, and only the others have nodes`() async throws {
-        try await inspecting {
+        await inspecting {
             let attempts = Mail<COOperation<Void>.Attempt>()
             let tree = transactionalOperation(options: named("half is over")) { scope in
                 for _ in 0..<200 { _ = scope.operation(options: named("of a half")) { attempts.send($0) } }
@@ -347,13 +351,13 @@ private struct Waiting: Command {
     }
 
     @Test func `a tree that is deep is walked without recursion`() async throws {
-        try await inspecting {
+        await inspecting {
             let begun = Mail<COOperation<Void>.Attempt>()
             @Sendable func nest(_ scope: CascadeScope, _ depth: Int) {
                 if depth == 0 {
                     _ = scope.operation(options: named("deepest")) { begun.send($0) }
                 } else {
-                    _ = scope.cascade { nest($0, depth - 1) }
+                    _ = scope.cascadeOperation { nest($0, depth - 1) }
                 }
             }
             let tree = cascadeOperation(options: named("deep")) { nest($0, 500) }
@@ -380,7 +384,7 @@ private struct Waiting: Command {
         #expect(Inspectables.count == 0)
         let dump = Inspection.dump()
         #expect(!dump.isOn)
-        #expect(dump.trees == Dump.Section())
+        #expect(dump.trees.nodes.isEmpty && dump.trees.omitted == 0)
         before.finish()
         during.finish()
     }
@@ -415,7 +419,7 @@ private struct Waiting: Command {
             guard isInstalled, !Inspection.dumpOnSignal(SIGUSR1), Inspection.isOn else { exit(1) }
             let attempt = await begun("begun before the signal")
             for _ in 0..<3 {
-                raise(SIGUSR2)
+                kill(getpid(), SIGUSR2)  // threads of libdispatch block it
                 let dump = await dumps.next()
                 guard dump.trees.node("begun before the signal") != nil else { exit(2) }
             }

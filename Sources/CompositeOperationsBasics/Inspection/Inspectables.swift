@@ -116,7 +116,8 @@ package enum Inspectables {
 
     private static func shard(_ kind: Kind, _ key: UInt) -> Shard {
         // The low bits of an address are the same for all.
-        shards[kind.rawValue][Int((key >> 4 ^ key) &* 0x9E37_79B9_7F4A_7C15 >> 56)]
+        let mixed = (key >> 4 ^ key) &* 0x9E37_79B9_7F4A_7C15
+        return shards[kind.rawValue][Int(mixed >> 56)]
     }
 
     private static func key(of object: AnyObject) -> UInt { UInt(bitPattern: ObjectIdentifier(object)) }

@@ -14,7 +14,7 @@ extension Tree {
             case .closure: "in a closure"
             case .task: "in a task"
             }
-        let name = root?.owner.map { "\(type(of: $0))" }
+        let name = root?.owner.map { "\(Swift.type(of: $0))" }
         Inspectables.keep(.transactions, key: UInt(serial), name: name) {
             var node = InspectedNode(
                 "transaction", name: name, id: "transaction \(number) of tree \(serial)", state: how)

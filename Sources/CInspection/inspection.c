@@ -1,10 +1,10 @@
 // inspection.c - see CInspection.h.
 //
 // Invariants:
-//   I1  the handler of the signal does nothing but to post a semaphore, which POSIX allows it: so whatever the thread
-//       that it comes to holds, the rest is done by a thread that holds nothing.
-//   I2  the thread blocks all other signals, which are the program's, and lets this one in: threads of libdispatch block
-//       it, and where all others did it would never arrive.
+//   I1  the handler of the signal does nothing but to post a semaphore, which POSIX allows it: so whatever
+//       the thread that it comes to holds, the rest is done by a thread that holds nothing.
+//   I2  the thread blocks all other signals, which are the program's, and lets this one in: threads of
+//       libdispatch block it, and where all others did it would never arrive.
 
 #include "CInspection.h"
 

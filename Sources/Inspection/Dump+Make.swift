@@ -35,8 +35,8 @@ private struct Inspected {
     init(_ limit: Int) {
         var found: [(kind: Inspectables.Kind, one: Inspectables.Kept)] = []
         for kind in Inspectables.Kind.allCases {
-            // Some have gone, or have ended.
-            let (some, others) = Inspectables.some(of: kind, most: 2 * limit + 64)
+            // Some have gone, or have ended: what is there of a kind beyond twice what is alive is not much.
+            let (some, others) = Inspectables.some(of: kind, most: 4 * limit + 8_192)
             omitted[kind] = others
             found += some.map { (kind, $0) }
         }

@@ -76,8 +76,10 @@ public enum Inspection {
         _ signal: Int32 = SIGUSR2, limit: Int = 10_000, _ body: @escaping @Sendable (Dump) -> Void
     ) -> Bool {
         let new = Unmanaged.passRetained(Receiver(limit, body))
-        guard receiver.compareExchange(expected: nil, desired: new, ordering: .acquiringAndReleasing).exchanged
-        else {
+        let isFirst = receiver.compareExchange(
+            expected: nil, desired: new, ordering: .acquiringAndReleasing
+        ).exchanged
+        guard isFirst else {
             new.release()
             return false
         }

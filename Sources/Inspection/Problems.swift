@@ -75,7 +75,9 @@ struct Problems {
     private var goOn: [Bool] {
         var waiters: [[Int]] = Array(repeating: [], count: nodes.count)
         var open = edges.map { Set($0).count }
-        for (place, others) in edges.enumerated() { for other in Set(others) { waiters[other].append(place) } }
+        for (place, others) in edges.enumerated() {
+            for other in Set(others) { waiters[other].append(place) }
+        }
         var goOn = open.map { $0 == 0 }
         var walk = goOn.indices.filter { goOn[$0] }
         while let place = walk.popLast() {
@@ -133,8 +135,8 @@ struct Problems {
         nodes.filter(\.isForgotten).map { node in
             Dump.Problem(
                 kind: .forgottenFinish,
-                text: "\(title(of: node.id)): its block has returned without an end; `finish()` is forgotten, or has "
-                    + "yet to come",
+                text: "\(title(of: node.id)): its block has returned without an end; "
+                    + "`finish()` is forgotten, or has yet to come",
                 ids: [node.id])
         }
     }
@@ -144,8 +146,8 @@ struct Problems {
             guard let waiter = wait.waiter, let thread = wait.thread else { return nil }
             return Dump.Problem(
                 kind: .blockedThread,
-                text: "thread \(thread) is blocked in a block of \(title(of: waiter)): for \(wait.age) s it has "
-                    + "waited for \(title(of: wait.id))",
+                text: "thread \(thread) is blocked in a block of \(title(of: waiter)): "
+                    + "for \(wait.age) s it has waited for \(title(of: wait.id))",
                 ids: [waiter, wait.id])
         }
     }

@@ -333,7 +333,8 @@ private struct Waiting: Command {
         }
     }
 
-    @Test func `children of which half have ended are counted, and only the others have nodes`() async throws {
+    @Test func `children of which half have ended are counted, and only the others have nodes`() async throws
+    {
         await inspecting {
             let attempts = Mail<COOperation<Void>.Attempt>()
             let tree = transactionalOperation(options: named("half is over")) { scope in

@@ -25,10 +25,14 @@ extension ActionCore: Inspectable {
         if isDirect, let place { inspector.note("one runs in its trigger", of: place) }
         var listed = 0
         for run in runs {
-            if inspector.add(InspectedNode(below: "execution", id: "\(run)", state: "executing")) == nil { break }
+            if inspector.add(InspectedNode(below: "execution", id: "\(run)", state: "executing")) == nil {
+                break
+            }
             listed += 1
         }
-        if let first { inspector.add(InspectedNode(below: "execution", id: "\(first)", state: "first in line")) }
+        if let first {
+            inspector.add(InspectedNode(below: "execution", id: "\(first)", state: "first in line"))
+        }
         if let place { inspector.omit(count - listed, below: place) }
     }
 }

@@ -21,8 +21,8 @@ static inline bool inspection_is_on(void)
 /// Barrier: none.
 void inspection_turn(bool is_on);
 
-/// Has `call` called after each arrival of a signal, on a thread of its own that does nothing else; arrivals that come
-/// while it runs count as one more, at least. Once in a process.
+/// Has `call` called after each arrival of a signal, on a thread of its own that does nothing else. Once in a
+/// process.
 ///
 /// Returns 0, or an errno: EALREADY: it was called before.
 int inspection_on_signal(int signal, void (*call)(void));

@@ -139,7 +139,7 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
         let priority = Scheduler.callersPriority
         if look({ mayBeBelow(priority) }) { raise(to: priority) }
         let wait = keepWait(isTask: false, hasLimit: deadline != nil)
-        defer { if let wait { InspectedWaits.end(wait) } }
+        defer { if wait != 0 { InspectedWaits.end(wait) } }
         if !waiter.serve(until: deadline, for: self) { cancel(CancelReason(.timedOut)) }
         return true
     }

@@ -24,14 +24,14 @@ extension AnyOperation {
 
     /// A wait for its end begins: of the calling thread, or of the task that runs here. Under no lock.
     ///
-    /// - Returns: for `InspectedWaits.end`; nil: it is not kept.
+    /// - Returns: for `InspectedWaits.end`; 0: it is not kept.
     @inline(__always)
-    final func keepWait(isTask: Bool, hasLimit: Bool) -> InspectedWaits.Key? {
-        inspection_is_on() ? keepWaitNow(isTask, hasLimit) : nil
+    final func keepWait(isTask: Bool, hasLimit: Bool) -> Int {
+        inspection_is_on() ? keepWaitNow(isTask, hasLimit) : 0
     }
 
     @inline(never)
-    private final func keepWaitNow(_ isTask: Bool, _ hasLimit: Bool) -> InspectedWaits.Key? {
+    private final func keepWaitNow(_ isTask: Bool, _ hasLimit: Bool) -> Int {
         InspectedWaits.begin(
             COQueues.surroundings?.block ?? 0, for: id.number, isTask: isTask, hasLimit: hasLimit)
     }

@@ -475,8 +475,9 @@ public final class COOperationQueue: ExecutionTarget {
                 if let operation = ticket.operation { tickets.append((operation, ticket.state)) }
             }
             return Sample(
-                runningLimit: state.runningLimit, pendingLimit: state.pendingLimit, running: state.all.running,
-                pending: state.all.pending, count: state.all.count, tickets: tickets)
+                runningLimit: state.runningLimit, pendingLimit: state.pendingLimit,
+                running: state.all.running, pending: state.all.pending, count: state.all.count,
+                tickets: tickets)
         }
     }
 

@@ -179,8 +179,8 @@ extension COQueues {
     ) {
         if !haveSurroundings, context == nil { return body() }
         func bound() {
-            let surroundings = Surroundings(
-                scope: scope, callers: callers.ofBlock, own: slot?.slot, block: operation.numberForDumps)
+            var surroundings = Surroundings(scope: scope, callers: callers.ofBlock, own: slot?.slot)
+            surroundings.block = operation.numberForDumps
             within(surroundings) {
                 HeldSlot.holding(callers, slot, body)
             }
@@ -190,10 +190,9 @@ extension COQueues {
 
     /// Calls the block of an operation that has nothing but a slot.
     @inline(__always)
-    static func calling(
-        _ slot: HeldSlot.Reference, of operation: AnyOperation, _ body: () -> Void
-    ) {
-        let surroundings = Surroundings(own: slot.slot, block: operation.numberForDumps)
+    static func calling(_ slot: HeldSlot.Reference, of operation: AnyOperation, _ body: () -> Void) {
+        var surroundings = Surroundings(own: slot.slot)
+        surroundings.block = operation.numberForDumps
         $surroundings.withValue(surroundings) { HeldSlot.holding(slot, body) }
     }
 
@@ -203,8 +202,10 @@ extension COQueues {
     }
 
     /// Calls the block of an operation, or of a plain child of one, which is no part of what runs here, but for the stack.
-    static func apart<Answer>(of operation: AnyOperation, _ body: () -> Answer) -> Answer {
-        haveSurroundings ? within(Surroundings(block: operation.numberForDumps), body) : body()
+    static func apart<Answer>(of operation: Unmanaged<AnyOperation>, _ body: () -> Answer) -> Answer {
+        guard haveSurroundings else { return body() }
+        let number = operation._withUnsafeGuaranteedRef { $0.numberForDumps }
+        return within(Surroundings(block: number), body)
     }
 
     private static func within<Answer>(_ those: Surroundings, _ body: () -> Answer) -> Answer {

@@ -253,7 +253,9 @@ extension AnyOperation {
 
     /// As `execute`, where somebody may wait below this on the stack, of whom it must not know.
     @inline(never)
-    private final func executeApart(_ number: Int32) { COQueues.apart(of: self) { call(number) } }
+    private final func executeApart(_ number: Int32) {
+        COQueues.apart(of: .passUnretained(self)) { call(number) }
+    }
 
     @inline(__always)
     private final func call(_ number: Int32) { BlocksOnStack.with(self) { execute(number) } }

@@ -461,9 +461,5 @@ func callPlainChild(
 ) -> UnsafeMutableRawPointer? {
     let composite = PlainChildren.composite(of: children)
     let node = PlainNode(address: child)
-    return composite._withUnsafeGuaranteedRef { operation in
-        COQueues.apart(of: operation) {
-            BlocksOnStack.with(composite, node) { BlockCalls.call(node) }
-        }
-    }
+    return COQueues.apart(of: composite) { BlocksOnStack.with(composite, node) { BlockCalls.call(node) } }
 }

@@ -179,7 +179,7 @@ extension AnyOperation {
         tellOfOwnSlot()
         if timeout == nil { BlocksOnStack.check(waitFor: self) }
         let wait = keepWait(isTask: false, hasLimit: timeout != nil)
-        defer { if let wait { InspectedWaits.end(wait) } }
+        defer { if wait != 0 { InspectedWaits.end(wait) } }
         guard !thread.serve(until: deadline, for: self) else { return true }
         return !look { extras?.waiters.remove(waiter) ?? false } || isEnded
     }
@@ -197,7 +197,7 @@ extension AnyOperation {
         if isEnded { return }
         let priority = Scheduler.callersPriority
         let wait = keepWait(isTask: true, hasLimit: false)
-        defer { if let wait { InspectedWaits.end(wait) } }
+        defer { if wait != 0 { InspectedWaits.end(wait) } }
         await Waiter.wait { waiter in
             let (registration, isToRaise) = look { (register(waiter), mayBeBelow(priority)) }
             if case .waits = registration {

@@ -19,12 +19,6 @@ package enum InspectedWaits {
         package let since: ContinuousClock.Instant
     }
 
-    /// Names one, for its end.
-    package struct Key: Sendable {
-        fileprivate let number: Int
-        fileprivate let shard: Int
-    }
-
     private final class Shard: @unchecked Sendable {
         // Unchecked: the variables are used under `lock` alone.
         let lock = InspectionLock()
@@ -32,30 +26,33 @@ package enum InspectedWaits {
         var waits: [Int: Wait] = [:]
     }
 
-    private static let shards = (0..<16).map { _ in Shard() }
+    private static let width = 16
+    private static let shards = (0..<width).map { _ in Shard() }
 
     /// A wait begins. Under no lock; once the caller has asked whether anything is to be kept.
     ///
     /// - Parameter isTask: nothing blocks but a task.
-    /// - Returns: for ``end(_:)``; nil: it is not kept.
-    package static func begin(_ waiter: UInt64, for target: UInt64, isTask: Bool, hasLimit: Bool) -> Key? {
+    /// - Returns: for ``end(_:)``; 0: it is not kept. A word, as it is a part of what a task that waits has.
+    package static func begin(_ waiter: UInt64, for target: UInt64, isTask: Bool, hasLimit: Bool) -> Int {
         let wait = Wait(
             waiter: waiter, target: target, thread: isTask ? nil : inspection_thread(), hasLimit: hasLimit,
             since: .now)
-        let index = Int(target % 16)
+        let index = Int(target % UInt64(width))
         let shard = shards[index]
         return shard.lock.locked {
-            guard inspection_is_on() else { return nil }
+            guard inspection_is_on() else { return 0 }
             shard.last += 1
             shard.waits[shard.last] = wait
-            return Key(number: shard.last, shard: index)
+            return shard.last * width + index
         }
     }
 
     /// It is over.
-    package static func end(_ key: Key) {
-        let shard = shards[key.shard]
-        shard.lock.locked { shard.waits[key.number] = nil }
+    ///
+    /// - Parameter number: not 0.
+    package static func end(_ number: Int) {
+        let shard = shards[number % width]
+        shard.lock.locked { shard.waits[number / width] = nil }
     }
 
     /// Some of them.

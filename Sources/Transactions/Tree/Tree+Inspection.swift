@@ -19,7 +19,7 @@ extension Tree {
             var node = InspectedNode(
                 "transaction", name: name, id: "transaction \(number) of tree \(serial)", state: how)
             let waiting = WaitGraph.numberWaiting(for: serial)
-            if waiting > 0 { node.notes.append(waiting == 1 ? "one waits for its tree" : "\(waiting) wait for its tree") }
+            if waiting > 0 { node.notes.append("waiting for its tree: \(waiting)") }
             return node
         }
     }

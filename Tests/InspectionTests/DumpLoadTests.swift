@@ -37,6 +37,27 @@ extension DumpTests {
         }
     }
 
+    @Test func `of a large tree a dump looks at some, and counts the others`() async {
+        Inspection.start()
+        defer { Inspection.stop() }
+        let count = scaled(100_000)
+        let attempts = Locked<[COOperation<Void>.Attempt]>([])
+        let tree = transactionalOperation(options: named("large tree")) { scope in
+            for _ in 0..<count { _ = scope.operation { attempt in attempts.withLock { $0.append(attempt) } } }
+        }
+        #expect(await eventually { attempts.withLock { $0.count } == count })
+        for limit in [1, 100, 1_000] {
+            let dump = Inspection.dump(limit: limit)
+            #expect(dump.trees.nodes.count <= limit)
+            // Others may have more roots than that.
+            if let root = dump.trees.node("large tree") { #expect(root.omitted >= count - limit) }
+            #expect(dump.problems.count { $0.kind == .forgottenFinish } < limit)
+        }
+        for attempt in attempts.withLock({ $0 }) { attempt.finish() }
+        attempts.withLock { $0 = [] }
+        #expect(await tree.outcome.isFinished)
+    }
+
     @Test func `a thousand dumps under load are valid, and the load goes on`() async throws {
         Inspection.start()
         defer { Inspection.stop() }

@@ -1,6 +1,5 @@
 // COOperationQueue+Inspection.swift - what dumps show of a queue: its limits, and those that came first, with their tickets.
 
-internal import CInspection
 package import CompositeOperationsBasics
 internal import Scheduling
 
@@ -9,8 +8,8 @@ extension COOperationQueue: Inspectable {
 
     package func inspect(_ inspector: inout Inspector) {
         let sample = sample(64)
-        var node = InspectedNode(
-            "queue", id: Self.id(inspector.number), state: isSuspended ? "suspended" : "open")
+        let id = inspector.id(of: ObjectIdentifier(self)) ?? "queue"
+        var node = InspectedNode("queue", id: id, state: isSuspended ? "suspended" : "open")
         let limit = sample.runningLimit.map { " of \($0)" } ?? ""
         node.notes.append("\(sample.running)\(limit) slots are held")
         node.notes.append("\(sample.pending) wait, children not counted")
@@ -32,9 +31,6 @@ extension COOperationQueue: Inspectable {
         }
         if let place { inspector.omit(sample.count - listed, below: place) }
     }
-
-    /// As dumps name the queue that was the so many-th to be kept.
-    package static func id(_ number: Int) -> String { "queue \(number)" }
 
     private static func word(for state: Ticket.State) -> String {
         switch state {

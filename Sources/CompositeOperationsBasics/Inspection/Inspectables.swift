@@ -35,7 +35,7 @@ package enum Inspectables {
     package final class Kept: @unchecked Sendable {
         // Unchecked: it does not change; what an object does when it is asked is its own business.
 
-        /// In the order of their coming, of each kind.
+        /// In the order of their coming, of all kinds.
         package let number: Int
         /// When it came.
         package let since = ContinuousClock.now

@@ -77,7 +77,7 @@ package struct Inspector {
         self.one = one
     }
 
-    /// The number of what is inspected, among its kind.
+    /// The number of what is inspected.
     package var number: Int { one.number }
     /// What it is called since it has been kept.
     package var name: String? { one.name }

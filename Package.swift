@@ -67,8 +67,11 @@ let package = Package(
         .target(name: "CTaskHooks", cSettings: warnings + [.define("_GNU_SOURCE")]),
         // Where another thread is.
         .target(name: "CThreadStack", cSettings: warnings + [.define("_GNU_SOURCE")]),
+        // The word that says whether what begins is kept for dumps.
+        .target(name: "CInspection", cSettings: warnings + [.define("_GNU_SOURCE")]),
         // What every module of ours may use, and nobody else sees.
-        .target(name: "CompositeOperationsBasics", swiftSettings: settings),
+        .target(
+            name: "CompositeOperationsBasics", dependencies: ["CInspection"], swiftSettings: settings),
         .target(
             name: "Scheduling",
             dependencies: ["CBoundValues", "CompositeOperationsBasics", "CScheduler"],
@@ -87,7 +90,9 @@ let package = Package(
         ),
         .target(
             name: "CompositeOperations",
-            dependencies: ["CBlockCalls", "CompositeOperationsBasics", "Runs", "Scheduling"],
+            dependencies: [
+                "CBlockCalls", "CInspection", "CompositeOperationsBasics", "Runs", "Scheduling",
+            ],
             exclude: ["DESIGN.md"],
             swiftSettings: settings
         ),
@@ -99,7 +104,7 @@ let package = Package(
         ),
         .target(
             name: "Commands",
-            dependencies: ["CompositeOperationsBasics", "Runs", "Scheduling"],
+            dependencies: ["CInspection", "CompositeOperationsBasics", "Runs", "Scheduling"],
             exclude: ["DESIGN.md"], swiftSettings: settings
         ),
         .target(
@@ -113,7 +118,7 @@ let package = Package(
         ),
         .target(
             name: "Actions",
-            dependencies: ["CompositeOperationsBasics", "Runs", "Scheduling"],
+            dependencies: ["CInspection", "CompositeOperationsBasics", "Runs", "Scheduling"],
             exclude: ["DESIGN.md"], swiftSettings: settings
         ),
         // For the tests of those who use actions.
@@ -122,21 +127,16 @@ let package = Package(
             swiftSettings: settings),
 
         .target(
-            name: "Transactions", dependencies: ["CompositeOperationsBasics"], exclude: ["DESIGN.md"],
-            swiftSettings: settings),
+            name: "Transactions", dependencies: ["CInspection", "CompositeOperationsBasics"],
+            exclude: ["DESIGN.md"], swiftSettings: settings),
 
-        // Apart: a program that does not look at itself links nothing of it.
+        // What is alive, as text and JSON. Knows no operations: they are described by their own modules.
         .target(
-            name: "Inspection", dependencies: ["CScheduler", "CThreadStack", "Scheduling"],
-            swiftSettings: settings),
-        .testTarget(
-            name: "InspectionTests",
+            name: "Inspection",
             dependencies: [
-                "CScheduler", "Inspection", "PropertyTesting", "PropertyTestingSupport", "Scheduling",
-                "CompositeOperationsTestSupport",
+                "CInspection", "CScheduler", "CThreadStack", "CompositeOperationsBasics", "Scheduling",
             ],
-            swiftSettings: settings
-        ),
+            exclude: ["DESIGN.md"], swiftSettings: settings),
 
         // Only the launchers: what they launch is the package in Benchmarks, with dependencies of its own, so that who depends
         // on this package fetches nothing else.
@@ -253,6 +253,15 @@ let package = Package(
             dependencies: [
                 "ActionTesting", "Actions", "Commands", "CompositeOperations", "PropertyTesting",
                 "PropertyTestingSupport", "Scheduling", "CompositeOperationsTestSupport",
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "InspectionTests",
+            dependencies: [
+                "Actions", "Commands", "CompositeOperations", "CompositeOperationsBasics",
+                "CompositeOperationsTestSupport", "Inspection", "PropertyTesting", "PropertyTestingSupport",
+                "Scheduling", "Transactions",
             ],
             swiftSettings: settings
         ),

@@ -18,8 +18,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cscheduler/recorder.h"
-
 #define csched_atomic(T) _Atomic(T)
 #define csched_init(object, value) atomic_init((object), (value))
 #define csched_load(object, order) atomic_load_explicit((object), memory_order_##order)
@@ -137,7 +135,8 @@ static inline uint64_t csched_ticks(void)
 #endif
 }
 
-#define csched_is_recording() csched_recorder_is_on()
+extern csched_atomic(uint32_t) csched_recorder_on;
+static inline bool csched_is_recording(void) { return csched_load(&csched_recorder_on, relaxed) != 0; }
 
 static inline int32_t csched_thread_id(void) { return (int32_t)syscall(SYS_gettid); }
 

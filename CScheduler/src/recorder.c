@@ -20,7 +20,7 @@ enum { EVENTS_LEAST = 64, EVENTS_USUAL = 1 << 13, EVENTS_MOST = 1 << 20 };
 enum { ROW_MOST = 8 };
 enum { RINGS_ENOUGH = 64 }; // from here on those of threads that have ended are taken
 
-uint32_t csched_recorder_on;
+csched_atomic(uint32_t) csched_recorder_on;
 
 // Of the first start; before `csched_recorder_on`, and never again.
 static csched_atomic(uint64_t) origin_ticks;
@@ -85,8 +85,7 @@ static void stamp(uint32_t kind)
 
 void csched_recorder_note(uint32_t kind, csched_function run, const void *context, const void *extra)
 {
-    if (__atomic_load_n(&csched_recorder_on, __ATOMIC_ACQUIRE) == 0 ||
-        (csched_unlikely(mine == NULL) && !take_ring())) {
+    if (csched_load(&csched_recorder_on, acquire) == 0 || (csched_unlikely(mine == NULL) && !take_ring())) {
         return;
     }
     stamp(kind);
@@ -104,10 +103,12 @@ void csched_recorder_start(uint32_t events)
     }
     csched_store(&capacity, rounded, relaxed);
     pthread_once(&once, begin);
-    __atomic_store_n(&csched_recorder_on, 1, __ATOMIC_RELEASE); // with what begin() has written
+    csched_store(&csched_recorder_on, 1, release); // with what begin() has written
 }
 
-void csched_recorder_stop(void) { __atomic_store_n(&csched_recorder_on, 0, __ATOMIC_RELAXED); }
+void csched_recorder_stop(void) { csched_store(&csched_recorder_on, 0, relaxed); }
+
+bool csched_recorder_is_on(void) { return csched_is_recording(); }
 
 void csched_record(uint32_t kind, uint64_t subject, uint64_t extra)
 {

@@ -59,12 +59,7 @@ typedef void (*csched_recorder_visit)(void *CSCHED_NULLABLE context, const csche
 void csched_recorder_start(uint32_t events);
 /// Records nothing any more, but what is being recorded just now. What is there stays.
 void csched_recorder_stop(void);
-/// Of csched_recorder_is_on().
-extern uint32_t csched_recorder_on;
-static inline bool csched_recorder_is_on(void)
-{
-    return __atomic_load_n(&csched_recorder_on, __ATOMIC_RELAXED) != 0;
-}
+bool csched_recorder_is_on(void);
 
 /// Calls `visit` for each thread that has events, in no order, while everything goes on. O(events). False:
 /// out of memory, and some threads were left out.

@@ -1,6 +1,7 @@
 // ActionCore.swift - what an action, its facades, its bindings and its triggers share, whatever its types are: the gate,
 // the mailboxes, and who is told. Its triggers are in ActionCore+Triggers.swift.
 
+internal import CInspection
 @_spi(Faces) import CompositeOperationsBasics
 @_spi(Faces) internal import Runs
 import Synchronization
@@ -65,6 +66,7 @@ import Synchronization
         }
         precondition.follow(self)
         follow()
+        if inspection_is_on() { Inspectables.keep(self, .actions) }
     }
 
     private static func check(_ policy: ActionPolicy, _ limit: Int, isGrouped: Bool) {

@@ -223,6 +223,32 @@ final class Lane: Sendable {
         return end(stopped, .batchStopped)
     }
 
+    // MARK: Dumps
+
+    /// What a dump shows of it.
+    struct Sample {
+        let running: Int
+        let waiting: Int
+        let gathering: Int
+        let count: Int
+        let isShutDown: Bool
+        let hasFlushes: Bool
+        /// Some of those that have no outcome.
+        let members: [CommandRun]
+    }
+
+    /// What a dump shows of it.
+    ///
+    /// - Parameter most: so many of its members.
+    func sample(_ most: Int) -> Sample {
+        state.withLock { state in
+            Sample(
+                running: state.running, waiting: state.ready.reduce(0) { $0 + $1.count } - state.husks,
+                gathering: state.gatheringCount, count: state.live.count, isShutDown: state.isShutDown,
+                hasFlushes: state.epochs.contains { !$0.waiting.isEmpty }, members: state.live.some(most))
+        }
+    }
+
     // MARK: Waiting
 
     /// Returns when everything that was accepted before has its outcome.

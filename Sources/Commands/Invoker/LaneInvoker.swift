@@ -1,5 +1,6 @@
 // LaneInvoker.swift - the invokers: one at a time, some at a time, in batches. What they share is a lane.
 
+internal import CInspection
 internal import CompositeOperationsBasics
 public import Scheduling
 
@@ -9,7 +10,10 @@ public class LaneInvoker: Invoker, @unchecked Sendable {
     let lane: Lane
     private let instance = Instance(.invokers)
 
-    init(_ lane: Lane) { self.lane = lane }
+    init(_ lane: Lane) {
+        self.lane = lane
+        if inspection_is_on() { Inspectables.keep(lane, .invokers, name: "\(type(of: self))") }
+    }
 
     deinit { lane.abandon() }
 

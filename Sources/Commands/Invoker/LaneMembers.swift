@@ -16,6 +16,11 @@ struct LaneMembers {
     var count: Int { places.count - free.count }
     var all: [CommandRun] { places.compactMap { $0?.run } }
 
+    /// Some of them; of as many places it looks at no more than twice as many.
+    func some(_ most: Int) -> [CommandRun] {
+        Array(places.prefix(2 * most).compactMap { $0?.run }.prefix(most))
+    }
+
     func contains(_ run: CommandRun) -> Bool { run.placeInLane != CommandRun.nowhere }
 
     /// nil: it has its outcome.

@@ -10,6 +10,9 @@ public struct CommandTransaction: Hashable, Sendable, CustomDebugStringConvertib
 
     init() {}
 
+    /// As dumps name it.
+    var name: String { id.description }
+
     /// A tag for logs.
     public var debugDescription: String { "transaction \(id)" }
 }

@@ -13,6 +13,8 @@ internal import CompositeOperationsBasics
     init(_ options: TransactionOptions) { self.options = options }
 
     var isSynchronous: Bool { false }
+    /// That of the command's type, for dumps.
+    var nameOfCommand: String? { nil }
 }
 
 /// The work of a transaction command, or of a plain command that an invoker was given.
@@ -51,6 +53,7 @@ internal import CompositeOperationsBasics
     }
 
     override var isSynchronous: Bool { command.neverAwaits }
+    override var nameOfCommand: String? { "\(type(of: command))" }
     override func runSynchronously(_ context: CommandContext) throws -> Output {
         try command.executeNow(context)
     }
@@ -73,6 +76,7 @@ final class UndoableBody<Wrapped: UndoableCommand>: TransactionBody<Wrapped.Outp
     }
 
     override var isSynchronous: Bool { command.isSynchronous }
+    override var nameOfCommand: String? { "\(Wrapped.self)" }
 
     override func runSynchronously(_ context: CommandContext) throws -> Wrapped.Output {
         try keeping { try leavingParts(context) { try command.performNow($0) } }

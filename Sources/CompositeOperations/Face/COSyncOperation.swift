@@ -138,6 +138,8 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
         guard hasStarted else { return false }
         let priority = Scheduler.callersPriority
         if look({ mayBeBelow(priority) }) { raise(to: priority) }
+        let wait = keepWait(isTask: false, hasLimit: deadline != nil)
+        defer { if wait != 0 { InspectedWaits.end(wait) } }
         if !waiter.serve(until: deadline, for: self) { cancel(CancelReason(.timedOut)) }
         return true
     }

@@ -15,6 +15,7 @@
 //       brings it back, and what a limit lets in has room at once.
 //   I5  in the list of all that are not outside, nobody before `firstPending` is pending.
 
+internal import CInspection
 internal import CompositeOperationsBasics
 @_spi(Faces) public import Runs
 public import Scheduling
@@ -86,6 +87,7 @@ public final class COOperationQueue: ExecutionTarget {
                 runningLimit: runningLimit, pendingLimit: pendingLimit,
                 lines: Lines(newestFirst: order != .fifo)))
         COQueues.beginSurroundings()
+        if inspection_is_on() { Inspectables.keep(self, .queues) }
     }
 
     private static func check(_ limit: Int?, atLeast least: Int, _ name: String) {
@@ -458,6 +460,24 @@ public final class COOperationQueue: ExecutionTarget {
     public func idle() async {
         await Waiter.wait { waiter in
             state.withLock { state in state.all.count == 0 ? .isOver : state.idlers.append(waiter) }
+        }
+    }
+
+    /// What a dump shows of it.
+    ///
+    /// - Parameter most: so many of its tickets.
+    func sample(_ most: Int) -> Sample {
+        state.withLock { state in
+            var tickets: [(operation: AnyOperation, state: Ticket.State)] = []
+            var next = state.all.first
+            while let ticket = next?.takeUnretainedValue(), tickets.count < most {
+                next = ticket.next
+                if let operation = ticket.operation { tickets.append((operation, ticket.state)) }
+            }
+            return Sample(
+                runningLimit: state.runningLimit, pendingLimit: state.pendingLimit,
+                running: state.all.running, pending: state.all.pending, count: state.all.count,
+                tickets: tickets)
         }
     }
 

@@ -150,8 +150,10 @@ struct Surroundings {
     var callers: [HeldSlot] = []
     /// The block's own.
     var own: HeldSlot?
+    /// While somebody inspects: the number of the operation whose block it is; of a plain child, of its composite. 0: none.
+    var block: UInt64 = 0
 
-    var isEmpty: Bool { scope == nil && own == nil && callers.isEmpty }
+    var isEmpty: Bool { scope == nil && own == nil && callers.isEmpty && block == 0 }
     var slots: [HeldSlot] { if let own { callers + [own] } else { callers } }
 }
 
@@ -170,13 +172,16 @@ extension COQueues {
     ///   - scope: where the operation was made.
     ///   - callers: those of a sync operation's caller.
     ///   - slot: its own.
+    ///   - operation: whose block it is.
     static func calling(
         in scope: Scope?, _ callers: HeldSlots, _ slot: HeldSlot.Reference?, _ context: OperationContext?,
-        _ body: () -> Void
+        of operation: AnyOperation, _ body: () -> Void
     ) {
         if !haveSurroundings, context == nil { return body() }
         func bound() {
-            within(Surroundings(scope: scope, callers: callers.ofBlock, own: slot?.slot)) {
+            var surroundings = Surroundings(scope: scope, callers: callers.ofBlock, own: slot?.slot)
+            surroundings.block = operation.numberForDumps
+            within(surroundings) {
                 HeldSlot.holding(callers, slot, body)
             }
         }
@@ -185,13 +190,22 @@ extension COQueues {
 
     /// Calls the block of an operation that has nothing but a slot.
     @inline(__always)
-    static func calling(_ slot: HeldSlot.Reference, _ body: () -> Void) {
-        $surroundings.withValue(Surroundings(own: slot.slot)) { HeldSlot.holding(slot, body) }
+    static func calling(_ slot: HeldSlot.Reference, of operation: AnyOperation, _ body: () -> Void) {
+        var surroundings = Surroundings(own: slot.slot)
+        surroundings.block = operation.numberForDumps
+        $surroundings.withValue(surroundings) { HeldSlot.holding(slot, body) }
     }
 
     /// Calls `body`, which is no part of what runs here, but for the stack.
     static func apart<Answer>(_ body: () -> Answer) -> Answer {
         haveSurroundings ? within(Surroundings(), body) : body()
+    }
+
+    /// Calls the block of an operation, or of a plain child of one, which is no part of what runs here, but for the stack.
+    static func apart<Answer>(of operation: Unmanaged<AnyOperation>, _ body: () -> Answer) -> Answer {
+        guard haveSurroundings else { return body() }
+        let number = operation._withUnsafeGuaranteedRef { $0.numberForDumps }
+        return within(Surroundings(block: number), body)
     }
 
     private static func within<Answer>(_ those: Surroundings, _ body: () -> Answer) -> Answer {

@@ -19,6 +19,7 @@ extension AnyOperation {
     final func startIfReady(
         bringsBlock: Bool = false, addedTo queue: COOperationQueue? = nil, _ prepare: () -> Void = {}
     ) -> Bool {
+        keepForDumps()
         guard let queue else {
             return change { effects in
                 if let refusal = refusalOfStart(bringsBlock) { return refuse(refusal, &effects) }
@@ -74,6 +75,7 @@ extension AnyOperation {
             start()
             return
         }
+        keepForDumps()
         let hasStarted = machine.start()
         precondition(hasStarted)
         keep()
@@ -199,7 +201,7 @@ extension AnyOperation {
         unlock(bits)
         guard turn == .begins else { return Scheduler.turnWasVoid() }
         if let slot {
-            COQueues.calling(slot) { call(number) }
+            COQueues.calling(slot, of: self) { call(number) }
         } else if COQueues.haveSurroundings {
             executeApart(number)
         } else {
@@ -239,7 +241,7 @@ extension AnyOperation {
         unlock(bits)
         effects.perform()
         guard turn == .begins else { return Scheduler.turnWasVoid() }
-        COQueues.calling(in: scope, callers, slot, context) { call(number) }
+        COQueues.calling(in: scope, callers, slot, context, of: self) { call(number) }
     }
 
     /// The slot of its block, which begins, and for which it keeps that. Under the lock.
@@ -251,7 +253,9 @@ extension AnyOperation {
 
     /// As `execute`, where somebody may wait below this on the stack, of whom it must not know.
     @inline(never)
-    private final func executeApart(_ number: Int32) { COQueues.apart { call(number) } }
+    private final func executeApart(_ number: Int32) {
+        COQueues.apart(of: .passUnretained(self)) { call(number) }
+    }
 
     @inline(__always)
     private final func call(_ number: Int32) {

@@ -461,5 +461,5 @@ func callPlainChild(
 ) -> UnsafeMutableRawPointer? {
     let composite = PlainChildren.composite(of: children)
     let node = PlainNode(address: child)
-    return COQueues.apart { BlocksOnStack.with(composite, node) { BlockCalls.call(node) } }
+    return COQueues.apart(of: composite) { BlocksOnStack.with(composite, node) { BlockCalls.call(node) } }
 }

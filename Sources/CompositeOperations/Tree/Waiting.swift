@@ -178,6 +178,8 @@ extension AnyOperation {
         if isToRaise { raise(to: priority) }
         tellOfOwnSlot()
         if timeout == nil { BlocksOnStack.check(waitFor: self) }
+        let wait = keepWait(isTask: false, hasLimit: timeout != nil)
+        defer { if wait != 0 { InspectedWaits.end(wait) } }
         guard !thread.serve(until: deadline, for: self) else { return true }
         return !look { extras?.waiters.remove(waiter) ?? false } || isEnded
     }
@@ -194,6 +196,8 @@ extension AnyOperation {
     final func awaitEnd() async {
         if isEnded { return }
         let priority = Scheduler.callersPriority
+        let wait = keepWait(isTask: true, hasLimit: false)
+        defer { if wait != 0 { InspectedWaits.end(wait) } }
         await Waiter.wait { waiter in
             let (registration, isToRaise) = look { (register(waiter), mayBeBelow(priority)) }
             if case .waits = registration {

@@ -10,7 +10,7 @@ extension Recording {
         writer.add(#""ph":"M","pid":1,"name":"process_name","args":{"name":"schedulers"}"#)
         for track in tracks {
             writer.add(
-                #""ph":"M","pid":1,"tid":\#(track.thread),"name":"thread_name","args":{"name":\#(quoted(track.name))}"#
+                #""ph":"M","pid":1,"tid":\#(track.thread),"name":"thread_name","args":{"name":\#(JSON.string(track.name))}"#
             )
         }
         for track in tracks { writer.add(track, until: end_ns) }
@@ -72,9 +72,9 @@ private struct TraceWriter {
         case .block: return #""blocked""#
         case .span:
             guard let event = slice.event.map({ track.events[$0] }) else { return #""span""# }
-            return quoted(event.name + (event.detail == 0 ? "" : " #\(event.detail)"))
+            return JSON.string(event.name + (event.detail == 0 ? "" : " #\(event.detail)"))
         case .body:
-            return quoted(slice.operation.flatMap { $0.function } ?? "operation")
+            return JSON.string(slice.operation.flatMap { $0.function } ?? "operation")
         }
     }
 
@@ -105,7 +105,7 @@ extension Recording.Event {
         case .cancel: #""cancelled""#
         case .replace: #""replaced""#
         case .submit, .timer, .steal, .wake: "\"\(kind)\""
-        case .mark: quoted(name)
+        case .mark: JSON.string(name)
         }
     }
 
@@ -116,18 +116,4 @@ extension Recording.Event {
         default: ""
         }
     }
-}
-
-/// As a string of JSON.
-private func quoted(_ text: String) -> String {
-    var result = "\""
-    for scalar in text.unicodeScalars {
-        switch scalar {
-        case "\"", "\\": result += "\\\(scalar)"
-        case _ where scalar.value < 0x20:
-            result += "\\u" + String(0x10000 + scalar.value, radix: 16).dropFirst()
-        default: result.unicodeScalars.append(scalar)
-        }
-    }
-    return result + "\""
 }

@@ -34,6 +34,21 @@ public struct SchedulerState: Hashable, Sendable, Codable {
         public let parked: Int
         /// How many operations wait in its own queues.
         public let waiting: Int
+        /// What it runs; nil: nothing, or the recorder is off. Of dumps alone.
+        public internal(set) var body: Body?
+        /// Where its thread is; nil: nobody has asked. Of dumps alone.
+        public internal(set) var stack: ThreadStack?
+    }
+
+    /// What a worker runs.
+    public struct Body: Hashable, Sendable, Codable, CustomStringConvertible {
+        /// The function, or the closure; nil: the program was stripped.
+        public let function: String?
+        /// For how many seconds.
+        public let age: Double
+
+        /// As in "closure #1 in load(), for 0.5 s".
+        public var description: String { "\(function ?? "a body"), for \(age) s" }
     }
 
     /// Operations of a priority that wait for a worker.
@@ -55,7 +70,7 @@ public struct SchedulerState: Hashable, Sendable, Codable {
     /// What was submitted from outside and has yet to be taken by a worker, the most urgent first.
     public let queues: [Queue]
     /// Its workers, those that block and those in reserve, too.
-    public let workers: [Worker]
+    public internal(set) var workers: [Worker]
 
     /// The schedulers of the process, the newest first. Everything goes on meanwhile, and each figure is of its own moment.
     ///
@@ -119,17 +134,24 @@ extension SchedulerState.Queue {
 }
 
 extension SchedulerState: CustomStringConvertible {
-    /// A line for the scheduler, and one for each worker.
+    /// A line for the scheduler, and one for each worker, with its stack below.
     public var description: String {
         let flags = (isSuspended ? ", suspended" : "") + (isClosing ? ", shutting down" : "")
         let waiting = queues.filter { $0.waiting != 0 }.map { "\($0.waiting) of \($0.priority) priority" }
-        let lines = workers.map { worker in
-            "  worker \(worker.index), thread \(worker.thread): \(worker.activity.rawValue)"
-                + (worker.isReplaced ? ", and another worker has its place" : "")
-                + ", \(worker.executed) executed"
-                + (worker.waiting == 0 ? "" : ", \(worker.waiting) in its queues")
-        }
         let outside = waiting.isEmpty ? "nothing waits" : "\(waiting.joined(separator: ", ")) wait"
+        let lines = workers.flatMap(\.lines).map { "  \($0)" }
         return (["scheduler '\(name)': \(outside)\(flags)"] + lines).joined(separator: "\n")
+    }
+}
+
+extension SchedulerState.Worker {
+    fileprivate var lines: [String] {
+        var line = "worker \(index), thread \(thread): \(activity.rawValue)"
+        if isReplaced { line += ", and another worker has its place" }
+        line += ", \(executed) executed"
+        if waiting != 0 { line += ", \(waiting) in its queues" }
+        if let body { line += ", \(body)" }
+        let stack = stack?.description.split(separator: "\n") ?? []
+        return [line] + stack.map { "  \($0)" }
     }
 }

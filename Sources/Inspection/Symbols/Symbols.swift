@@ -53,10 +53,14 @@ struct Symbols {
         return String(decoding: names[begin..<end], as: UTF8.self)
     }
 
+    /// What hands a closure its captures, and is called in its place.
+    private static let forwarder = "partial apply forwarder for "
+
     private static func demangled(_ name: String) -> String {
         guard let text = demangle(name, name.utf8.count, nil, nil, 0) else { return name }
         defer { free(text) }
-        return String(cString: text)
+        let words = String(cString: text)
+        return words.hasPrefix(forwarder) ? String(words.dropFirst(forwarder.count)) : words
     }
 }
 

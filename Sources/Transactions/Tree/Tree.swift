@@ -3,6 +3,7 @@
 //   I3  the gate's word is 0, or names the transaction and who opened it; who moves it from 0 alone may begin.
 //   P1  opening it acquires what closing it released: what the last transaction left behind is visible to the next.
 
+internal import CInspection
 import CompositeOperationsBasics
 import Glibc
 import Synchronization
@@ -101,10 +102,12 @@ final class Tree {
         case .closure: thread.store(Tree.thisThread, ordering: .relaxed)
         case .task: break
         }
+        if inspection_is_on() { keepForDumps(transaction, opener) }
         return true
     }
 
     func close() {
+        if inspection_is_on() { forgetForDumps() }
         adopt(ownRun)
         thread.store(0, ordering: .relaxed)
         gate.store(0, ordering: .releasing)

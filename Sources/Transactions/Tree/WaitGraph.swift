@@ -55,6 +55,11 @@ enum WaitGraph {
         }
     }
 
+    /// How many wait for a tree.
+    static func numberWaiting(for tree: UInt64) -> Int {
+        table.lock.locked { table.wanting[tree]?.count ?? 0 }
+    }
+
     private static func remove(_ number: Int, _ tree: UInt64, from index: inout [UInt64: Set<Int>]) {
         index[tree]?.remove(number)
         if index[tree]?.isEmpty == true { index[tree] = nil }

@@ -1,0 +1,88 @@
+// inspection.c - see CInspection.h.
+//
+// Invariants:
+//   I1  the handler of the signal does nothing but to post a semaphore, which POSIX allows it: so whatever
+//       the thread that it comes to holds, the rest is done by a thread that holds nothing.
+//   I2  the thread blocks all other signals, which are the program's, and lets this one in: threads of
+//       libdispatch block it, and where all others did it would never arrive.
+
+#include "CInspection.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+unsigned char inspection_switch;
+
+void inspection_turn(bool is_on) { __atomic_store_n(&inspection_switch, is_on, __ATOMIC_RELAXED); }
+
+__attribute__((constructor)) static void look_at_environment(void)
+{
+    const char *value = getenv("COOPERATIONS_INSPECT");
+    if (value && strcmp(value, "1") == 0) {
+        inspection_turn(true);
+    }
+}
+
+long inspection_thread(void) { return syscall(SYS_gettid); }
+
+static sem_t arrivals;
+static void (*what_to_call)(void);
+
+static void arrived(int signal)
+{
+    int kept = errno;
+    (void)signal;
+    sem_post(&arrivals); // I1
+    errno = kept;
+}
+
+static void *serve(void *unused)
+{
+    (void)unused;
+    while (true) {
+        if (sem_wait(&arrivals) == 0) {
+            what_to_call();
+        }
+    }
+    return NULL;
+}
+
+static int start_thread(int signal)
+{
+    sigset_t all, former;
+    pthread_attr_t attributes;
+    pthread_t thread;
+    int failure = pthread_attr_init(&attributes);
+    if (failure) {
+        return failure;
+    }
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    sigfillset(&all);
+    sigdelset(&all, signal);
+    pthread_sigmask(SIG_SETMASK, &all, &former); // I2
+    failure = pthread_create(&thread, &attributes, serve, NULL);
+    pthread_sigmask(SIG_SETMASK, &former, NULL);
+    pthread_attr_destroy(&attributes);
+    return failure;
+}
+
+int inspection_on_signal(int signal, void (*call)(void))
+{
+    static unsigned char is_installed;
+    if (__atomic_exchange_n(&is_installed, 1, __ATOMIC_ACQ_REL)) {
+        return EALREADY;
+    }
+    what_to_call = call;
+    struct sigaction action = {.sa_handler = arrived, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    if (sem_init(&arrivals, 0, 0) || sigaction(signal, &action, NULL)) {
+        return errno;
+    }
+    return start_thread(signal);
+}

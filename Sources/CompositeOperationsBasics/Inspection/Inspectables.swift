@@ -1,0 +1,198 @@
+// Inspectables.swift - what is alive, for dumps: kept from its beginning on, while somebody inspects, and only then.
+//
+// Whoever makes or begins something asks `inspection_is_on()` first, which is one load and a branch, and calls `keep` only
+// then, under no lock. Nothing is held alive: an object is known by a weak reference, a transaction by a closure over values,
+// which its end takes out.
+//
+// Invariants:
+//   I1  the switch is asked again under the lock of a shard, and `stop` empties each shard after it has turned the switch:
+//       so nothing is left after a stop.
+//   I2  under the lock of a shard, no other lock is taken and nothing of a user's is released: references to objects are
+//       followed, and let go, under none.
+//   I3  what is gone is swept when a shard has twice as much as after the last time, on a thread of nobody's: a sweep may
+//       let go of the last reference to something, and the caller of `keep` may hold a lock that its `deinit` takes.
+//   I4  a section is O(1), or O(what a shard has) for a sweep: a 256th of all of that kind.
+
+internal import CInspection
+internal import Synchronization
+
+/// An object that dumps show.
+package protocol Inspectable: AnyObject {
+    /// Whether there is nothing to be told of it any more. Under no lock.
+    var isPastInspection: Bool { get }
+    /// Adds nodes for it, and for what is below it. Under no lock; of its own it takes each for a short section.
+    func inspect(_ inspector: inout Inspector)
+}
+
+/// What is kept for dumps.
+package enum Inspectables {
+    /// What is kept together, and shown together.
+    package enum Kind: Int, CaseIterable, Sendable {
+        case operations, queues, invokers, transactions, actions
+    }
+
+    /// One of them.
+    package final class Kept: @unchecked Sendable {
+        // Unchecked: it does not change; what an object does when it is asked is its own business.
+
+        /// In the order of their coming, of all kinds.
+        package let number: Int
+        /// When it came.
+        package let since = ContinuousClock.now
+        /// That of a type, as a rule.
+        package let name: String?
+        private weak let weakObject: (any Inspectable)?
+        private let node: (@Sendable () -> InspectedNode)?
+        private let instance = Instance(.kept)
+
+        fileprivate init(
+            _ number: Int, _ name: String?, _ object: (any Inspectable)?,
+            _ node: (@Sendable () -> InspectedNode)?
+        ) {
+            self.number = number
+            self.name = name
+            weakObject = object
+            self.node = node
+        }
+
+        /// The object, as long as that is there. Under no lock.
+        package var object: (any Inspectable)? { weakObject }
+        /// What is known of one that has no object.
+        package var value: InspectedNode? { node?() }
+        /// Whether it never goes but by ``Inspectables/forget(_:key:)``. Under no lock.
+        fileprivate var isOver: Bool { node == nil && object?.isPastInspection != false }
+    }
+
+    private final class Shard: @unchecked Sendable {
+        // Unchecked: the variables are used under `lock` alone.
+        private let lock = InspectionLock()
+        private var kept: [UInt: Kept] = [:]
+        private var most = Inspectables.least
+        private var isSwept = false
+
+        var count: Int { lock.locked { kept.count } }
+
+        /// - Returns: whether it is to be swept.
+        func add(_ key: UInt, _ one: Kept, unless isThere: (Kept) -> Bool) -> Bool {
+            lock.locked {
+                guard inspection_is_on() else { return false }  // I1
+                if let former = kept[key], isThere(former) { return false }
+                kept[key] = one
+                guard kept.count >= most, !isSwept else { return false }
+                isSwept = true
+                return true
+            }
+        }
+
+        func remove(_ key: UInt) -> Kept? { lock.locked { kept.removeValue(forKey: key) } }
+
+        func removeAll() -> [UInt: Kept] {
+            lock.locked {
+                defer { kept = [:] }
+                most = Inspectables.least
+                return kept
+            }
+        }
+
+        /// - Returns: some of them, and how many there are.
+        func some(_ most: Int) -> (some: [Kept], count: Int) {
+            lock.locked { (kept.values.prefix(most).map(\.self), kept.count) }
+        }
+
+        func sweep() {
+            let all = lock.locked { kept.map { (key: $0.key, one: $0.value) } }
+            let over = all.filter { $0.one.isOver }
+            lock.locked {
+                for (key, one) in over where kept[key] === one { kept[key] = nil }
+                most = max(Inspectables.least, 2 * kept.count)
+                isSwept = false
+            }
+        }
+    }
+
+    private static let least = 16
+    private static let shards = Kind.allCases.map { _ in (0..<256).map { _ in Shard() } }
+    private static let last = Atomic(0)
+
+    private static func shard(_ kind: Kind, _ key: UInt) -> Shard {
+        // The low bits of an address are the same for all.
+        let mixed = (key >> 4 ^ key) &* 0x9E37_79B9_7F4A_7C15
+        return shards[kind.rawValue][Int(mixed >> 56)]
+    }
+
+    private static func key(of object: AnyObject) -> UInt { UInt(bitPattern: ObjectIdentifier(object)) }
+
+    private static func nextNumber() -> Int { last.add(1, ordering: .relaxed).newValue }
+
+    // MARK: Keeping
+
+    /// Keeps an object, until it goes. Under no lock; once the caller has asked whether anything is to be kept.
+    package static func keep(_ object: any Inspectable, _ kind: Kind, name: String? = nil) {
+        let key = key(of: object)
+        let shard = shard(kind, key)
+        let one = Kept(nextNumber(), name, object, nil)
+        // The caller has the object: so a reference to it that goes here is not the last one. Another one that was at its
+        // address is gone (I2).
+        let isToBeSwept = shard.add(key, one) { $0.object === object }
+        if isToBeSwept { Task.detached { shard.sweep() } }  // I3
+    }
+
+    /// Keeps something of which values are known, until it is forgotten.
+    ///
+    /// - Parameters:
+    ///   - key: a number that no other one of the kind has.
+    ///   - node: describes it. Called under no lock, on any thread.
+    package static func keep(
+        _ kind: Kind, key: UInt, name: String?, _ node: @escaping @Sendable () -> InspectedNode
+    ) {
+        _ = shard(kind, key).add(key, Kept(nextNumber(), name, nil, node)) { _ in false }
+    }
+
+    /// It has ended.
+    package static func forget(_ kind: Kind, key: UInt) {
+        let former = shard(kind, key).remove(key)
+        withExtendedLifetime(former) {}
+    }
+
+    // MARK: Inspecting
+
+    /// From now on, what begins is kept.
+    package static func start() { inspection_turn(true) }
+
+    /// From now on, nothing is kept, and what has been is forgotten.
+    package static func stop() {
+        inspection_turn(false)
+        for shard in shards.joined() {
+            let former = shard.removeAll()
+            withExtendedLifetime(former) {}
+        }
+        InspectedWaits.removeAll()
+    }
+
+    /// Whether what begins is kept.
+    package static var areKept: Bool { inspection_is_on() }
+
+    /// How many are kept, of all kinds; also those that have gone, until they are swept.
+    package static var count: Int { shards.joined().reduce(0) { $0 + $1.count } }
+
+    /// So many are taken from a shard in one section.
+    private static let mostOfAShard = 1_024
+
+    /// Some of a kind, the oldest first.
+    ///
+    /// - Parameter most: about how many.
+    /// - Returns: these, and how many others there are, some of which may have gone.
+    package static func some(of kind: Kind, most: Int) -> (some: [Kept], others: Int) {
+        var (some, count): ([Kept], Int) = ([], 0)
+        for shard in shards[kind.rawValue] {
+            let (more, number) = shard.some(max(0, min(mostOfAShard, most - some.count)))
+            some += more
+            count += number
+        }
+        return (some.sorted { $0.number < $1.number }, count - some.count)
+    }
+}
+
+extension InstanceCount {
+    static let kept = InstanceCount("objects kept for dumps")
+}

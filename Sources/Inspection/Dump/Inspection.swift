@@ -1,0 +1,108 @@
+// Inspection.swift - the switch, and the dump on a signal.
+
+internal import CInspection
+internal import CompositeOperationsBasics
+public import Glibc
+internal import Synchronization
+
+/// Shows what of the process is alive: trees of operations, queues, invokers, open transactions, actions, schedulers.
+///
+/// ```swift
+/// Inspection.start()  // or COOPERATIONS_INSPECT=1 in the environment
+/// …
+/// print(Inspection.dump())
+/// ```
+///
+/// While nobody inspects, what begins asks one word about it, and nothing is kept.
+public enum Inspection {
+    /// Keeps what begins from now on: root operations when they are started, queues, invokers and actions when they are made,
+    /// transactions when they are opened, waits when they begin. Nothing is held alive by that.
+    public static func start() { Inspectables.start() }
+
+    /// Keeps nothing more, and forgets what has been kept.
+    public static func stop() { Inspectables.stop() }
+
+    /// Whether what begins is kept.
+    public static var isOn: Bool { Inspectables.areKept }
+
+    /// What is alive now. Everything goes on meanwhile: each object is shown as it was when it was looked at.
+    ///
+    /// May be called from any thread, also in blocks and handlers; not while a lock is held that a `deinit` of yours takes: what is
+    /// looked at is held for that moment, and so may be let go of here.
+    ///
+    /// - Parameters:
+    ///   - limit: how many operations the trees have at most; likewise queues with their tickets, invokers with their
+    ///     commands, transactions, and actions with their executions. What is left out is counted.
+    ///   - stacks: whether workers that are in a body are asked where they are, see ``ThreadStack``.
+    /// - Complexity: O(`limit`), however much is alive.
+    /// - Precondition: `limit` is greater than 0.
+    public static func dump(limit: Int = 10_000, stacks: Bool = false) -> Dump {
+        if limit < 1 { fatalError("Inspection.dump: a limit of \(limit) shows nothing") }
+        return Dump(limit: limit, stacks: stacks)
+    }
+
+    // MARK: Signals
+
+    private static let receiver = Atomic<Unmanaged<Receiver>?>(nil)
+
+    private final class Receiver: Sendable {
+        let limit: Int
+        let body: @Sendable (Dump) -> Void
+
+        init(_ limit: Int, _ body: @escaping @Sendable (Dump) -> Void) {
+            self.limit = limit
+            self.body = body
+        }
+    }
+
+    /// Starts to inspect, and writes a dump as text to a file whenever a signal arrives. The signal's handler only wakes a thread,
+    /// which makes the dump; that thread is there from now on, and the handler stays.
+    ///
+    /// - Parameters:
+    ///   - signal: whose former handler is replaced.
+    ///   - descriptor: of the file.
+    /// - Returns: false, and nothing was done, when this has been called before, or the system refuses it.
+    @discardableResult
+    public static func dumpOnSignal(
+        _ signal: Int32 = SIGUSR2, limit: Int = 10_000, to descriptor: Int32 = STDERR_FILENO
+    ) -> Bool {
+        dumpOnSignal(signal, limit: limit) { dump in write(dump.description + "\n", to: descriptor) }
+    }
+
+    /// Likewise, for code that is given the dumps, one after another, on that thread.
+    @discardableResult
+    public static func dumpOnSignal(
+        _ signal: Int32 = SIGUSR2, limit: Int = 10_000, _ body: @escaping @Sendable (Dump) -> Void
+    ) -> Bool {
+        let new = Unmanaged.passRetained(Receiver(limit, body))
+        let isFirst = receiver.compareExchange(
+            expected: nil, desired: new, ordering: .acquiringAndReleasing
+        ).exchanged
+        guard isFirst else {
+            new.release()
+            return false
+        }
+        // The receiver stays as long as the process.
+        guard inspection_on_signal(signal, { Inspection.signalHasArrived() }) == 0 else { return false }
+        start()
+        return true
+    }
+
+    private static func signalHasArrived() {
+        guard let receiver = receiver.load(ordering: .acquiring)?.takeUnretainedValue() else { return }
+        receiver.body(dump(limit: receiver.limit))
+    }
+
+    private static func write(_ text: String, to descriptor: Int32) {
+        var text = text
+        text.withUTF8 { bytes in
+            var rest = UnsafeRawBufferPointer(bytes)
+            while !rest.isEmpty {
+                let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
+                if count < 0, errno == EINTR { continue }
+                if count <= 0 { return }
+                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            }
+        }
+    }
+}

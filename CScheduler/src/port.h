@@ -54,6 +54,8 @@
 
 #define csched_likely(condition) __builtin_expect(!!(condition), 1)
 #define csched_unlikely(condition) __builtin_expect(!!(condition), 0)
+/// For what is hardly ever called from there: apart, so that nothing is saved for it.
+#define csched_aside __attribute__((noinline, cold))
 /// For what lies on the way of every operation.
 #define csched_always_inline inline __attribute__((always_inline))
 

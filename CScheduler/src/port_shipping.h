@@ -135,7 +135,7 @@ static inline uint64_t csched_ticks(void)
 #endif
 }
 
-extern csched_atomic(uint32_t) csched_recorder_on;
+extern __attribute__((visibility("hidden"))) csched_atomic(uint32_t) csched_recorder_on;
 static inline bool csched_is_recording(void) { return csched_load(&csched_recorder_on, relaxed) != 0; }
 
 static inline int32_t csched_thread_id(void) { return (int32_t)syscall(SYS_gettid); }

@@ -232,17 +232,32 @@ static csched_status submit_from_outside(csched_scheduler *scheduler, const csch
     return status;
 }
 
-static csched_always_inline csched_status submit(csched_scheduler *scheduler,
-                                                 const csched_operation *operation, subjection subject,
-                                                 csched_priority priority)
+static csched_always_inline csched_status submit_now(csched_scheduler *scheduler,
+                                                     const csched_operation *operation, subjection subject,
+                                                     csched_priority priority)
 {
     csched_worker *worker = csched_worker_self();
     priority = resolve(priority, worker);
-    csched_note_operations(CSCHED_RECORDED_SUBMIT, operation, 1);
     if (has_deque(worker, scheduler)) {
         return csched_worker_spawn(worker, operation, priority) ? CSCHED_OK : CSCHED_OUT_OF_MEMORY; // U2
     }
     return submit_from_outside(scheduler, operation, subject, priority);
+}
+
+static csched_aside csched_status submit_recorded(csched_scheduler *scheduler,
+                                                  const csched_operation *operation, subjection subject,
+                                                  csched_priority priority)
+{
+    csched_note_operations(CSCHED_RECORDED_SUBMIT, operation, 1);
+    return submit_now(scheduler, operation, subject, priority);
+}
+
+static csched_always_inline csched_status submit(csched_scheduler *scheduler,
+                                                 const csched_operation *operation, subjection subject,
+                                                 csched_priority priority)
+{
+    return csched_unlikely(csched_is_recording()) ? submit_recorded(scheduler, operation, subject, priority)
+                                                  : submit_now(scheduler, operation, subject, priority);
 }
 
 csched_status csched_submit(csched_scheduler *scheduler, const csched_operation *operation)
@@ -267,17 +282,32 @@ csched_status csched_submit_exempt_at(csched_scheduler *scheduler, const csched_
     return submit(scheduler, operation, EXEMPT, priority);
 }
 
-csched_status csched_submit_job(csched_scheduler *scheduler, const csched_operation *operation,
-                                csched_priority priority)
+static csched_always_inline csched_status submit_job_now(csched_scheduler *scheduler,
+                                                         const csched_operation *operation,
+                                                         csched_priority priority)
 {
     csched_worker *worker = csched_worker_self();
     priority = resolve(priority, worker);
-    csched_note_operations(CSCHED_RECORDED_SUBMIT, operation, 1);
     if (has_deque(worker, scheduler) && worker->burst < CSCHED_BURST) {
         worker->burst++;
         return csched_worker_spawn(worker, operation, priority) ? CSCHED_OK : CSCHED_OUT_OF_MEMORY; // U2
     }
     return submit_from_outside(scheduler, operation, EXEMPT, priority);
+}
+
+static csched_aside csched_status submit_job_recorded(csched_scheduler *scheduler,
+                                                      const csched_operation *operation,
+                                                      csched_priority priority)
+{
+    csched_note_operations(CSCHED_RECORDED_SUBMIT, operation, 1);
+    return submit_job_now(scheduler, operation, priority);
+}
+
+csched_status csched_submit_job(csched_scheduler *scheduler, const csched_operation *operation,
+                                csched_priority priority)
+{
+    return csched_unlikely(csched_is_recording()) ? submit_job_recorded(scheduler, operation, priority)
+                                                  : submit_job_now(scheduler, operation, priority);
 }
 
 csched_status csched_submit_again(csched_scheduler *scheduler, const csched_operation *operations,

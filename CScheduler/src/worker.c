@@ -386,6 +386,22 @@ static csched_conclusion pay_only(csched_worker *worker)
 
 static void pay(csched_worker *worker) { csched_completion_conclude(pay_only(worker)); }
 
+static csched_aside void call_recorded(const csched_operation *operation)
+{
+    csched_note_operations(CSCHED_RECORDED_BEGIN, operation, 1);
+    operation->run(operation->context, operation->extra, CSCHED_RUN); // X5
+    csched_note_operations(CSCHED_RECORDED_END, operation, 1);
+}
+
+static csched_always_inline void call(const csched_operation *operation)
+{
+    if (csched_unlikely(csched_is_recording())) {
+        call_recorded(operation);
+    } else {
+        operation->run(operation->context, operation->extra, CSCHED_RUN); // X5
+    }
+}
+
 // Runs an operation, or puts it back because notifications come first: they may wait for it.
 static void run(csched_worker *worker, const csched_operation *operation, uint32_t control)
 {
@@ -408,9 +424,7 @@ static void run(csched_worker *worker, const csched_operation *operation, uint32
         csched_body body;
         csched_body_begins(worker, &body, operation->counter);
         worker->burst = 0;
-        csched_note_operations(CSCHED_RECORDED_BEGIN, operation, 1);
-        operation->run(operation->context, operation->extra, CSCHED_RUN); // X5
-        csched_note_operations(CSCHED_RECORDED_END, operation, 1);
+        call(operation);
         csched_body_ends(worker, &body);
         count(&worker->executed, 1);
     }

@@ -27,7 +27,7 @@ let package = Package(
         .library(name: "Commands", targets: ["Commands"]),
         .library(name: "CommandJournal", targets: ["CommandJournal"]),
         .library(name: "Actions", targets: ["Actions"]),
-        .library(name: "Inspection", targets: ["Inspection"]),
+        .library(name: "Observability", targets: ["Observability"]),
         .library(name: "ActionTesting", targets: ["ActionTesting"]),
         .library(name: "PropertyTesting", targets: ["PropertyTesting"]),
         .library(name: "PropertyTestingSupport", targets: ["PropertyTestingSupport"]),
@@ -132,7 +132,7 @@ let package = Package(
 
         // What is alive, as text and JSON. Knows no operations: they are described by their own modules.
         .target(
-            name: "Inspection",
+            name: "Observability",
             dependencies: [
                 "CInspection", "CScheduler", "CThreadStack", "CompositeOperationsBasics", "Scheduling",
             ],
@@ -257,10 +257,11 @@ let package = Package(
             swiftSettings: settings
         ),
         .testTarget(
-            name: "InspectionTests",
+            name: "ObservabilityTests",
             dependencies: [
                 "Actions", "Commands", "CompositeOperations", "CompositeOperationsBasics",
-                "CompositeOperationsTestSupport", "Inspection", "PropertyTesting", "PropertyTestingSupport",
+                "CompositeOperationsTestSupport", "Observability", "PropertyTesting",
+                "PropertyTestingSupport",
                 "Scheduling", "Transactions",
             ],
             swiftSettings: settings

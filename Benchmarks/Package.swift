@@ -54,7 +54,7 @@ let package = Package(
                 "BenchmarkPeers",
                 "BenchmarkReport",
                 .product(name: "CScheduler", package: "CompositeOperations"),
-                .product(name: "Inspection", package: "CompositeOperations"),
+                .product(name: "Observability", package: "CompositeOperations"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Runner",

@@ -3,7 +3,7 @@ import BenchmarkCore
 import BenchmarkHarness
 import BenchmarkPeers
 import Foundation
-import Inspection
+import Observability
 
 /// Writes what the threads of ours do in a workload, event by event.
 struct Trace: ParsableCommand {

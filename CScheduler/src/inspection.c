@@ -49,6 +49,7 @@ void csched_scheduler_inspect(csched_scheduler *scheduler, csched_scheduler_stat
 {
     uint32_t control = csched_load(&scheduler->control, relaxed);
     *state = (csched_scheduler_state){
+        .id = scheduler->id,
         .suspended = csched_is_suspended(control),
         .closing = (control & CSCHED_CLOSING) != 0,
         .next_wake_ns = csched_timers_next_wake(csched_load(&scheduler->timers, acquire)),

@@ -33,6 +33,7 @@ typedef struct {
 } csched_worker_state;
 
 typedef struct {
+    uint64_t id; ///< of this scheduler alone, in the process
     char name[16];
     uint32_t threads;      ///< of workers; all of them, whatever there was room for
     uint64_t waiting[3];   ///< operations from outside, by csched_priority, that no worker has taken yet

@@ -3,7 +3,7 @@
 
 import CompositeOperations
 import CompositeOperationsTestSupport
-import Inspection
+import Observability
 import PropertyTestingSupport
 import Testing
 

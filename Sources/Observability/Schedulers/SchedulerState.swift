@@ -61,6 +61,8 @@ public struct SchedulerState: Hashable, Sendable, Codable {
         public let submitted: Int
     }
 
+    /// Tells it apart from all others of the process.
+    public let id: Int
     /// The name that its threads begin with.
     public let name: String
     /// Whether it is suspended.
@@ -94,6 +96,7 @@ public struct SchedulerState: Hashable, Sendable, Codable {
             csched_scheduler_inspect(scheduler, &state, buffer.baseAddress, UInt32(buffer.count))
             count = min(Int(state.threads), buffer.count)
         }
+        id = Int(clamping: state.id)
         name = withUnsafeBytes(of: state.name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
         isSuspended = state.suspended
         isClosing = state.closing

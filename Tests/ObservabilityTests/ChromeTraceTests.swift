@@ -1,5 +1,5 @@
 import Foundation
-import Inspection
+import Observability
 import PropertyTesting
 import PropertyTestingSupport
 import Scheduling

@@ -1,6 +1,6 @@
 import CompositeOperationsTestSupport
 import Glibc
-import Inspection
+import Observability
 import PropertyTesting
 import PropertyTestingSupport
 import Scheduling

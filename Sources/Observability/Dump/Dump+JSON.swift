@@ -78,6 +78,7 @@ extension Dump.Problem {
 extension SchedulerState {
     fileprivate var json: String {
         var object = JSON()
+        object.add("id", "\(id)")
         object.add("name", JSON.string(name))
         object.add("isSuspended", "\(isSuspended)")
         object.add("isClosing", "\(isClosing)")

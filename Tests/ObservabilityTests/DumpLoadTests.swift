@@ -6,7 +6,7 @@
 import CompositeOperations
 import CompositeOperationsTestSupport
 import Foundation
-import Inspection
+import Observability
 import PropertyTesting
 import PropertyTestingSupport
 import Synchronization

@@ -14,7 +14,7 @@ struct StallFinder {
     }
 
     private struct Key: Hashable {
-        let scheduler: String
+        let scheduler: Int
         let part: String
     }
 
@@ -34,12 +34,12 @@ struct StallFinder {
         var seen: Set<Key> = []
         for scheduler in schedulers {
             for worker in scheduler.workers {
-                let key = Key(scheduler: scheduler.name, part: "\(worker.index)")
+                let key = Key(scheduler: scheduler.id, part: "\(worker.index)")
                 seen.insert(key)
                 stalls += look(at: worker, of: scheduler, key, now)
             }
             for queue in scheduler.queues {
-                let key = Key(scheduler: scheduler.name, part: queue.priority)
+                let key = Key(scheduler: scheduler.id, part: queue.priority)
                 seen.insert(key)
                 let duration = queues[key, default: QueueHistory()].note(queue, now, limit: waitLimit)
                 if let duration, !scheduler.isSuspended {

@@ -7,7 +7,7 @@ import CompositeOperations
 import CompositeOperationsBasics
 import CompositeOperationsTestSupport
 import Foundation
-import Inspection
+import Observability
 import PropertyTesting
 import PropertyTestingSupport
 import Scheduling

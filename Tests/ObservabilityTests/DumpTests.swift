@@ -172,44 +172,6 @@ private struct Waiting: Command {
         }
     }
 
-    private func submitBlocking(to scheduler: Scheduler, until leave: DispatchSemaphore) throws {
-        let began = DispatchSemaphore(value: 0)
-        try scheduler.submit {
-            Scheduler.blocking {
-                began.signal()
-                leave.wait()
-            }
-        }
-        began.wait()
-    }
-
-    @Test
-    func `a blocked worker is named, with what it runs when that is recorded, and where it is when asked`()
-        throws
-    {
-        Recorder.start()
-        let scheduler = try Scheduler(.init(workers: 1, name: "dumped"))
-        let leave = DispatchSemaphore(value: 0)
-        try submitBlocking(to: scheduler, until: leave)
-        let dump = Inspection.dump(stacks: true)
-        Recorder.stop()
-        let plain = Inspection.dump()
-        leave.signal()
-        try scheduler.shutdown()
-        let worker = try #require(dump.schedulers.first { $0.name == "dumped" }?.workers.first)
-        #expect(worker.activity == .blocks)
-        #expect(try #require(worker.body?.function).contains("submitBlocking"))
-        #expect(try #require(worker.stack?.functions).contains { $0.contains("submitBlocking") })
-        let problem = try #require(
-            dump.problems.first { $0.kind == .blockedWorker && $0.text.contains("'dumped'") })
-        #expect(
-            problem.text.hasPrefix(
-                "worker 0 of scheduler 'dumped', thread \(worker.thread), is blocked in a body, closure #1 "))
-        #expect(dump.description.contains("\n  scheduler 'dumped': nothing waits\n"))
-        let again = try #require(plain.schedulers.first { $0.name == "dumped" }?.workers.first)
-        #expect(again.body == nil && again.stack == nil)
-    }
-
     // MARK: Problems
 
     /// An operation whose block has a task wait for another one, and end it then.
@@ -375,9 +337,12 @@ private struct Waiting: Command {
             var all: [COOperation<Void>.Attempt] = []
             for _ in 0..<200 { all.append(await attempts.next()) }
             for attempt in all.prefix(100) { attempt.finish() }
-            let dump = Inspection.dump(limit: 100_000)
-            #expect(dump.trees.nodes.count { $0.name == "of a half" } == 100)
-            #expect(dump.trees.node("half is over")?.omitted == 0)
+            // One that is finished has ended when its block has returned, too.
+            #expect(
+                await eventually {
+                    Inspection.dump(limit: 100_000).trees.nodes.count { $0.name == "of a half" } == 100
+                })
+            #expect(Inspection.dump(limit: 100_000).trees.node("half is over")?.omitted == 0)
             for attempt in all { attempt.finish() }
             #expect(await tree.outcome.isFinished)
         }

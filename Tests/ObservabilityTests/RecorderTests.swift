@@ -1,4 +1,5 @@
 import CompositeOperationsTestSupport
+import Dispatch
 import Glibc
 import Observability
 import PropertyTesting
@@ -23,157 +24,168 @@ private func isRefused(_ submit: () throws -> Void) -> Bool {
     return false
 }
 
-/// The recorder is the process's, so these take turns; threads of other tests have tracks, too.
-@Suite(.inTurn, .serialized) struct RecorderTests {
-    /// The events of a scheduler of this name, which does `body`.
-    private func record(
-        _ name: String, workers: Int = 1, _ body: (Scheduler) throws -> Void
-    ) throws -> [Recording.Track] {
-        Recorder.start()
-        defer { Recorder.stop() }
-        let scheduler = try Scheduler(.init(workers: workers, name: name))
-        try body(scheduler)
-        try scheduler.shutdown()
-        return Recorder.recording().tracks.filter { $0.name.hasPrefix(name + "-") }
-    }
+/// The recorder is the process's, so one test at a time uses it; threads of other tests have tracks, too, and may take the rings
+/// of threads that have ended.
+@Suite(.inTurn, .serialized) enum OneRecorder {}
 
-    @Test func `an operation is handed over, begins and ends`() throws {
-        let gate = Gate()
-        let tracks = try record("rec-a") { scheduler in
-            try scheduler.submit { gate.wait() }
-            gate.open()
+extension OneRecorder {
+    @Suite struct RecorderTests {
+        /// The events of a scheduler of this name, which does `body`.
+        private func record(
+            _ name: String, _ body: (Scheduler) throws -> Void
+        ) throws -> [Recording.Track] {
+            Recorder.start()
+            defer { Recorder.stop() }
+            let scheduler = try Scheduler(.init(workers: 1, name: name))
+            try body(scheduler)
+            let last = try CompletionCounter()
+            try scheduler.submit(in: last) {}
+            last.wait()  // one worker: all that came before has ended
+            let tracks = Recorder.recording().tracks.filter { $0.name.hasPrefix(name + "-") }
+            try scheduler.shutdown()
+            return tracks
         }
-        let track = try #require(tracks.first)
-        let kinds = track.events.map(\.kind)
-        #expect(kinds.filter { $0 == .begin }.count == 1)
-        #expect(kinds.filter { $0 == .end }.count == 1)
-        #expect(kinds.contains(.park) || kinds.contains(.search))
-        let times = track.events.map(\.time_ns)
-        #expect(times == times.sorted())
-        #expect(track.lost == 0)
-    }
 
-    @Test func `each begin has its submission, also from other threads`() throws {
-        let count = 500
-        Recorder.start()
-        let scheduler = try Scheduler(.init(workers: 2, name: "rec-b"))
-        _ = concurrently(2) { thread in
-            for number in 0..<count / 2 {
-                try! scheduler.submit { _ = number + thread }
+        @Test func `an operation is handed over, begins and ends`() throws {
+            let gate = Gate()
+            let tracks = try record("rec-a") { scheduler in
+                try scheduler.submit { gate.wait() }
+                gate.open()
             }
+            let track = try #require(tracks.first)
+            let kinds = track.events.map(\.kind)
+            #expect(kinds.filter { $0 == .begin }.count == 2)
+            #expect(kinds.filter { $0 == .end }.count >= 1)
+            #expect(kinds.contains(.park) || kinds.contains(.search))
+            let times = track.events.map(\.time_ns)
+            #expect(times == times.sorted())
+            #expect(track.lost == 0)
         }
-        try scheduler.shutdown()
-        Recorder.stop()
-        let recording = Recorder.recording()
-        let begun = recording.handovers().filter {
-            recording.tracks[$0.begun.track].name.hasPrefix("rec-b-")
-        }
-        #expect(begun.count == count)
-        #expect(begun.allSatisfy { recording[$0.submitted].time_ns <= recording[$0.begun].time_ns })
-    }
 
-    @Test func `nothing is recorded while it is off`() throws {
-        let tracks = try record("rec-c") { _ in Recorder.stop() }
-        #expect(!Recorder.isOn)
-        #expect(tracks.allSatisfy { track in !track.events.contains { $0.kind == .begin } })
-    }
-
-    @Test func `the newest events replace the oldest, and are counted`() throws {
-        Recorder.start(eventsPerThread: 64)
-        onOwnThread {
-            for _ in 0..<200 { Recorder.mark("again") }
-        }
-        Recorder.stop()
-        let track = try #require(Recorder.recording().tracks.first { $0.lost == 137 })
-        #expect(track.events.count == 63)
-        #expect(track.lost == 137)
-        #expect(track.events.allSatisfy { $0.kind == .mark })
-    }
-
-    @Test func `a body that blocks, one inside of a wait, and a steal are slices`() throws {
-        let tracks = try record("rec-d") { scheduler in
+        @Test func `each begin has its submission`() throws {
+            let count = 500
+            Recorder.start()
+            let scheduler = try Scheduler(.init(workers: 2, name: "rec-b"))
             let counter = try CompletionCounter()
-            try scheduler.submit {
-                try! scheduler.submit(in: counter) {}
-                counter.wait()
-                Scheduler.blocking {}
+            for number in 0..<count { try scheduler.submit(in: counter) { _ = number } }
+            counter.wait()
+            let recording = Recorder.recording()
+            Recorder.stop()
+            try scheduler.shutdown()
+            let begun = recording.handovers().filter {
+                recording.tracks[$0.begun.track].name.hasPrefix("rec-b-")
             }
+            #expect(begun.count == count)
+            #expect(begun.allSatisfy { recording[$0.submitted].time_ns <= recording[$0.begun].time_ns })
         }
-        let slices = try #require(tracks.first).slices()
-        let bodies = slices.filter { $0.kind == .body }
-        #expect(bodies.count == 2)
-        let outer = try #require(bodies.first), inner = try #require(bodies.last)
-        #expect(outer.begin_ns <= inner.begin_ns)
-        #expect(try #require(inner.end_ns) <= #require(outer.end_ns))
-        let block = try #require(slices.last { $0.kind == .block })
-        #expect(block.begin_ns >= outer.begin_ns)
-        #expect(try #require(block.end_ns) <= #require(outer.end_ns))
-    }
 
-    @Test func `a refusal, a cancellation and a timer are events`() throws {
-        Recorder.start()
-        let scheduler = try Scheduler(.init(workers: 1, name: "rec-e"))
-        let (began, leave, fired) = (Gate(), Gate(), Gate())
-        try scheduler.submit(after: .milliseconds(1)) { fired.open() }
-        fired.wait()
-        try scheduler.submit {
-            began.open()
-            leave.wait()
+        @Test func `nothing is recorded while it is off`() throws {
+            let tracks = try record("rec-c") { _ in Recorder.stop() }
+            #expect(!Recorder.isOn)
+            #expect(tracks.allSatisfy { track in !track.events.contains { $0.kind == .begin } })
         }
-        began.wait()
-        try scheduler.submit {}
-        _ = concurrently(2) { thread in
-            if thread == 0 {
-                try? scheduler.shutdown(.cancelPending)
-            } else {
-                while !isRefused({ try scheduler.submit {} }) {}
-                leave.open()
+
+        @Test func `the newest events replace the oldest, and are counted`() throws {
+            Recorder.start(eventsPerThread: 64)
+            let recording = onOwnThread {
+                for _ in 0..<200 { Recorder.mark("again") }
+                return Recorder.recording()
             }
+            Recorder.stop()
+            let track = try #require(recording.tracks.first { $0.lost == 137 })
+            #expect(track.events.count == 63)
+            #expect(track.lost == 137)
+            #expect(track.events.allSatisfy { $0.kind == .mark })
         }
-        Recorder.stop()
-        let recording = Recorder.recording()
-        let kinds = Set(recording.tracks.flatMap(\.events).map(\.kind))
-        #expect(kinds.isSuperset(of: [.refuse, .cancel, .timer, .submit]))
-    }
 
-    @Test
-    func `threads that have ended give their room to others, and a reader takes nobody's events for theirs`()
-    {
-        Recorder.start(eventsPerThread: 64)
-        for _ in 0..<100 {
-            onOwnThread { Recorder.mark("short") }
-        }
-        Recorder.stop()
-        let own = Recorder.recording().tracks.filter { track in
-            track.events.contains { $0.kind == .mark && $0.number != 0 } && track.events.count == 1
-        }
-        #expect(own.count <= 100)
-        #expect(own.count >= 1)
-    }
-
-    @Test func `reading goes on beside threads that write`() throws {
-        let rounds = max(1, Int(200 * stressScale))
-        Recorder.start(eventsPerThread: 64)
-        let scheduler = try Scheduler(.init(workers: 2, name: "rec-f"))
-        let isOver = Atomic(false)
-        _ = concurrently(2) { thread in
-            if thread == 0 {
-                while !isOver.load(ordering: .acquiring) {
-                    let counter = try! CompletionCounter()
-                    for _ in 0..<50 { try! scheduler.submit(in: counter) {} }
+        @Test func `a body that blocks, one inside of a wait, and a steal are slices`() throws {
+            let tracks = try record("rec-d") { scheduler in
+                let counter = try CompletionCounter()
+                try scheduler.submit {
+                    try! scheduler.submit(in: counter) {}
                     counter.wait()
+                    Scheduler.blocking {}
                 }
-            } else {
-                for _ in 0..<rounds {
-                    for track in Recorder.recording().tracks where track.name.hasPrefix("rec-f-") {
-                        #expect(track.events.map(\.time_ns) == track.events.map(\.time_ns).sorted())
-                        #expect(track.events.count < 64)
+            }
+            let slices = try #require(tracks.first).slices()
+            let bodies = slices.filter { $0.kind == .body }
+            #expect(bodies.count == 3)
+            let outer = try #require(bodies.first), inner = try #require(bodies.dropFirst().first)
+            #expect(outer.begin_ns <= inner.begin_ns)
+            #expect(try #require(inner.end_ns) <= #require(outer.end_ns))
+            let block = try #require(slices.last { $0.kind == .block })
+            #expect(block.begin_ns >= outer.begin_ns)
+            #expect(try #require(block.end_ns) <= #require(outer.end_ns))
+        }
+
+        // In a process of its own: threads that end here give their rings to others.
+        @Test func `a refusal, a cancellation and a timer are events`() async {
+            await #expect(processExitsWith: .success) {
+                Recorder.start()
+                let scheduler = try! Scheduler(.init(workers: 1, name: "rec-e"))
+                let (began, leave) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+                let fired = DispatchSemaphore(value: 0)
+                _ = try! scheduler.submit(after: .milliseconds(1)) { fired.signal() }
+                fired.wait()
+                try! scheduler.submit {
+                    began.signal()
+                    leave.wait()
+                }
+                began.wait()
+                try! scheduler.submit {}
+                _ = concurrently(2) { thread in
+                    if thread == 0 {
+                        try! scheduler.shutdown(.cancelPending)
+                    } else {
+                        while !isRefused({ try scheduler.submit {} }) {}
+                        leave.signal()
                     }
                 }
-                isOver.store(true, ordering: .releasing)
+                let kinds = Set(Recorder.recording().tracks.flatMap(\.events).map(\.kind))
+                precondition(kinds.isSuperset(of: [.refuse, .cancel, .timer, .submit]))
             }
         }
-        Recorder.stop()
-        try scheduler.shutdown()
+
+        @Test
+        func
+            `threads that have ended give their room to others, and a reader takes nobody's events for theirs`()
+        {
+            Recorder.start(eventsPerThread: 64)
+            for _ in 0..<100 {
+                onOwnThread { Recorder.mark("short") }
+            }
+            Recorder.stop()
+            let own = Recorder.recording().tracks.filter { track in
+                track.events.contains { $0.kind == .mark && $0.number != 0 } && track.events.count == 1
+            }
+            #expect(own.count <= 100)
+            #expect(own.count >= 1)
+        }
+
+        @Test func `reading goes on beside threads that write`() throws {
+            let rounds = max(1, Int(200 * stressScale))
+            Recorder.start(eventsPerThread: 64)
+            let scheduler = try Scheduler(.init(workers: 2, name: "rec-f"))
+            let isOver = Atomic(false)
+            _ = concurrently(2) { thread in
+                if thread == 0 {
+                    while !isOver.load(ordering: .acquiring) {
+                        let counter = try! CompletionCounter()
+                        for _ in 0..<50 { try! scheduler.submit(in: counter) {} }
+                        counter.wait()
+                    }
+                } else {
+                    for _ in 0..<rounds {
+                        for track in Recorder.recording().tracks where track.name.hasPrefix("rec-f-") {
+                            #expect(track.events.map(\.time_ns) == track.events.map(\.time_ns).sorted())
+                            #expect(track.events.count < 64)
+                        }
+                    }
+                    isOver.store(true, ordering: .releasing)
+                }
+            }
+            Recorder.stop()
+            try scheduler.shutdown()
+        }
     }
 }

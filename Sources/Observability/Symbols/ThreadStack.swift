@@ -16,7 +16,7 @@ public struct ThreadStack: Hashable, Sendable, Codable, CustomStringConvertible 
     ///   - thread: the kernel's number of it, as in `/proc/self/task`.
     ///   - limit: how long its answer is waited for at most.
     /// - Complexity: some 100 µs; the first one reads the symbols of the program, some milliseconds.
-    public init(of thread: Int, limit: Duration = .milliseconds(100)) {
+    public init(of thread: Int, limit: Duration = .seconds(1)) {
         let limit_ms = max(
             1,
             Int32(

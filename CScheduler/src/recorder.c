@@ -1,9 +1,9 @@
 // recorder.c - events with the time, in the ring of the thread that has them.
 //
 // To read the clock takes longer than all else that is done for an event. So the processor's counter of ticks
-// is read, which takes less than half of that, and converted when somebody reads the events; a body that
-// begins where the last one has just ended begins at the same tick; and of submissions in a row every eighth
-// has its own. Where the counter does not run steadily the clock is read.
+// is read, which takes less than half of that, and converted when somebody reads the events; and a body that
+// begins where the last one has just ended begins at the same tick. Where the counter does not run steadily
+// the clock is read.
 
 #include "recorder.h"
 
@@ -17,16 +17,16 @@ enum {
     KINDS = 1 << KIND_BITS
 }; // of the first word; above them the ticks since the first start
 enum { EVENTS_LEAST = 64, EVENTS_USUAL = 1 << 13, EVENTS_MOST = 1 << 20 };
-enum { ROW_MOST = 8 };
 enum { RINGS_ENOUGH = 64 }; // from here on those of threads that have ended are taken
 
-csched_atomic(uint32_t) csched_recorder_on;
+csched_atomic(uint32_t) csched_recorder_on; // the number of the start; 0: off
 
 // Of the first start; before `csched_recorder_on`, and never again.
 static csched_atomic(uint64_t) origin_ticks;
 static csched_atomic(uint64_t) origin_ns;
 static csched_atomic(bool) are_ticks_steady;
 
+static csched_atomic(uint32_t) starts;
 static csched_atomic(uint32_t) capacity;
 static csched_rings rings;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -35,7 +35,7 @@ static pthread_key_t thread_exit;
 csched_thread_local csched_ring *mine;
 csched_thread_local uint64_t last_ticks;
 csched_thread_local uint32_t last_kind;
-csched_thread_local uint32_t in_a_row; // submissions that have the same tick
+csched_thread_local uint32_t last_start;
 
 static uint64_t ticks(void)
 {
@@ -45,7 +45,7 @@ static uint64_t ticks(void)
 static void give_back(void *ring)
 {
     mine = NULL;
-    csched_ring_give_back(ring);
+    csched_ring_give_back(&rings, ring);
 }
 
 static void begin(void)
@@ -72,26 +72,41 @@ static bool take_ring(void)
     return mine != NULL && pthread_setspecific(thread_exit, mine) == 0;
 }
 
+// A body begins where the last one has ended, unless nothing was recorded in between.
 static void stamp(uint32_t kind)
 {
-    bool goes_on = (kind == CSCHED_RECORDED_BEGIN && last_kind == CSCHED_RECORDED_END) ||
-                   (kind == CSCHED_RECORDED_SUBMIT && last_kind == kind && ++in_a_row < ROW_MOST);
-    last_kind = kind;
-    if (!goes_on) {
+    if (kind != CSCHED_RECORDED_BEGIN || last_kind != CSCHED_RECORDED_END) {
         last_ticks = ticks();
-        in_a_row = 0;
     }
+    last_kind = kind;
+}
+
+static void record(uint32_t kind, uint64_t run, uint64_t context, uint64_t extra)
+{
+    uint64_t since = last_ticks - csched_load(&origin_ticks, relaxed);
+    csched_ring_write(mine, since << KIND_BITS | kind, run, context, extra);
+}
+
+// The first event here since the recorder was started: what there was before has no end.
+static void resume(uint32_t start)
+{
+    last_start = start;
+    last_kind = CSCHED_RECORDED_RESUME;
+    last_ticks = ticks();
+    record(CSCHED_RECORDED_RESUME, 0, 0, 0);
 }
 
 void csched_recorder_note(uint32_t kind, csched_function run, const void *context, const void *extra)
 {
-    if (csched_load(&csched_recorder_on, acquire) == 0 || (csched_unlikely(mine == NULL) && !take_ring())) {
+    uint32_t start = csched_load(&csched_recorder_on, acquire);
+    if (start == 0 || (csched_unlikely(mine == NULL) && !take_ring())) {
         return;
     }
+    if (csched_unlikely(start != last_start)) {
+        resume(start);
+    }
     stamp(kind);
-    uint64_t since = last_ticks - csched_load(&origin_ticks, relaxed);
-    csched_ring_write(mine, since << KIND_BITS | kind, (uint64_t)(uintptr_t)run, (uint64_t)(uintptr_t)context,
-                      (uint64_t)(uintptr_t)extra);
+    record(kind, (uint64_t)(uintptr_t)run, (uint64_t)(uintptr_t)context, (uint64_t)(uintptr_t)extra);
 }
 
 void csched_recorder_start(uint32_t events)
@@ -103,7 +118,8 @@ void csched_recorder_start(uint32_t events)
     }
     csched_store(&capacity, rounded, relaxed);
     pthread_once(&once, begin);
-    csched_store(&csched_recorder_on, 1, release); // with what begin() has written
+    csched_store(&csched_recorder_on, csched_fetch_add(&starts, 1, relaxed) + 1,
+                 release); // with what begin() has written
 }
 
 void csched_recorder_stop(void) { csched_store(&csched_recorder_on, 0, relaxed); }
@@ -159,11 +175,14 @@ static bool read_ring(const csched_ring *ring, double ns, csched_recorder_visit 
     return has_memory;
 }
 
-bool csched_recorder_read(csched_recorder_visit visit, void *context)
+bool csched_recorder_read(int32_t kernel_id, csched_recorder_visit visit, void *context)
 {
     bool has_memory = true;
     double ns = ns_of_tick();
     for (const csched_ring *ring = csched_load(&rings.newest, acquire); ring != NULL; ring = ring->older) {
+        if (kernel_id != 0 && csched_load(&ring->owner[0], relaxed) != (uint32_t)kernel_id) {
+            continue;
+        }
         has_memory = read_ring(ring, ns, visit, context) && has_memory;
     }
     return has_memory;

@@ -14,9 +14,9 @@
 //        gone.
 //   P56  writer: `written` (release) -> reader: `written` (acquire). The words of all events below.
 //   P57  give back: `taken` = 0 (release) -> take: compare-exchange (acquire). What the former writer wrote.
-//   P58  take: `takings` odd, then the owner (release), then `takings` even (release) -> reader: `takings`
-//        (acquire), then the owner (acquire), then `takings`. Any word of a new owner comes with odd; so does
-//        any word of a new event (P55), and there is nothing else for which it matters what the first one is.
+//   P58  take: `takings` odd, then the first event and the owner (release), then `takings` even (release) ->
+//        reader: `takings` (acquire), then those (acquire), then `takings`. Any of the new ones comes with
+//        odd.
 //
 // Source: the argument of sequence locks (Boehm: Can Seqlocks Get Along with Programming Language Memory
 // Models?, 2012), with the number of the event as the sequence.
@@ -29,11 +29,11 @@ static void begin_owner(csched_ring *ring, const csched_ring_owner *owner)
 {
     uint32_t takings = csched_load(&ring->takings, relaxed);
     csched_store(&ring->takings, takings + 1, relaxed);
-    csched_store(&ring->first, csched_load(&ring->written, relaxed), relaxed);
-    csched_store(&ring->owner[0], owner->words[0], release); // P58
-    csched_store(&ring->owner[1], owner->words[1], release); // P58
-    csched_store(&ring->owner[2], owner->words[2], release); // P58
-    csched_store(&ring->takings, takings + 2, release);      // P58
+    csched_store(&ring->first, csched_load(&ring->written, relaxed), release); // P58
+    csched_store(&ring->owner[0], owner->words[0], release);                   // P58
+    csched_store(&ring->owner[1], owner->words[1], release);                   // P58
+    csched_store(&ring->owner[2], owner->words[2], release);                   // P58
+    csched_store(&ring->takings, takings + 2, release);                        // P58
 }
 
 static csched_ring *add(csched_rings *rings, const csched_ring_owner *owner, uint64_t capacity)
@@ -45,13 +45,13 @@ static csched_ring *add(csched_rings *rings, const csched_ring_owner *owner, uin
     }
     csched_init(&ring->written, 0);
     csched_init(&ring->taken, 1);
+    csched_init(&ring->left, 0);
     csched_init(&ring->takings, 0);
     csched_init(&ring->first, 0);
     csched_init(&ring->owner[0], owner->words[0]);
     csched_init(&ring->owner[1], owner->words[1]);
     csched_init(&ring->owner[2], owner->words[2]);
     ring->capacity = capacity;
-    memset(ring->slots, 0, (size_t)capacity * sizeof(csched_ring_slot));
     csched_fetch_add(&rings->count, 1, relaxed);
     csched_ring *newest = csched_load(&rings->newest, relaxed);
     do {
@@ -60,23 +60,41 @@ static csched_ring *add(csched_rings *rings, const csched_ring_owner *owner, uin
     return ring;
 }
 
+// The one that was given back longest ago, so that what is lost is the oldest; NULL: there is none.
+static csched_ring *find_free(const csched_rings *rings, uint64_t capacity)
+{
+    csched_ring *found = NULL;
+    uint64_t left = 0;
+    for (csched_ring *ring = csched_load(&rings->newest, acquire); ring != NULL; ring = ring->older) {
+        uint64_t turn = csched_load(&ring->left, relaxed);
+        if (ring->capacity >= capacity && csched_load(&ring->taken, relaxed) == 0 &&
+            (found == NULL || turn < left)) {
+            found = ring;
+            left = turn;
+        }
+    }
+    return found;
+}
+
 csched_ring *csched_rings_take(csched_rings *rings, const csched_ring_owner *owner, uint64_t capacity,
                                uint32_t enough)
 {
-    if (csched_load(&rings->count, relaxed) >= enough) {
-        for (csched_ring *ring = csched_load(&rings->newest, acquire); ring != NULL; ring = ring->older) {
-            uint32_t nobody = 0;
-            if (ring->capacity == capacity && csched_load(&ring->taken, relaxed) == 0 &&
-                csched_cas(&ring->taken, &nobody, 1, acquire, relaxed)) { // P57
-                begin_owner(ring, owner);
-                return ring;
-            }
+    csched_ring *ring = NULL;
+    while (csched_load(&rings->count, relaxed) >= enough && (ring = find_free(rings, capacity)) != NULL) {
+        uint32_t nobody = 0;
+        if (csched_cas(&ring->taken, &nobody, 1, acquire, relaxed)) { // P57
+            begin_owner(ring, owner);
+            return ring;
         }
     }
     return add(rings, owner, capacity);
 }
 
-void csched_ring_give_back(csched_ring *ring) { csched_store(&ring->taken, 0, release); } // P57
+void csched_ring_give_back(csched_rings *rings, csched_ring *ring)
+{
+    csched_store(&ring->left, csched_fetch_add(&rings->departures, 1, relaxed), relaxed);
+    csched_store(&ring->taken, 0, release); // P57
+}
 
 void csched_ring_write(csched_ring *ring, uint64_t word0, uint64_t word1, uint64_t word2, uint64_t word3)
 {
@@ -92,8 +110,8 @@ void csched_ring_write(csched_ring *ring, uint64_t word0, uint64_t word1, uint64
 csched_ring_contents csched_ring_read(const csched_ring *ring, csched_ring_event *events)
 {
     csched_ring_contents contents = {.count = 0};
-    uint32_t takings = csched_load(&ring->takings, acquire); // P58
-    uint64_t first = csched_load(&ring->first, relaxed);
+    uint32_t takings = csched_load(&ring->takings, acquire);         // P58
+    uint64_t first = csched_load(&ring->first, acquire);             // P58
     contents.owner.words[0] = csched_load(&ring->owner[0], acquire); // P58
     contents.owner.words[1] = csched_load(&ring->owner[1], acquire); // P58
     contents.owner.words[2] = csched_load(&ring->owner[2], acquire); // P58

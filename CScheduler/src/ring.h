@@ -28,6 +28,7 @@ typedef struct csched_ring {
     csched_aligned_to_line csched_atomic(uint64_t) written; // events, ever
     // Written when a thread takes the ring, or gives it back.
     csched_atomic(uint32_t) taken;
+    csched_atomic(uint64_t) left;    // when it was given back: the number of that
     csched_atomic(uint32_t) takings; // odd: the next three are being written
     csched_atomic(uint64_t) first;   // number of the thread's first event
     csched_atomic(uint64_t) owner[CSCHED_RING_OWNER_WORDS];
@@ -42,15 +43,16 @@ typedef struct csched_ring {
 typedef struct {
     csched_atomic(csched_ring *) newest;
     csched_atomic(uint32_t) count;
+    csched_atomic(uint64_t) departures; // of threads
 } csched_rings;
 
-/// Any thread. A ring for the calling thread, of a capacity that is a power of two: a new one as long as
-/// there are fewer than `enough`, else one whose thread has ended, if there is any of that capacity. NULL:
-/// out of memory. O(rings).
+/// Any thread. A ring for the calling thread, of a capacity that is a power of two, or more: a new one as
+/// long as there are fewer than `enough`, else, of those whose threads have ended, the one that was left
+/// longest ago. NULL: out of memory. Lock-free, O(rings).
 csched_ring *csched_rings_take(csched_rings *rings, const csched_ring_owner *owner, uint64_t capacity,
                                uint32_t enough);
 /// The ring's thread, which writes no more.
-void csched_ring_give_back(csched_ring *ring);
+void csched_ring_give_back(csched_rings *rings, csched_ring *ring);
 
 /// The ring's thread. Wait-free; on x86 five plain stores.
 void csched_ring_write(csched_ring *ring, uint64_t word0, uint64_t word1, uint64_t word2, uint64_t word3);

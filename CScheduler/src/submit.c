@@ -98,7 +98,9 @@ static void run_here(csched_scheduler *scheduler, const csched_operation *operat
 {
     csched_fetch_add(&scheduler->ran_in_callers, count, relaxed);
     for (size_t index = 0; index < count; index++) {
+        csched_note_operations(CSCHED_RECORDED_BEGIN, &operations[index], 1);
         operations[index].run(operations[index].context, operations[index].extra, CSCHED_RUN);
+        csched_note_operations(CSCHED_RECORDED_END, &operations[index], 1);
         if (operations[index].counter != NULL) {
             (void)csched_completion_leave(operations[index].counter, 1);
         }

@@ -21,12 +21,16 @@ unsigned char inspection_switch;
 
 void inspection_turn(bool is_on) { __atomic_store_n(&inspection_switch, is_on, __ATOMIC_RELAXED); }
 
+// In a forked child nothing is kept: other threads may have held its locks.
+static void turn_off(void) { inspection_turn(false); }
+
 __attribute__((constructor)) static void look_at_environment(void)
 {
     const char *value = getenv("COOPERATIONS_INSPECT");
     if (value && strcmp(value, "1") == 0) {
         inspection_turn(true);
     }
+    (void)pthread_atfork(NULL, NULL, turn_off);
 }
 
 long inspection_thread(void) { return syscall(SYS_gettid); }
@@ -72,6 +76,16 @@ static int start_thread(int signal)
     return failure;
 }
 
+static int install(int signal)
+{
+    struct sigaction action = {.sa_handler = arrived, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    if (sem_init(&arrivals, 0, 0) || sigaction(signal, &action, NULL)) {
+        return errno;
+    }
+    return start_thread(signal);
+}
+
 int inspection_on_signal(int signal, void (*call)(void))
 {
     static unsigned char is_installed;
@@ -79,10 +93,9 @@ int inspection_on_signal(int signal, void (*call)(void))
         return EALREADY;
     }
     what_to_call = call;
-    struct sigaction action = {.sa_handler = arrived, .sa_flags = SA_RESTART};
-    sigemptyset(&action.sa_mask);
-    if (sem_init(&arrivals, 0, 0) || sigaction(signal, &action, NULL)) {
-        return errno;
+    int failure = install(signal);
+    if (failure) {
+        __atomic_store_n(&is_installed, 0, __ATOMIC_RELEASE);
     }
-    return start_thread(signal);
+    return failure;
 }

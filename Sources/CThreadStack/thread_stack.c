@@ -100,7 +100,7 @@ static thread_stack_result ask(int32_t thread, uintptr_t *addresses, int room, i
         return THREAD_STACK_GONE;
     }
     if (!wait_for_answer(number, limit_ms)) {
-        return THREAD_STACK_NO_ANSWER;
+        return syscall(SYS_tgkill, getpid(), thread, 0) == 0 ? THREAD_STACK_NO_ANSWER : THREAD_STACK_GONE;
     }
     for (int frame = OWN_FRAMES; frame < depth && *count < room; frame++) {
         addresses[(*count)++] = (uintptr_t)frames[frame];

@@ -95,6 +95,30 @@ extension OneRecorder {
             #expect(joined.map(\.begun.event) == [0, 1])
             #expect(recording.waits.quantile(0) == .nanoseconds(2))
             #expect(recording.waits.quantile(1) == .nanoseconds(7))
+            #expect("\(recording.waits)" == "2: 7 ns median, 7 ns p99, 7 ns longest")
+        }
+
+        @Test(arguments: [
+            (7, "7 ns"), (1_342, "1.34 µs"), (27_297, "27.3 µs"), (272_967, "273 µs"), (3_051_712, "3.05 ms"),
+            (60_000_000_000, "60 s"),
+        ])
+        func `times have the unit that suits them`(wait_ns: UInt64, text: String) {
+            let events = [
+                Event(.submit, at: 5, operation: one), Event(.begin, at: 5 + wait_ns, operation: one),
+            ]
+            let recording = Recording(tracks: [.init(thread: 1, name: "a", events: events)])
+            #expect("\(recording.waits)" == "1: \(text) median, \(text) p99, \(text) longest")
+        }
+
+        @Test func `where events were lost, only what came later is joined`() {
+            let submissions = (0..<10 as Range<UInt64>).map { Event(.submit, at: 10 * $0, operation: one) }
+            let begins = (5..<10 as Range<UInt64>).map { Event(.begin, at: 10 * $0 + 3, operation: one) }
+            let recording = Recording(tracks: [
+                .init(thread: 1, name: "a", events: submissions),
+                .init(thread: 2, name: "b", events: begins, lost: 5),
+            ])
+            #expect(recording.waits.count == 4)
+            #expect(recording.waits.quantile(1) == .nanoseconds(3))
         }
 
         @Test func `names with any characters are strings of JSON`() throws {

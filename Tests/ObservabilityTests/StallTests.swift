@@ -28,7 +28,7 @@ private final class Flag: Sendable {
         let later = try Scheduler(.init(workers: 1, name: "stall-e"))
         let (leave, told, toldLater) = (Gate(), Gate(), Gate())
         let stalls = Locked<[Stall]>([])
-        let watch = StallWatch(body: .milliseconds(80), wait: .seconds(60)) { stall in
+        let watch = StallWatch(body: .milliseconds(80), wait: .seconds(60), stacks: true) { stall in
             if stall.scheduler == "stall-e" { toldLater.open() }
             guard stall.scheduler == "stall-a" else { return }
             stalls.withLock { $0.append(stall) }
@@ -53,9 +53,11 @@ private final class Flag: Sendable {
             return
         }
         #expect(worker.activity == (blocks ? .blocks : .runs))
-        #expect(stack.reason == nil)
+        #expect(try #require(stack).reason == nil)
         #expect(
-            stack.functions.contains { $0.contains(blocks ? "waitsAtItsGate" : "spinsUntilOpened") },
+            try #require(stack).functions.contains {
+                $0.contains(blocks ? "waitsAtItsGate" : "spinsUntilOpened")
+            },
             "\(stall)")
         #expect("\(stall)".hasPrefix("a body on worker 0 of scheduler 'stall-a', thread \(worker.thread), "))
     }

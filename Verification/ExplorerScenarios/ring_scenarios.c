@@ -23,6 +23,7 @@ static void begin(void)
 {
     csched_init(&rings.newest, NULL);
     csched_init(&rings.count, 0);
+    csched_init(&rings.departures, 0);
     for (int writer = 0; writer < WRITERS; writer++) {
         of_writer[writer] = NULL;
     }
@@ -48,6 +49,9 @@ static uint64_t check_ring(const csched_ring *ring, uint64_t at_least)
     csched_ring_event *events = csched_allocate(CAPACITY * sizeof *events, 0); // whose bounds are watched
     csched_ring_contents contents = csched_ring_read(ring, events);
     uint64_t writer = contents.owner.words[0];
+    if (contents.count >= CAPACITY) {
+        explorer_fail("there are more events than fit (V4)");
+    }
     for (uint64_t index = 0; index < contents.count; index++) {
         uint64_t word = first_word(writer, contents.lost + index);
         const uint64_t *words = events[index].words;
@@ -120,7 +124,7 @@ static void writes_and_goes(void *unused)
 {
     (void)unused;
     put(0, 1, 2);
-    csched_ring_give_back(of_writer[0]);
+    csched_ring_give_back(&rings, of_writer[0]);
 }
 
 static void takes_and_writes(void *writer)
@@ -161,9 +165,43 @@ static void retaken_setup(void)
     shared = true;
     take(0);
     put(0, 0, 2);
-    csched_ring_give_back(of_writer[0]);
+    csched_ring_give_back(&rings, of_writer[0]);
     (void)explorer_spawn("reader", reads_whatever, NULL);
     (void)explorer_spawn("comer", takes_and_writes, (void *)1);
+}
+
+// One thread leaves it, and another one, which is the same to the explorer, takes it.
+static void goes_and_comes(void *unused)
+{
+    (void)unused;
+    put(0, 1, 2);
+    csched_ring_give_back(&rings, of_writer[0]);
+    take(1);
+}
+
+static void handed_setup(void)
+{
+    begin();
+    shared = true;
+    take(0);
+    put(0, 0, 1);
+    (void)explorer_spawn("writer", goes_and_comes, NULL);
+    (void)explorer_spawn("reader", reads_whatever, NULL);
+}
+
+// Of two that are free the one that was left first is taken.
+static void oldest_check(void)
+{
+    shared = false;
+    take(1);
+    shared = true;
+    csched_ring_give_back(&rings, of_writer[0]);
+    csched_ring_give_back(&rings, of_writer[1]);
+    take(2);
+    if (of_writer[2] != of_writer[0]) {
+        explorer_fail("the events that are lost are not the oldest");
+    }
+    free_all();
 }
 
 // Both want the one ring that is free.
@@ -172,9 +210,31 @@ static void two_setup(void)
     begin();
     shared = true;
     take(0);
-    csched_ring_give_back(of_writer[0]);
+    csched_ring_give_back(&rings, of_writer[0]);
     (void)explorer_spawn("comer", takes_and_writes, (void *)1);
     (void)explorer_spawn("comer", takes_and_writes, (void *)2);
+}
+
+// There are two, and each gets one.
+static void each_setup(void)
+{
+    begin();
+    shared = false;
+    take(0);
+    take(1);
+    csched_ring_give_back(&rings, of_writer[0]);
+    csched_ring_give_back(&rings, of_writer[1]);
+    shared = true;
+    (void)explorer_spawn("comer", takes_and_writes, (void *)1);
+    (void)explorer_spawn("comer", takes_and_writes, (void *)2);
+}
+
+static void each_check(void)
+{
+    if (of_writer[1] == of_writer[2] || csched_load(&rings.count, relaxed) != 2) {
+        explorer_fail("a ring that is free was not taken (V1)");
+    }
+    free_all();
 }
 
 static void two_check(void)
@@ -194,7 +254,7 @@ static void two_check(void)
 static void takes_and_goes(void *writer)
 {
     takes_and_writes(writer);
-    csched_ring_give_back(of_writer[(uintptr_t)writer]);
+    csched_ring_give_back(&rings, of_writer[(uintptr_t)writer]);
 }
 
 // There is none at first: the second one may take what the first one has made and left.
@@ -237,7 +297,7 @@ static void new_check(void)
     if (count != 2 || csched_load(&rings.count, relaxed) != 2) {
         explorer_fail("a ring is lost (V3)");
     }
-    csched_ring_give_back(of_writer[1]);
+    csched_ring_give_back(&rings, of_writer[1]);
     take(0);
     if (of_writer[0] == of_writer[1]) {
         explorer_fail("events are overwritten though there are not enough rings");
@@ -251,7 +311,9 @@ const explorer_program ring_scenarios[] = {
     SCENARIO("ring", taken, "V1 V2 V4", "a ring is read while another thread takes it", .check = taken_check),
     SCENARIO("ring", retaken, "V4", "a ring is taken whose thread has ended, beside a reader",
              .check = taken_check),
+    SCENARIO("ring", handed, "V4", "a ring changes its thread beside a reader", .check = oldest_check),
     SCENARIO("ring", two, "V1", "two threads want the ring that is free", .check = two_check),
+    SCENARIO("ring", each, "V1", "two threads want rings, and two are free", .check = each_check),
     SCENARIO("ring", passed, "V1 V3", "a ring is made, left, and taken", .check = passed_check),
     SCENARIO("ring", new, "V3", "two threads get rings at once, beside a reader", .check = new_check),
 };

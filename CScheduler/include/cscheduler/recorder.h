@@ -31,6 +31,7 @@ typedef enum {
     CSCHED_RECORDED_UNBLOCK,    ///< it goes on
     CSCHED_RECORDED_REPLACE,    ///< a worker that blocks is replaced; number: its index
     CSCHED_RECORDED_TIMER,      ///< an operation's timer is due, which hands it over
+    CSCHED_RECORDED_RESUME,     ///< the recorder was started again: what had begun before has no end here
     CSCHED_RECORDED_OWN = 32,   ///< up to 63: of whoever calls csched_record()
 } csched_recorded_kind;
 
@@ -61,9 +62,9 @@ void csched_recorder_start(uint32_t events);
 void csched_recorder_stop(void);
 bool csched_recorder_is_on(void);
 
-/// Calls `visit` for each thread that has events, in no order, while everything goes on. O(events). False:
-/// out of memory, and some threads were left out.
-bool csched_recorder_read(csched_recorder_visit visit, void *CSCHED_NULLABLE context);
+/// Calls `visit` for each thread that has events, or for the one of a kernel's id that is not 0, in no order,
+/// while everything goes on. O(events). False: out of memory, and some threads were left out.
+bool csched_recorder_read(int32_t kernel_id, csched_recorder_visit visit, void *CSCHED_NULLABLE context);
 
 /// Records an event of the caller's own, on the calling thread; nothing while it is off, or without memory.
 /// `kind`: CSCHED_RECORDED_OWN to 63. Not for signal handlers.

@@ -3,7 +3,6 @@
 // All references to live objects are let go of when the dump is there, under no lock.
 
 internal import CompositeOperationsBasics
-internal import Glibc
 
 extension Dump {
     init(limit: Int, stacks: Bool) {
@@ -21,28 +20,15 @@ extension Dump {
         schedulers = SchedulerState.all()
         addBodies()
         if stacks { addStacks() }
-        problems = made.problems(waits) + blockedWorkers
+        problems = made.problems(waits, blockedWorkers)
     }
 
     /// What each worker runs, and since when, if that is recorded.
     private mutating func addBodies() {
         guard Recorder.isOn else { return }
-        let recording = Recorder.recording()
-        var now = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &now)
-        let now_ns = UInt64(now.tv_sec) * 1_000_000_000 + UInt64(now.tv_nsec)
-        var bodies: [Int: SchedulerState.Body] = [:]
-        for track in recording.tracks {
-            guard let slice = track.slices().last(where: { $0.kind == .body && $0.end_ns == nil }) else {
-                continue
-            }
-            bodies[track.thread] = SchedulerState.Body(
-                function: slice.operation?.function, age: Double(now_ns - min(now_ns, slice.begin_ns)) / 1e9)
-        }
         for scheduler in schedulers.indices {
             for worker in schedulers[scheduler].workers.indices {
-                schedulers[scheduler].workers[worker].body =
-                    bodies[schedulers[scheduler].workers[worker].thread]
+                schedulers[scheduler].workers[worker].addBody()
             }
         }
     }
@@ -50,7 +36,7 @@ extension Dump {
     private mutating func addStacks() {
         for scheduler in schedulers.indices {
             for worker in schedulers[scheduler].workers.indices
-            where [.runs, .blocks].contains(schedulers[scheduler].workers[worker].activity) {
+            where schedulers[scheduler].workers[worker].isInBody {
                 schedulers[scheduler].workers[worker].stack = ThreadStack(
                     of: schedulers[scheduler].workers[worker].thread)
             }
@@ -136,9 +122,10 @@ private struct Inspected {
             nodes: (nodes[kind] ?? []).map { Dump.Node($0, now) }, omitted: omitted[kind] ?? 0)
     }
 
-    func problems(_ waits: [Dump.Wait]) -> [Dump.Problem] {
+    func problems(_ waits: [Dump.Wait], _ blockedWorkers: [Dump.Problem]) -> [Dump.Problem] {
         let known = (nodes[.operations] ?? []) + (nodes[.queues] ?? [])
-        return Problems(known, waits).all
+        let problems = Problems(known, waits)
+        return problems.cycles + blockedWorkers + problems.blocked + problems.forgotten
     }
 }
 

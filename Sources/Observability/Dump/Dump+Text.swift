@@ -43,8 +43,17 @@ private struct Lines {
     var text: String { lines.joined(separator: "\n") }
 
     mutating func add(_ depth: Int, _ text: String) {
+        let text = Self.onOneLine(text)
         let indent = String(repeating: "  ", count: min(depth, Self.deepest))
         lines.append(depth > Self.deepest ? "\(indent)(level \(depth)) \(text)" : indent + text)
+    }
+
+    /// A name cannot look like another line.
+    private static func onOneLine(_ text: String) -> String {
+        guard text.unicodeScalars.contains(where: { $0.value < 0x20 }) else { return text }
+        return text.unicodeScalars.map {
+            $0.value < 0x20 ? "\\u{\(String($0.value, radix: 16))}" : String($0)
+        }.joined()
     }
 
     mutating func more(_ depth: Int, _ count: Int) { add(depth, "… \(grouped(count)) more") }

@@ -33,12 +33,13 @@ public enum Inspection {
     /// - Parameters:
     ///   - limit: how many operations the trees have at most; likewise queues with their tickets, invokers with their
     ///     commands, transactions, and actions with their executions. What is left out is counted.
-    ///   - stacks: whether workers that are in a body are asked where they are, see ``ThreadStack``.
+    ///   - stacks: whether workers that are in a body are asked where they are: by a signal, which may end a call of the kernel in
+    ///     which one sleeps, see ``ThreadStack``.
     /// - Complexity: O(`limit`), however much is alive.
     /// - Precondition: `limit` is greater than 0.
     public static func dump(limit: Int = 10_000, stacks: Bool = false) -> Dump {
         if limit < 1 { fatalError("Inspection.dump: a limit of \(limit) shows nothing") }
-        return Dump(limit: limit, stacks: stacks)
+        return Dump(limit: min(limit, 100_000_000), stacks: stacks)
     }
 
     // MARK: Signals
@@ -47,10 +48,12 @@ public enum Inspection {
 
     private final class Receiver: Sendable {
         let limit: Int
+        let stacks: Bool
         let body: @Sendable (Dump) -> Void
 
-        init(_ limit: Int, _ body: @escaping @Sendable (Dump) -> Void) {
+        init(_ limit: Int, _ stacks: Bool, _ body: @escaping @Sendable (Dump) -> Void) {
             self.limit = limit
+            self.stacks = stacks
             self.body = body
         }
     }
@@ -64,17 +67,22 @@ public enum Inspection {
     /// - Returns: false, and nothing was done, when this has been called before, or the system refuses it.
     @discardableResult
     public static func dumpOnSignal(
-        _ signal: Int32 = SIGUSR2, limit: Int = 10_000, to descriptor: Int32 = STDERR_FILENO
+        _ signal: Int32 = SIGUSR2, limit: Int = 10_000, stacks: Bool = false,
+        to descriptor: Int32 = STDERR_FILENO
     ) -> Bool {
-        dumpOnSignal(signal, limit: limit) { dump in write(dump.description + "\n", to: descriptor) }
+        dumpOnSignal(signal, limit: limit, stacks: stacks) { dump in
+            write(dump.description + "\n", to: descriptor)
+        }
     }
 
     /// Likewise, for code that is given the dumps, one after another, on that thread.
     @discardableResult
     public static func dumpOnSignal(
-        _ signal: Int32 = SIGUSR2, limit: Int = 10_000, _ body: @escaping @Sendable (Dump) -> Void
+        _ signal: Int32 = SIGUSR2, limit: Int = 10_000, stacks: Bool = false,
+        _ body: @escaping @Sendable (Dump) -> Void
     ) -> Bool {
-        let new = Unmanaged.passRetained(Receiver(limit, body))
+        if limit < 1 { fatalError("Inspection.dumpOnSignal: a limit of \(limit) shows nothing") }
+        let new = Unmanaged.passRetained(Receiver(limit, stacks, body))
         let isFirst = receiver.compareExchange(
             expected: nil, desired: new, ordering: .acquiringAndReleasing
         ).exchanged
@@ -83,14 +91,18 @@ public enum Inspection {
             return false
         }
         // The receiver stays as long as the process.
-        guard inspection_on_signal(signal, { Inspection.signalHasArrived() }) == 0 else { return false }
+        guard inspection_on_signal(signal, { Inspection.signalHasArrived() }) == 0 else {
+            receiver.store(nil, ordering: .releasing)
+            new.release()
+            return false
+        }
         start()
         return true
     }
 
     private static func signalHasArrived() {
         guard let receiver = receiver.load(ordering: .acquiring)?.takeUnretainedValue() else { return }
-        receiver.body(dump(limit: receiver.limit))
+        receiver.body(dump(limit: receiver.limit, stacks: receiver.stacks))
     }
 
     private static func write(_ text: String, to descriptor: Int32) {
@@ -100,6 +112,11 @@ public enum Inspection {
             while !rest.isEmpty {
                 let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
                 if count < 0, errno == EINTR { continue }
+                if count < 0, errno == EAGAIN {
+                    var writable = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                    poll(&writable, 1, -1)
+                    continue
+                }
                 if count <= 0 { return }
                 rest = UnsafeRawBufferPointer(rebasing: rest[count...])
             }

@@ -48,8 +48,6 @@ struct Problems {
         }
     }
 
-    var all: [Dump.Problem] { cycles + forgotten + blocked }
-
     private func title(_ place: Int) -> String { Dump.Node(nodes[place], .now).title }
 
     /// With that of its tree.
@@ -60,7 +58,7 @@ struct Problems {
 
     // MARK: Cycles
 
-    private var cycles: [Dump.Problem] {
+    var cycles: [Dump.Problem] {
         cyclesOfPlaces.map { cycle in
             let names = cycle.map { title($0) }
             return Dump.Problem(
@@ -131,7 +129,7 @@ struct Problems {
 
     // MARK: Single ones
 
-    private var forgotten: [Dump.Problem] {
+    var forgotten: [Dump.Problem] {
         nodes.filter(\.isForgotten).map { node in
             Dump.Problem(
                 kind: .forgottenFinish,
@@ -141,7 +139,7 @@ struct Problems {
         }
     }
 
-    private var blocked: [Dump.Problem] {
+    var blocked: [Dump.Problem] {
         waits.compactMap { wait in
             guard let waiter = wait.waiter, let thread = wait.thread else { return nil }
             return Dump.Problem(

@@ -1,3 +1,5 @@
+internal import Glibc
+
 extension Recording {
     /// The recording as JSON in the Trace Event Format, which Perfetto (ui.perfetto.dev), Chrome (about:tracing) and Speedscope
     /// read: a track for each thread, bodies as nested slices, arrows from where an operation was handed over to where it
@@ -7,10 +9,10 @@ extension Recording {
     /// - Source: Trace Event Format (Google, 2016).
     public func chromeTrace() -> String {
         var writer = TraceWriter(origin_ns: tracks.compactMap { $0.events.first?.time_ns }.min() ?? 0)
-        writer.add(#""ph":"M","pid":1,"name":"process_name","args":{"name":"schedulers"}"#)
+        writer.add(#""ph":"M","pid":\#(process),"name":"process_name","args":{"name":"schedulers"}"#)
         for track in tracks {
             writer.add(
-                #""ph":"M","pid":1,"tid":\#(track.thread),"name":"thread_name","args":{"name":\#(JSON.string(track.name))}"#
+                #""ph":"M","pid":\#(process),"tid":\#(track.thread),"name":"thread_name","args":{"name":\#(JSON.string(track.name))}"#
             )
         }
         for track in tracks { writer.add(track, until: end_ns) }
@@ -25,6 +27,8 @@ extension Recording {
     private var end_ns: UInt64 { tracks.compactMap { $0.events.last?.time_ns }.max() ?? 0 }
 }
 
+private let process = getpid()
+
 private struct TraceWriter {
     let origin_ns: UInt64
     private var lines: [String] = []
@@ -38,7 +42,7 @@ private struct TraceWriter {
             let name = name(of: slice, track)
             let arguments = slice.operation.map(arguments) ?? ""
             add(
-                #""ph":"X","pid":1,"tid":\#(track.thread),"ts":\#(time(slice.begin_ns)),"#
+                #""ph":"X","pid":\#(process),"tid":\#(track.thread),"ts":\#(time(slice.begin_ns)),"#
                     + #""dur":\#(microseconds((slice.end_ns ?? end_ns) - slice.begin_ns)),"name":\#(name)"#
                     + arguments)
         }
@@ -49,7 +53,7 @@ private struct TraceWriter {
             let phase =
                 event.kind == .submit || event.kind == .timer ? #""ph":"X","dur":0"# : #""ph":"i","s":"t""#
             add(
-                #"\#(phase),"pid":1,"tid":\#(track.thread),"ts":\#(time(event.time_ns)),"name":\#(name)\#(arguments)"#
+                #"\#(phase),"pid":\#(process),"tid":\#(track.thread),"ts":\#(time(event.time_ns)),"name":\#(name)\#(arguments)"#
             )
         }
     }
@@ -58,7 +62,7 @@ private struct TraceWriter {
         _ number: Int, from submitted: Recording.Event, of source: Int, to begun: Recording.Event,
         of target: Int
     ) {
-        let common = #""pid":1,"cat":"handover","name":"handover","id":\#(number)"#
+        let common = #""pid":\#(process),"cat":"handover","name":"handover","id":\#(number)"#
         let start_ns = min(submitted.time_ns, begun.time_ns)
         add(#""ph":"s","tid":\#(source),"ts":\#(time(start_ns)),\#(common)"#)
         add(#""ph":"f","bp":"e","tid":\#(target),"ts":\#(time(begun.time_ns)),\#(common)"#)
@@ -100,7 +104,9 @@ extension Recording.Event {
     /// As JSON; nil: it begins or ends a slice.
     fileprivate var label: String? {
         switch kind {
-        case .begin, .end, .search, .park, .unpark, .block, .unblock, .spanBegin, .spanEnd: nil
+        case .begin, .end, .search, .park, .unpark, .block, .unblock, .spanBegin, .spanEnd,
+            .resume:
+            nil
         case .refuse: #""refused""#
         case .cancel: #""cancelled""#
         case .replace: #""replaced""#

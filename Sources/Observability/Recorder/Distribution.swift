@@ -20,13 +20,13 @@ public struct Distribution: Hashable, Sendable, CustomStringConvertible {
         guard let median = quantile(0.5), let late = quantile(0.99), let longest = quantile(1) else {
             return "none"
         }
-        return "\(count): \(median) median, \(late) p99, \(longest) longest"
+        return "\(count): \(median.short) median, \(late.short) p99, \(longest.short) longest"
     }
 }
 
 extension Recording {
-    /// How long operations that have begun had waited since they were handed over. Submissions in a row share the time of
-    /// the first, eight at most, so that a wait may seem a little longer than it was.
+    /// How long operations that have begun had waited since they were handed over. Where events were lost, of those alone that
+    /// were handed over since the time from which on all tracks have theirs.
     public var waits: Distribution {
         Distribution(
             handovers().map { handover in
@@ -41,5 +41,18 @@ extension Recording {
             tracks.flatMap { track in
                 track.bodies().compactMap { body in body.end_ns.map { $0 - body.begin_ns } }
             })
+    }
+}
+
+extension Duration {
+    /// With the unit that suits it, as in `1.3 µs`: three digits, or all before the point.
+    var short: String {
+        let nanoseconds = Double(components.seconds) * 1e9 + Double(components.attoseconds) / 1e9
+        let units = [(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns")]
+        let (size, unit) = units.first { nanoseconds >= $0.0 } ?? (1, "ns")
+        let value = nanoseconds / size
+        let places = value < 10 ? 100.0 : value < 100 ? 10 : 1
+        let rounded = (value * places).rounded() / places
+        return "\(rounded == rounded.rounded() ? "\(Int(rounded))" : "\(rounded)") \(unit)"
     }
 }

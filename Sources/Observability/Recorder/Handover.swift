@@ -1,6 +1,7 @@
 /// An operation on its way: where it was handed over, and where it began.
 ///
-/// Two ends belong together that are of the same words, the first with the first.
+/// Two ends belong together that are of the same words, the first with the first; where events were lost, from the time on
+/// from which all tracks have theirs.
 package struct Handover: Sendable {
     package let submitted: Place
     package let begun: Place
@@ -17,9 +18,10 @@ extension Recording {
     ///
     /// - Complexity: O(n log n) in the number of events.
     package func handovers() -> [Handover] {
+        let since_ns = tracks.filter { $0.lost > 0 }.compactMap { $0.events.first?.time_ns }.max() ?? 0
         var ends: [(time_ns: UInt64, isBegin: Bool, place: Handover.Place)] = []
         for (track, events) in tracks.map(\.events).enumerated() {
-            for (number, event) in events.enumerated() {
+            for (number, event) in events.enumerated() where event.time_ns >= since_ns {
                 switch event.kind {
                 case .submit, .timer, .begin, .cancel, .refuse:
                     let isBegin = event.kind != .submit && event.kind != .timer

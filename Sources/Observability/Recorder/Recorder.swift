@@ -1,8 +1,9 @@
 internal import CScheduler
+internal import Glibc
 
 /// The last events of every thread that has to do with schedulers: what was submitted, began and ended, was stolen, slept.
 ///
-/// Off at first, and then each event costs a load and a branch. While on, an operation costs about 12 ns more. The newest
+/// Off at first, and then each event costs a load and a branch. While on, an operation costs some 5 to 20 ns more. The newest
 /// events of a thread replace its oldest ones; how many were lost is said.
 ///
 /// ```swift
@@ -18,7 +19,9 @@ public enum Recorder {
     /// - Parameter eventsPerThread: how many are kept of a thread, 32 bytes each: rounded up to a power of two between 64 and
     ///   1,048,576. Threads that have events already keep the room that they have.
     public static func start(eventsPerThread: Int = 8_192) {
-        precondition(eventsPerThread > 0, "To keep \(eventsPerThread) events of a thread records nothing.")
+        precondition(
+            eventsPerThread > 0,
+            "The recorder cannot keep \(eventsPerThread) events of a thread: at least one.")
         csched_recorder_start(UInt32(clamping: eventsPerThread))
     }
 
@@ -51,13 +54,30 @@ public enum Recorder {
         return try body()
     }
 
-    /// The events that there are now. Nothing stops meanwhile, and nothing is taken away.
+    /// The events that there are now: of all threads that are alive, and of some 60 that ended last. Nothing stops meanwhile,
+    /// and nothing is taken away.
     ///
+    /// - Parameter last: of this time alone; nil: all that there are.
     /// - Complexity: O(events), and a copy of them.
-    public static func recording() -> Recording {
+    public static func recording(last: Duration? = nil) -> Recording {
+        let since_ns = last.map { last in
+            let (seconds, attoseconds) = max(.zero, min(last, .seconds(1_000_000_000))).components
+            let last_ns = UInt64(seconds) * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000)
+            let now = now_ns()
+            return now - min(now, last_ns)
+        }
+        return Recording(
+            tracks: tracks(of: 0, since_ns: since_ns ?? 0).sorted {
+                ($0.name, $0.thread) < ($1.name, $1.thread)
+            })
+    }
+
+    /// - Parameter thread: the kernel's number of one; 0: all.
+    static func tracks(of thread: Int32, since_ns: UInt64 = 0) -> [Recording.Track] {
         var tracks: [Recording.Track] = []
         withUnsafeMutablePointer(to: &tracks) { tracks in
             _ = csched_recorder_read(
+                thread,
                 { context, thread, events, count in
                     let tracks = context!.assumingMemoryBound(to: [Recording.Track].self)
                     tracks.pointee.append(
@@ -65,6 +85,14 @@ public enum Recorder {
                             thread.pointee, UnsafeBufferPointer(start: events, count: count)))
                 }, tracks)
         }
-        return Recording(tracks: tracks.sorted { ($0.name, $0.thread) < ($1.name, $1.thread) })
+        if since_ns == 0 { return tracks }
+        return tracks.compactMap { $0.since(since_ns) }
+    }
+
+    /// On the clock of the events.
+    static func now_ns() -> UInt64 {
+        var now = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &now)
+        return UInt64(now.tv_sec) * 1_000_000_000 + UInt64(now.tv_nsec)
     }
 }

@@ -32,6 +32,8 @@ public struct Recording: Sendable {
         case replace
         /// The timer of an operation is due.
         case timer
+        /// The recorder was started again: what had begun before has no end here.
+        case resume
         /// The program's own: ``Recorder/mark(_:)``.
         case mark = 32
         /// A span begins: the block of an operation, or the program's own.
@@ -95,9 +97,11 @@ public struct Recording: Sendable {
         /// Its second word; of a closure, what it has captured.
         public let extra: UInt64
 
-        /// The name of what it runs, as it stands in Swift: of the closure, where it is one; nil: the program was stripped.
+        /// The name of what it runs, as it stands in Swift: of the closure, where it is one; nil: it is in
+        /// another file than the program, or that was stripped.
         public var function: String? {
-            Symbols.name(of: context) ?? Symbols.name(of: run)
+            guard let name = Symbols.name(of: context) ?? Symbols.name(of: run) else { return nil }
+            return name.contains("runJob") ? "job of a task" : name
         }
 
         package init(run: UInt64, context: UInt64, extra: UInt64) {
@@ -123,6 +127,13 @@ public struct Recording: Sendable {
             name = withUnsafeBytes(of: thread.name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
             lost = Int(clamping: thread.lost)
             self.events = events.compactMap { Event($0) }
+        }
+
+        /// Its events since a time; nil: there are none.
+        func since(_ time_ns: UInt64) -> Track? {
+            let first = events.firstIndex { $0.time_ns >= time_ns } ?? events.endIndex
+            return first == events.endIndex
+                ? nil : Track(thread: thread, name: name, events: Array(events[first...]), lost: lost + first)
         }
 
         package init(thread: Int, name: String, events: [Event], lost: Int = 0) {

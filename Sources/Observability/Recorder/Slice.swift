@@ -44,12 +44,19 @@ extension Recording.Track {
             }
         }
 
+        func endAll(at time_ns: UInt64) {
+            for index in open { slices[index].end_ns = time_ns }
+            open = []
+        }
+
         for (number, event) in events.enumerated() {
             switch event.kind {
             case .search, .park:
-                end(.search, operation: nil, at: event.time_ns)
+                // A worker does neither in a body: the end of that was not recorded.
+                endAll(at: event.time_ns)
                 begin(event.kind == .park ? .sleep : .search, at: number)
             case .unpark: end(.sleep, operation: nil, at: event.time_ns)
+            case .resume: endAll(at: event.time_ns)
             case .begin:
                 end(.search, operation: nil, at: event.time_ns)
                 begin(.body, at: number)

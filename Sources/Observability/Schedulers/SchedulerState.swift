@@ -34,9 +34,9 @@ public struct SchedulerState: Hashable, Sendable, Codable {
         public let parked: Int
         /// How many operations wait in its own queues.
         public let waiting: Int
-        /// What it runs; nil: nothing, or the recorder is off. Of dumps alone.
+        /// What it runs; nil: nothing, or the recorder is off. Only dumps have it.
         public internal(set) var body: Body?
-        /// Where its thread is; nil: nobody has asked. Of dumps alone.
+        /// Where its thread is; nil: nobody has asked. Only dumps have it.
         public internal(set) var stack: ThreadStack?
     }
 
@@ -127,6 +127,20 @@ extension SchedulerState.Worker {
         stolen = Int(clamping: state.stolen)
         parked = Int(clamping: state.parked)
         waiting = Int(clamping: state.waiting.0 + state.waiting.1 + state.waiting.2)
+    }
+}
+
+extension SchedulerState.Worker {
+    var isInBody: Bool { activity == .runs || activity == .blocks }
+
+    /// As the recorder has it.
+    mutating func addBody() {
+        guard isInBody, let track = Recorder.tracks(of: Int32(clamping: thread)).last,
+            let slice = track.slices().last(where: { $0.kind == .body && $0.end_ns == nil })
+        else { return }
+        let now_ns = Recorder.now_ns()
+        body = SchedulerState.Body(
+            function: slice.operation?.function, age: Double(now_ns - min(now_ns, slice.begin_ns)) / 1e9)
     }
 }
 

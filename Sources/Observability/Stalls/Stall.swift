@@ -2,8 +2,8 @@
 public struct Stall: Hashable, Sendable, CustomStringConvertible {
     /// What has gone on for too long.
     public enum Kind: Hashable, Sendable {
-        /// A body on a worker.
-        case body(worker: SchedulerState.Worker, stack: ThreadStack)
+        /// A body on a worker; its stack, when that is asked for.
+        case body(worker: SchedulerState.Worker, stack: ThreadStack?)
         /// The wait of an operation: in which queue, and how many are there.
         case wait(queue: String, waiting: Int)
     }
@@ -20,11 +20,17 @@ public struct Stall: Hashable, Sendable, CustomStringConvertible {
         switch kind {
         case .body(let worker, let stack):
             "a body on worker \(worker.index) of scheduler '\(scheduler)', thread \(worker.thread), "
-                + "\(worker.activity.rawValue) for \(duration) at least:\n"
-                + "\(stack)".split(separator: "\n").map { "  \($0)" }.joined(separator: "\n")
+                + "\(worker.activity.rawValue) for \(duration.short) at least"
+                + (stack.map { ":\n" + $0.indented } ?? "")
         case .wait(let queue, let waiting):
-            "an operation in \(queue) of scheduler '\(scheduler)' has waited for a worker for \(duration) at "
+            "an operation in \(queue) of scheduler '\(scheduler)' has waited for a worker for \(duration.short) at "
                 + "least; \(waiting) \(waiting == 1 ? "is" : "are") there"
         }
+    }
+}
+
+extension ThreadStack {
+    fileprivate var indented: String {
+        description.split(separator: "\n").map { "  \($0)" }.joined(separator: "\n")
     }
 }

@@ -20,12 +20,14 @@ struct StallFinder {
 
     let bodyLimit: Duration
     let waitLimit: Duration
+    let readsStacks: Bool
     private var bodies: [Key: Body] = [:]
     private var queues: [Key: QueueHistory] = [:]
 
-    init(bodyLimit: Duration, waitLimit: Duration) {
+    init(bodyLimit: Duration, waitLimit: Duration, readsStacks: Bool) {
         self.bodyLimit = bodyLimit
         self.waitLimit = waitLimit
+        self.readsStacks = readsStacks
     }
 
     /// What has become a stall since the last look: each once, until it is over.
@@ -38,11 +40,12 @@ struct StallFinder {
                 seen.insert(key)
                 stalls += look(at: worker, of: scheduler, key, now)
             }
-            for queue in scheduler.queues {
+            // What waits for a resume waits for nothing of a worker's.
+            for queue in scheduler.queues where !scheduler.isSuspended {
                 let key = Key(scheduler: scheduler.id, part: queue.priority)
                 seen.insert(key)
                 let duration = queues[key, default: QueueHistory()].note(queue, now, limit: waitLimit)
-                if let duration, !scheduler.isSuspended {
+                if let duration {
                     stalls.append(
                         Stall(
                             kind: .wait(
@@ -60,22 +63,22 @@ struct StallFinder {
         at worker: SchedulerState.Worker, of scheduler: SchedulerState, _ key: Key,
         _ now: ContinuousClock.Instant
     ) -> [Stall] {
-        guard worker.activity == .runs || worker.activity == .blocks else {
+        guard worker.isInBody else {
             bodies[key] = nil
             return []
         }
         var body = bodies[key] ?? Body(executed: worker.executed, since: now)
         if body.executed != worker.executed { body = Body(executed: worker.executed, since: now) }
-        if worker.waiting == 0 || worker.waiting < body.waiting {
+        if worker.waiting == 0 || worker.waiting < body.waiting || scheduler.isSuspended {
             body.waitsSince = nil
             body.isWaitTold = false
         }
-        if worker.waiting > 0, body.waitsSince == nil { body.waitsSince = now }
+        if worker.waiting > 0, body.waitsSince == nil, !scheduler.isSuspended { body.waitsSince = now }
         body.waiting = worker.waiting
         var stalls: [Stall] = []
         if !body.isTold, now - body.since >= bodyLimit {
             body.isTold = true
-            let stack = ThreadStack(of: worker.thread)
+            let stack = readsStacks ? ThreadStack(of: worker.thread) : nil
             stalls.append(
                 Stall(
                     kind: .body(worker: worker, stack: stack), scheduler: scheduler.name,

@@ -8,9 +8,9 @@ internal import Synchronization
 /// let watch = StallWatch(body: .seconds(1), wait: .seconds(1)) { stall in logger.warning("\(stall)") }
 /// ```
 ///
-/// It looks at the schedulers from a thread of its own, four times within the shorter limit, so that a stall is told after
-/// one to one and a quarter of it; operations pay nothing. Each stall is told once. It watches until it is stopped, or its last
-/// reference goes.
+/// It looks at the schedulers from a thread of its own, four times within the shorter limit, a millisecond apart at least: so a
+/// stall is told when its limit has passed, or a quarter of that later. Operations pay nothing. Each stall is told once. It
+/// watches until it is stopped, or nobody refers to it any more.
 public final class StallWatch: Sendable {
     private let thread: StartedThread
     private let bell: DispatchSemaphore
@@ -20,20 +20,23 @@ public final class StallWatch: Sendable {
     ///
     /// - Parameters:
     ///   - body: how long a body may run.
-    ///   - wait: how long an operation that was submitted from outside may wait for a worker.
+    ///   - wait: how long an operation may wait for a worker.
+    ///   - stacks: whether a thread whose body stalls is asked where it is: by a signal, which ends early some calls of the kernel
+    ///     that sleep, as `poll` and `nanosleep`, see ``ThreadStack``.
     ///   - tell: called on the watch's thread, which looks at nothing meanwhile; without it, a stall is written to standard
     ///     error.
     /// - Precondition: both are positive; there can be one thread more.
     public init(
-        body: Duration = .seconds(1), wait: Duration = .seconds(1),
+        body: Duration = .seconds(1), wait: Duration = .seconds(1), stacks: Bool = false,
         tell: (@Sendable (Stall) -> Void)? = nil
     ) {
-        precondition(body > .zero && wait > .zero, "A stall of \(min(body, wait)) is none.")
+        precondition(
+            body > .zero && wait > .zero, "The limits of a StallWatch are positive, not \(min(body, wait)).")
         let bell = DispatchSemaphore(value: 0)
         self.bell = bell
-        let pause = min(body, wait) / 4
+        let pause = max(min(body, wait) / 4, .milliseconds(1))
         thread = StartedThread("stalls") {
-            var finder = StallFinder(bodyLimit: body, waitLimit: wait)
+            var finder = StallFinder(bodyLimit: body, waitLimit: wait, readsStacks: stacks)
             while bell.wait(timeout: .now() + pause.inSeconds) == .timedOut {
                 for stall in finder.look(at: SchedulerState.all(), at: .now) {
                     (tell ?? Self.writeToStandardError)(stall)
@@ -42,14 +45,20 @@ public final class StallWatch: Sendable {
         }
     }
 
-    deinit { stop() }
+    /// Ends the watch, and waits for nobody: this may be anywhere.
+    deinit {
+        guard !isStopped.exchange(true, ordering: .relaxed) else { return }
+        bell.signal()
+        thread.leave()
+    }
 
     private static func writeToStandardError(_ stall: Stall) {
         let text = "\(stall)\n"
         _ = write(STDERR_FILENO, text, text.utf8.count)
     }
 
-    /// Ends the watch, when a call of `tell` has returned; that may call it, too, and then it is the last one.
+    /// Ends the watch, and waits for a call of `tell` that goes on; not in `tell` itself, which is called no more then. A second
+    /// call does nothing, and does not wait.
     public func stop() {
         guard !isStopped.exchange(true, ordering: .relaxed) else { return }
         bell.signal()

@@ -18,6 +18,9 @@ struct StartedThread: @unchecked Sendable {
         let error = pthread_create(
             &handle, nil,
             { context in
+                var signals = sigset_t()
+                sigfillset(&signals)
+                pthread_sigmask(SIG_SETMASK, &signals, nil)  // they are the program's
                 Unmanaged<Body>.fromOpaque(context!).takeRetainedValue().run()
                 return nil
             }, Unmanaged.passRetained(Body(name, run)).toOpaque())
@@ -25,6 +28,9 @@ struct StartedThread: @unchecked Sendable {
             error == 0, "A thread for '\(name)' could not be made: \(String(cString: strerror(error)))")
         self.handle = handle
     }
+
+    /// Leaves it to end alone. Once, in place of ``end()``.
+    func leave() { pthread_detach(handle) }
 
     /// Waits for its end; on the thread itself, leaves it to end alone. Once.
     func end() {

@@ -33,9 +33,10 @@ struct Symbols {
     }
 
     private mutating func name(of address: UInt64) -> String? {
-        if let name = known[address] { return name.isEmpty ? nil : name }
-        let name = find(address).map(Self.demangled)
-        known[address] = name ?? ""
+        if let name = known[address] { return name }
+        guard let found = find(address) else { return nil }
+        let name = Self.demangled(found)
+        known[address] = name  // as many as there are functions
         return name
     }
 
@@ -53,14 +54,23 @@ struct Symbols {
         return String(decoding: names[begin..<end], as: UTF8.self)
     }
 
-    /// What hands a closure its captures, and is called in its place.
-    private static let forwarder = "partial apply forwarder for "
+    /// In front of the name of a function: what calls it, or is made of it.
+    private static let disguises = [
+        "partial apply forwarder for ", "function signature specialization <", "generic specialization <",
+        "merged ",
+    ]
 
     private static func demangled(_ name: String) -> String {
         guard let text = demangle(name, name.utf8.count, nil, nil, 0) else { return name }
         defer { free(text) }
-        let words = String(cString: text)
-        return words.hasPrefix(forwarder) ? String(words.dropFirst(forwarder.count)) : words
+        var words = Substring(String(cString: text))
+        while let kind = disguises.first(where: { words.hasPrefix($0) }) {
+            words = words.dropFirst(kind.count)
+            if kind.hasSuffix("<"), let end = words.firstRange(of: "> of ") {
+                words = words[end.upperBound...]
+            }
+        }
+        return String(words)
     }
 }
 

@@ -2,8 +2,9 @@ internal import CThreadStack
 
 /// Where a thread is: the functions on its stack, the innermost first.
 ///
-/// Found by a signal, `SIGPROF`, which the thread answers: so not while a profiler has a handler for that. A call of the kernel
-/// that the signal interrupts goes on, but for those that never do, as `poll` and `nanosleep` (signal(7)).
+/// Found by a signal, `SIGPROF`, whose handler stays from the first look on: so not while a profiler has another one. A call of the
+/// kernel that the signal interrupts is started again, except for those that never are, such as `poll`, `epoll_wait` and
+/// `nanosleep` (signal(7)): they end early, with `EINTR`.
 public struct ThreadStack: Hashable, Sendable, Codable, CustomStringConvertible {
     /// The functions, or nothing.
     public let functions: [String]
@@ -17,11 +18,8 @@ public struct ThreadStack: Hashable, Sendable, Codable, CustomStringConvertible 
     ///   - limit: how long its answer is waited for at most.
     /// - Complexity: some 100 µs; the first one reads the symbols of the program, some milliseconds.
     public init(of thread: Int, limit: Duration = .seconds(1)) {
-        let limit_ms = max(
-            1,
-            Int32(
-                clamping: limit.components.seconds * 1_000 + limit.components.attoseconds
-                    / 1_000_000_000_000_000))
+        let (seconds, attoseconds) = min(limit, .seconds(3_600)).components
+        let limit_ms = max(1, Int32(seconds * 1_000 + attoseconds / 1_000_000_000_000_000))
         var count: Int32 = 0
         var result = THREAD_STACK_GONE
         let addresses = [UInt](unsafeUninitializedCapacity: 64) { buffer, used in
@@ -33,7 +31,8 @@ public struct ThreadStack: Hashable, Sendable, Codable, CustomStringConvertible 
             case THREAD_STACK_READ: addresses.isEmpty ? "nothing was found on its stack" : nil
             case THREAD_STACK_TAKEN: "SIGPROF, which asks a thread for its stack, has another handler"
             case THREAD_STACK_GONE: "there is no thread \(thread)"
-            default: "thread \(thread) has not answered within \(limit_ms) ms: the kernel does not let it"
+            default:
+                "thread \(thread) has not answered within \(limit_ms) ms: it blocks SIGPROF, or the kernel holds it"
             }
         // A return address lies behind the call.
         functions = addresses.map { Symbols.name(of: UInt64($0) - 1) ?? Self.nameOfLibrary($0 - 1) }

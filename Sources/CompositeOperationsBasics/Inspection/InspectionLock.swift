@@ -3,11 +3,12 @@
 internal import Glibc
 
 /// Not `Mutex`, which ThreadSanitizer does not see into.
-final class InspectionLock: @unchecked Sendable {
+package final class InspectionLock: @unchecked Sendable {
     // Unchecked: it is what others are safe by.
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
 
-    init() { pthread_mutex_init(mutex, nil) }
+    /// Not locked.
+    package init() { pthread_mutex_init(mutex, nil) }
 
     deinit {
         pthread_mutex_destroy(mutex)
@@ -15,7 +16,7 @@ final class InspectionLock: @unchecked Sendable {
     }
 
     /// Calls `body`, which is ours, and releases nothing of anyone's.
-    func locked<Result>(_ body: () -> Result) -> Result {
+    package func locked<Result>(_ body: () -> Result) -> Result {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
         return body()

@@ -1,14 +1,21 @@
+internal import CompositeOperationsBasics
 internal import Glibc
-internal import Synchronization
 
 /// The names of functions by their addresses: of the program itself, as its symbol table has them.
 ///
 /// Source: System V ABI, Object Files, chapter 4.
 struct Symbols {
-    private static let ofProgram = Mutex(Symbols())
+    private static let lock = InspectionLock()
+    /// Under `lock`; read at the first question.
+    private nonisolated(unsafe) static var ofProgram: Symbols?
 
     /// The function that an address lies in, as it stands in Swift; nil: none of the program. The first call reads its table.
-    static func name(of address: UInt64) -> String? { ofProgram.withLock { $0.name(of: address) } }
+    static func name(of address: UInt64) -> String? {
+        lock.locked {
+            if ofProgram == nil { ofProgram = Symbols() }
+            return ofProgram?.name(of: address)
+        }
+    }
 
     private var base: UInt64 = 0
     private var functions: [(address: UInt64, size: UInt64, name: Int)] = []

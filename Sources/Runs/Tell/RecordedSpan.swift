@@ -1,7 +1,6 @@
 // RecordedSpan.swift - what a run does, as a slice on the track of its thread, when events are recorded.
 
 internal import CScheduler
-internal import Synchronization
 
 /// A stretch of a thread's time that has a name: begun and ended on the same thread, while events are recorded.
 package struct RecordedSpan {
@@ -41,5 +40,5 @@ package struct RecordedSpan {
         }
     }
 
-    private static let kept = Mutex(Names())
+    private static let kept = Guarded(Names())
 }

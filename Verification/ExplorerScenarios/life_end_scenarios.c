@@ -2,6 +2,7 @@
 
 #include "life.h"
 
+#include "cscheduler/inspection.h"
 #include "scenarios.h"
 
 // MARK: The end
@@ -446,6 +447,36 @@ static void two_schedulers_main(void)
 }
 MAIN(two_schedulers)
 
+// All schedulers are visited while one of them goes.
+static void counts_workers(void *count, csched_scheduler *visited)
+{
+    *(uint32_t *)count += csched_scheduler_workers(visited);
+}
+
+static void visits(void)
+{
+    uint32_t count = 0;
+    csched_visit_schedulers(counts_workers, &count);
+    if (count == 0) {
+        explorer_fail("a scheduler is not visited that is there all the time");
+    }
+}
+
+static void visited_main(void)
+{
+    world_open_workers(1);
+    csched_configuration configuration = world_configuration();
+    configuration.workers = 1;
+    csched_scheduler *other = NULL;
+    csched_check(csched_scheduler_create(&configuration, &other) == CSCHED_OK, "create");
+    int visitor = thread_start("visitor", visits);
+    world_explore_without_time();
+    csched_scheduler_destroy(other);
+    thread_join(visitor);
+    world_close();
+}
+MAIN(visited)
+
 // A thread has inboxes of two schedulers, and one of them has gone.
 static void submits_to_both(void)
 {
@@ -528,6 +559,7 @@ const explorer_program life_end_scenarios[] = {
     SCENARIO("life", cancel_twice, "S13", "a shutdown that cancels beside one that does not"),
     SCENARIO("life", suspend_and_close, "S7 S13", "suspended beside a close"),
     SCENARIO("life", two_schedulers, "S1 R1", "two schedulers come and go"),
+    SCENARIO("life", visited, "S1 R3 R4", "all schedulers are visited while one goes"),
     SCENARIO("life", two_inboxes, "R2 S1", "a thread has inboxes of two schedulers"),
     SCENARIO("life", owner, "R4", "an owner is set by one thread, and read by another"),
     SCENARIO("life", close, "S13", "closed, and nothing more: the workers end"),

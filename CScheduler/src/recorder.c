@@ -12,10 +12,8 @@
 
 #include "ring.h"
 
-enum {
-    KIND_BITS = 6,
-    KINDS = 1 << KIND_BITS
-}; // of the first word; above them the ticks since the first start
+// Of the first word of an event; above them are the ticks since the first start.
+enum { KIND_BITS = 6, KINDS = 1 << KIND_BITS };
 enum { EVENTS_LEAST = 64, EVENTS_USUAL = 1 << 13, EVENTS_MOST = 1 << 20 };
 enum { RINGS_ENOUGH = 64 }; // from here on those of threads that have ended are taken
 
@@ -118,8 +116,9 @@ void csched_recorder_start(uint32_t events)
     }
     csched_store(&capacity, rounded, relaxed);
     pthread_once(&once, begin);
-    csched_store(&csched_recorder_on, csched_fetch_add(&starts, 1, relaxed) + 1,
-                 release); // with what begin() has written
+    uint32_t off = 0;
+    uint32_t start = csched_fetch_add(&starts, 1, relaxed) + 1;
+    (void)csched_cas(&csched_recorder_on, &off, start, release, relaxed); // with what begin() has written
 }
 
 void csched_recorder_stop(void) { csched_store(&csched_recorder_on, 0, relaxed); }

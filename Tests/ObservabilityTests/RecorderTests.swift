@@ -167,6 +167,7 @@ extension OneRecorder {
                     leave.wait()
                 }
                 began.wait()
+                Recorder.start()  // it is on
                 Recorder.stop()
                 leave.signal()
                 let last = try! CompletionCounter()
@@ -179,7 +180,7 @@ extension OneRecorder {
                 let bodies = track.slices().filter { $0.kind == .body }
                 precondition(bodies.count == 2)
                 precondition(bodies[0].end_ns! <= bodies[1].begin_ns)
-                precondition(track.events.contains { $0.kind == .resume })
+                precondition(track.events.count { $0.kind == .resume } == 2)
                 let lately = Recorder.recording(last: .seconds(3_600))
                 precondition(lately.tracks.count == Recorder.recording().tracks.count)
                 precondition(Recorder.recording(last: .zero).tracks.isEmpty)

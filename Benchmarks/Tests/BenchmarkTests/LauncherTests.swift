@@ -6,7 +6,8 @@ import Testing
 /// `RECORD_ANSWERS=1` in the environment writes them anew.
 @Suite struct LauncherTests {
     static let commands = [
-        "run", "list", "units", "merge", "ab", "compare", "counts", "report", "export", "slopes", "check",
+        "run", "list", "units", "merge", "ab", "compare", "counts", "trace", "report", "export", "slopes",
+        "check",
     ]
 
     @Test(

@@ -75,15 +75,17 @@ extension AnyOperation {
             start()
             return
         }
-        keepForDumps()
         let hasStarted = machine.start()
         precondition(hasStarted)
         keep()
         choosePriority()
+        // From `keepForDumps` on others know it, too.
         if let queue = admissionReference {
+            keepForDumps()
             queue.takeUnretainedValue().reconcile(self)
         } else {
             machine.post()
+            keepForDumps()
             Self.sendTurn(.passRetained(self), at: priorityMark == 0 ? .default : currentPriority)
         }
     }

@@ -1,6 +1,6 @@
 internal import CScheduler
 
-/// The events of all threads, as ``Recorder/recording()`` has found them.
+/// The events of all threads, as ``Recorder/recording(last:)`` has found them.
 public struct Recording: Sendable {
     /// What has happened.
     public enum Kind: UInt32, Sendable, CaseIterable {

@@ -8,8 +8,8 @@
 #include "port.h"
 
 /// Of an operation, word by word: a copy as a whole would wait for the stores that it was just made by. Or of
-/// a number, which is the context. Any thread, outside of read sections and locks that an allocation must not
-/// be made in.
+/// a number, which is the context. Any thread, also in a read section or under a lock: it waits for nobody,
+/// and allocates with the first event of a thread.
 void csched_recorder_note(uint32_t kind, csched_function run, const void *context, const void *extra);
 
 static csched_always_inline void csched_note(csched_recorded_kind kind, uint64_t number)

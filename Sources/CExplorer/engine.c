@@ -51,11 +51,20 @@ uint64_t explorer_progress(void) { return explorer_engine.progress; }
 
 // MARK: The end of an execution
 
+// Of the running thread, which does not run any more.
+static void keep_exceptions(void)
+{
+    const exceptions *thrown = __cxa_get_globals != NULL ? __cxa_get_globals() : NULL;
+    explorer_engine.threads[explorer_engine.self].exceptions =
+        thrown != NULL ? *thrown : (exceptions){NULL, 0};
+}
+
 static _Noreturn void leave(void)
 {
     if (explorer_engine.self < 0) {
         longjmp(explorer_engine.given_up, 1);
     }
+    keep_exceptions();
     explorer_fibre_switch(&explorer_fibres[explorer_engine.self], &explorer_engine.outside);
     abort();
 }
@@ -96,8 +105,7 @@ static void change_to(int next)
     exceptions *thrown = __cxa_get_globals != NULL ? __cxa_get_globals() : NULL;
     if (explorer_engine.self >= 0) {
         memcpy(explorer_engine.threads[explorer_engine.self].locals, start_of_locals, size_of_locals());
-        explorer_engine.threads[explorer_engine.self].exceptions =
-            thrown != NULL ? *thrown : (exceptions){NULL, 0};
+        keep_exceptions();
     }
     if (thrown != NULL) {
         *thrown = to->exceptions;
@@ -378,9 +386,6 @@ static void run_all(void)
 static void release_caught(exceptions *thrown)
 {
     engine_outcome outcome = explorer_engine.outcome;
-    if (explorer_engine.self >= 0) {
-        explorer_engine.threads[explorer_engine.self].exceptions = *thrown;
-    }
     explorer_engine.self = -1;
     explorer_engine.trace = NULL;
     if (setjmp(explorer_engine.given_up) == 0) {

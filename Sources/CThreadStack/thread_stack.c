@@ -2,7 +2,7 @@
 //
 // A request that is given up may be answered late: so it has a number, and a handler takes it by a
 // compare-exchange from ASKED to ANSWERING, which a request that has been given up, or another one, does not
-// have any more. One that is being answered is waited for: the handler ends by itself.
+// have any more. An answer that has begun is waited for: the handler ends by itself.
 
 #include "CThreadStack.h"
 

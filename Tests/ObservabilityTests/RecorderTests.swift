@@ -1,3 +1,4 @@
+import CompositeOperations
 import CompositeOperationsTestSupport
 import Dispatch
 import Glibc
@@ -172,10 +173,10 @@ extension OneRecorder {
                 leave.signal()
                 let last = try! CompletionCounter()
                 try! scheduler.submit(in: last) {}
-                last.wait()
+                try! await last.completed()
                 Recorder.start()
                 try! scheduler.submit(in: last) {}
-                last.wait()
+                try! await last.completed()
                 let track = Recorder.recording().tracks.first { $0.name == "rec-g-0" }!
                 let bodies = track.slices().filter { $0.kind == .body }
                 precondition(bodies.count == 2)
@@ -185,6 +186,20 @@ extension OneRecorder {
                 precondition(lately.tracks.count == Recorder.recording().tracks.count)
                 precondition(Recorder.recording(last: .zero).tracks.isEmpty)
             }
+        }
+
+        @Test func `the block of an operation is a span, with its name and number`() async throws {
+            Recorder.start()
+            defer { Recorder.stop() }
+            var options = OperationOptions()
+            options.name = "named for the recorder"
+            let named = operation(options: options) { $0.finish() }
+            #expect(await named.outcome.isFinished)
+            let unnamed = operation { $0.finish() }
+            #expect(await unnamed.outcome.isFinished)
+            let spans = Recorder.recording().tracks.flatMap(\.events).filter { $0.kind == .spanBegin }
+            #expect(spans.contains { $0.name == options.name && "#\($0.detail)" == "\(named.id)" })
+            #expect(spans.contains { $0.name == "COOperation<()>" && "#\($0.detail)" == "\(unnamed.id)" })
         }
 
         @Test func `reading goes on beside threads that write`() throws {

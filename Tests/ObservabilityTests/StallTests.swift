@@ -172,6 +172,7 @@ private final class Flag: Sendable {
         #expect(state.queues.map(\.waiting) == [1, 2, 0])
         #expect(state.queues.map(\.submitted) == [1, 3, 0])
         #expect(!state.isSuspended && !state.isClosing)
+        #expect(state.timersDueIn == nil)
         let worker = try #require(state.workers.first)
         #expect(worker.executed == 0)
         #expect(
@@ -184,6 +185,19 @@ private final class Flag: Sendable {
         let after = try #require(SchedulerState.all().first { $0.name == "state-a" })
         #expect(after.isClosing)
         #expect(after.queues.map(\.waiting) == [0, 0, 0])
+    }
+
+    @Test func `it is said when the next timer is due, and that it is suspended`() async throws {
+        let scheduler = try Scheduler(.init(workers: 1, name: "state-c"))
+        func state() -> SchedulerState? { SchedulerState.all().first { $0.name == "state-c" } }
+        let timer = try scheduler.submit(after: .seconds(3_600)) {}
+        #expect(await eventually { (state()?.timersDueIn).map { 3_000 < $0 && $0 <= 3_601 } == true })
+        scheduler.suspend()
+        #expect(try #require(state()).isSuspended)
+        #expect(try #require(state()).description.contains(", suspended, its timers are due in "))
+        scheduler.resume()
+        timer.cancel()
+        try await scheduler.shutdown()
     }
 
     @Test func `schedulers that are gone are not listed`() throws {

@@ -13,9 +13,8 @@ CSCHED_ASSUME_NONNULL_BEGIN
 
 /// What a worker does.
 typedef enum CSCHED_CLOSED_ENUM {
-    CSCHED_WORKER_RUNS CSCHED_SWIFT_NAME(runs) = 0, ///< a body
-    CSCHED_WORKER_BLOCKS CSCHED_SWIFT_NAME(blocks) =
-        1, ///< in a body that has said so, or sleeps in the kernel
+    CSCHED_WORKER_RUNS CSCHED_SWIFT_NAME(runs) = 0,         ///< a body
+    CSCHED_WORKER_BLOCKS CSCHED_SWIFT_NAME(blocks) = 1,     ///< in a body that says so, or sleeps
     CSCHED_WORKER_SEARCHES CSCHED_SWIFT_NAME(searches) = 2, ///< it looks for the next operation
     CSCHED_WORKER_SLEEPS CSCHED_SWIFT_NAME(sleeps) = 3,     ///< there is nothing for it to do
     CSCHED_WORKER_RESERVED CSCHED_SWIFT_NAME(reserved) = 4, ///< it is kept for the next worker that blocks

@@ -1,4 +1,4 @@
-// InspectedWaits.swift - threads and tasks that wait for an end just now: kept while somebody inspects. Who waits is about to
+// InspectedWaits.swift - threads and tasks that wait for an end just now: kept while somebody inspects. A waiter is about to
 // sleep: so this is on no short way.
 
 internal import CInspection

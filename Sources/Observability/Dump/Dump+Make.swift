@@ -18,27 +18,16 @@ extension Dump {
         waits = some.prefix(limit).map { Wait($0, now) }
         omittedWaits = others + some.count - waits.count
         schedulers = SchedulerState.all()
-        addBodies()
-        if stacks { addStacks() }
+        // What each worker runs, and since when, is known where that is recorded.
+        if Recorder.isOn { changeWorkers { $0.addBody() } }
+        if stacks { changeWorkers { $0.addStack() } }
         problems = made.problems(waits, blockedWorkers)
     }
 
-    /// What each worker runs, and since when, if that is recorded.
-    private mutating func addBodies() {
-        guard Recorder.isOn else { return }
+    private mutating func changeWorkers(_ change: (inout SchedulerState.Worker) -> Void) {
         for scheduler in schedulers.indices {
             for worker in schedulers[scheduler].workers.indices {
-                schedulers[scheduler].workers[worker].addBody()
-            }
-        }
-    }
-
-    private mutating func addStacks() {
-        for scheduler in schedulers.indices {
-            for worker in schedulers[scheduler].workers.indices
-            where schedulers[scheduler].workers[worker].isInBody {
-                schedulers[scheduler].workers[worker].stack = ThreadStack(
-                    of: schedulers[scheduler].workers[worker].thread)
+                change(&schedulers[scheduler].workers[worker])
             }
         }
     }

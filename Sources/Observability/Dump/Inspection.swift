@@ -35,7 +35,8 @@ public enum Inspection {
     ///     commands, transactions, and actions with their executions. What is left out is counted.
     ///   - stacks: whether workers that are in a body are asked where they are: by a signal, which may end a call of the kernel in
     ///     which one sleeps, see ``ThreadStack``.
-    /// - Complexity: O(`limit`), however much is alive.
+    /// - Complexity: O(`limit`), however much is alive; while the recorder is on, O(its events of a thread) for each worker that is in
+    ///   a body.
     /// - Precondition: `limit` is greater than 0.
     public static func dump(limit: Int = 10_000, stacks: Bool = false) -> Dump {
         if limit < 1 { fatalError("Inspection.dump: a limit of \(limit) shows nothing") }

@@ -12,7 +12,7 @@ extension Recording {
         writer.add(#""ph":"M","pid":\#(process),"name":"process_name","args":{"name":"schedulers"}"#)
         for track in tracks {
             writer.add(
-                #""ph":"M","pid":\#(process),"tid":\#(track.thread),"name":"thread_name","args":{"name":\#(JSON.string(track.name))}"#
+                #""ph":"M","pid":\#(process),"tid":\#(track.thread),"name":"thread_name","args":{"name":\#(quoted(track.name))}"#
             )
         }
         for track in tracks { writer.add(track, until: end_ns) }
@@ -76,9 +76,9 @@ private struct TraceWriter {
         case .block: return #""blocked""#
         case .span:
             guard let event = slice.event.map({ track.events[$0] }) else { return #""span""# }
-            return JSON.string(event.name + (event.detail == 0 ? "" : " #\(event.detail)"))
+            return quoted(event.name + (event.detail == 0 ? "" : " #\(event.detail)"))
         case .body:
-            return JSON.string(slice.operation.flatMap { $0.function } ?? "operation")
+            return quoted(slice.operation.flatMap { $0.function } ?? "operation")
         }
     }
 
@@ -111,7 +111,7 @@ extension Recording.Event {
         case .cancel: #""cancelled""#
         case .replace: #""replaced""#
         case .submit, .timer, .steal, .wake: "\"\(kind)\""
-        case .mark: JSON.string(name)
+        case .mark: quoted(name)
         }
     }
 
@@ -122,4 +122,18 @@ extension Recording.Event {
         default: ""
         }
     }
+}
+
+/// As a string of JSON.
+private func quoted(_ text: String) -> String {
+    var quoted = "\""
+    for scalar in text.unicodeScalars {
+        switch scalar {
+        case "\"", "\\": quoted += "\\\(scalar)"
+        case _ where scalar.value < 0x20:
+            quoted += "\\u" + String(0x10000 + scalar.value, radix: 16).dropFirst()
+        default: quoted.unicodeScalars.append(scalar)
+        }
+    }
+    return quoted + "\""
 }

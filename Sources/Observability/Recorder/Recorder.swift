@@ -66,17 +66,18 @@ public enum Recorder {
             let now = now_ns()
             return now - min(now, last_ns)
         }
+        let (all, isComplete) = tracks(of: 0)
+        let tracks = since_ns.map { since_ns in all.compactMap { $0.since(since_ns) } } ?? all
         return Recording(
-            tracks: tracks(of: 0, since_ns: since_ns ?? 0).sorted {
-                ($0.name, $0.thread) < ($1.name, $1.thread)
-            })
+            tracks: tracks.sorted { ($0.name, $0.thread) < ($1.name, $1.thread) }, isComplete: isComplete)
     }
 
     /// - Parameter thread: the kernel's number of one; 0: all.
-    static func tracks(of thread: Int32, since_ns: UInt64 = 0) -> [Recording.Track] {
+    /// - Returns: also whether there was memory for all.
+    static func tracks(of thread: Int32) -> (tracks: [Recording.Track], areAll: Bool) {
         var tracks: [Recording.Track] = []
-        withUnsafeMutablePointer(to: &tracks) { tracks in
-            _ = csched_recorder_read(
+        let areAll = withUnsafeMutablePointer(to: &tracks) { tracks in
+            csched_recorder_read(
                 thread,
                 { context, thread, events, count in
                     let tracks = context!.assumingMemoryBound(to: [Recording.Track].self)
@@ -85,8 +86,7 @@ public enum Recorder {
                             thread.pointee, UnsafeBufferPointer(start: events, count: count)))
                 }, tracks)
         }
-        if since_ns == 0 { return tracks }
-        return tracks.compactMap { $0.since(since_ns) }
+        return (tracks, areAll)
     }
 
     /// On the clock of the events.

@@ -147,5 +147,11 @@ public struct Recording: Sendable {
     /// One for each thread that has had an event, by name.
     public let tracks: [Track]
 
-    package init(tracks: [Track]) { self.tracks = tracks }
+    /// Whether there was memory for the tracks of all threads.
+    public let isComplete: Bool
+
+    package init(tracks: [Track], isComplete: Bool = true) {
+        self.tracks = tracks
+        self.isComplete = isComplete
+    }
 }

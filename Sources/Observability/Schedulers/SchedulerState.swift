@@ -71,6 +71,8 @@ public struct SchedulerState: Hashable, Sendable, Codable {
     public let isClosing: Bool
     /// What was submitted from outside and has yet to be taken by a worker, the most urgent first.
     public let queues: [Queue]
+    /// In how many seconds its timers are due, or looked at: not later than the first one; 0: now; nil: there are none.
+    public let timersDueIn: Double?
     /// Its workers, those that block and those in reserve, too.
     public internal(set) var workers: [Worker]
 
@@ -105,6 +107,9 @@ public struct SchedulerState: Hashable, Sendable, Codable {
             Queue(priority: "default", waiting: state.waiting.0, submitted: state.appended.0),
             Queue(priority: "background", waiting: state.waiting.2, submitted: state.appended.2),
         ]
+        timersDueIn =
+            state.next_wake_ns == .max
+            ? nil : Double(state.next_wake_ns - min(state.next_wake_ns, Recorder.now_ns())) / 1e9
         self.workers = workers.map(Worker.init).sorted { $0.index < $1.index }
     }
 }
@@ -135,13 +140,18 @@ extension SchedulerState.Worker {
 
     /// As the recorder has it.
     mutating func addBody() {
-        guard isInBody, let track = Recorder.tracks(of: Int32(clamping: thread)).last,
+        guard isInBody, let track = Recorder.tracks(of: Int32(clamping: thread)).tracks.last,
             let slice = track.slices().last(where: { $0.kind == .body && $0.end_ns == nil })
         else { return }
         let now_ns = Recorder.now_ns()
         body = SchedulerState.Body(
             function: slice.operation?.function, age: Double(now_ns - min(now_ns, slice.begin_ns)) / 1e9)
     }
+}
+
+extension SchedulerState.Worker {
+    /// Where its thread is, if it is in a body.
+    mutating func addStack() { if isInBody { stack = ThreadStack(of: thread) } }
 }
 
 extension SchedulerState.Queue {
@@ -153,7 +163,9 @@ extension SchedulerState.Queue {
 extension SchedulerState: CustomStringConvertible {
     /// A line for the scheduler, and one for each worker, with its stack below.
     public var description: String {
-        let flags = (isSuspended ? ", suspended" : "") + (isClosing ? ", shutting down" : "")
+        let flags =
+            (isSuspended ? ", suspended" : "") + (isClosing ? ", shutting down" : "")
+            + (timersDueIn.map { ", its timers are due in \($0) s" } ?? "")
         let waiting = queues.filter { $0.waiting != 0 }.map { "\($0.waiting) of \($0.priority) priority" }
         let outside = waiting.isEmpty ? "nothing waits" : "\(waiting.joined(separator: ", ")) wait"
         let lines = workers.flatMap(\.lines).map { "  \($0)" }

@@ -197,6 +197,15 @@ extern "C" const explorer_program unjoined_in_cpp = {
     nullptr,
     join_no_thread,
 };
+// How many there are.
+struct counted {
+    static int live;
+    counted() { live++; }
+    counted(const counted &) { live++; }
+    ~counted() { live--; }
+};
+int counted::live = 0;
+
 // A program that fails inside of a catch, called inside of another one, whose exception is the caller's
 // still.
 extern "C" int explored_inside_a_catch(void)
@@ -205,8 +214,8 @@ extern "C" int explored_inside_a_catch(void)
     program.name = "fails";
     program.body = [] {
         try {
-            throw error{1};
-        } catch (const error &) {
+            throw counted();
+        } catch (const counted &) {
             explorer_fail("inside of a catch");
         }
     };
@@ -216,6 +225,7 @@ extern "C" int explored_inside_a_catch(void)
             throw error{7};
         } catch (const error &) {
             EXPECT(explorer_run(&program, &options).failed);
+            EXPECT(counted::live == 0);
             throw;
         }
     } catch (const error &thrown) {

@@ -33,7 +33,8 @@ extension OneRecorder {
             try scheduler.shutdown()
             let worker = try #require(dump.schedulers.first { $0.name == "dumped" }?.workers.first)
             #expect(worker.activity == .blocks)
-            #expect(try #require(worker.body?.function).contains("submitBlocking"))
+            let function = try #require(worker.body?.function)
+            #expect(function.hasPrefix("closure #1 ") && function.contains("submitBlocking"))
             #expect(
                 try #require(worker.stack?.functions).contains { $0.contains("submitBlocking") }, "\(dump)")
             let problem = try #require(

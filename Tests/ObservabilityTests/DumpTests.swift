@@ -425,4 +425,54 @@ private struct Waiting: Command {
             exit(7)
         }
     }
+
+    @Test func `a signal that cannot be had leaves another one free`() async {
+        await #expect(processExitsWith: .exitCode(7)) {
+            guard !Inspection.dumpOnSignal(SIGKILL) else { exit(1) }
+            let dumps = Mail<Dump>()
+            guard Inspection.dumpOnSignal(SIGUSR2, stacks: true, { dumps.send($0) }) else { exit(2) }
+            kill(getpid(), SIGUSR2)
+            _ = await dumps.next()
+            exit(7)
+        }
+    }
+
+    @Test func `a dump goes to a descriptor that does not block, to its end`() async {
+        await #expect(processExitsWith: .success) {
+            var ends: [Int32] = [0, 0]
+            precondition(pipe(&ends) == 0)
+            precondition(fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0)
+            precondition(Inspection.dumpOnSignal(SIGUSR2, to: ends[1]))
+            var attempts: [COOperation<Void>.Attempt] = []
+            for number in 0..<2_000 { attempts.append(await begun("operation number \(number)")) }
+            kill(getpid(), SIGUSR2)
+            // A pipe has room for 65,536 bytes. The schedulers come last.
+            var text = ""
+            var buffer = [UInt8](repeating: 0, count: 4_096)
+            while !text.contains("\nschedulers:\n") {
+                let count = read(ends[0], &buffer, buffer.count)
+                precondition(count > 0)
+                text += String(decoding: buffer[..<count], as: UTF8.self)
+            }
+            precondition(text.utf8.count > 100_000)
+            for attempt in attempts { attempt.finish() }
+        }
+    }
+
+    @Test func `a name cannot look like a line of a dump, and no limit is too large`() async throws {
+        try await inspecting {
+            let attempt = await begun("odd\n  name\u{0}")
+            let dump = Inspection.dump(limit: .max)
+            #expect(dump.trees.node("odd\n  name\u{0}") != nil)
+            #expect(dump.description.contains("odd\\u{a}  name\\u{0}"))
+            let again = try JSONDecoder().decode(Dump.self, from: Data(dump.json.utf8))
+            #expect(again == dump)
+            attempt.finish()
+        }
+    }
+
+    @Test func `limits that show nothing stop with a sentence`() async {
+        await #expect(processExitsWith: .failure) { _ = Inspection.dump(limit: 0) }
+        await #expect(processExitsWith: .failure) { Inspection.dumpOnSignal(limit: 0) }
+    }
 }

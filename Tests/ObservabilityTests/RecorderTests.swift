@@ -122,7 +122,7 @@ extension OneRecorder {
         @Test func `a refusal, a cancellation and a timer are events`() async {
             await #expect(processExitsWith: .success) {
                 Recorder.start()
-                let scheduler = try! Scheduler(.init(workers: 1, name: "rec-e"))
+                let scheduler = try! Scheduler(.init(workers: 1, name: "rec-e", spareWorkers: 0))
                 let (began, leave) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
                 let fired = DispatchSemaphore(value: 0)
                 _ = try! scheduler.submit(after: .milliseconds(1)) { fired.signal() }
@@ -186,6 +186,65 @@ extension OneRecorder {
                 precondition(lately.tracks.count == Recorder.recording().tracks.count)
                 precondition(Recorder.recording(last: .zero).tracks.isEmpty)
             }
+        }
+
+        @Test func `a body that its submitter runs is on the submitter's track`() async {
+            await #expect(processExitsWith: .success) {
+                Recorder.start()
+                let scheduler = try! Scheduler(
+                    .init(workers: 1, name: "rec-h", capacity: 1, whenFull: .runInCaller, spareWorkers: 0))
+                let (began, leave) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+                try! scheduler.submit {
+                    began.signal()
+                    leave.wait()
+                }
+                began.wait()
+                for _ in 0..<3 { try! scheduler.submit {} }  // one waits, two are run here
+                let own = Recorder.recording().tracks.first { $0.name != "rec-h-0" }!
+                leave.signal()
+                precondition(own.slices().count { $0.kind == .body && $0.end_ns != nil } == 2)
+            }
+        }
+
+        @Test func `a worker that blocks is replaced, and one that sleeps is woken`() async {
+            await #expect(processExitsWith: .success) {
+                func has(_ kind: Recording.Kind) -> Bool {
+                    Recorder.recording().tracks.contains { $0.events.contains { $0.kind == kind } }
+                }
+                Recorder.start()
+                let scheduler = try! Scheduler(.init(workers: 1, name: "rec-i"))
+                let isWoken = await eventually {
+                    try! scheduler.submit {}  // sooner or later it finds the worker asleep
+                    return has(.wake)
+                }
+                precondition(isWoken)
+                let (began, leave) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+                try! scheduler.submit {
+                    Scheduler.blocking {
+                        began.signal()
+                        leave.wait()
+                    }
+                }
+                began.wait()
+                try! scheduler.submit {}
+                let isReplaced = await eventually { has(.replace) }
+                leave.signal()
+                precondition(isReplaced && has(.block))
+            }
+        }
+
+        @Test func `a body begins behind what was recorded before it`() throws {
+            let tracks = try record("rec-j") { scheduler in
+                let counter = try CompletionCounter()
+                for _ in 0..<100 {
+                    try scheduler.submit(in: counter) {}
+                    counter.wait()
+                }
+            }
+            let track = try #require(tracks.first)
+            // Between two bodies the worker looks for the next one, or sleeps: that takes time.
+            let searches = track.slices().filter { $0.kind == .search && $0.end_ns != nil }
+            #expect(searches.contains { $0.end_ns! > $0.begin_ns })
         }
 
         @Test func `the block of an operation is a span, with its name and number`() async throws {

@@ -117,6 +117,94 @@ private final class Flag: Sendable {
         #expect(stalls.withLock { $0.isEmpty })
     }
 
+    @Test func `schedulers of one name are told apart, and without stacks no thread is asked`() throws {
+        let schedulers = try (0..<2).map { _ in try Scheduler(.init(workers: 1, name: "stall-f")) }
+        let (leave, told) = (Gate(), Gate())
+        let stalls = Locked<[Stall]>([])
+        let watch = StallWatch(body: .milliseconds(40), wait: .seconds(60)) { stall in
+            guard stall.scheduler == "stall-f" else { return }
+            if stalls.withLock({ stalls in
+                stalls.append(stall)
+                return stalls.count == 2
+            }) {
+                told.open()
+            }
+        }
+        for scheduler in schedulers { try scheduler.submit { leave.wait() } }
+        told.wait()
+        leave.open()
+        watch.stop()
+        for scheduler in schedulers { try scheduler.shutdown() }
+        for stall in stalls.withLock({ $0 }) {
+            guard case .body(let worker, nil) = stall.kind else {
+                Issue.record("\(stall)")
+                continue
+            }
+            #expect("\(stall)".hasSuffix(" at least"))
+            #expect("\(stall)".contains("thread \(worker.thread), "))
+        }
+    }
+
+    @Test func `what waits for a resume is no stall, and is one when it waits for a worker then`() throws {
+        let suspended = try Scheduler(.init(workers: 1, name: "stall-g", spareWorkers: 0))
+        let other = try Scheduler(.init(workers: 1, name: "stall-h", spareWorkers: 0))
+        let (leave, began, toldOther, told) = (Gate(), Gate(), Gate(), Gate())
+        let stalls = Locked<[String]>([])
+        let watch = StallWatch(body: .seconds(60), wait: .milliseconds(60)) { stall in
+            if stall.scheduler == "stall-h" { toldOther.open() }
+            guard stall.scheduler == "stall-g" else { return }
+            stalls.withLock { $0.append("\(stall)") }
+            told.open()
+        }
+        suspended.suspend()
+        try suspended.submit {
+            began.open()
+            leave.wait()
+        }
+        try suspended.submit(priority: .background) {}
+        let begun = Gate()
+        try other.submit {
+            begun.open()
+            leave.wait()
+        }
+        begun.wait()
+        try other.submit {}  // waits for as long as those of the suspended one, and later
+        toldOther.wait()
+        #expect(stalls.withLock { $0.isEmpty })
+        suspended.resume()
+        began.wait()
+        told.wait()
+        leave.open()
+        watch.stop()
+        try suspended.shutdown()
+        try other.shutdown()
+        let sentences = stalls.withLock { $0 }
+        #expect(sentences.count == 1)
+        #expect(
+            try #require(sentences.first).contains(
+                "in the inboxes of background priority of scheduler 'stall-g'"))
+    }
+
+    @Test func `a watch may be let go of under a lock that it tells under`() throws {
+        let scheduler = try Scheduler(.init(workers: 1, name: "stall-i"))
+        let (leave, telling, told) = (Gate(), Gate(), Gate())
+        let lock = Locked(())
+        let watch = Locked<StallWatch?>(
+            StallWatch(body: .milliseconds(20), wait: .seconds(60)) { stall in
+                guard stall.scheduler == "stall-i" else { return }
+                telling.open()
+                lock.withLock { _ in told.open() }
+            })
+        try scheduler.submit { leave.wait() }
+        lock.withLock { _ in
+            telling.wait()
+            watch.withLock { $0 = nil }
+        }
+        told.wait()
+        leave.open()
+        try scheduler.shutdown()
+    }
+
     @Test func `a watch may be stopped where it tells`() throws {
         let scheduler = try Scheduler(.init(workers: 1, name: "stall-d"))
         let (leave, told) = (Gate(), Gate())

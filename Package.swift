@@ -15,6 +15,13 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+/// Products of other packages, which only the trait `Ecosystem` fetches.
+func ecosystem(_ products: [(name: String, package: String)]) -> [Target.Dependency] {
+    products.map {
+        .product(name: $0.name, package: $0.package, condition: .when(traits: ["Ecosystem"]))
+    }
+}
+
 let package = Package(
     name: "CompositeOperations",
     products: [
@@ -28,6 +35,8 @@ let package = Package(
         .library(name: "CommandJournal", targets: ["CommandJournal"]),
         .library(name: "Actions", targets: ["Actions"]),
         .library(name: "Observability", targets: ["Observability"]),
+        .library(name: "Admission", targets: ["Admission"]),
+        .library(name: "SchedulingEcosystem", targets: ["SchedulingEcosystem"]),
         .library(name: "ActionTesting", targets: ["ActionTesting"]),
         .library(name: "PropertyTesting", targets: ["PropertyTesting"]),
         .library(name: "PropertyTestingSupport", targets: ["PropertyTestingSupport"]),
@@ -43,9 +52,16 @@ let package = Package(
         .trait(
             name: "Journal",
             description: "CommandJournal, with SQLite; who leaves it out fetches no other package."),
+        .trait(
+            name: "Ecosystem",
+            description: "SchedulingEcosystem: metrics, logs, spans and services; off by default."),
     ],
     dependencies: [
-        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0")
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.7.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.3.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.9.0"),
     ],
     targets: [
         .systemLibrary(name: "CURCU", pkgConfig: "liburcu-bp", providers: [.apt(["liburcu-dev"])]),
@@ -85,7 +101,8 @@ let package = Package(
         ),
         // What operations, commands and actions have in common; each of them exports what of it users see.
         .target(
-            name: "Runs", dependencies: ["CScheduler", "CompositeOperationsBasics", "Scheduling"],
+            name: "Runs",
+            dependencies: ["CInspection", "CScheduler", "CompositeOperationsBasics", "Scheduling"],
             exclude: ["DESIGN.md"], swiftSettings: settings
         ),
         .target(
@@ -110,7 +127,7 @@ let package = Package(
         .target(
             name: "CommandJournal",
             dependencies: [
-                "CompositeOperationsBasics", "Commands", "Runs",
+                "CInspection", "CompositeOperationsBasics", "Commands", "Runs",
                 .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["Journal"])),
                 .product(name: "GRDBSQLite", package: "GRDB.swift", condition: .when(traits: ["Journal"])),
             ],
@@ -130,12 +147,30 @@ let package = Package(
             name: "Transactions", dependencies: ["CInspection", "CompositeOperationsBasics"],
             exclude: ["DESIGN.md"], swiftSettings: settings),
 
+        // A limit to what runs, and its shares, in front of a scheduler.
+        .target(
+            name: "Admission",
+            dependencies: ["CInspection", "CompositeOperationsBasics", "Runs", "Scheduling"],
+            exclude: ["DESIGN.md"], swiftSettings: settings),
+
         // What is alive, as text and JSON. Knows no operations: they are described by their own modules.
         .target(
             name: "Observability",
             dependencies: [
                 "CInspection", "CScheduler", "CThreadStack", "CompositeOperationsBasics", "Scheduling",
             ],
+            exclude: ["DESIGN.md"], swiftSettings: settings),
+
+        // Metrics, logs, spans and a service, for servers. Empty without its trait.
+        .target(
+            name: "SchedulingEcosystem",
+            dependencies: [
+                "CompositeOperationsBasics", "Observability", "Runs", "Scheduling",
+            ]
+                + ecosystem([
+                    ("Logging", "swift-log"), ("CoreMetrics", "swift-metrics"),
+                    ("Tracing", "swift-distributed-tracing"), ("ServiceLifecycle", "swift-service-lifecycle"),
+                ]),
             exclude: ["DESIGN.md"], swiftSettings: settings),
 
         // Only the launchers: what they launch is the package in Benchmarks, with dependencies of its own, so that who depends
@@ -257,6 +292,15 @@ let package = Package(
             swiftSettings: settings
         ),
         .testTarget(
+            name: "AdmissionTests",
+            dependencies: [
+                "Admission", "CompositeOperationsBasics", "CompositeOperationsTestSupport", "Observability",
+                "PropertyTesting",
+                "PropertyTestingSupport", "Scheduling",
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
             name: "ObservabilityTests",
             dependencies: [
                 "Actions", "Commands", "CompositeOperations", "CompositeOperationsBasics",
@@ -264,6 +308,22 @@ let package = Package(
                 "PropertyTestingSupport",
                 "Scheduling", "Transactions",
             ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "SchedulingEcosystemTests",
+            dependencies: [
+                "CommandJournal", "Commands", "CompositeOperations", "CompositeOperationsTestSupport",
+                "Observability", "PropertyTesting", "PropertyTestingSupport", "Scheduling",
+                "SchedulingEcosystem",
+            ]
+                + ecosystem([
+                    ("InMemoryLogging", "swift-log"), ("MetricsTestKit", "swift-metrics"),
+                    ("InMemoryTracing", "swift-distributed-tracing"),
+                    ("ServiceLifecycle", "swift-service-lifecycle"),
+                    ("ServiceLifecycleTestKit", "swift-service-lifecycle"),
+                    ("UnixSignals", "swift-service-lifecycle"),
+                ]),
             swiftSettings: settings
         ),
         .testTarget(

@@ -36,7 +36,9 @@ configure() {
     release) # in a folder where the launcher of the benchmarks does not build; as swift test builds it
         options=(-c release --scratch-path .build-release-tests -Xswiftc -enable-testing)
         ;;
-    thread) options=(--sanitize=thread --scratch-path .build-tsan) ;;
+    thread) # with the tests of all traits
+        options=(--sanitize=thread --traits 'default,Ecosystem' --scratch-path .build-tsan)
+        ;;
     address) options=(--sanitize=address --scratch-path .build-asan) ;;
     benchmarks) # as their launcher builds them, and with their tests
         options=(-c release --package-path Benchmarks --scratch-path .build/benchmarks)

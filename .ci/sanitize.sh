@@ -5,9 +5,16 @@ set -euo pipefail
 # shellcheck source=.ci/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 temporary_folder
-# Also of the children of exit tests, whose output is lost. They are shown whatever has failed.
+# Also of the children of exit tests, whose output is lost. They are shown whatever has failed: whole, and then
+# in short, which is what is seen where only the end of an output is kept.
 readonly reports=$temporary/report
-show_reports() { cat "$reports".* 2>/dev/null || true; }
+show_reports() {
+    compgen -G "$reports.*" >/dev/null || return 0
+    cat "$reports".*
+    echo "sanitize: in short:"
+    cat "$reports".* | sed -nE '/^(WARNING|==[0-9]+==ERROR|SUMMARY|Direct|Indirect)/p; /^  [A-Z]/p; /^    #[0-7] /p' |
+        sed -E 's/ \([^ ]*\+0x[^)]*\)//; s/ \(BuildId[^)]*\)//' | swift demangle --simplified | cut -c1-300 | tail -n 200
+}
 trap 'show_reports; rm -rf "$temporary"' EXIT
 
 readonly at_least=40
@@ -31,6 +38,7 @@ sanitize() { # sanitize <configuration> <at least>
 
 sanitize thread "$at_least"
 under_thread=$tests_passed
+grep -q SchedulingEcosystemTests "$temporary/events" || fail "the tests of the trait Ecosystem did not run."
 sanitize verification-address 10
 sanitize address "$at_least"
 

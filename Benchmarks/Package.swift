@@ -113,6 +113,7 @@ let package = Package(
                 .product(name: "Actions", package: "CompositeOperations"),
                 .product(name: "Commands", package: "CompositeOperations"),
                 .product(name: "CompositeOperations", package: "CompositeOperations"),
+                .product(name: "Observability", package: "CompositeOperations"),
                 .product(name: "Scheduling", package: "CompositeOperations"),
                 .product(name: "SchedulingDefaultExecutor", package: "CompositeOperations"),
                 .product(name: "Transactions", package: "CompositeOperations"),

@@ -12,6 +12,10 @@ ROOT = Path(__file__).resolve().parent.parent
 # Not a plugin of SwiftPM: who depends on the package would fetch it, too.
 FOLDER = ROOT / ".build/documentation"
 
+# Libraries that are empty without a trait, and the options with which they are not: those of .ci/sanitize.sh, which builds them.
+WITH_TRAITS = {
+    "SchedulingEcosystem": ("--traits", "default,Ecosystem", "--sanitize=thread", "--scratch-path", ".build-tsan")}
+
 # A parameter whose name says it all has no words of its own here.
 ACCEPTED = re.compile(r"^Parameter '\w+' is missing documentation$")
 
@@ -67,11 +71,11 @@ def docc():
 
 class Builder:
     def __init__(self):
-        self.modules = Path(run("swift", "build", "--show-bin-path").strip()) / "Modules"
         self.triple = json.loads(run("swift", "-print-target-info"))["target"]["triple"]
         maps = [ROOT / name for name in run("git", "ls-files", "*/module.modulemap").split("\n") if name]
         # Of packages that ours imports: a module is loaded with all that it imports.
-        maps += ROOT.glob(".build/checkouts/*/Sources/*/module.modulemap")
+        for scratch in (".build", ".build-tsan"):
+            maps += ROOT.glob(f"{scratch}/checkouts/*/Sources/**/module.modulemap")
         self.includes = [word for path in maps for word in ("-Xcc", f"-I{path.parent}")]
         self.docc = docc()
 
@@ -80,10 +84,12 @@ class Builder:
         folder = FOLDER / name / "symbols"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        run("swift", "build", "--target", name)
+        options = WITH_TRAITS.get(name, ())
+        run("swift", "build", "--target", name, *options)
+        modules = Path(run("swift", "build", "--show-bin-path", *options).strip()) / "Modules"
         run(
             *("swift", "symbolgraph-extract", "-module-name", name, "-target", self.triple),
-            *("-I", self.modules, *self.includes, "-minimum-access-level", "public"),
+            *("-I", modules, *self.includes, "-minimum-access-level", "public"),
             # The faces export it: of its symbols theirs are a part.
             *("-experimental-allowed-reexported-modules=Runs",),
             *("-emit-extension-block-symbols", "-output-dir", folder),
@@ -159,7 +165,7 @@ def main(arguments):
     for name in arguments:
         if name not in known:
             fail(f"'{name}' is no library of Swift; there are {', '.join(sorted(known))}.")
-    wanted = arguments or sorted(known)
+    wanted = arguments or sorted(known.keys() - WITH_TRAITS.keys())
     untested = [each for name in wanted for each in examples_without_test(known[name])]
     for each in untested:
         print(each, file=sys.stderr)

@@ -9,6 +9,6 @@ public let peerTypes: [any Peer.Type] = [
     OursPool.self, DispatchPool.self, OperationQueuePool.self, TaskGroupPeer.self, NIOPool.self,
     PthreadPoolPeer.self, TBBPool.self, ClosuresPeer.self, UndoManagerPeer.self, SnapshotPeer.self,
     OldValuesPeer.self, MutexPeer.self, FlagPeer.self, ActorPeer.self, OursBarePool.self,
-    OursPreferredPool.self, SerialPeer.self, FloorPeer.self, WrongPeer.self, HangingPeer.self,
-    StallingPeer.self, AbsentPeer.self,
+    OursPreferredPool.self, OursRecordedPool.self, SerialPeer.self, FloorPeer.self, WrongPeer.self,
+    HangingPeer.self, StallingPeer.self, AbsentPeer.self,
 ]

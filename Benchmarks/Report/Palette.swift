@@ -23,6 +23,7 @@ struct Look {
         "mutex": Look(hue: 4, shape: .down), "flag": Look(hue: 5, shape: .diamond),
         "actor": Look(hue: 6, shape: .pentagon),
         "ours-bare": Look(hue: 0, shape: .ring), "ours-preferred": Look(hue: 0, shape: .ring),
+        "ours-recorded": Look(hue: 0, shape: .ring),
         "serial": Look(hue: 8, shape: .ring), "floor": Look(hue: 8, shape: .square),
     ]
 

@@ -224,7 +224,7 @@ public struct Summary {
     }
 
     /// What is measured beside the peers, to compare with: nobody would use it instead.
-    static let references: Set = ["ours-bare", "ours-preferred", "serial", "floor"]
+    static let references: Set = ["ours-bare", "ours-preferred", "ours-recorded", "serial", "floor"]
 
     /// The sentence about the distance to the physical limit, and to our scheduler where ours is the layer on it.
     func floorSentence(_ row: Row) -> String? {

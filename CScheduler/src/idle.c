@@ -57,6 +57,9 @@
 // state = epoch * 4 + one of these; the epoch grows by one with every rise.
 enum { AWAKE, SLEEPING, NOTIFIED, KICKED, CODES };
 
+// In `busy`: one more worker, and one more that has begun. The upper half may overflow.
+static const uint64_t busy_anew = (UINT64_C(1) << 32) + 1;
+
 void csched_idle_init(csched_idle *idle)
 {
     for (uint32_t word = 0; word < CSCHED_SLEEPER_WORDS; word++) {
@@ -178,7 +181,7 @@ void csched_idle_after_push(csched_idle *idle, int64_t depth, bool stuck)
 
 void csched_idle_join(csched_idle *idle)
 {
-    csched_fetch_add(&idle->busy, 1, seq_cst);
+    csched_fetch_add(&idle->busy, busy_anew, seq_cst);
     csched_fetch_add(&idle->awake, 1, seq_cst);
 }
 
@@ -244,11 +247,20 @@ uint32_t csched_idle_announce(csched_idle *idle, uint32_t worker)
 
 void csched_idle_rest(csched_idle *idle) { csched_fetch_sub(&idle->busy, 1, seq_cst); }
 
-void csched_idle_stir(csched_idle *idle) { csched_fetch_add(&idle->busy, 1, seq_cst); }
+void csched_idle_stir(csched_idle *idle) { csched_fetch_add(&idle->busy, busy_anew, seq_cst); }
 
 // One word: of two, read one after the other, each may be zero in its turn while a worker goes from one to
 // the other.
-bool csched_idle_is_quiet(const csched_idle *idle) { return csched_load(&idle->busy, seq_cst) == 0; }
+bool csched_idle_is_quiet(const csched_idle *idle, uint64_t *rest)
+{
+    *rest = csched_load(&idle->busy, seq_cst); // P59
+    return (uint32_t)*rest == 0;
+}
+
+bool csched_idle_still_rests(const csched_idle *idle, uint64_t rest)
+{
+    return csched_load(&idle->busy, seq_cst) == rest;
+}
 
 bool csched_idle_become_sentry(csched_idle *idle, uint32_t worker)
 {

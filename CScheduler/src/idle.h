@@ -19,7 +19,7 @@ typedef struct {
     csched_aligned_to_line csched_atomic(uint64_t) sleepers[CSCHED_SLEEPER_WORDS];
     csched_atomic(uint32_t) searching; // workers that look for work
     csched_atomic(uint32_t) awake;     // workers that do not sleep
-    csched_atomic(uint32_t) busy;      // workers that do not rest (X6)
+    csched_atomic(uint64_t) busy;      // workers that do not rest (X6); above 32 bits, how often one began to
     csched_atomic(uint32_t) sentry;    // 1 + the index of the sleeper that looks again by itself; 0: none
     csched_atomic(bool) crowded;       // threads outnumber CPUs, as far as workers can tell (W8)
     csched_atomic(bool) guarded;       // the watch comes back to what waits (W9)
@@ -88,8 +88,10 @@ uint32_t csched_idle_announce(csched_idle *idle, uint32_t worker);
 /// The worker sleeps outside of all bodies, with nothing in its deque; and no more.
 void csched_idle_rest(csched_idle *idle);
 void csched_idle_stir(csched_idle *idle);
-/// Whether all workers rest.
-bool csched_idle_is_quiet(const csched_idle *idle);
+/// Whether all workers rest. `rest` names this rest of all.
+bool csched_idle_is_quiet(const csched_idle *idle, uint64_t *rest);
+/// Whether it still is the same rest: none has stirred or joined since.
+bool csched_idle_still_rests(const csched_idle *idle, uint64_t rest);
 /// Becomes the sentry, if there is none.
 bool csched_idle_become_sentry(csched_idle *idle, uint32_t worker);
 /// Sleeps until woken, `timeout_ns` nanoseconds at most.

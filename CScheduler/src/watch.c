@@ -326,7 +326,8 @@ static void watch_until_calm(csched_scheduler *scheduler)
         }
         calm = attended && !owes ? calm + 1 : 0;
         // In a crowd it is armed for each operation that comes alone, and need not stay for that.
-        bool is_over = crowded && calm != 0 && csched_idle_is_quiet(&scheduler->idle);
+        uint64_t rest;
+        bool is_over = crowded && calm != 0 && csched_idle_is_quiet(&scheduler->idle, &rest);
         if (is_over || calm >= CSCHED_CALM_LOOKS) {
             owes = stand_guard(scheduler, false, false);
             if (!owes && fall_silent(scheduler)) {

@@ -23,14 +23,17 @@
 //       a task group of 100,000, 15 us each, took 103 us each instead of 17: U4.)
 //   X5  Bodies run outside read sections, locks and state changes; what a body sees of its worker is
 //       consistent.
-//   X6  The last worker that falls asleep in a sealed scheduler ends it. After its announcement it sees
-//       SEALED, then all inboxes empty, then that all workers rest: they sleep, or are about to, outside of
-//       all bodies and callbacks, and with nothing in their deques; or they are in reserve, or on the way
-//       there, past their last operation. So all inboxes were closed and empty, every deque is empty, and no
-//       body runs that could submit. A worker that took the last operation in between does not rest (P8), and
-//       will be the last one later. One that falls asleep under a suspension, with what it put back, does not
-//       rest either: the end of the suspension wakes it. The others are woken for the end: what their
-//       observers submit then, each of them runs before it goes.
+//   X6  The last worker that falls asleep in a sealed scheduler ends it. It sees SEALED, then that all
+//       workers rest: they sleep, or are about to, outside of all bodies and callbacks, and with nothing in
+//       their deques; or they have gone, or are in reserve, or on the way there, past their last operation,
+//       and have handed over what they had. Then it sees all inboxes empty, and after that the same rest of
+//       all: none has stirred meanwhile. So all inboxes were closed and empty, every deque is empty, and no
+//       body runs that could submit. A look at the inboxes before the rest of all does not say so: a
+//       worker on its way into the reserve hands over, and rests at once (P59). Where an inbox is not empty
+//       after all, the append has woken a worker, and that one will be the last one later; so will one that
+//       took the last operation in between, since it does not rest (P8). A worker that falls asleep under a
+//       suspension, with what it put back, does not rest either: the end of the suspension wakes it. The
+//       others are woken for the end: what their observers submit then, each of them runs before it goes.
 //   X7  A body that waits runs on its stack only what belongs to its wait: operations of the counter, or
 //       branches of the branch that was taken. What it waits for could not end without these, so whatever
 //       lock the body holds, they need it in every order. When nothing of it is in reach the thread sleeps,
@@ -42,6 +45,7 @@
 //       takes it from one that does not come back for it, and the worker itself lays it down before it waits.
 //
 // Orderings:
+//   P59  hand over: the append, then busy (leave) -> end: busy, then the inboxes. All seq_cst.
 //   P19  show_running: running, a fence, then control <-> suspend: control, then running (statistics), both
 //        seq_cst. One fence is enough for a whole row of bodies: either it comes before the suspension, and
 //        running is seen, or control is. Back to 0 with release: who sees it sees what the bodies wrote.
@@ -797,13 +801,25 @@ static void note_executed(csched_worker *worker)
     csched_reclaim_exit();
 }
 
-// X6. `control` was read before the look at the inboxes: were it read after, an operation could come in
-// between.
+// X6. Of a sealed scheduler.
+static bool is_drained(csched_scheduler *scheduler)
+{
+    uint64_t rest;
+    bool drained = csched_idle_is_quiet(&scheduler->idle, &rest); // P59
+    csched_reclaim_enter();
+    for (uint32_t priority = 0; drained && priority < CSCHED_PRIORITIES; priority++) {
+        drained = csched_registry_is_empty(&scheduler->registry[priority]); // P59
+    }
+    csched_reclaim_exit();
+    return drained && csched_idle_still_rests(&scheduler->idle, rest);
+}
+
+// X6. `control` was read before: were it read after, an operation could come in between.
 static void end_if_drained(csched_worker *worker, uint32_t control)
 {
     csched_scheduler *scheduler = worker->scheduler;
     if ((control & CSCHED_SEALED) != 0 && (control & CSCHED_STOPPED) == 0 && !csched_is_suspended(control) &&
-        csched_idle_is_quiet(&scheduler->idle)) {
+        is_drained(scheduler)) {
         csched_fetch_or(&scheduler->control, CSCHED_STOPPED, seq_cst);
         csched_futex_wake(&scheduler->control, INT32_MAX);
         csched_idle_wake_all(&scheduler->idle);
@@ -1140,7 +1156,7 @@ static bool wait_for_seat(csched_worker *worker)
     return recall == CSCHED_SEATED;
 }
 
-// Another worker has its seat: nothing of it is left when it rests (X6).
+// Another worker has its seat. When it rests all that it had is in its thread's inbox (X6, P59).
 static void go_into_reserve(csched_worker *worker)
 {
     csched_idle *idle = &worker->scheduler->idle;
@@ -1291,7 +1307,10 @@ static bool take_belonging_of(csched_worker *worker, csched_priority priority, c
                                                                     wait->belongs, wait->context, operation);
     }
     csched_reclaim_exit();
-    count(&worker->stolen, taken);
+    if (taken) {
+        csched_note(CSCHED_RECORDED_STEAL, 1);
+        count(&worker->stolen, 1);
+    }
     return taken;
 }
 

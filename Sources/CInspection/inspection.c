@@ -19,10 +19,24 @@
 
 unsigned char inspection_switch;
 
-void inspection_turn(bool is_on) { __atomic_store_n(&inspection_switch, is_on, __ATOMIC_RELAXED); }
+// Two threads may turn one bit each.
+static void turn(unsigned char bit, bool is_on)
+{
+    if (is_on) {
+        (void)__atomic_fetch_or(&inspection_switch, bit, __ATOMIC_RELAXED);
+    } else {
+        (void)__atomic_fetch_and(&inspection_switch, (unsigned char)~bit, __ATOMIC_RELAXED);
+    }
+}
 
-// In a forked child nothing is kept: other threads may have held its locks.
-static void turn_off(void) { inspection_turn(false); }
+void inspection_turn(bool is_on) { turn(INSPECTION_KEEPS, is_on); }
+
+void inspection_turn_traces(bool are_on) { turn(INSPECTION_TRACES, are_on); }
+
+void inspection_turn_records(bool are_on) { turn(INSPECTION_RECORDS, are_on); }
+
+// In a forked child nothing is kept, traced or recorded by name: other threads may have held the locks.
+static void turn_off(void) { __atomic_store_n(&inspection_switch, 0, __ATOMIC_RELAXED); }
 
 __attribute__((constructor)) static void look_at_environment(void)
 {

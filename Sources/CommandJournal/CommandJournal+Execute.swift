@@ -1,6 +1,7 @@
 // CommandJournal+Execute.swift - one command, and several, all or nothing.
 
 public import Commands
+internal import CInspection
 internal import CompositeOperationsBasics
 internal import Foundation
 @_spi(Faces) internal import Runs
@@ -177,6 +178,22 @@ extension CommandJournal {
     func finish<Output: Sendable>(
         _ run: JournaledRun, of transaction: TransactionCommand<Output>, _ context: CommandContext,
         leavesIrreversible: Bool = false
+    ) async throws -> Output {
+        guard inspection_traces(),
+            let trace = RunTrace.begin(.durableRun, run.nameForTraces, number: UInt64(clamping: run.number))
+        else { return try await finishUntraced(run, of: transaction, context, leavesIrreversible) }
+        let result = await Result<Output, any Error>.of {
+            try await trace.bind {
+                try await finishUntraced(run, of: transaction, context, leavesIrreversible)
+            }
+        }
+        trace.end(result.error.map { .failed($0) })
+        return try result.get()
+    }
+
+    private func finishUntraced<Output: Sendable>(
+        _ run: JournaledRun, of transaction: TransactionCommand<Output>, _ context: CommandContext,
+        _ leavesIrreversible: Bool
     ) async throws -> Output {
         var leavesIrreversible = leavesIrreversible
         var result = await Result<Output, any Error>.of { try await transaction.execute(context) }

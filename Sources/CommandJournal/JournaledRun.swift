@@ -50,6 +50,12 @@ final class JournaledRun: Sendable {
     /// What the journal says of it.
     var run: JournalRun { state.withLock { $0.run } }
 
+    /// Its one command's, or what it is.
+    var nameForTraces: String {
+        let run = run
+        return run.members.count == 1 ? run.members[0].type : "all or nothing"
+    }
+
     /// Why something that was done could not be written down, if so: then nothing more of the run begins.
     var unrecorded: (any Error)? { state.withLock { $0.unrecorded } }
 

@@ -33,15 +33,17 @@ import Testing
         await #expect(processExitsWith: .success) {
             let told = Log<Diagnostic>()
             Diagnostics.onReport { told.add($0) }
-            let cascade = cascadeOperation { cascade in
+            var cascade: AnyOperation? = cascadeOperation { cascade in
                 cascade.cascadeOperation { inner in
                     inner.operation { () throws -> Void in throw TestError() }
                 }
             }
-            try #require(await eventually { cascade.isEnded && !told.entries.isEmpty })
-            // What was to be told before that has been told: it was said in the same step.
-            try #require(told.entries.count == 1)
-            try #require(told.entries[0].operation == cascade.id)
+            let id = cascade?.id
+            try #require(await eventually { cascade?.isEnded == true })
+            try #require(told.entries.isEmpty)
+            cascade = nil
+            try #require(await eventually { !told.entries.isEmpty })
+            try #require(told.entries.map(\.operation) == [id])
         }
     }
 

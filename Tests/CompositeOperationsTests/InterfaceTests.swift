@@ -177,6 +177,17 @@ import Testing
         #expect(truths == [true])
     }
 
+    /// ThreadSanitizer looks: an array without room is one that all have together.
+    @Test func `results: of no children, by several threads, share no memory`() {
+        let made = concurrently(4) { _ in
+            (0..<200).allSatisfy { _ in
+                let none = transactionalOperation { _ in Results<[Int]>.values(of: [OperationHandle<Int>]()) }
+                return none.wait(timeout: nil)?.isFinished == true
+            }
+        }
+        #expect(made == [true, true, true, true])
+    }
+
     @Test func `results: of what is no descendant, the composite fails and says so`() async {
         let stranger = operation { 1 }
         _ = await stranger.outcome

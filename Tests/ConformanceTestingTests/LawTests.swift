@@ -22,7 +22,9 @@ import Testing
 
     @Test func `barriers and suspensions in each other are seen with a queue that has them`() async {
         for law in Law.all where ["B1", "B2", "P3"].contains(law.id) {
-            let verdict = await check(law, of: .dispatchQueue, options: LawOptions(seed: 7, cases: 3))
+            // A busy machine may give the queue one thread for a while: then a barrier that is none stands alone.
+            let options = LawOptions(seed: 7, cases: 3, sabotagedCases: 5_000)
+            let verdict = await check(law, of: .dispatchQueue, options: options)
             guard case .held(3, _) = verdict else {
                 Issue.record("\(law.id): \(verdict)")
                 continue

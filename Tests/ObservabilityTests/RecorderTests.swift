@@ -37,7 +37,8 @@ extension OneRecorder {
         ) throws -> [Recording.Track] {
             Recorder.start()
             defer { Recorder.stop() }
-            let scheduler = try Scheduler(.init(workers: 1, name: name))
+            // Without spares: while a body blocks nobody takes its place.
+            let scheduler = try Scheduler(.init(workers: 1, name: name, spareWorkers: 0))
             try body(scheduler)
             let last = try CompletionCounter()
             try scheduler.submit(in: last) {}
@@ -250,13 +251,18 @@ extension OneRecorder {
         @Test func `the block of an operation is a span, with its name and number`() async throws {
             Recorder.start()
             defer { Recorder.stop() }
+            // On a worker of its own: operations of other tests would fill the ring of one of the shared scheduler's.
+            let scheduler = try Scheduler(.init(workers: 1, name: "rec-h"))
             var options = OperationOptions()
             options.name = "named for the recorder"
-            let named = operation(options: options) { $0.finish() }
+            let named = operation(on: scheduler, options: options) { $0.finish() }
             #expect(await named.outcome.isFinished)
-            let unnamed = operation { $0.finish() }
+            let unnamed = operation(on: scheduler) { $0.finish() }
             #expect(await unnamed.outcome.isFinished)
-            let spans = Recorder.recording().tracks.flatMap(\.events).filter { $0.kind == .spanBegin }
+            let events = Recorder.recording().tracks.flatMap(\.events)
+            #expect(
+                events.contains { $0.kind == .begin && $0.operation?.function == "turn of an operation" })
+            let spans = events.filter { $0.kind == .spanBegin }
             #expect(spans.contains { $0.name == options.name && "#\($0.detail)" == "\(named.id)" })
             #expect(spans.contains { $0.name == "COOperation<()>" && "#\($0.detail)" == "\(unnamed.id)" })
         }

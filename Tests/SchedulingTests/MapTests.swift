@@ -23,6 +23,16 @@ import Testing
         }
     }
 
+    /// ThreadSanitizer looks: an array without room is one that all have together.
+    @Test func `maps of no elements, by several threads, write to no memory that they share`() throws {
+        try withScheduler(.workers(2)) { scheduler in
+            let made = concurrently(4) { thread in
+                (0..<200).allSatisfy { _ in (try? scheduler.map(0..<0) { $0 + thread })?.isEmpty == true }
+            }
+            #expect(made == [true, true, true, true])
+        }
+    }
+
     @Test(arguments: [1, 3])
     func `what was made is destroyed when a call throws`(workers: Int) async throws {
         try await withScheduler(.workers(workers)) { scheduler in

@@ -19,6 +19,13 @@ bool scheduler_model_is_suspended(csched_scheduler *scheduler)
     return csched_is_suspended(csched_load(&scheduler->control, seq_cst));
 }
 
+uint32_t scheduler_model_worker(void) { return csched_worker_self()->index; }
+
+bool scheduler_model_has_stopped(csched_scheduler *scheduler)
+{
+    return (csched_load(&scheduler->control, seq_cst) & CSCHED_STOPPED) != 0;
+}
+
 void scheduler_model_suspend_often(csched_scheduler *scheduler)
 {
     csched_fetch_add(&scheduler->control, (UINT32_MAX / CSCHED_SUSPENSION - 1) * CSCHED_SUSPENSION, seq_cst);
@@ -65,7 +72,7 @@ const char *scheduler_model_at_rest(csched_scheduler *scheduler)
     } expectations[] = {
         {csched_load(&idle->searching, seq_cst) == 0, "workers are counted as looking (S17)"},
         {csched_load(&idle->awake, seq_cst) == 0, "workers are counted as awake (S17)"},
-        {csched_load(&idle->busy, seq_cst) == 0, "workers are counted as inside a body (S13)"},
+        {(uint32_t)csched_load(&idle->busy, seq_cst) == 0, "workers are counted as inside a body (S13)"},
         {csched_load(&capacity->pending, seq_cst) == 0, "places are taken (S6)"},
         {csched_load(&capacity->waiting, seq_cst) == 0, "submitters are counted as waiting (S6)"},
         {sum.submitted == sum.executed + sum.cancelled, "the statistics do not add up (S6)"},

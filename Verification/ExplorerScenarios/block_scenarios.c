@@ -960,6 +960,47 @@ static void drain_main(void)
 }
 MAIN(drain)
 
+// A worker without a seat submits, and rests, as another one that has seen nothing is about to end the
+// scheduler.
+static void passes_and_submits(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    pass(context, disposition);
+    submit(operation(1));
+}
+
+static void passes_announced_and_submits(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    csched_block_begin();
+    pass(context, disposition);
+    csched_block_end();
+    submit(operation(1));
+}
+
+static void rests_at_end(csched_function body)
+{
+    world_open_with_spares(1, 1);
+    submit(operation_with(0, body));
+    gate_pass(&gates[2]);
+    while (times_replaced() == 0) {
+        pass_time();
+    }
+    explorer_settle(csched_site("settle"));
+    world_explore_without_time();
+    gate_open(&gates[0]);
+    csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
+    explorer_calm(true);
+    expect_ran(2);
+    world_close();
+}
+
+static void rests_at_end_announced_main(void) { rests_at_end(passes_announced_and_submits); }
+MAIN(rests_at_end_announced)
+
+static void rests_at_end_unannounced_main(void) { rests_at_end(passes_and_submits); }
+MAIN(rests_at_end_unannounced)
+
 // Resized while the worker is blocked, and while it is replaced.
 static void grows_and_shrinks(void)
 {
@@ -1163,6 +1204,10 @@ const explorer_program block_scenarios[] = {
     SCENARIO("block", again, "S3 R3", "a worker in reserve goes, and is hired again"),
     SCENARIO("block", reserve_at_end, "S13", "a worker comes into the reserve when the watch has ended"),
     SCENARIO("block", drain, "S13 S16", "a shutdown that needs another worker"),
+    SCENARIO("block", rests_at_end_announced, "S1 S13",
+             "a worker without a seat submits at the end, and rests"),
+    SCENARIO("block", rests_at_end_unannounced, "S1 S13",
+             "the same, and it does not know that it has no seat"),
     SCENARIO("block", resize, "S8 R3", "resized while a worker is replaced"),
     SCENARIO("block", suspend, "S7 S3", "suspended while a worker is replaced"),
     SCENARIO("block", jobs, "S12", "jobs of one body begin in order"),

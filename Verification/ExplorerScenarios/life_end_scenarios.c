@@ -289,6 +289,59 @@ static void shrink_and_drain_main(void)
 }
 MAIN(shrink_and_drain)
 
+// Worker 2 leaves, and hands over what it has submitted. Worker 0 has looked before that, and rests after it,
+// as worker 1 takes the operation.
+static void goes_on_when_another_has_left(void *unused, csched_event event, uint32_t worker)
+{
+    (void)unused;
+    if (event == CSCHED_WORKER_STOPPED && worker == 2) {
+        gate_open(&gates[2]);
+    }
+    if (event == CSCHED_WORKER_PARKED && worker == 0 && gate_is_open(&gates[0])) {
+        gate_pass(&gates[2]);
+    }
+}
+
+static void runs_before_the_end(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    give_way();
+    csched_check(!scheduler_model_has_stopped(scheduler), "the scheduler ended under a body (S13)");
+    ran(number_of(context), disposition);
+}
+
+static void submits_if_it_leaves(void *context, void *extra, csched_disposition disposition)
+{
+    (void)extra;
+    gate_pass(&gates[scheduler_model_worker() == 1 ? 1 : 0]);
+    ran(number_of(context), disposition);
+    if (scheduler_model_worker() == 2) {
+        submit(operation_with(3, runs_before_the_end));
+    }
+}
+
+static void leave_and_drain_main(void)
+{
+    world_open_workers(3);
+    csched_observer observer = {.notify = goes_on_when_another_has_left};
+    csched_check(csched_scheduler_observe(scheduler, &observer) == CSCHED_OK, "observe");
+    for (int number = 0; number < 3; number++) {
+        submit(operation_with(number, submits_if_it_leaves));
+        explorer_settle(csched_site("settle"));
+    }
+    csched_check(csched_scheduler_resize(scheduler, 2) == CSCHED_OK, "resize");
+    csched_scheduler_close(scheduler);
+    gate_open(&gates[1]);
+    explorer_settle(csched_site("settle"));
+    world_explore_without_time();
+    gate_open(&gates[0]);
+    csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
+    explorer_calm(true);
+    expect_ran(4);
+    world_close();
+}
+MAIN(leave_and_drain)
+
 // The time limit is generous, and the end is told: nobody waits for the time to pass.
 static void deadline_told_main(void)
 {
@@ -541,6 +594,8 @@ static void owner_main(void)
 MAIN(owner)
 
 const explorer_program life_end_scenarios[] = {
+    SCENARIO("life", leave_and_drain, "S1 S13",
+             "a worker leaves, and what it hands over is taken, as a third one looks"),
     SCENARIO("life", drain, "S13 S14", "a thread's first submission beside a shutdown"),
     SCENARIO("life", drain_again, "S13 S14", "a thread's later submission beside a shutdown"),
     SCENARIO("life", cancel, "C1 C4 S13", "a thread's first submission beside a shutdown that cancels"),

@@ -23,6 +23,9 @@ const char *scheduler_model_at_rest(struct csched_scheduler *scheduler);
 
 const char *scheduler_model_name(const struct csched_scheduler *scheduler);
 bool scheduler_model_is_suspended(struct csched_scheduler *scheduler);
+bool scheduler_model_has_stopped(struct csched_scheduler *scheduler);
+/// The index of the calling worker.
+uint32_t scheduler_model_worker(void);
 /// Whether its watch sleeps until it is armed.
 bool watch_model_is_silent(struct csched_scheduler *scheduler);
 /// As if it were suspended once less than as often as it can be.

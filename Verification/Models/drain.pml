@@ -6,14 +6,15 @@
  * everything again, and sleep; the last one sets STOPPED.
  *   NESTED   The first operation waits inside its body until a gate opens from outside: its worker runs what
  *            the wait may run, or sleeps inside the body. Then the body submits two more.
- *   LEAVING  The first operation submits two more, and one worker is told to leave: it hands its deque over.
+ *   LEAVING  The first operation submits two more, and one worker is told to leave: it hands its deque over, by
+ *            way of its own inbox, which no close closes (U5).
  *   SUSPEND  Suspended at any time before the close, which ends it: who has an operation in hand puts it back,
  *            and falls asleep over it.
  * How a sleeper is woken is park.pml's matter: here a wake-up is one step, and is not lost.
  *
  * `busy` counts the workers that do not rest: who rests is asleep, or about to be, outside of all bodies and with
- * an empty deque. The mutant two_words has two counters in
- * its place, and reads one after the other.
+ * an empty deque, or has left. The mutant two_words has two counters in its place, and reads one after the
+ * other.
  *
  * Properties. At the step that sets STOPPED nothing is in an inbox or a deque, and no body is in progress;
  * after it nothing is accepted, and no body begins. A shutdown that does not end is an invalid end state.
@@ -23,10 +24,11 @@
  *   run pair    | -DSUBMITTERS=2 | safety ends
  *   run nested  | -DSUBMITTERS=1 -DNESTED | safety ends
  *   run leaving | -DSUBMITTERS=1 -DLEAVING | safety ends
+ *   run three   | -DSUBMITTERS=1 -DLEAVING -DWORKERS=3 | safety
  *   run suspend | -DSUBMITTERS=1 -DSUSPEND | safety ends
  *
  * Mutants: name | run | what falls | what is changed
- *   mutant control_late        | pair    | assertion violated | flags are read after the look at inboxes (X6)
+ *   mutant control_late        | pair    | assertion violated | SEALED is read after the last look at `busy` (X6)
  *   mutant sealed_before_sweep | pair    | assertion violated | SEALED is set, then the inboxes closed (S2)
  *   mutant closing_after_sweep | pair    | assertion violated | inboxes are closed, then CLOSING set (P16)
  *   mutant no_look_at_closing  | pair    | assertion violated | a new inbox is not closed by its thread (U3)
@@ -37,12 +39,16 @@
  *   mutant two_words           | nested  | assertion violated | reads `awake`, then `nested` (X6)
  *   mutant interrupt_forgotten | nested  | invalid end state  | the gate opens, and wakes nobody
  *   mutant leave_silent        | leaving | invalid end state  | a worker that leaves wakes nobody (X6)
+ *   mutant look_once           | leaving | assertion violated | no look at inboxes after that at `busy` (P59)
+ *   mutant rest_once           | three   | assertion violated | no second look at `busy` (X6)
  *   mutant deque_dropped       | leaving | assertion violated | a worker that leaves hands nothing over
  *   mutant kept_forgotten      | suspend | assertion violated | who sleeps over what it put back rests (X6)
  *   mutant resume_silent       | suspend | invalid end state  | the end of the suspension wakes nobody
  */
 
+#ifndef WORKERS
 #define WORKERS 2
+#endif
 #define INBOXES (SUBMITTERS + 1) /* the last one is that of the worker that leaves */
 #define BIT(i)  (1 << (i))
 
@@ -56,6 +62,7 @@
 #define SEVERAL(set) (((set) & ((set) - 1)) != 0)
 
 #define NOBODY 255
+#define OTHER(n) ((me + n) % WORKERS)
 
 bool closing, sealed, is_stopped; /* control */
 
@@ -71,6 +78,7 @@ bool woken[WORKERS];
 byte awake = WORKERS, nested;
 #else
 byte busy = WORKERS;
+byte resting; /* who looks, and sees none stir meanwhile */
 #endif
 
 #ifdef NESTED
@@ -92,8 +100,12 @@ inline wake_one()
     atomic {
         if
         :: (sleepers & BIT(0)) != 0 && !woken[0] -> woken[0] = true
-        :: (sleepers & BIT(0)) == 0 || woken[0] ->
-            woken[1] = woken[1] || (sleepers & BIT(1)) != 0
+        :: else ->
+            if
+            :: WORKERS == 2 || ((sleepers & BIT(1)) != 0 && !woken[1]) ->
+                woken[1] = woken[1] || (sleepers & BIT(1)) != 0
+            :: else -> woken[WORKERS - 1] = woken[WORKERS - 1] || (sleepers & BIT(WORKERS - 1)) != 0
+            fi
         fi
     }
 }
@@ -102,7 +114,8 @@ inline wake_all()
 {
     atomic {
         woken[0] = woken[0] || (sleepers & BIT(0)) != 0;
-        woken[1] = woken[1] || (sleepers & BIT(1)) != 0
+        woken[1] = woken[1] || (sleepers & BIT(1)) != 0;
+        woken[WORKERS - 1] = woken[WORKERS - 1] || (sleepers & BIT(WORKERS - 1)) != 0
     }
 }
 
@@ -113,7 +126,7 @@ inline append(i, operation)
         listed[i] = true; /* P16 */
 #ifndef MUTANT_no_look_at_closing
         if /* U3 */
-        :: closing -> closed[i] = true
+        :: closing && i < SUBMITTERS -> closed[i] = true
         :: else
         fi
 #endif
@@ -187,7 +200,7 @@ proctype closer()
 #endif
     do
     :: atomic {
-        i < INBOXES ->
+        i < SUBMITTERS -> /* U5: not that of a worker */
         if
         :: listed[i] -> closed[i] = true /* B1 */
         :: else
@@ -261,9 +274,15 @@ look:
     od;
     if /* a thief may leave what another worker will run itself */
     :: atomic {
-        deque[1 - me] != 0 ->
-        operation = LOWEST(deque[1 - me]); deque[1 - me] = deque[1 - me] & ~operation; goto body
+        deque[OTHER(1)] != 0 ->
+        operation = LOWEST(deque[OTHER(1)]); deque[OTHER(1)] = deque[OTHER(1)] & ~operation; goto body
        }
+#if WORKERS > 2
+    :: atomic {
+        deque[OTHER(2)] != 0 ->
+        operation = LOWEST(deque[OTHER(2)]); deque[OTHER(2)] = deque[OTHER(2)] & ~operation; goto body
+       }
+#endif
     :: true -> skip
     fi;
 
@@ -309,11 +328,14 @@ announce:
     :: atomic { else -> i = 0; break }
     od;
     if
-    :: SEVERAL(deque[1 - me]) -> goto rise
+    :: SEVERAL(deque[OTHER(1)]) -> goto rise
     :: else
     fi;
-#ifdef MUTANT_control_late
-    saw_sealed = sealed;
+#if WORKERS > 2
+    if
+    :: SEVERAL(deque[OTHER(2)]) -> goto rise
+    :: else
+    fi;
 #endif
 rest:
 #ifdef MUTANT_two_words
@@ -340,12 +362,36 @@ rest:
 #endif
     /* end_if_drained: X6 */
     if
+#ifdef MUTANT_control_late
+    :: rests && !saw_stopped && !saw_suspended ->
+#else
     :: rests && saw_sealed && !saw_stopped && !saw_suspended ->
+#endif
 #ifdef MUTANT_two_words
         quiet = awake == 0;
         quiet = quiet && nested == 0;
 #else
-        quiet = busy == 0;
+        atomic { /* P59 */
+            quiet = busy == 0;
+            if
+            :: quiet -> resting = resting | BIT(me)
+            :: else
+            fi
+        }
+#ifndef MUTANT_look_once
+        do
+        :: atomic { i < INBOXES && quiet -> quiet = inbox[i] == 0; i++ }
+        :: atomic { else -> i = 0; break }
+        od;
+#endif
+#ifndef MUTANT_rest_once
+        quiet = quiet && (resting & BIT(me)) != 0;
+#endif
+        resting = resting & ~BIT(me);
+#ifdef MUTANT_control_late
+        saw_sealed = sealed;
+        quiet = quiet && saw_sealed;
+#endif
 #endif
         if
         :: quiet ->
@@ -356,7 +402,7 @@ rest:
                 :: i < INBOXES -> assert(inbox[i] == 0); i++
                 :: else -> i = 0; break
                 od;
-                assert(deque[0] == 0 && deque[1] == 0)
+                assert(deque[0] == 0 && deque[1] == 0 && deque[WORKERS - 1] == 0)
             }
 #ifndef MUTANT_stop_silent
             wake_all()
@@ -380,7 +426,7 @@ rise:
 lower:
 #else
     if
-    :: rests -> busy++ /* csched_idle_stir */
+    :: rests -> atomic { busy++; resting = 0 } /* csched_idle_stir */
     :: else
     fi;
 #endif
@@ -450,6 +496,9 @@ init {
     byte i;
     atomic {
         run worker(0); run worker(1); run closer();
+#if WORKERS > 2
+        run worker(2);
+#endif
         do
         :: i < SUBMITTERS -> run submitter(i); i++
         :: else -> i = 0; break
@@ -460,7 +509,7 @@ init {
     }
     atomic {
         _nr_pr == 1;
-        assert(is_stopped && deque[0] == 0 && deque[1] == 0);
+        assert(is_stopped && deque[0] == 0 && deque[1] == 0 && deque[WORKERS - 1] == 0);
         do
         :: i < INBOXES -> assert(inbox[i] == 0); i++
         :: else -> i = 0; break

@@ -17,12 +17,15 @@ struct SyntheticRun {
     private static let usual: [String: Double] = [
         "dispatch": 3.2, "operationqueue": 14, "taskgroup": 3.6, "nio": 4.8, "pthread": 1.9, "tbb": 1.25,
         "closures": 0.3, "snapshot": 0.09, "old-values": 0.12, "mutex": 0.05, "flag": 0.012, "actor": 0.6,
-        "ours-bare": 0.22, "ours-preferred": 1.15, "serial": 0.3, "floor": 0.09, "ours-again": 1,
+        "ours-bare": 0.22, "ours-preferred": 1.15, "ours-recorded": 1.9, "serial": 0.3, "floor": 0.09,
+        "ours-again": 1,
     ]
     private static let byHand = ["closures", "snapshot", "old-values", "mutex", "flag", "actor"]
     private static let pools = ["dispatch", "operationqueue", "taskgroup", "nio", "pthread", "tbb"]
     private static let names =
-        ["ours"] + pools + byHand + ["undomanager", "ours-bare", "ours-preferred", "serial", "floor"]
+        ["ours"] + pools + byHand + [
+            "undomanager", "ours-bare", "ours-preferred", "ours-recorded", "serial", "floor",
+        ]
 
     /// - Parameter threads: beside 2, those of a sweep; with 2 CPUs, more of them make nothing faster.
     func document(sweeping threads: [Int]) -> RunDocument {
@@ -79,11 +82,14 @@ struct SyntheticRun {
     }
 
     private func reason(_ name: String, _ workload: Workload) -> String? {
-        if name.hasPrefix("ours") && name != "ours-bare" && name != "ours-preferred" { return nil }
+        if ["ours", "ours-again"].contains(name) { return nil }
         if absent.contains(name) { return "It was built where it is not installed." }
         if name == "undomanager" { return "Foundation has no UndoManager on Linux." }
         let isTasks = workload.id.hasPrefix("W24")
         if name == "ours-preferred" { return isTasks ? nil : "Only tasks prefer an executor." }
+        if name == "ours-recorded" {
+            return ["W1", "W3", "W6", "W9"].contains(workload.id) ? nil : "It is ours, with the recorder on."
+        }
         if isTasks { return name == "taskgroup" ? nil : "It runs no Swift tasks." }
         if name == "ours-bare" { return workload.subject == .operations ? nil : "No layer is measured here." }
         if name == "floor" { return workload.metric == .throughput ? nil : "Nothing waits there." }

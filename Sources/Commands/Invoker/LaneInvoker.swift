@@ -43,6 +43,15 @@ public class LaneInvoker: Invoker, @unchecked Sendable {
 
     @usableFromInline
     final func submit(_ run: CommandRun, _ body: AnyBody, cost: Int, _ priority: CommandPriority) {
+        if inspection_traces() {
+            accept(run, run.tracing(body), cost: cost, priority)
+        } else {
+            accept(run, body, cost: cost, priority)  // not in one variable: that would be retained once more
+        }
+    }
+
+    @inline(__always)
+    private final func accept(_ run: CommandRun, _ body: AnyBody, cost: Int, _ priority: CommandPriority) {
         lane.submit(run, cost: cost, priority: priority) { run.accept(body, by: lane) }
     }
 

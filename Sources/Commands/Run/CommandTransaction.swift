@@ -10,6 +10,9 @@ public struct CommandTransaction: Hashable, Sendable, CustomDebugStringConvertib
 
     init() {}
 
+    /// As traces name it.
+    var number: UInt64 { id.number }
+
     /// As dumps name it.
     var name: String { id.description }
 

@@ -15,6 +15,9 @@ internal import CompositeOperationsBasics
     var isSynchronous: Bool { false }
     /// That of the command's type, for dumps.
     var nameOfCommand: String? { nil }
+
+    /// The same, called as a part of a run that has a span.
+    func traced(in trace: RunTrace) -> AnyBody { self }
 }
 
 /// The work of a transaction command, or of a plain command that an invoker was given.
@@ -35,6 +38,8 @@ internal import CompositeOperationsBasics
 
     /// The same commands, which have not run.
     func renewed() -> TransactionBody { fatalError("TransactionBody: abstract") }
+
+    override func traced(in trace: RunTrace) -> AnyBody { TracedBody(self, trace) }
 
     /// What it means for the run that its command threw this.
     final func end(of error: any Error, _ context: CommandContext) -> Outcome<Never> {

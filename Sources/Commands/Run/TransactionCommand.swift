@@ -1,5 +1,6 @@
 // TransactionCommand.swift - a command that names its run, ends it with one notification, and can take it back.
 
+internal import CInspection
 internal import CompositeOperationsBasics
 
 /// A command whose run has a name from the beginning, ends with exactly one notification, and can be undone.
@@ -179,6 +180,9 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
     ///   ``CommandUsageError/alreadyExecuted``, and nothing is changed; ``CommandUsageError/broken``.
     public func execute(_ context: CommandContext) async throws -> Output {
         let claim = try handle.claim()
+        if inspection_traces() {
+            return try await handle.tracing(body) { try await handle.perform($0, context, claim) }
+        }
         return try await handle.perform(body, context, claim)
     }
 
@@ -233,6 +237,9 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
     /// Runs it on the calling thread.
     public func executeNow(_ context: CommandContext) throws -> Output {
         let claim = try handle.claim()
+        if inspection_traces() {
+            return try handle.tracing(body) { try handle.performNow($0, context, claim) }
+        }
         return try handle.performNow(body, context, claim)
     }
 

@@ -67,7 +67,7 @@ final class MembersBody<Output: Sendable>: TransactionBody<Output>, @unchecked S
     private var memberRun: MemberRun {
         MemberRun(
             members: members, order: options.order, compensation: options.compensation,
-            observer: options.observer)
+            observer: options.tracedObserver)
     }
 
     override var undoability: Undoability? { memberRun.undoability }

@@ -65,10 +65,34 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     // Unchecked: everything that changes is under the tree's lock, except as I3 says.
 
     /// How it ended, when it did not finish. An object, which all that end for one reason share.
-    final class BadEnd: Sendable {
+    final class BadEnd: @unchecked Sendable {
+        // Unchecked: what changes is under the tree's lock.
+
         let outcome: Outcome<Never>
+        /// Somebody has looked.
+        @exclusivity(unchecked) private var isSeen = false
+        /// An operation that has failed without a handler, and the attempt: unless somebody looks, that is told when the last that has
+        /// this end goes.
+        @exclusivity(unchecked) private var unseen: (operation: OperationID, attempt: Int)?
 
         init(_ outcome: Outcome<Never>) { self.outcome = outcome }
+
+        deinit {
+            guard let (operation, attempt) = unseen, let error else { return }
+            // Elsewhere: whoever lets the operation go may hold what the listener needs, or the text of the error.
+            try? Scheduler.shared.submit {
+                Diagnostics.report(
+                    Diagnostic(
+                        operation: operation, attempt: attempt, state: "\(OperationState.failed)",
+                        "failed, and nobody looked: \(error)"))
+            }
+        }
+
+        func see() { (isSeen, unseen) = (true, nil) }
+
+        func noteUnseen(by operation: OperationID, attempt: Int) {
+            if !isSeen { unseen = (operation, attempt) }
+        }
 
         static func failed(_ error: any Error) -> BadEnd { BadEnd(.failed(error)) }
         static func cancelled(_ reason: CancelReason) -> BadEnd { BadEnd(.cancelled(reason)) }
@@ -535,7 +559,12 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     /// Where it is on its way.
     ///
     /// - Complexity: O(1) while nothing in its tree is suspended, else O(depth).
-    public final var state: OperationState { look { label } }
+    public final var state: OperationState {
+        look {
+            seeFailure()
+            return label
+        }
+    }
 
     /// The number of the attempt: 0 before the start, then 1, and one more with each redo that is decided.
     public final var attempt: Int { look { Int(machine.attempt) } }
@@ -545,7 +574,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
 
     /// Whether it waits: for its start, or for its turn. Its state is ``OperationState/ready`` or ``OperationState/queued``.
     public final var isReady: Bool {
-        switch state {
+        switch look({ label }) {
         case .ready, .queued: true
         default: false
         }
@@ -553,7 +582,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
 
     /// Whether an attempt is under way. Its state is ``OperationState/executing`` or ``OperationState/deciding``.
     public final var isExecuting: Bool {
-        switch state {
+        switch look({ label }) {
         case .executing, .deciding: true
         default: false
         }
@@ -564,19 +593,29 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
 
     /// Whether a closed gate, its own or one above it, or a suspended queue holds it: its state is
     /// ``OperationState/suspended``.
-    public final var isSuspended: Bool { state == .suspended }
+    public final var isSuspended: Bool { look { label } == .suspended }
 
     /// Whether a gate is closed, its own or one above it, also where a decision is asked for.
     package final var isGated: Bool { look { !machine.isDecided && !gateIsOpen } }
 
     /// Whether it finished; true as soon as the call that finished it has returned.
-    public final var isFinished: Bool { look { machine.isDecided && machine.end == .finished } }
+    public final var isFinished: Bool { look { hasEnd(.finished) } }
 
     /// Whether it was cancelled; true as soon as the call that cancelled it, or what is around it, has returned.
-    public final var isCancelled: Bool { look { machine.isDecided && machine.end == .cancelled } }
+    public final var isCancelled: Bool { look { hasEnd(.cancelled) } }
 
     /// Whether it failed; true as soon as the call that failed it has returned.
-    public final var isFailed: Bool { look { machine.isDecided && machine.end == .failed } }
+    public final var isFailed: Bool { look { hasEnd(.failed) } }
+
+    /// For somebody who asks. Under the lock.
+    private final func hasEnd(_ end: OperationMachine.End) -> Bool {
+        seeFailure()
+        return machine.isDecided && machine.end == end
+    }
+
+    /// Somebody looks at how it ended, if it has: a failure is not reported any more. Under the lock.
+    @inline(__always)
+    final func seeFailure() { badEnd?.see() }
 
     /// Whether it is over: nothing of it runs, and its outcome is there.
     public final var isEnded: Bool { look { machine.isTerminal } }

@@ -326,9 +326,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
     @inline(__always)
     final func finish(_ value: Success, number: Int32?) -> Bool {
         change { effects in
-            guard canEnd(number) else {
-                return refuse("finish(), but it has ended, or the attempt is an old one", &effects)
-            }
+            guard canEnd(number) else { return refuseEnd("finish()", number, &effects) }
             store(value)
             return end(.finished, nil, number: number, &effects)
         }
@@ -336,8 +334,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
 
     final func fail(_ error: any Error, number: Int32?) -> Bool {
         change { effects in
-            fail(error, number: number, &effects)
-                || refuse("fail(), but it has ended, or the attempt is an old one", &effects)
+            fail(error, number: number, &effects) || refuseEnd("fail()", number, &effects)
         }
     }
 

@@ -126,7 +126,6 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
         let hasStarted = startIfReady(bringsBlock: bringsBlock, addedTo: queue) {
             prepare()
             let extras = ensureExtras()
-            extras.isObserved = true
             _ = extras.waiters.append(Waiter { [waiter] _ in waiter.wake() })
             waiter.prepare(takingTurns: takesTurns)
             extras.callersSlots = slots

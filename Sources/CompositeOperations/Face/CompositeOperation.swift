@@ -192,7 +192,12 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
     }
 
     /// What ended the last attempt: the first cause, and what came with it.
-    public final var causes: [Cause] { look { composition?.causes ?? [] } }
+    public final var causes: [Cause] {
+        look {
+            seeFailure()
+            return composition?.causes ?? []
+        }
+    }
 
     /// The children of the current epoch, in the order of their registration; none after the end.
     public final var children: [AnyOperation] { look { Array(composition?.childrenAsOperations() ?? []) } }

@@ -53,7 +53,9 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
     /// Under the lock; it is decided.
     final var decidedOutcome: Outcome<Success> {
         switch badEnd?.outcome {
-        case .failed(let error)?: return .failed(error)
+        case .failed(let error)?:
+            seeFailure()
+            return .failed(error)
         case .cancelled(let reason)?: return .cancelled(reason)
         case nil:
             if !hasValue { fatalError("\(kindName): finished without a value") }

@@ -102,6 +102,7 @@ extension AnyOperation {
             let state = label
             buffer.append(
                 Transition(from: state, to: state, attempt: Int(machine.attempt), instant: .now))
+            seeFailure()
             if machine.isTerminal { return }
             let extras = ensureExtras()
             if extras.observers.isEmpty { extras.lastLabel = state }
@@ -127,6 +128,7 @@ extension AnyOperation {
             }
             buffer.append(transition)
             effects.add(.flush(buffer))
+            if state.isTerminal { extras.isObserved = true }
         }
         if areGone { extras.observers.removeAll { state.isTerminal || $0.buffer == nil } }
     }

@@ -12,12 +12,14 @@ package import CompositeOperationsBasics
 internal import Scheduling
 
 extension AnyOperation {
-    /// Keeps a root for dumps, before it is started. Under no lock.
+    /// Keeps a root for dumps, and begins its trace, before its block begins. Under no lock.
     @inline(__always)
-    final func keepForDumps() { if inspection_is_on() { keepForDumpsNow() } }
+    final func keepForDumps() { if inspection_is_on_or_traces() { keepNow() } }
 
     @inline(never)
-    private final func keepForDumpsNow() {
+    private final func keepNow() {
+        if inspection_traces() { beginTrace() }
+        guard inspection_is_on() else { return }
         COQueues.beginSurroundings()  // from now on blocks know whose they are
         Inspectables.keep(self, .operations)
     }
@@ -110,7 +112,7 @@ private struct Sight {
         if let extras = operation.extras {
             unmet = extras.unmetDependencies
             dependencies = extras.dependencies.prefix(16).compactMap(\.other)
-            timers = extras.timers.count
+            timers = extras.timers.count { !$0.isDiagnostic }
             isAwaited = !extras.waiters.isEmpty
         }
         composite = operation.withComposition { composition in
@@ -167,7 +169,7 @@ private struct Sight {
         case .executing:
             if machine.isOut {
                 node.notes.append(composite == nil ? "its block runs" : "its block registers children")
-            } else if machine.isLive, composite == nil {
+            } else if machine.awaitsItsEnd, composite == nil {
                 node.isForgotten = true
                 node.notes.append("its block has returned without an end")
             }

@@ -19,6 +19,8 @@ final class OperationContext: Sendable {
         case known([any BoundValue])
         /// Of a runtime of which nothing is known.
         case ofTask(TaskCopies)
+        /// The values of another context, and the trace of a root.
+        case traced(OperationContext?, RunTrace)
     }
 
     init(_ values: Values) { self.values = values }
@@ -36,6 +38,8 @@ final class OperationContext: Sendable {
         switch values {
         case .known(let values): Self.bind(values[...], body)
         case .ofTask(let copies): copies.run(body)
+        case .traced(let context?, let trace): context.run { trace.bind(body) }
+        case .traced(nil, let trace): trace.bind(body)
         }
     }
 

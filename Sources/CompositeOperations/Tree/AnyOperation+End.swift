@@ -208,7 +208,7 @@ extension AnyOperation {
         machine.settle()
         parentReference = nil
         if machine.openAtEnd(), let domain { domain._withUnsafeGuaranteedRef { $0.closedGates -= 1 } }
-        if extras == nil, Diagnostics.areHeard { tellOfUnobservedFailure(&effects) }
+        if extras == nil, Diagnostics.areHeard { noteUnobservedFailure() }
     }
 
     private final func settleThrough(_ effects: inout Effects) {
@@ -274,7 +274,7 @@ extension AnyOperation {
     final func cancel(_ reason: CancelReason?, number: Int32?, epoch: Int32? = nil) -> Bool {
         change { effects in
             guard isCurrent(number, epoch), cancelIfNotDecided(reason, number: number, &effects) else {
-                return refuse("cancel(), but it has ended, or the attempt is an old one", &effects)
+                return refuseEnd("cancel()", number, &effects)
             }
             return true
         }

@@ -5,6 +5,7 @@
 // A block begins in `turn` only, and at most once for each `post` (I4 of OperationMachine.swift). Whoever makes an
 // operation due, by a start, an open gate, a free slot, the end of a dependency or of a pause, calls `becameDue`.
 
+internal import CInspection
 internal import Runs
 internal import Scheduling
 
@@ -239,7 +240,7 @@ extension AnyOperation {
         }
         let number = machine.attempt
         let (scope, callers) = (extras?.scope, extras?.callersSlots ?? HeldSlots())
-        let (context, slot) = (extras?.context, slotOfBlock)
+        let (context, slot) = (extras?.contextOfBlock, slotOfBlock)
         unlock(bits)
         effects.perform()
         guard turn == .begins else { return Scheduler.turnWasVoid() }
@@ -261,14 +262,14 @@ extension AnyOperation {
 
     @inline(__always)
     private final func call(_ number: Int32) {
-        if RecordedSpan.areRecorded { return callRecorded(number) }
+        if inspection_records() { return callRecorded(number) }
         BlocksOnStack.with(self) { execute(number) }
     }
 
     @inline(never)
     private final func callRecorded(_ number: Int32) {
         let span = RecordedSpan(name ?? "\(Self.self)", number: id.number)
-        defer { span.end() }
+        defer { span?.end() }
         BlocksOnStack.with(self) { execute(number) }
     }
 
@@ -330,6 +331,7 @@ extension AnyOperation {
     @inline(__always)
     final func left(_ effects: inout Effects) {
         machine.leave()
+        if machine.phase == .executing, Diagnostics.areOnStandardError { watchForFinish(&effects) }
         if isAdmitted { effects.reconcile(self) }
         letGo(1, &effects)
     }

@@ -229,6 +229,8 @@ enum Effect {
     case tell(Diagnostic)
     /// An error that goes no further, and what became of it. Its text is the user's code.
     case tellOfError(AnyOperation, Int, OperationState, String, any Error)
+    /// A root has ended: its span is the tracer's code.
+    case endTrace(RunTrace, AnyOperation.BadEnd?)
     case release(AnyObject)
     case giveUpChildren(ContiguousArray<AnyOperation>)
     /// A handler of the user's.
@@ -260,6 +262,7 @@ enum Effect {
             Diagnostics.report(
                 Diagnostic(
                     operation: operation.id, attempt: attempt, state: "\(state)", "\(what): \(error)"))
+        case .endTrace(let trace, let bad): trace.end(bad?.outcome)
         case .giveUpPlain(let taken): taken.giveUpBlocks()
         case .release, .giveUpChildren, .giveUpCompletion, .giveUpSlots, .giveUp, .forget: break
         }

@@ -1,6 +1,7 @@
 // Extras.swift - what few operations have: options, handlers, those who wait, timers. Made when it is first needed,
 // so that an operation without is one object.
 
+internal import CInspection
 @_spi(Faces) internal import CompositeOperationsBasics
 internal import Runs
 internal import Scheduling
@@ -13,6 +14,8 @@ final class Extras {
     @exclusivity(unchecked) var scope: COQueues.Scope?
     /// That of the block, and of the closures for its end.
     @exclusivity(unchecked) var context: OperationContext?
+    /// Of a root, while somebody traces, until it is settled.
+    @exclusivity(unchecked) var trace: RunTrace?
     /// A sync operation: the slots that are held for whoever started it, and waits.
     @exclusivity(unchecked) var callersSlots = HeldSlots()
     /// See `AnyOperation.enter`.
@@ -92,6 +95,7 @@ final class Extras {
         if let reason = operation.badEnd?.reason { tellOfCancel(operation, reason, &effects) }
         endTokens(&effects)
         operation.observe(&effects)
+        if inspection_traces(), trace == nil { operation.noteInTrace() }
     }
 
     private func tellOfCancel(_ operation: AnyOperation, _ reason: CancelReason, _ effects: inout Effects) {
@@ -131,6 +135,10 @@ final class Extras {
     /// The outcome is there.
     func settled(_ operation: AnyOperation, _ effects: inout Effects) {
         operation.observe(&effects)
+        if let trace {
+            effects.add(.endTrace(trace, operation.badEnd))
+            self.trace = nil  // the effect has it
+        }
         switch operation.badEnd?.outcome {
         case nil:
             if let completion {
@@ -146,13 +154,13 @@ final class Extras {
         case .failed(let error)?:
             if let composition = operation.composition {
                 composition.postNotice(to: operation, &effects)
-                if composition.decisionHandler == nil { operation.tellOfUnobservedFailure(&effects) }
+                if composition.decisionHandler == nil { operation.noteUnobservedFailure() }
             } else if let failure {
                 operation.post(&effects, .ofEnd { failure(error) })
             } else if let cancellation {
                 operation.post(&effects, .ofEnd(cancellation))
             } else {
-                operation.tellOfUnobservedFailure(&effects)
+                operation.noteUnobservedFailure()
             }
         }
         for notice in outcomeHandlers { operation.post(&effects, notice) }
@@ -296,6 +304,7 @@ extension AnyOperation {
             let extras = ensureExtras()
             extras.isObserved = true
             let notice = Extras.Notice(target: target, handler: handler)
+            seeFailure()
             if machine.isTerminal { post(&effects, notice) } else { extras.outcomeHandlers.append(notice) }
         }
     }
@@ -308,6 +317,17 @@ extension AnyOperation {
     final func refuse(_ what: String, _ effects: inout Effects) -> Bool {
         tell("refused: \(what)", &effects)
         return false
+    }
+
+    /// Tells the sink of an end that comes too late. An attempt that others have cancelled or given up may well not know: then
+    /// nothing is told. Under the lock.
+    ///
+    /// - Returns: false.
+    final func refuseEnd(_ what: String, _ number: Int32?, _ effects: inout Effects) -> Bool {
+        if let number, machine.attempt != number || (machine.isDecided && machine.end == .cancelled) {
+            return false
+        }
+        return refuse("\(what), but it has ended", &effects)
     }
 
     /// Tells the sink something. Under the lock.
@@ -326,12 +346,23 @@ extension AnyOperation {
         effects.add(.tellOfError(self, Int(machine.attempt), label, what, error))
     }
 
-    /// A failure that no handler hears of. Under the lock; it is terminal.
-    final func tellOfUnobservedFailure(_ effects: inout Effects) {
-        if badEnd == nil { return }
-        guard let error = badEnd?.error, Diagnostics.areHeard, !isChild,
-            extras.map({ !$0.isObserved && $0.waiters.isEmpty }) ?? true
+    /// A failure that no handler hears of: unless somebody looks at it later, that is told when the operation goes. Under the
+    /// lock; it is terminal.
+    final func noteUnobservedFailure() {
+        guard let badEnd, badEnd.isFailure, Diagnostics.areHeard, !isChild, extras?.isObserved != true,
+            extras?.hasFallenBack != true
         else { return }
-        tell("failed, and nobody looked", error, &effects)
+        badEnd.noteUnseen(by: id, attempt: Int(machine.attempt))
+    }
+
+    /// The block of a leaf has returned without an end, which somebody has to give it: if nobody does for a while, and no time
+    /// limit will, that is told. Under the lock.
+    @inline(never)
+    final func watchForFinish(_ effects: inout Effects) {
+        let options = extras?.options
+        guard machine.awaitsItsEnd, !isComposite, options?.timeout == nil, options?.attemptTimeout == nil,
+            options?.deadline == nil
+        else { return }
+        arm(.forgotten(machine.attempt), after: .seconds(5), clock: ContinuousClock(), &effects)
     }
 }

@@ -87,6 +87,8 @@ package struct OperationMachine: Sendable {
     }
 
     package var isDecided: Bool { phase >= .ending }
+    /// Whether its block has returned, and its end is for somebody else to give. Of a leaf.
+    package var awaitsItsEnd: Bool { phase == .executing && isLive && !isOut }
     package var isTerminal: Bool { phase > .ending }
     package var isQuiescent: Bool { pending == 0 }
 

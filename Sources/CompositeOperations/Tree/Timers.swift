@@ -13,8 +13,15 @@ final class OperationTimer: @unchecked Sendable {
         case deadline
         case attempt(Int32)
         case pause(Int32)
+        /// Nobody finishes that attempt.
+        case forgotten(Int32)
 
-        var isOfAttempt: Bool { if case .attempt = self { true } else { false } }
+        var isOfAttempt: Bool {
+            switch self {
+            case .attempt, .forgotten: true
+            case .whole, .deadline, .pause: false
+            }
+        }
     }
 
     private enum Running {
@@ -23,6 +30,8 @@ final class OperationTimer: @unchecked Sendable {
     }
 
     let kind: Kind
+    /// Its end says something, and does nothing.
+    var isDiagnostic: Bool { if case .forgotten = kind { true } else { false } }
     private weak let operation: AnyOperation?
     private let duration: Duration
     private let clock: any Clock<Duration>
@@ -138,6 +147,16 @@ extension AnyOperation {
         case .pause(let number):
             extrasForget(timer)
             pauseIsOver(number)
+        case .forgotten(let number):
+            extrasForget(timer)
+            change { effects in
+                guard machine.attempt == number, machine.awaitsItsEnd else { return }
+                if gateIsOpen {
+                    tell("its block returned 5 s ago, and nobody has finished it yet", &effects)
+                } else {
+                    watchForFinish(&effects)  // it may well wait for that
+                }
+            }
         case .whole, .deadline:
             change { effects in
                 // Not one that was disarmed too late, when the operation had been begun again.

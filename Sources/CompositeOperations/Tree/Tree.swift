@@ -8,6 +8,7 @@ extension AnyOperation {
     /// - Complexity: O(registered descendants).
     public final var tree: String {
         let lines: [(depth: Int, operation: AnyOperation, text: String)] = look {
+            seeFailure()
             var lines: [(Int, AnyOperation, String)] = []
             let gateAboveIsOpen = isDropped ? true : parent?.gateIsOpen ?? true
             var walk = [(0, self, gateAboveIsOpen)]
@@ -15,8 +16,7 @@ extension AnyOperation {
                 let gateIsOpen = gateAboveIsOpen && !operation.machine.isGateClosed
                 let state = operation.label(gateIsOpen: gateIsOpen)
                 var text = "\(state), attempt \(operation.machine.attempt)"
-                let machine = operation.machine
-                if machine.phase == .executing, machine.isLive, !machine.isOut, !operation.isComposite {
+                if operation.machine.awaitsItsEnd, !operation.isComposite {
                     text += ", its block has returned without an end"
                 }
                 lines.append((depth, operation, text))

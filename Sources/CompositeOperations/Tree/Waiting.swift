@@ -170,7 +170,7 @@ extension AnyOperation {
     final func waitForEnd(timeout: Duration?) -> Bool {
         let deadline = timeout.map { ContinuousClock.now + $0 }
         let priority = Scheduler.callersPriority
-        if isEnded { return true }
+        if isSeenEnded { return true }
         let thread = WaitingThread()
         let waiter = Waiter { _ in thread.wake() }
         let (registration, isToRaise) = look { (register(waiter), mayBeBelow(priority)) }
@@ -186,15 +186,24 @@ extension AnyOperation {
 
     /// Somebody waits for the end. Under the lock.
     private final func register(_ waiter: Waiter) -> Waiter.Registration {
+        seeFailure()
         if machine.isTerminal { return .isOver }
         let extras = ensureExtras()
         extras.isObserved = true
         return extras.waiters.append(waiter)
     }
 
+    /// Whether it has ended; then whoever asks has waited for that.
+    private final var isSeenEnded: Bool {
+        look {
+            seeFailure()
+            return machine.isTerminal
+        }
+    }
+
     /// Waits, without blocking a thread, until the outcome is there.
     final func awaitEnd() async {
-        if isEnded { return }
+        if isSeenEnded { return }
         let priority = Scheduler.callersPriority
         let wait = keepWait(isTask: true, hasLimit: false)
         defer { if wait != 0 { InspectedWaits.end(wait) } }

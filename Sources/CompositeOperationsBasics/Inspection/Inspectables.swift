@@ -28,7 +28,7 @@ package protocol Inspectable: AnyObject {
 package enum Inspectables {
     /// What is kept together, and shown together.
     package enum Kind: Int, CaseIterable, Sendable {
-        case operations, queues, invokers, transactions, actions
+        case operations, queues, invokers, transactions, actions, gates
     }
 
     /// One of them.

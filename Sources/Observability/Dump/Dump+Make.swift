@@ -14,6 +14,7 @@ extension Dump {
         invokers = made.section(.invokers, now)
         transactions = made.section(.transactions, now)
         actions = made.section(.actions, now)
+        gates = made.section(.gates, now)
         let (some, others) = InspectedWaits.some(most: limit)
         waits = some.prefix(limit).map { Wait($0, now) }
         omittedWaits = others + some.count - waits.count

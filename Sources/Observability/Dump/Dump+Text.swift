@@ -11,6 +11,7 @@ extension Dump: CustomStringConvertible {
         lines.list("invokers", invokers)
         lines.list("transactions", transactions)
         lines.list("actions", actions)
+        lines.list("gates", gates)
         lines.list("waits", waits) { $0.add(1, $1.text) }
         if omittedWaits > 0 { lines.more(1, omittedWaits) }
         lines.list("schedulers", schedulers) { lines, scheduler in

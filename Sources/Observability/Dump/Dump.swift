@@ -98,6 +98,8 @@ public struct Dump: Hashable, Sendable, Codable {
     public internal(set) var transactions = Section()
     /// Actions, and below each some of its executions.
     public internal(set) var actions = Section()
+    /// Gates of admission, and below each some of its tenants.
+    public internal(set) var gates = Section()
     /// Who waits for the end of an operation, the longest first.
     public internal(set) var waits: [Wait] = []
     /// How many waits are not in the dump.

@@ -100,9 +100,18 @@ public struct Recording: Sendable {
         /// The name of what it runs, as it stands in Swift: of the closure, where it is one; nil: it is in
         /// another file than the program, or that was stripped.
         public var function: String? {
-            guard let name = Symbols.name(of: context) ?? Symbols.name(of: run) else { return nil }
-            return name.contains("runJob") ? "job of a task" : name
+            guard var name = Symbols.name(of: context) ?? Symbols.name(of: run) else { return nil }
+            // An object with a function of its own.
+            if name.contains("(runJob in ") { name = Symbols.name(of: extra) ?? name }
+            return Self.known.first { name.contains($0.part) }?.name ?? name
         }
+
+        /// Functions of this package that call others' code, by a part of their names.
+        private static let known: [(part: String, name: String)] = [
+            ("(runTaskJob in ", "job of a task"), ("(runLaneJob in ", "job of a task"),
+            ("(runDefaultJob in ", "job of a task"),
+            ("CompositeOperations.turnOfOperation ", "turn of an operation"),
+        ]
 
         package init(run: UInt64, context: UInt64, extra: UInt64) {
             self.run = run

@@ -72,5 +72,5 @@ extension Recording.Track {
     }
 
     /// The bodies of operations among ``slices()``, with their begins.
-    func bodies() -> [Slice] { slices().filter { $0.kind == .body && $0.event != nil } }
+    package func bodies() -> [Slice] { slices().filter { $0.kind == .body && $0.event != nil } }
 }

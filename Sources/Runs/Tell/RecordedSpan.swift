@@ -10,12 +10,12 @@ package struct RecordedSpan {
     private let name: UInt64
     private let number: UInt64
 
-    /// Whether events are recorded: only then a span is worth its name.
-    @inline(__always)
-    package static var areRecorded: Bool { csched_recorder_is_on() }
-
+    /// Asked for only while `inspection_records()`; nil: it is off by now.
+    ///
     /// - Parameter number: tells those of the same name apart; 0: nothing to tell.
-    package init(_ name: String, number: UInt64 = 0) {
+    package init?(_ name: @autoclosure () -> String, number: UInt64 = 0) {
+        guard csched_recorder_is_on() else { return nil }
+        let name = name()
         self.name = Self.kept.withLock { $0.address(of: name) }
         self.number = number
         csched_record(Self.beginKind, self.name, number)

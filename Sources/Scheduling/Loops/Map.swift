@@ -24,6 +24,11 @@ extension Scheduler {
         _ elements: Elements, _ transform: @escaping @Sendable (Elements.Element) throws -> Value
     ) throws -> [Value] {
         let chunks = Chunks(of: elements.count, for: self)
+        // Arrays without room are one place, into which all who made one as below would write.
+        guard chunks.elements > 0 else {
+            try runLoop(chunks, MapResults<Value>(for: chunks).fill(from: elements, transform))
+            return []
+        }
         return try unsafe [Value](unsafeUninitializedCapacity: chunks.elements) { memory, initialized in
             let results = unsafe MapResults(in: memory.baseAddress, for: chunks)
             try runLoop(chunks, results.fill(from: elements, transform))
@@ -123,7 +128,7 @@ final class MapResults<Value: Sendable>: Sendable {
     /// The results in an array; all of them are there.
     @inlinable
     func moved() -> [Value] {
-        guard let memory = unsafe memory else { return [] }
+        guard let memory = unsafe memory, chunks.elements > 0 else { return [] }  // see `map`
         giveAway()
         return unsafe [Value](unsafeUninitializedCapacity: chunks.elements) { array, initialized in
             initialized = chunks.elements

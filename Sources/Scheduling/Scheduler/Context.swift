@@ -134,6 +134,14 @@ extension SerialLane {
     }
 }
 
+extension Scheduler {
+    /// A closure that is called at most once, and calls `body` with the values that are bound here, if this scheduler takes
+    /// them along.
+    package func bound(_ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
+        context.bound(to: body)
+    }
+}
+
 extension Scheduler.Context {
     /// A closure that is called at most once, and calls `body` in this context of the code that asks now.
     @inline(__always)

@@ -1,0 +1,220 @@
+// Tenant.swift - on whose behalf something runs: asks the gate, waits, runs.
+
+internal import CompositeOperationsBasics
+internal import Scheduling
+
+/// One of those who share a gate: a customer, a kind of request, a job queue.
+///
+/// ```swift
+/// let digest = try await paying.run { sha256(of: file) }
+/// try free.submit { reindex() }
+/// ```
+///
+/// Its requests begin in the order in which they were asked for. All members may be used from any thread.
+public final class Tenant: Sendable {
+    /// The policy for one request more than may wait.
+    public enum WhenFull: Hashable, Sendable, CaseIterable {
+        /// It is refused, as ``Refusal/Reason/full``.
+        case refuse
+        /// The oldest that waits is refused, as ``Refusal/Reason/dropped``, and the new one waits: for what is worth less the
+        /// older it is.
+        case dropOldest
+        /// The task that asks is suspended until its turn, however many wait: so its own caller is slowed down, and no thread.
+        /// A submission without a task that waits is refused.
+        case wait
+    }
+
+    /// The gate.
+    public let gate: AdmissionGate
+    /// For figures, errors and dumps.
+    public let name: String
+    let number: Int
+    private let instance = Instance(.tenants)
+
+    init(_ gate: AdmissionGate, _ name: String, _ number: Int) {
+        self.gate = gate
+        self.name = name
+        self.number = number
+    }
+
+    // Each of its requests refers to it, so nothing of it is left.
+    deinit { gate.section { $0.removeTenant(number) } }
+
+    static func demandWeight(_ weight: Int) {
+        demand(
+            1...FairOrder.most ~= weight,
+            "Tenant: the weight is \(weight); it is between 1 and \(FairOrder.most)")
+    }
+
+    static func demandLimit(_ limit: Int?) {
+        demand(limit ?? 0 >= 0, "Tenant: the limit is \(limit ?? 0); it is not negative")
+    }
+
+    private static func demandCost(_ cost: Int) {
+        demand(
+            1...FairOrder.most ~= cost, "Tenant: the cost is \(cost); it is between 1 and \(FairOrder.most)")
+    }
+
+    /// Its share, against those of the others; from the next turn on.
+    public var weight: Int {
+        get { gate.section { $0[number].figures.weight } }
+        set {
+            Self.demandWeight(newValue)
+            gate.section { $0.setWeight(newValue, of: number) }
+        }
+    }
+
+    /// How many may wait; nil: any number. Requests that wait already stay.
+    public var limit: Int? {
+        get { gate.section { $0[number].limit } }
+        set {
+            Self.demandLimit(newValue)
+            gate.section { $0[number].limit = newValue }
+        }
+    }
+
+    /// The counts of its requests and their ends.
+    public var figures: TenantFigures { gate.section { $0[number].figures } }
+
+    // MARK: Running
+
+    /// Runs a closure on a worker when its turn has come, and returns its value.
+    ///
+    /// The calling task is suspended meanwhile, and no thread is blocked. A task that is cancelled while it waits leaves the line
+    /// at once.
+    ///
+    /// - Parameters:
+    ///   - deadline: when it has to have begun; what would not is refused at once. Nil: it may wait for ever.
+    ///   - cost: how many turns it counts as.
+    ///   - body: called once, or not at all.
+    /// - Throws: ``Refusal``; `CancellationError`; what `body` throws. It was not called in the first two cases, unless it threw
+    ///   them itself.
+    /// - Precondition: the cost is between 1 and 1,048,576.
+    /// - Complexity: O(log n) of the tenants that wait, under a lock that no user's code runs under.
+    public nonisolated(nonsending) func run<Value>(
+        startingBy deadline: ContinuousClock.Instant? = nil, cost: Int = 1,
+        _ body: sending @escaping () throws -> sending Value
+    ) async throws -> sending Value {
+        let turn = try await turn(deadline, cost)
+        nonisolated(unsafe) let body = body
+        return try await turn.hold {
+            try await gate.scheduler.run {
+                turn.isCalled = true
+                return try body()
+            }
+        }
+    }
+
+    /// Runs an asynchronous closure with the gate's scheduler as its executor when its turn has come, and returns its value.
+    ///
+    /// It has its slot until it returns, also while it is suspended. Otherwise as the `run` of a closure that is not
+    /// asynchronous.
+    public nonisolated(nonsending) func run<Value>(
+        startingBy deadline: ContinuousClock.Instant? = nil, cost: Int = 1,
+        _ body: sending @escaping @concurrent () async throws -> sending Value
+    ) async throws -> sending Value {
+        let turn = try await turn(deadline, cost)
+        nonisolated(unsafe) let body = body
+        return try await turn.hold {
+            try await gate.scheduler.run { @concurrent () async throws -> sending Value in
+                turn.isCalled = true
+                return try await body()
+            }
+        }
+    }
+
+    /// Submits a closure, to run on a worker when its turn has come. Blocks nobody.
+    ///
+    /// - Parameters:
+    ///   - deadline: when it has to have begun; what would not is refused at once. Nil: it may wait for ever.
+    ///   - cost: how many turns it counts as.
+    ///   - body: called once, or not at all.
+    ///   - orElse: told of a refusal after this call has returned: that it was dropped, that its deadline was over, that the gate
+    ///     was closed. Called on a worker, or, when the scheduler is shut down, by whoever finds that out.
+    /// - Throws: ``Refusal``, when it is refused now; neither closure is called then.
+    /// - Precondition: the cost is between 1 and 1,048,576.
+    /// - Complexity: as that of `run`.
+    public func submit(
+        startingBy deadline: ContinuousClock.Instant? = nil, cost: Int = 1,
+        _ body: @escaping @Sendable () -> Void, orElse: (@Sendable (Refusal) -> Void)? = nil
+    ) throws(Refusal) {
+        Self.demandCost(cost)
+        let body = gate.scheduler.bound(body)
+        let request = Request(
+            self, cost: cost, deadline_ns: AdmissionGate.monotonic_ns(deadline),
+            means: .call(body: body, orElse: orElse))
+        switch gate.ask(request, canWait: true) {
+        case .begins:
+            guard request.begin() else {
+                request.forget()
+                gate.undo(request, .closed)
+                throw Refusal(.closed, tenant: name)
+            }
+        case .waits: break
+        case .refused(let refusal):
+            request.forget()
+            throw refusal
+        case .wouldWait: fatalError("Tenant.submit: what can wait was told that it would have to")
+        }
+    }
+
+    /// Suspends the task until its turn.
+    private nonisolated(nonsending) func turn(
+        _ deadline: ContinuousClock.Instant?, _ cost: Int
+    ) async throws -> Request {
+        Self.demandCost(cost)
+        try Task.checkCancellation()
+        let gate = gate
+        let request = Request(self, cost: cost, deadline_ns: AdmissionGate.monotonic_ns(deadline))
+        var verdict = gate.ask(request, canWait: false)
+        if case .wouldWait = verdict {
+            let wakening = await Waiter.wait { waiter in
+                request.willWake(waiter)
+                let (asked, isCancelled) = gate.section { state in
+                    // Asked in the section: after it, the handler of a cancellation finds the request in its line.
+                    if Task.isCancelled { return (GateState.Verdict.wouldWait, true) }
+                    return (state.ask(request, now_ns: request.asked_ns, canWait: true), false)
+                }
+                if isCancelled { return .isCancelled }
+                verdict = asked
+                gate.settle(asked, of: request)
+                if case .waits = asked { return .waits }
+                request.forget()
+                return .isOver
+            } orCancelledBy: { _ in
+                gate.withdraw(request, nil)
+            }
+            if case .cancelled = wakening {
+                request.forget()
+                throw CancellationError()
+            }
+        }
+        if case .refused(let refusal) = verdict {
+            request.forget()
+            throw refusal
+        }
+        if let refusal = request.refusal { throw refusal }
+        return request
+    }
+}
+
+extension Request {
+    /// Has the slot while `body` runs, and gives it back.
+    fileprivate nonisolated(nonsending) func hold<Value>(
+        _ body: nonisolated(nonsending) () async throws -> sending Value
+    ) async throws -> sending Value {
+        do {
+            let value = try await body()
+            gate.end(self)
+            return value
+        } catch {
+            if isCalled {
+                gate.end(self)
+                throw error
+            }
+            let isCancelled = error is CancellationError
+            gate.undo(self, isCancelled ? nil : .closed)
+            throw isCancelled ? error : Refusal(.closed, tenant: name)
+        }
+    }
+}

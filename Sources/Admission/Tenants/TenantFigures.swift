@@ -1,0 +1,57 @@
+// TenantFigures.swift - what became of everything that a tenant has asked for.
+
+/// Counts and times of a tenant's requests since the tenant was made, as of one moment.
+///
+/// Nothing is lost: `asked == started + waiting + refused + cancelled`, and `started == ended + running`.
+public struct TenantFigures: Hashable, Sendable {
+    /// The tenant's name.
+    public internal(set) var name: String
+    /// Its share, against those of the others.
+    public internal(set) var weight: Int
+    /// How many it has asked for.
+    public internal(set) var asked = 0
+    /// How many of these wait.
+    public internal(set) var waiting = 0
+    /// How many have begun.
+    public internal(set) var started = 0
+    /// How many of these have ended.
+    public internal(set) var ended = 0
+    /// How many were refused because as many waited as the limit allows.
+    public internal(set) var full = 0
+    /// How many were refused at once, because their deadlines would have been over.
+    public internal(set) var late = 0
+    /// How many were refused because their deadlines were over before their turn.
+    public internal(set) var expired = 0
+    /// How many were refused because a newer one took their place.
+    public internal(set) var dropped = 0
+    /// How many were refused because the gate or its scheduler was closed.
+    public internal(set) var closed = 0
+    /// How many were withdrawn, because the tasks that waited were cancelled.
+    public internal(set) var cancelled = 0
+    /// The time that those that have begun have waited, in all.
+    public internal(set) var waited: Duration = .zero
+    /// The longest of these times.
+    public internal(set) var longestWait: Duration = .zero
+    /// The time that those that have ended have taken, in all.
+    public internal(set) var ran: Duration = .zero
+
+    /// How many run.
+    public var running: Int { started - ended }
+    /// How many were refused.
+    public var refused: Int { full + late + expired + dropped + closed }
+
+    init(name: String, weight: Int) {
+        self.name = name
+        self.weight = weight
+    }
+
+    mutating func count(_ reason: Refusal.Reason) {
+        switch reason {
+        case .full: full += 1
+        case .late: late += 1
+        case .expired: expired += 1
+        case .dropped: dropped += 1
+        case .closed: closed += 1
+        }
+    }
+}

@@ -1,0 +1,138 @@
+// RunTrace.swift - a run that has a span: what it is called in, and what happened in it, for the tracer that somebody has installed.
+//
+// While nobody has, `inspection_traces()` is false, and nothing here is called.
+//
+// Invariants:
+//   I1  a span is ended once: by `end`, or, of a run that is dropped, by `deinit`.
+//   I2  the tracer is a user's: it is called under no lock. So events, which are added under a tree's lock, are kept here, and told
+//       with the end.
+//   I3  of a span there are not more than 128 events, the limit of OpenTelemetry; the others are counted.
+
+internal import CInspection
+internal import CompositeOperationsBasics
+internal import Glibc
+package import Scheduling
+
+/// Makes spans of runs; a user's tracer, seen from here.
+package protocol RunTracer: Sendable {
+    /// A run begins, where this is called: the current span is the one around it.
+    func begin(_ kind: RunTrace.Kind, _ name: String, number: UInt64) -> any RunSpan
+}
+
+/// The span of a run.
+package protocol RunSpan: BoundValue {
+    /// Calls `body` with the span as the current one.
+    nonisolated(nonsending) func bind<Value>(
+        _ body: nonisolated(nonsending) () async throws -> Value
+    ) async rethrows -> Value
+    /// The run has ended.
+    func end(_ events: [RunTrace.Event], leftOut: Int, _ end: RunTrace.End, _ error: (any Error)?)
+}
+
+/// A run with a span.
+package final class RunTrace: Sendable {
+    /// The kinds of runs that have spans.
+    package enum Kind: String, Sendable { case operation, command, durableRun = "durable run" }
+
+    /// How a run ended, in a word.
+    package enum End: String, Sendable {
+        case finished, failed, cancelled
+
+        package init(_ bad: Outcome<Never>?) {
+            self = bad == nil ? .finished : bad?.isFailed == true ? .failed : .cancelled
+        }
+    }
+
+    /// The end of a run inside of one that has a span.
+    package struct Event: Sendable {
+        package let name: String
+        package let number: UInt64
+        package let attempt: Int
+        package let end: End
+        /// Since 1970.
+        package let time_ns: UInt64
+
+        package init(name: String, number: UInt64, attempt: Int = 1, end: End) {
+            (self.name, self.number, self.attempt, self.end) = (name, number, attempt, end)
+            var now = timespec()
+            clock_gettime(CLOCK_REALTIME, &now)
+            time_ns = UInt64(now.tv_sec) * 1_000_000_000 + UInt64(now.tv_nsec)
+        }
+    }
+
+    private struct State {
+        var events: [Event] = []
+        var leftOut = 0
+        var isOver = false
+    }
+
+    /// The innermost run with a span that the calling code is a part of.
+    @TaskLocal package static var current: RunTrace?
+
+    package let kind: Kind
+    private let span: any RunSpan
+    private let state = Guarded(State())
+
+    private init(_ kind: Kind, _ span: any RunSpan) { (self.kind, self.span) = (kind, span) }
+
+    deinit { end(.cancelled(CancelReason(.abandoned))) }
+
+    // MARK: The tracer
+
+    private struct Installed: Sendable { let tracer: any RunTracer }
+    private static let installed = Guarded<Installed?>(nil)
+
+    /// Installs a tracer for what begins from now on; nil: none.
+    package static func install(_ tracer: (any RunTracer)?) {
+        let former = installed.withLock { current in
+            defer { current = tracer.map { Installed(tracer: $0) } }
+            return current
+        }
+        inspection_turn_traces(tracer != nil)
+        withExtendedLifetime(former) {}  // released under no lock
+    }
+
+    /// Begins the trace of a run. Under no lock.
+    ///
+    /// - Returns: nil: nobody traces any more.
+    package static func begin(_ kind: Kind, _ name: @autoclosure () -> String, number: UInt64) -> RunTrace? {
+        guard let tracer = installed.withLock({ $0?.tracer }) else { return nil }
+        return RunTrace(kind, tracer.begin(kind, name(), number: number))
+    }
+
+    // MARK: The run
+
+    /// Whether runs of commands that are called here are events of it.
+    package var takesCommands: Bool { kind != .operation && !state.withLock { $0.isOver } }
+
+    /// Something in it has ended. Also under a tree's lock.
+    package func add(_ event: Event) {
+        state.withLock { state in
+            if state.isOver { return }
+            if state.events.count < 128 { state.events.append(event) } else { state.leftOut += 1 }  // I3
+        }
+    }
+
+    /// Calls `body` as a part of the run. Under no lock.
+    package func bind(_ body: () -> Void) { Self.$current.withValue(self) { span.bind(body) } }
+
+    /// As above.
+    package nonisolated(nonsending) func bind<Value>(
+        _ body: nonisolated(nonsending) () async throws -> Value
+    ) async rethrows -> Value {
+        try await Self.$current.withValue(self) { try await span.bind(body) }
+    }
+
+    /// The run has ended. Under no lock.
+    ///
+    /// - Parameter bad: nil: it finished.
+    package func end(_ bad: Outcome<Never>?) {
+        let ended: State? = state.withLock { state in
+            if state.isOver { return nil }  // I1
+            defer { state = State(isOver: true) }
+            return state
+        }
+        guard let ended else { return }
+        span.end(ended.events, leftOut: ended.leftOut, End(bad), bad?.error ?? bad?.reason)
+    }
+}

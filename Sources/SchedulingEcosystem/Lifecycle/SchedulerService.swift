@@ -1,0 +1,87 @@
+// SchedulerService.swift - a scheduler that ends with the service group.
+
+#if Ecosystem
+    public import Scheduling
+    public import ServiceLifecycle
+
+    /// A scheduler as a service: a graceful shutdown drains it, for no longer than it may take.
+    ///
+    /// ```swift
+    /// let group = ServiceGroup(
+    ///     services: [SchedulerService(scheduler, deadline: .seconds(20)), server],
+    ///     gracefulShutdownSignals: [.sigterm], logger: logger)
+    /// try await group.run()
+    /// ```
+    ///
+    /// A group shuts its services down in the reverse order, one after another. So name the scheduler before whatever submits to it:
+    /// then the server has answered its last request before the scheduler takes no more.
+    public struct SchedulerService: Service {
+        private let scheduler: Scheduler
+        private let deadline: Duration
+
+        /// Creates the service.
+        ///
+        /// - Parameters:
+        ///   - scheduler: takes nothing from outside once the shutdown has begun.
+        ///   - deadline: how long what waits may take to begin; what has not begun then is cancelled. A body that runs is waited for
+        ///     in any case.
+        /// - Precondition: the scheduler is not `Scheduler.shared`, which is never shut down, and the deadline not negative.
+        public init(_ scheduler: Scheduler, deadline: Duration) {
+            precondition(
+                scheduler !== Scheduler.shared, "SchedulerService: the shared scheduler is never shut down")
+            precondition(deadline >= .zero, "SchedulerService: a deadline of \(deadline) has passed already")
+            self.scheduler = scheduler
+            self.deadline = deadline
+        }
+
+        /// Waits for the graceful shutdown, and drains the scheduler. When the task is cancelled instead, what has not begun is
+        /// cancelled at once.
+        ///
+        /// - Throws: ``SchedulerServiceError``; a `CancellationError` when the task was cancelled.
+        public func run() async throws {
+            do { try await gracefulShutdown() } catch {
+                _ = try await shutDown(.cancelPending)
+                throw error
+            }
+            let cancelled = try await shutDown(.deadline(deadline))
+            if cancelled > 0 {
+                throw SchedulerServiceError.deadlinePassed(deadline: deadline, cancelled: cancelled)
+            }
+        }
+
+        /// - Returns: how many operations it has cancelled.
+        private func shutDown(_ policy: Scheduler.ShutdownPolicy) async throws(SchedulerServiceError) -> Int {
+            let before = scheduler.statistics.cancelled
+            // A task that runs on the scheduler could not wait for its own end.
+            let result = await Task.detached { [scheduler] in
+                do throws(SchedulerError) {
+                    try await scheduler.shutdown(policy)
+                    return Result<Void, SchedulerError>.success(())
+                } catch {
+                    return .failure(error)
+                }
+            }.value
+            do throws(SchedulerError) { try result.get() } catch { throw .shutdownFailed(error) }
+            return scheduler.statistics.cancelled - before
+        }
+    }
+
+    /// Why a ``SchedulerService`` did not end as it should have.
+    public enum SchedulerServiceError: Error, CustomStringConvertible {
+        /// So many operations had not begun when the deadline passed, and were cancelled.
+        case deadlinePassed(deadline: Duration, cancelled: Int)
+        /// The scheduler could not be shut down: it goes on.
+        case shutdownFailed(SchedulerError)
+
+        /// The cause, and the way out.
+        public var description: String {
+            switch self {
+            case .deadlinePassed(let deadline, let cancelled):
+                "SchedulerService: \(cancelled) operations had not begun \(deadline) after the shutdown, and were "
+                    + "cancelled; give it a longer deadline, or submit less"
+            case .shutdownFailed(let error):
+                "SchedulerService: the scheduler could not be shut down, and goes on: \(error)"
+            }
+        }
+    }
+#endif

@@ -1,0 +1,79 @@
+// SchedulerMetric.swift - the table of metrics: each is said here once, and in the article, which a test compares.
+
+#if Ecosystem
+    /// A metric that ``SchedulerMetrics`` emits.
+    ///
+    /// Schedulers of one name are one: their figures are added.
+    public enum SchedulerMetric: String, CaseIterable, Sendable {
+        /// Operations from outside, by priority.
+        case submitted = "scheduler_submitted_total"
+        /// Bodies that have returned.
+        case executed = "scheduler_executed_total"
+        /// Operations that a shutdown cancelled.
+        case cancelled = "scheduler_cancelled_total"
+        /// Operations that a worker took from another one.
+        case stolen = "scheduler_stolen_total"
+        /// Times that a worker went to sleep.
+        case parked = "scheduler_parked_total"
+        /// Wake-ups that were sent.
+        case woken = "scheduler_woken_total"
+        /// Workers that blocked, and whose place another one took.
+        case replaced = "scheduler_replaced_total"
+        /// Times that a worker more was needed than the limit allows.
+        case exhausted = "scheduler_exhausted_total"
+        /// Operations from outside that wait for a worker, by priority.
+        case waiting = "scheduler_waiting"
+        /// Operations in the queues of workers.
+        case waitingInWorkers = "scheduler_waiting_in_workers"
+        /// Workers, by what they do.
+        case workers = "scheduler_workers"
+        /// Whether it is suspended: 1, else 0.
+        case suspended = "scheduler_suspended"
+        /// Whether it takes nothing from outside any more: 1, else 0.
+        case closing = "scheduler_closing"
+        /// How long operations had waited that have begun; while the recorder is on.
+        case wait = "scheduler_wait_seconds"
+        /// How long bodies took; while the recorder is on.
+        case run = "scheduler_run_seconds"
+
+        /// Kinds of metrics, as in swift-metrics.
+        public enum Kind: String, Sendable {
+            /// A number that grows.
+            case counter
+            /// A figure of this moment: a `Meter`.
+            case gauge
+            /// How long something took: a `Timer`.
+            case timer
+        }
+
+        /// Which kind it is.
+        public var kind: Kind {
+            switch self {
+            case .submitted, .executed, .cancelled, .stolen, .parked, .woken, .replaced, .exhausted: .counter
+            case .waiting, .waitingInWorkers, .workers, .suspended, .closing: .gauge
+            case .wait, .run: .timer
+            }
+        }
+
+        /// The unit of its values.
+        public var unit: String {
+            switch self {
+            case .submitted, .executed, .cancelled, .stolen, .waiting, .waitingInWorkers: "operations"
+            case .parked, .woken, .exhausted: "times"
+            case .replaced, .workers: "workers"
+            case .suspended, .closing: "0 or 1"
+            case .wait, .run: "seconds"
+            }
+        }
+
+        /// The names of its dimensions, in their order.
+        public var dimensions: [String] {
+            switch self {
+            case .submitted, .waiting: ["scheduler", "priority"]
+            case .workers: ["scheduler", "activity"]
+            case .wait, .run: []
+            default: ["scheduler"]
+            }
+        }
+    }
+#endif

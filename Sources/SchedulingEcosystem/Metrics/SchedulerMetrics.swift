@@ -1,0 +1,132 @@
+// SchedulerMetrics.swift - reads the schedulers now and then, and sets metrics.
+//
+// Collections come one at a time, since figures are compared with those of the last time. The lock holds the last reading; the
+// factory and its handlers, which are a user's, are called outside of it: by whoever has taken `state`, and nobody else meanwhile.
+
+#if Ecosystem
+    public import CoreMetrics
+    internal import CompositeOperationsBasics
+    @_spi(Faces) internal import Runs
+    public import ServiceLifecycle
+
+    /// The figures of the process's schedulers, as metrics: those of ``SchedulerMetric``, read on request or at intervals.
+    ///
+    /// ```swift
+    /// let metrics = SchedulerMetrics()
+    /// metrics.collect()  // before each scrape; or as a service of a group, at intervals
+    /// ```
+    ///
+    /// Operations pay nothing. Times, of waits and runs, are told while the `Recorder` is on. The work of a scheduler between the
+    /// last reading and its end is not told.
+    public final class SchedulerMetrics: Service {
+        private let factory: any MetricsFactory
+        private let interval: Duration
+        private let clock: any Clock<Duration>
+        /// nil: somebody collects.
+        private let state: Guarded<State?>
+
+        /// Creates it; nothing is read yet.
+        ///
+        /// - Parameters:
+        ///   - factory: makes the metrics; nil: `MetricsSystem.factory`, as it is now.
+        ///   - interval: between two readings, where it is run as a service.
+        ///   - clock: that of the interval.
+        /// - Precondition: the interval is positive.
+        public init(
+            _ factory: (any MetricsFactory)? = nil, interval: Duration = .seconds(10),
+            clock: any Clock<Duration> = ContinuousClock()
+        ) {
+            precondition(interval > .zero, "SchedulerMetrics: an interval of \(interval) never ends")
+            self.factory = factory ?? MetricsSystem.factory
+            self.interval = interval
+            self.clock = clock
+            state = Guarded(State())
+        }
+
+        /// Reads all schedulers, and sets the metrics. May be called from any thread; while another call goes on, it does nothing.
+        ///
+        /// - Returns: whether it has read.
+        /// - Complexity: some 20 µs for each worker; while the recorder is on, O(n log n) in the number of its events.
+        @discardableResult
+        public func collect() -> Bool {
+            guard var taken = state.take() else { return false }
+            taken.tell(Reading.now(), factory)
+            taken.tellTimes(factory)
+            state.withLock { $0 = taken }
+            return true
+        }
+
+        /// Collects at intervals, and a last time when the group shuts down.
+        ///
+        /// - Throws: a `CancellationError` when its task is cancelled.
+        public func run() async throws {
+            try? await cancelWhenGracefulShutdown {
+                while !Task.isCancelled {
+                    self.collect()
+                    try await self.clock.sleep(for: self.interval)
+                }
+            }
+            try Task.checkCancellation()
+            collect()
+        }
+    }
+
+    extension SchedulerMetrics {
+        /// The last reading, and the metrics that have been made.
+        private struct State: Sendable {
+            private var totals: [Int: [Series: Int]] = [:]
+            private var times = RecordedTimes()
+            private var counters: [Series: Counter] = [:]
+            private var meters: [Series: Meter] = [:]
+            private var timers: [SchedulerMetric: CoreMetrics.Timer] = [:]
+
+            mutating func tell(_ reading: Reading, _ factory: any MetricsFactory) {
+                for (id, series) in reading.totals {
+                    for (series, value) in series {
+                        let more = value - (totals[id]?[series] ?? 0)
+                        // Also what has not grown: so it is there from the beginning on.
+                        counter(series, factory).increment(by: max(0, more))
+                    }
+                }
+                totals = reading.totals
+                for (series, value) in reading.gauges { meter(series, factory).set(value) }
+                for (series, meter) in meters where reading.gauges[series] == nil {
+                    meter.destroy()  // its scheduler is gone
+                    meters[series] = nil
+                }
+            }
+
+            mutating func tellTimes(_ factory: any MetricsFactory) {
+                let (waits, runs) = times.next()
+                for wait in waits { timer(.wait, factory).recordNanoseconds(wait) }
+                for run in runs { timer(.run, factory).recordNanoseconds(run) }
+            }
+
+            private mutating func counter(_ series: Series, _ factory: any MetricsFactory) -> Counter {
+                if let counter = counters[series] { return counter }
+                let made = Counter(
+                    label: series.metric.rawValue, dimensions: series.dimensions, factory: factory)
+                counters[series] = made
+                return made
+            }
+
+            private mutating func meter(_ series: Series, _ factory: any MetricsFactory) -> Meter {
+                if let meter = meters[series] { return meter }
+                let made = Meter(
+                    label: series.metric.rawValue, dimensions: series.dimensions, factory: factory)
+                meters[series] = made
+                return made
+            }
+
+            private mutating func timer(_ metric: SchedulerMetric, _ factory: any MetricsFactory)
+                -> CoreMetrics.Timer
+            {
+                if let timer = timers[metric] { return timer }
+                let made = CoreMetrics.Timer(
+                    label: metric.rawValue, dimensions: [], preferredDisplayUnit: .seconds, factory: factory)
+                timers[metric] = made
+                return made
+            }
+        }
+    }
+#endif

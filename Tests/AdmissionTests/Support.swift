@@ -1,0 +1,51 @@
+// Support - what the tests of admission share.
+
+import Admission
+import CompositeOperationsTestSupport
+import Glibc
+import PropertyTesting
+import Scheduling
+
+extension Double {
+    static func log(_ value: Double) -> Double { Glibc.log(value) }
+}
+
+/// A gate on a scheduler of its own, one of whose slots is held until it is let go.
+struct HeldGate {
+    let scheduler: Scheduler
+    let gate: AdmissionGate
+    private let held = Gate()
+
+    init(
+        workers: Int = 1, width: Int = 1, charging: AdmissionGate.Charging = .operations,
+        name: String = "held"
+    ) throws {
+        scheduler = try Scheduler(.init(workers: workers, name: name))
+        gate = AdmissionGate(on: scheduler, width: width, charging: charging)
+        let holder = gate.tenant("holder")
+        for _ in 0..<width {
+            let begun = Gate()
+            try holder.submit { [held] in
+                begun.open()
+                held.wait()
+            }
+            begun.wait()
+        }
+    }
+
+    func letGo() { held.open() }
+
+    /// Lets go, waits until nothing waits or runs, and ends the scheduler.
+    func end() async throws {
+        letGo()
+        await gate.idle()
+        try await scheduler.shutdown()
+    }
+}
+
+extension TenantFigures {
+    /// Whether nothing is lost.
+    var addUp: Bool { asked == started + waiting + refused + cancelled && started == ended + running }
+}
+
+struct Unexpected: Error {}

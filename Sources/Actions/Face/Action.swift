@@ -119,6 +119,9 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
             if isAsked, case .cancelled = outcome {
                 return Execution(.ended(id, .cancelled(CancelReason(ofRun: .requested))))
             }
+            if case .failed(let error) = outcome, let failure = core.unseen(directly: error, of: id) {
+                return Execution(.failed(failure))
+            }
             return Execution(.ended(id, outcome))
         }
     }

@@ -12,6 +12,7 @@ public struct Execution<Output: Sendable>: Sendable {
         // When the trigger returned, it had ended, or was not let in: see ActionCore+Direct.
         case ended(ExecutionID, Outcome<Output>)
         case refused(ActionName, ExecutionID, CancelReason.Kind)
+        case failed(SeenWhenRead)
     }
 
     @usableFromInline let form: Form
@@ -22,7 +23,7 @@ public struct Execution<Output: Sendable>: Sendable {
     private var action: ActionID? {
         switch form {
         case .trigger(let trigger): trigger.core.id
-        case .ended: nil
+        case .ended, .failed: nil
         case .refused(let name, _, _): name.id
         }
     }
@@ -32,6 +33,7 @@ public struct Execution<Output: Sendable>: Sendable {
         switch form {
         case .trigger(let trigger): trigger.id
         case .ended(let id, _), .refused(_, let id, _): id
+        case .failed(let failure): failure.id
         }
     }
 
@@ -41,6 +43,7 @@ public struct Execution<Output: Sendable>: Sendable {
         case .trigger(let trigger): Self.end(of: trigger)
         case .ended(_, let outcome): outcome
         case .refused(_, _, let why): .cancelled(CancelReason(ofRun: why))
+        case .failed(let failure): .failed(failure.read())
         }
     }
 
@@ -78,7 +81,7 @@ public struct Execution<Output: Sendable>: Sendable {
     public func cancel() -> Bool {
         switch form {
         case .trigger(let trigger): trigger.cancel()
-        case .ended, .refused: false
+        case .ended, .refused, .failed: false
         }
     }
 }
@@ -117,6 +120,19 @@ extension ActionEvent<any Sendable> {
         case .cancelled(let id): .cancelled(id)
         case .rejected(let id, let reason): .rejected(id, reason)
         }
+    }
+}
+
+/// A failure that was there when the trigger returned, told when the last copy of the execution goes, unless somebody has read it.
+@usableFromInline final class SeenWhenRead: Sendable {
+    let id: ExecutionID
+    private let unseen: UnseenFailure
+
+    init(_ id: ExecutionID, _ unseen: UnseenFailure) { (self.id, self.unseen) = (id, unseen) }
+
+    @usableFromInline func read() -> any Error {
+        unseen.see()
+        return unseen.error
     }
 }
 

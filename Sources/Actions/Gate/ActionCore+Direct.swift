@@ -45,6 +45,11 @@ extension ActionCore {
         return entry
     }
 
+    /// What tells of a failure that came while nobody watched. It is out.
+    @usableFromInline @inline(never) func unseen(directly error: any Error, of id: RunID) -> SeenWhenRead? {
+        gate.withLock { _ in unseen(error, of: id) }.map { SeenWhenRead(id, $0) }
+    }
+
     /// Lets it out.
     ///
     /// - Parameter end: which execution has ended, and how; called when somebody has come to watch.

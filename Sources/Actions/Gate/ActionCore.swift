@@ -117,6 +117,9 @@ import Synchronization
     /// Whether nobody is told anything.
     var isUnwatched: Bool { watchers.load(ordering: .relaxed) == 0 }
 
+    /// Whether anybody is told of failures. Under the gate's lock.
+    var tellsFailures: Bool { !eventObservers.isEmpty || !failureObservers.isEmpty }
+
     /// Under no lock.
     func deliver() {
         // The one in place is always there, and mostly the only one.

@@ -22,6 +22,8 @@ import CompositeOperationsBasics
 
     private struct State {
         var end: Outcome<any Sendable>?
+        /// That it failed, if no observer was to be told.
+        var unseen: UnseenFailure?
         /// Whether its end is; from then on nobody waits.
         var isTold = false
         var waiters = WaitList()
@@ -65,13 +67,22 @@ import CompositeOperationsBasics
 
     // MARK: Its end
 
-    /// How it ended; nil: it has not.
-    final var end: Outcome<any Sendable>? { locked { $0.end } }
+    /// How it ended; nil: it has not. Whoever asks has looked.
+    final var end: Outcome<any Sendable>? {
+        locked { state in
+            state.unseen?.see()
+            return state.end
+        }
+    }
     /// Whether somebody asked it to end.
     final var isCancelled: Bool { locked { $0.isCancelled } }
 
     /// Latches its outcome, as soon as it is known: before it is told, and settled. Under the gate's lock.
-    final func latch(_ end: Outcome<any Sendable>) { locked { $0.end = end } }
+    ///
+    /// - Parameter unseen: is told when this goes, unless somebody looks.
+    final func latch(_ end: Outcome<any Sendable>, _ unseen: UnseenFailure?) {
+        locked { ($0.end, $0.unseen) = (end, unseen) }
+    }
 
     /// Its end has been told.
     ///

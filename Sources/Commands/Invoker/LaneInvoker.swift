@@ -17,7 +17,7 @@ public class LaneInvoker: Invoker, @unchecked Sendable {
 
     deinit { lane.abandon() }
 
-    /// Submits a command whose end is of no interest.
+    /// Submits a command whose end is of no interest. (``Diagnostics`` tells of its failure.)
     public final func addCommand(command: any Command) { command.submit(to: self) }
 
     /// Submits a command, as a run of its own.

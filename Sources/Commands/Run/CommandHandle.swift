@@ -23,7 +23,9 @@ public final class CommandHandle<Output: Sendable>: CommandRun, @unchecked Senda
     public var result: Outcome<Output>? {
         locked { fields in
             guard fields.machine.hasOutcome else { return nil }
-            return fields.badEnd.map { Outcome($0) } ?? .finished(kept.load(Output.self))
+            guard let badEnd = fields.badEnd else { return .finished(kept.load(Output.self)) }
+            fields.unseen?.see()
+            return Outcome(badEnd)
         }
     }
 

@@ -119,6 +119,7 @@ public class CommandRun: @unchecked Sendable {
             isQuiet = fields.isQuiet
             if isQuiet {
                 fields.badEnd = badEnd
+                if let error = badEnd?.error { noteUnseen(error, &fields) }
                 swap(&held, &fields.held)
                 swap(&lane, &fields.lane)
                 swap(&task, &fields.task)
@@ -148,6 +149,12 @@ public class CommandRun: @unchecked Sendable {
             owed += tell([], isInline: false)
         }
         return owed
+    }
+
+    /// What a lane has run fails: unless somebody looks at it later, that is told when the run goes. Under the lock.
+    private func noteUnseen(_ error: any Error, _ fields: inout RunFields) {
+        guard fields.lane != nil, Diagnostics.areHeard else { return }
+        fields.unseen = UnseenFailure(error) { [transaction] in "command \(transaction.name)" }
     }
 
     /// Has the notices enter their queues: first that of the delegate, then those of the observers, then of who came meanwhile.
@@ -196,6 +203,7 @@ public class CommandRun: @unchecked Sendable {
     final func whenEnded(_ body: @escaping @Sendable (Outcome<Never>?) -> [Deliveries]) {
         let (isOver, badEnd) = locked { fields in
             if !fields.machine.hasOutcome { fields.dependents.append(body) }
+            fields.unseen?.see()
             return (fields.machine.hasOutcome, fields.badEnd)
         }
         if isOver { body(badEnd).deliverInline() }

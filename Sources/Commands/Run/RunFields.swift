@@ -17,6 +17,8 @@ struct RunFields: ~Copyable {
     var machine = RunMachine()
     /// How it ended without a value.
     var badEnd: Outcome<Never>?
+    /// That it failed, if nobody was to be told, and nobody who called gets the error.
+    var unseen: UnseenFailure?
     var delegate: DelegateReference?
     /// Of a group: cancels what is in it.
     var cancelMembers: (@Sendable () -> [Deliveries])?

@@ -79,12 +79,10 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
 
         deinit {
             guard let (operation, attempt) = unseen, let error else { return }
-            // Elsewhere: whoever lets the operation go may hold what the listener needs, or the text of the error.
-            try? Scheduler.shared.submit {
-                Diagnostics.report(
-                    Diagnostic(
-                        operation: operation, attempt: attempt, state: "\(OperationState.failed)",
-                        "failed, and nobody looked: \(error)"))
+            Diagnostics.reportUnseen(error) { error in
+                Diagnostic(
+                    operation: operation, attempt: attempt, state: "\(OperationState.failed)",
+                    "failed, and nobody looked: \(error)")
             }
         }
 

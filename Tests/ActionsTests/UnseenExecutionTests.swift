@@ -1,0 +1,73 @@
+// UnseenExecutionTests - an execution that failed, and at which nobody has looked, is told when it goes.
+
+import Actions
+import CompositeOperationsTestSupport
+import PropertyTesting
+import PropertyTestingSupport
+import Scheduling
+import Testing
+
+@Suite(.inTurn, .watched(testLimit), .leavesNothing) struct UnseenExecutionTests {
+    enum Look: CaseIterable, Codable { case result, outcome, value, events, failures }
+    enum Way: CaseIterable, Codable { case inline, watched, task }
+
+    @Test(arguments: Look.allCases, Way.allCases)
+    func `a failure that somebody looks at is not told, and any other is`(look: Look, way: Way) async {
+        await #expect(processExitsWith: .success) { [look, way] in
+            let told = Log()
+            Diagnostics.onReport { told.add($0.message) }
+            func fail(_ look: Look?) async throws -> String {
+                let work: @Sendable (Int) throws -> Void = { throw TestError(number: $0) }
+                let action =
+                    way == .task
+                    ? Action<Int, Void>("failing", work: work)
+                    : Action<Int, Void>("failing", when: .always, inline: { input, _ in try work(input) })
+                // Nobody is told of failures by these.
+                let snapshots = way == .watched ? action.observeSnapshots { _ in } : nil
+                let events = look == .events ? action.observeEvents { _ in } : nil
+                let failures = look == .failures ? action.facade.observeFailures(on: .inline) { _ in } : nil
+                let execution = action.trigger(3)
+                try #require(await eventually { action.snapshot.running == 0 })
+                switch look {
+                case .result: try #require(await eventually { execution.result?.isFailed == true })
+                case .outcome: try #require(await execution.outcome.isFailed)
+                case .value: _ = try? await execution.value
+                case .events, .failures, nil: break
+                }
+                try #require(!execution.cancel())
+                withExtendedLifetime((snapshots, events, failures)) {}
+                return "execution \(execution.id) of \(action.id)"
+            }
+            let seen = try await fail(look)
+            let unseen = try await fail(nil)
+            try #require(
+                await eventually {
+                    told.entries.contains("\(unseen) failed, and nobody looked: \(TestError(number: 3))")
+                })
+            // After this, what was to be told before has been.
+            try await Scheduler.shared.forEach(0..<1_000) { _ in }
+            try #require(!told.entries.contains { $0.hasPrefix("\(seen) ") })
+            try #require(told.entries.count == 1)
+        }
+    }
+
+    @Test func `what throws to its caller, finishes, is refused or cancelled is not told`() async {
+        await #expect(processExitsWith: .success) {
+            let told = Log()
+            Diagnostics.onReport { told.add($0.message) }
+            let flag = LiveValue(true)
+            let action = Action<Int, Void>(
+                "several", when: Precondition(flag),
+                inline: { input, _ in
+                    if input == 0 { throw CancellationError() }
+                    if input < 0 { throw TestError(number: input) }
+                })
+            await #expect(throws: ActionError.self) { try await action(-1) }
+            for input in 0...1 { action.trigger(input) }
+            flag.set(false)
+            action.trigger(-1)
+            try await Scheduler.shared.forEach(0..<1_000) { _ in }
+            try #require(told.entries.isEmpty)
+        }
+    }
+}

@@ -7,6 +7,11 @@ import PropertyTestingSupport
 import Scheduling
 import Testing
 
+@MainActor private final class Silent: Binding {
+    var onTrigger: (@MainActor (Int) -> Void)?
+    func setEnabled(_ isEnabled: Bool) {}
+}
+
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct UnseenExecutionTests {
     enum Look: CaseIterable, Codable { case result, outcome, value, events, failures }
     enum Way: CaseIterable, Codable { case inline, watched, task }
@@ -68,6 +73,57 @@ import Testing
             action.trigger(-1)
             try await Scheduler.shared.forEach(0..<1_000) { _ in }
             try #require(told.entries.isEmpty)
+        }
+    }
+
+    @Test func `an observer that comes during the work is told, and may go when it is`() async {
+        await #expect(processExitsWith: .success) {
+            let told = Log()
+            Diagnostics.onReport { told.add($0.message) }
+            let (heard, during) = (Log(), Locked<(() -> Void)?>(nil))
+            let action = Action<Int, Void>(
+                "direct", when: .always,
+                inline: { input, _ in
+                    during.withLock { $0 }?()
+                    throw TestError(number: input)
+                })
+            let subscription = Locked<Subscription?>(nil)
+            during.withLock {
+                $0 = {
+                    let made = action.observeEvents { event in
+                        heard.add(event.text)
+                        subscription.withLock { $0 }?.cancel()
+                    }
+                    subscription.withLock { $0 = made }
+                }
+            }
+            action.trigger(1)
+            try #require(heard.take().count == 1)
+            during.withLock { $0 = nil }
+            try await Scheduler.shared.forEach(0..<1_000) { _ in }
+            try #require(told.entries.isEmpty)
+            action.trigger(2)  // nobody watches any more
+            try #require(await eventually { told.entries.count == 1 })
+        }
+    }
+
+    @Test @MainActor func `a binding that presents no failures has not looked`() async throws {
+        await #expect(processExitsWith: .success) { @MainActor in
+            let told = Log()
+            Diagnostics.onReport { told.add($0.message) }
+            let action = Action<Int, Void>("bound", policy: .reject) { (input: Int) in
+                throw TestError(number: input)
+            }
+            let control = Silent()
+            var options = BindingOptions()
+            options.cancelsOnUnbind = true
+            let binding = action.facade.bind(to: control, options: options)
+            for number in 1...3 {
+                control.onTrigger?(number)
+                try #require(await eventually { action.snapshot.running == 0 })
+            }
+            binding.unbind()
+            try #require(await eventually { told.entries.count == 3 })
         }
     }
 }

@@ -170,9 +170,6 @@ import Testing
         for figures in figures {
             #expect(Double(figures.started) >= 0.985 * Double(figures.started + figures.expired))
         }
-        print(
-            "KEPT", width, seed, figures.map { Double($0.started) / Double($0.started + $0.expired) }, started
-        )
         // And the slots are used: what was refused would not have found time.
         #expect(started > 18_000)
         #expect(late > 15_000)

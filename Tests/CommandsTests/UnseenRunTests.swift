@@ -4,12 +4,14 @@ import Commands
 import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
+import Runs
 import Scheduling
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct UnseenRunTests {
     enum Look: CaseIterable, Codable {
-        case result, outcome, value, wait, observerBefore, observerAfter, delegate, group, groupAfter
+        case result, outcome, value, wait, observerBefore, observerAfter, delegate, state, again, groupRead,
+            intercepted
     }
 
     @Test(arguments: Look.allCases, [false, true])
@@ -22,10 +24,14 @@ import Testing
             func fail(_ look: Look?) async throws -> String {
                 let invoker = SerialInvoker()
                 let listener = look == .delegate ? Listener() : nil
-                let command = TransactionCommand(
-                    Failing(isAsynchronous: isAsynchronous), delegate: listener)
-                let group = look == .group || look == .groupAfter ? TransactionGroup() : nil
-                if look == .group { group?.add(command) }
+                let failing = Failing(isAsynchronous: isAsynchronous)
+                let command =
+                    look == .intercepted
+                    ? TransactionCommand(failing.intercept(failure: { _ in }))
+                    : TransactionCommand(failing, delegate: listener)
+                let group = look == .groupRead ? TransactionGroup() : nil
+                group?.add(command)
+                group?.seal()
                 let before = look == .observerBefore ? command.handle.onOutcome { _ in } : nil
                 let handle = invoker.submit(command)
                 try await invoker.flush()
@@ -35,11 +41,13 @@ import Testing
                 case .value: _ = try? await handle.value
                 case .wait: try #require(await wait(for: handle)?.isFailed == true)
                 case .observerAfter: withExtendedLifetime(handle.onOutcome { _ in }) {}
-                case .groupAfter: group?.add(command)
-                case .observerBefore, .delegate, .group, nil: break
+                case .state: try #require(command.state == .failed)
+                case .again: _ = try command.again()
+                case .groupRead: try #require(await eventually { group?.handle.result?.isFailed == true })
+                case .observerBefore, .delegate, .intercepted, nil: break
                 }
                 withExtendedLifetime((listener, before, group)) {}
-                return "command \(handle.transaction.debugDescription.split(separator: " ")[1])"
+                return name(of: handle.transaction)
             }
             let seen = try await fail(look)
             let unseen = try await fail(nil)
@@ -65,7 +73,20 @@ import Testing
             let invoker = SerialInvoker()
             invoker.submit(ClosureCommand {})
             invoker.submit(ClosureCommand { throw CancellationError() })
+            invoker.submit(TransactionCommand(commands: [Cancelled()]))
+            let observed = TransactionOptions(observer: { _ in })
+            invoker.submit(
+                TransactionCommand(commands: [Cancelled(error: TestError(number: 4))], options: observed))
             try await invoker.flush()
+            // Accepted, and executed by its caller before its turn.
+            let held = Held()
+            invoker.submit(held)
+            let early = TransactionCommand(Failing(isAsynchronous: false))
+            invoker.submit(early)
+            await #expect(throws: TestError(number: 3)) { try await early.execute() }
+            held.release()
+            try await invoker.flush()
+            _ = consume early
             try await Scheduler.shared.forEach(0..<1_000) { _ in }
             try #require(told.entries.isEmpty)
             let listener = Listener()
@@ -80,6 +101,74 @@ import Testing
             withExtendedLifetime(listener) {}
         }
     }
+
+    @Test func `a group tells of its members, once`() async {
+        await #expect(processExitsWith: .success) {
+            let told = Log<String>()
+            Diagnostics.onReport { told.add($0.message) }
+            func fail(addsLate: Bool) async throws -> String {
+                let (invoker, group) = (SerialInvoker(), TransactionGroup())
+                let (one, other) = (
+                    TransactionCommand(Failing(isAsynchronous: false)), TransactionCommand(ClosureCommand {})
+                )
+                group.add(other)
+                if !addsLate { group.add(one) }
+                invoker.submit(one)
+                try await invoker.flush()
+                if addsLate { group.add(one) }
+                group.seal()
+                invoker.submit(other)
+                try await invoker.flush()
+                return name(of: group.transaction)
+            }
+            for addsLate in [false, true] {
+                let group = try await fail(addsLate: addsLate)
+                try #require(await eventually { told.entries.contains { $0.hasPrefix("\(group) failed") } })
+            }
+            try await Scheduler.shared.forEach(0..<1_000) { _ in }
+            try #require(told.entries.count == 2)
+        }
+    }
+
+    @Test func `while runs have spans, too, a failure that nobody looks at is told`() async {
+        await #expect(processExitsWith: .success) {
+            let told = Log<String>()
+            Diagnostics.onReport { told.add($0.message) }
+            RunTrace.install(NoTracer())
+            let invoker = SerialInvoker()
+            for isAsynchronous in [false, true] {
+                invoker.addCommand(command: Failing(isAsynchronous: isAsynchronous))
+                let seen = invoker.submit(Failing(isAsynchronous: isAsynchronous)).onOutcome { _ in }
+                try await invoker.flush()
+                withExtendedLifetime(seen) {}
+            }
+            try #require(await eventually { told.entries.count == 2 })
+            try await Scheduler.shared.forEach(0..<1_000) { _ in }
+            try #require(told.entries.count == 2)
+        }
+    }
+}
+
+private func name(of transaction: CommandTransaction) -> String {
+    "command \(transaction.debugDescription.split(separator: " ")[1])"
+}
+
+private struct Cancelled: UndoableCommand {
+    var error: any Error = CancellationError()
+    func perform(_ context: CommandContext) async throws -> Performed<Void, Void> { throw error }
+    func undo(_ undo: Void, _ context: CommandContext) async throws {}
+}
+
+private struct NoTracer: RunTracer {
+    func begin(_ kind: RunTrace.Kind, _ name: String, number: UInt64) -> any RunSpan { NoSpan() }
+}
+
+private struct NoSpan: RunSpan {
+    func bind(_ body: () -> Void) { body() }
+    nonisolated(nonsending) func bind<Value>(_ body: nonisolated(nonsending) () async throws -> Value)
+        async rethrows -> Value
+    { try await body() }
+    func end(_ events: [RunTrace.Event], leftOut: Int, _ end: RunTrace.End, _ error: (any Error)?) {}
 }
 
 private struct Failing: Command {

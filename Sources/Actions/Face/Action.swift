@@ -112,15 +112,16 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
             }
             let id = ActionCore.nextID()
             let outcome: Outcome<Output>
+            var failure: (any Error)?
             do { outcome = .finished(try work(input, value)) } catch is CancellationError {
                 outcome = .cancelled(CancelReason(ofRun: .threwCancellation))
-            } catch { outcome = .failed(error) }
-            let isAsked = core.leave { (id, outcome.untyped) }
+            } catch { (outcome, failure) = (.failed(error), error) }
+            let (isAsked, isHeard) = core.leave { (id, outcome.untyped) }
             if isAsked, case .cancelled = outcome {
                 return Execution(.ended(id, .cancelled(CancelReason(ofRun: .requested))))
             }
-            if case .failed(let error) = outcome, let failure = core.unseen(directly: error, of: id) {
-                return Execution(.failed(failure))
+            if let failure, !isHeard, let unread = core.unread(failure, of: id) {
+                return Execution(.failed(unread))
             }
             return Execution(.ended(id, outcome))
         }

@@ -108,7 +108,7 @@ public struct BindingOptions: Sendable {
     isolated deinit { unbind() }
 
     private func keep(_ trigger: Trigger) {
-        triggers.removeAll { $0.end != nil }
+        triggers.removeAll { $0.isOver }
         triggers.append(trigger)
     }
 

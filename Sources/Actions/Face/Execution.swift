@@ -5,7 +5,7 @@ import Synchronization
 
 /// One attempt to run an action.
 ///
-/// To drop it changes nothing.
+/// To drop it changes nothing; ``Diagnostics`` tells then of a failure that nobody has read or heard of.
 public struct Execution<Output: Sendable>: Sendable {
     @usableFromInline enum Form: Sendable {
         case trigger(Trigger)

@@ -45,17 +45,19 @@ extension ActionCore {
         return entry
     }
 
-    /// What tells of a failure that came while nobody watched. It is out.
-    @usableFromInline @inline(never) func unseen(directly error: any Error, of id: RunID) -> SeenWhenRead? {
-        gate.withLock { _ in unseen(error, of: id) }.map { SeenWhenRead(id, $0) }
+    /// What tells of a failure that no observer hears of.
+    @usableFromInline @inline(never) func unread(_ error: any Error, of id: RunID) -> SeenWhenRead? {
+        Diagnostics.areHeard ? SeenWhenRead(id, unseen(error, of: id)) : nil
     }
 
     /// Lets it out.
     ///
     /// - Parameter end: which execution has ended, and how; called when somebody has come to watch.
-    /// - Returns: whether it was asked to end.
-    @usableFromInline func leave(_ end: () -> (RunID, Outcome<any Sendable>)) -> Bool {
-        let (isWatched, isAsked) = gate.transition(ofOnly: self) {
+    /// - Returns: whether it was asked to end, and whether observers hear of a failure.
+    @usableFromInline func leave(_ end: () -> (RunID, Outcome<any Sendable>)) -> (
+        isAsked: Bool, isHeard: Bool
+    ) {
+        let (isWatched, isAsked, isHeard) = gate.transition(ofOnly: self) {
             self.end(ofOnly: &$0)
         } then: { handsOver in
             isInDirectly = false
@@ -65,10 +67,10 @@ extension ActionCore {
                 appendEnd(id, outcome)  // I2
             }
             if handsOver { appendNext() }
-            return (isWatched, isAskedToEnd)
+            return (isWatched, isAskedToEnd, isWatched && tellsFailures)
         }
         if isWatched { deliver() }  // at other places; in place it is this thread that delivers
         inline.giveBack()
-        return isAsked
+        return (isAsked, isHeard)
     }
 }

@@ -156,15 +156,21 @@ extension ActionCore {
 
     /// The last that is told of a trigger, and then its outcome. Under the gate's lock.
     private func appendEnd(_ trigger: Trigger, _ outcome: Outcome<any Sendable>) {
-        trigger.latch(outcome, outcome.error.flatMap { unseen($0, of: trigger.id) })
+        trigger.latch(outcome, unseen(outcome, of: trigger.id))
         appendEnd(trigger.id, outcome)
         inline.append(Settlement(trigger: trigger))
     }
 
     /// - Returns: what tells of a failure that no observer hears of. Under the gate's lock.
-    func unseen(_ error: any Error, of execution: ExecutionID) -> UnseenFailure? {
-        guard Diagnostics.areHeard, !tellsFailures else { return nil }
-        return UnseenFailure(error) { [name] in "execution \(execution) of \(name.id)" }
+    private func unseen(_ outcome: Outcome<any Sendable>, of id: ExecutionID) -> UnseenFailure? {
+        guard outcome.isFailed, Diagnostics.areHeard, !tellsFailures, let error = outcome.error else {
+            return nil
+        }
+        return unseen(error, of: id)
+    }
+
+    func unseen(_ error: any Error, of id: ExecutionID) -> UnseenFailure {
+        UnseenFailure(error) { [name] in "execution \(id) of \(name.id)" }
     }
 
     /// What observers are told of an end. Under the gate's lock.

@@ -74,6 +74,8 @@ import CompositeOperationsBasics
             return state.end
         }
     }
+    /// Whether it has ended; to ask is no look at how.
+    final var isOver: Bool { locked { $0.end != nil } }
     /// Whether somebody asked it to end.
     final var isCancelled: Bool { locked { $0.isCancelled } }
 

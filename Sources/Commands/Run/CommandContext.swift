@@ -75,6 +75,9 @@ public struct CommandContext: Sendable {
         return context
     }
 
+    /// Code of the command's is told of a failure, which it passes on.
+    func noteFailureIsHeard() { (run as? CommandRun)?.noteFailureIsHeard() }
+
     /// Says that a run inside of this one left something, as its failure says.
     func noteLeftovers(of error: any Error) {
         switch leftovers(of: error) {

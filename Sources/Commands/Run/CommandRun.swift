@@ -119,7 +119,7 @@ public class CommandRun: @unchecked Sendable {
             isQuiet = fields.isQuiet
             if isQuiet {
                 fields.badEnd = badEnd
-                if let error = badEnd?.error { noteUnseen(error, &fields) }
+                if let badEnd { fields.unseen = unseen(badEnd, fields, ranOnLane: holdsSlot) }
                 swap(&held, &fields.held)
                 swap(&lane, &fields.lane)
                 swap(&task, &fields.task)
@@ -128,6 +128,7 @@ public class CommandRun: @unchecked Sendable {
             swap(&fields, &taken)
             fields.machine = taken.machine
             fields.badEnd = badEnd
+            if let badEnd { fields.unseen = unseen(badEnd, taken, ranOnLane: holdsSlot) }
             if taken.isListened {
                 needsQueue = !tellsAtOnce || !taken.isDelegateAlone
                 fields.isTelling = true
@@ -151,11 +152,20 @@ public class CommandRun: @unchecked Sendable {
         return owed
     }
 
-    /// What a lane has run fails: unless somebody looks at it later, that is told when the run goes. Under the lock.
-    private func noteUnseen(_ error: any Error, _ fields: inout RunFields) {
-        guard fields.lane != nil, Diagnostics.areHeard else { return }
-        fields.unseen = UnseenFailure(error) { [transaction] in "command \(transaction.name)" }
+    /// What a lane has run, or a group, has failed: unless somebody looks at it later, that is told when the run goes. Under the lock.
+    ///
+    /// - Parameter fields: as they were before the end.
+    private func unseen(_ badEnd: Outcome<Never>, _ fields: borrowing RunFields, ranOnLane: Bool)
+        -> UnseenFailure?
+    {
+        guard let error = badEnd.error, Diagnostics.areHeard, !isCancellation(error),
+            ranOnLane || fields.cancelMembers != nil, fields.isUnheard
+        else { return nil }
+        return UnseenFailure(error) { [transaction] in "command \(transaction.name)" }
     }
+
+    /// Code inside of it is told of a failure that it passes on.
+    final func noteFailureIsHeard() { locked { $0.isFailureHeard = true } }
 
     /// Has the notices enter their queues: first that of the delegate, then those of the observers, then of who came meanwhile.
     ///
@@ -200,9 +210,15 @@ public class CommandRun: @unchecked Sendable {
     }
 
     /// Calls `body` once when the outcome is there, before anybody is told; delivers what it gives.
-    final func whenEnded(_ body: @escaping @Sendable (Outcome<Never>?) -> [Deliveries]) {
+    ///
+    /// - Parameter isSpan: it tells a tracer alone.
+    final func whenEnded(isSpan: Bool = false, _ body: @escaping @Sendable (Outcome<Never>?) -> [Deliveries])
+    {
         let (isOver, badEnd) = locked { fields in
-            if !fields.machine.hasOutcome { fields.dependents.append(body) }
+            if !fields.machine.hasOutcome {
+                fields.dependents.append(body)
+                fields.hasSpan = fields.hasSpan || isSpan
+            }
             fields.unseen?.see()
             return (fields.machine.hasOutcome, fields.badEnd)
         }

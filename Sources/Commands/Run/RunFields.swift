@@ -17,8 +17,12 @@ struct RunFields: ~Copyable {
     var machine = RunMachine()
     /// How it ended without a value.
     var badEnd: Outcome<Never>?
-    /// That it failed, if nobody was to be told, and nobody who called gets the error.
+    /// That it failed, if nobody was told, and no caller got the error.
     var unseen: UnseenFailure?
+    /// Code inside of it was told of a failure that it passed on.
+    var isFailureHeard = false
+    /// One of `dependents` is the end of its span.
+    var hasSpan = false
     var delegate: DelegateReference?
     /// Of a group: cancels what is in it.
     var cancelMembers: (@Sendable () -> [Deliveries])?
@@ -41,6 +45,12 @@ struct RunFields: ~Copyable {
     /// Whether nobody waits for the end, is to be told of it, or knows what follows from it.
     var isQuiet: Bool {
         delegate == nil && observers.isEmpty && waiters.isEmpty && dependents.isEmpty && cancelMembers == nil
+    }
+
+    /// Whether a failure goes no further: nobody waits for it, is told of it, or follows from it.
+    var isUnheard: Bool {
+        delegate == nil && observers.isEmpty && waiters.isEmpty && dependents.count == (hasSpan ? 1 : 0)
+            && !isFailureHeard && held?.tellsFailures != true
     }
 
     /// Whether anybody is to be told.

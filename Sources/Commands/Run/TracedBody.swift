@@ -19,6 +19,7 @@ final class TracedBody<Output: Sendable>: TransactionBody<Output>, @unchecked Se
 
     override var isSynchronous: Bool { body.isSynchronous }
     override var nameOfCommand: String? { body.nameOfCommand }
+    override var tellsFailures: Bool { body.tellsFailures }
     override func traced(in trace: RunTrace) -> AnyBody { self }
 
     override func runSynchronously(_ context: CommandContext) throws -> Output {
@@ -45,7 +46,7 @@ extension CommandRun {
             let trace = RunTrace.begin(
                 .command, body.nameOfCommand ?? "transaction", number: transaction.number)
         else { return body }
-        whenEnded { bad in
+        whenEnded(isSpan: true) { bad in
             trace.end(bad)
             return []
         }

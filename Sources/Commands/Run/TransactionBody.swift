@@ -15,6 +15,8 @@ internal import CompositeOperationsBasics
     var isSynchronous: Bool { false }
     /// That of the command's type, for dumps.
     var nameOfCommand: String? { nil }
+    /// Whether somebody is told of failures while it runs.
+    var tellsFailures: Bool { false }
 
     /// The same, called as a part of a run that has a span.
     func traced(in trace: RunTrace) -> AnyBody { self }

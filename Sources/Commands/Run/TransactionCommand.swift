@@ -159,7 +159,12 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
     public var transaction: CommandTransaction { handle.transaction }
 
     /// Where it is on its way.
-    public var state: CommandState { handle.locked { $0.machine.state } }
+    public var state: CommandState {
+        handle.locked { fields in
+            fields.unseen?.see()
+            return fields.machine.state
+        }
+    }
 
     /// What undoing it can achieve. A plain command cannot be undone.
     public var undoability: Undoability {

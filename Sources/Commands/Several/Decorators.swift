@@ -115,14 +115,24 @@ extension Command {
         }
     }
 
+    /// Tells that the command finished, before anybody else is told; changes nothing.
+    public func intercept(success: @escaping @Sendable (Output) async -> Void) -> ClosureCommand<Output> {
+        ClosureCommand { context in
+            let output = try await self.execute(context)
+            await success(output)
+            return output
+        }
+    }
+
     /// Tells how the command ended, before anybody else is told; changes nothing.
     public func intercept(
         success: @escaping @Sendable (Output) async -> Void = { _ in },
-        failure: @escaping @Sendable (any Error) async -> Void = { _ in }
+        failure: @escaping @Sendable (any Error) async -> Void
     ) -> ClosureCommand<Output> {
         ClosureCommand { context in
             let output: Output
             do { output = try await self.execute(context) } catch {
+                context.noteFailureIsHeard()
                 await failure(error)
                 throw error
             }

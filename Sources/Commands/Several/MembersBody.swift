@@ -24,6 +24,8 @@ final class MembersBody<Output: Sendable>: TransactionBody<Output>, @unchecked S
         super.init(options)
     }
 
+    override var tellsFailures: Bool { options.observer != nil }
+
     private var compensation: MemberCompensation {
         MemberCompensation(policy: options.compensation, observer: options.observer)
     }

@@ -112,16 +112,15 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
             }
             let id = ActionCore.nextID()
             let outcome: Outcome<Output>
-            var failure: (any Error)?
             do { outcome = .finished(try work(input, value)) } catch is CancellationError {
                 outcome = .cancelled(CancelReason(ofRun: .threwCancellation))
-            } catch { (outcome, failure) = (.failed(error), error) }
-            let (isAsked, isHeard) = core.leave { (id, outcome.untyped) }
+            } catch {
+                return Execution(
+                    core.leave(failing: error, id).map { .failed($0) } ?? .ended(id, .failed(error)))
+            }
+            let isAsked = core.leave { (id, outcome.untyped) }
             if isAsked, case .cancelled = outcome {
                 return Execution(.ended(id, .cancelled(CancelReason(ofRun: .requested))))
-            }
-            if let failure, !isHeard, let unread = core.unread(failure, of: id) {
-                return Execution(.failed(unread))
             }
             return Execution(.ended(id, outcome))
         }

@@ -45,19 +45,12 @@ extension ActionCore {
         return entry
     }
 
-    /// What tells of a failure that no observer hears of.
-    @usableFromInline @inline(never) func unread(_ error: any Error, of id: RunID) -> SeenWhenRead? {
-        Diagnostics.areHeard ? SeenWhenRead(id, unseen(error, of: id)) : nil
-    }
-
     /// Lets it out.
     ///
     /// - Parameter end: which execution has ended, and how; called when somebody has come to watch.
-    /// - Returns: whether it was asked to end, and whether observers hear of a failure.
-    @usableFromInline func leave(_ end: () -> (RunID, Outcome<any Sendable>)) -> (
-        isAsked: Bool, isHeard: Bool
-    ) {
-        let (isWatched, isAsked, isHeard) = gate.transition(ofOnly: self) {
+    /// - Returns: whether it was asked to end.
+    @usableFromInline func leave(_ end: () -> (RunID, Outcome<any Sendable>)) -> Bool {
+        let (isWatched, isAsked) = gate.transition(ofOnly: self) {
             self.end(ofOnly: &$0)
         } then: { handsOver in
             isInDirectly = false
@@ -67,10 +60,22 @@ extension ActionCore {
                 appendEnd(id, outcome)  // I2
             }
             if handsOver { appendNext() }
-            return (isWatched, isAskedToEnd, isWatched && tellsFailures)
+            return (isWatched, isAskedToEnd)
         }
         if isWatched { deliver() }  // at other places; in place it is this thread that delivers
         inline.giveBack()
-        return (isAsked, isHeard)
+        return isAsked
+    }
+
+    /// Lets one out that has failed.
+    ///
+    /// - Returns: what tells of that when it goes; nil: observers do, or nobody listens.
+    @usableFromInline @inline(never) func leave(failing error: any Error, _ id: RunID) -> SeenWhenRead? {
+        var isHeard = false
+        _ = leave {
+            isHeard = tellsFailures
+            return (id, .failed(error))
+        }
+        return isHeard || !Diagnostics.areHeard ? nil : SeenWhenRead(id, unseen(error, of: id))
     }
 }

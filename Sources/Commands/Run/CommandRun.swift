@@ -109,26 +109,26 @@ public class CommandRun: @unchecked Sendable {
         _ badEnd: Outcome<Never>?, from origin: RunMachine.Origin?, tellsAtOnce: Bool = false,
         keep: () -> Void = {}
     ) -> [Deliveries]? {
-        var taken = RunFields()
-        var (needsQueue, isQuiet, holdsSlot) = (false, false, false)
+        var told: RunFields?
+        var (needsQueue, holdsSlot) = (false, false)
         var (held, lane, task): (AnyBody?, Lane?, (any RunTask)?) = (nil, nil, nil)
         let isEnd = locked { fields in
             holdsSlot = fields.machine.holdsSlot
             guard fields.machine.end(finished: badEnd == nil, from: origin) else { return false }
             keep()
-            isQuiet = fields.isQuiet
-            if isQuiet {
+            if let badEnd { fields.unseen = unseen(badEnd, fields, ranOnLane: holdsSlot) }
+            if fields.isQuiet {
                 fields.badEnd = badEnd
-                if let badEnd { fields.unseen = unseen(badEnd, fields, ranOnLane: holdsSlot) }
                 swap(&held, &fields.held)
                 swap(&lane, &fields.lane)
                 swap(&task, &fields.task)
                 return true
             }
+            var taken = RunFields()
             swap(&fields, &taken)
             fields.machine = taken.machine
             fields.badEnd = badEnd
-            if let badEnd { fields.unseen = unseen(badEnd, taken, ranOnLane: holdsSlot) }
+            swap(&fields.unseen, &taken.unseen)
             if taken.isListened {
                 needsQueue = !tellsAtOnce || !taken.isDelegateAlone
                 fields.isTelling = true
@@ -136,10 +136,11 @@ public class CommandRun: @unchecked Sendable {
                 fields.delegate = taken.delegate
                 if needsQueue { fields.deliveries = taken.lane?.deliveries ?? Deliveries() }
             }
+            told = consume taken
             return true
         }
         if !isEnd { return nil }
-        if isQuiet { return lane?.ended(self, badEnd, heldSlot: holdsSlot) ?? [] }
+        guard var taken = told.take() else { return lane?.ended(self, badEnd, heldSlot: holdsSlot) ?? [] }
         var owed: [Deliveries] = []
         if needsQueue { owed = tell(taken.delegate?.delivery, taken.observers) }
         if let lane = taken.lane { owed += lane.ended(self, badEnd, heldSlot: holdsSlot) }

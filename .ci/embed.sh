@@ -10,6 +10,8 @@ export TMPDIR=$temporary # the package manager leaves lock files there
 repository=$PWD
 readonly repository
 readonly limit=60 # seconds for a program that needs less than one
+# Each has a program in the README.
+readonly modules=(Scheduling CompositeOperations Commands Transactions Actions)
 
 # readme_block <module>: the first block of Swift in the README that imports it, as it stands there.
 readme_block() {
@@ -21,10 +23,16 @@ readme_block() {
 
 # write_example <folder> <the dependency, as a manifest writes it>
 write_example() {
-    mkdir -p "$1/Sources/example" "$1/Sources/readme" "$1/Sources/operations" "$1/Sources/actions"
+    local module
+    mkdir -p "$1/Sources/example"
     cat >"$1/Package.swift" <<END
 // swift-tools-version: 6.3
 import PackageDescription
+
+let readme: [Target] = [$(printf '"%s", ' "${modules[@]}")].map { module in
+    .executableTarget(
+        name: "readme-" + module, dependencies: [.product(name: module, package: "CompositeOperations")])
+}
 
 let package = Package(
     name: "example",
@@ -34,25 +42,14 @@ let package = Package(
             name: "example",
             dependencies: [.product(name: "Scheduling", package: "CompositeOperations")]
         ),
-        .executableTarget(
-            name: "readme",
-            dependencies: [.product(name: "Scheduling", package: "CompositeOperations")]
-        ),
-        .executableTarget(
-            name: "operations",
-            dependencies: [.product(name: "CompositeOperations", package: "CompositeOperations")]
-        ),
-        .executableTarget(
-            name: "actions",
-            dependencies: [.product(name: "Actions", package: "CompositeOperations")]
-        ),
-    ],
+    ] + readme,
     swiftLanguageModes: [.v6]
 )
 END
-    readme_block Scheduling >"$1/Sources/readme/main.swift"
-    readme_block CompositeOperations >"$1/Sources/operations/main.swift"
-    readme_block Actions >"$1/Sources/actions/main.swift"
+    for module in "${modules[@]}"; do
+        mkdir "$1/Sources/readme-$module"
+        readme_block "$module" >"$1/Sources/readme-$module/main.swift"
+    done
     cat >"$1/Sources/example/Example.swift" <<'END'
 import Scheduling
 import Synchronization
@@ -110,7 +107,7 @@ run_example() {
     shift
     swift build --package-path "$folder" "${own[@]}" "$@" ||
         fail "a package that depends on this one does not build."
-    for program in example readme operations actions; do
+    for program in example "${modules[@]/#/readme-}"; do
         timeout --kill-after=5 "$limit" \
             swift run --package-path "$folder" --skip-build "${own[@]}" "$@" "$program" >>"$folder/output" ||
             fail "the program '$program' failed, or did not end within $limit s."
@@ -119,13 +116,20 @@ run_example() {
 closures: 500500
 task group: 338350
 actor on a lane: 100
-510555
+171700
 70300
-3
+charged
+refunded
+OutOfStock()
+Overdrawn() 0
 false
 5
 END
 }
+
+# As many programs as the README says, and no others.
+[[ $(grep -c '^```swift' README.md) -eq $((${#modules[@]} + 1)) ]] || # one is a part of a manifest
+    fail "the README has programs that are not run: give their modules to .ci/embed.sh."
 
 # By path. The folder's name is the package's identity for whoever depends on it, and a clone's may be
 # another.

@@ -40,7 +40,7 @@ package protocol JournalStore: AnyObject, Sendable {
     /// In order.
     func records(ofRun run: Int64) throws -> [JournalRecord]
     func place(ofKey key: String) throws -> KeyPlace?
-    /// Those that were done, and are not being undone, in the order in which they were done.
+    /// The commands that were done, and are not being undone, in the order in which they were done.
     func replayable(after sequence: Int64, limit: Int) throws -> [ReplayedRecord]
 
     /// Adds records: all, or, when it throws, none that anybody can rely on. When it returns, they survive the end of the

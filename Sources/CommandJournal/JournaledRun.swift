@@ -19,7 +19,7 @@ final class JournaledRun: Sendable {
     private let state: Guarded<State>
     private let instance = Instance(.journaledRuns)
 
-    /// One that an earlier process began.
+    /// A run that an earlier process began.
     init(_ run: JournalRun, _ writer: JournalWriter) {
         number = run.number
         self.writer = writer

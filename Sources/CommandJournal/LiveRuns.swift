@@ -60,7 +60,7 @@ final class LiveRuns: Sendable {
     enum Beginning {
         /// Its keys are reserved; `end(_:_:left:)` is owed.
         case begun(RunEnd)
-        /// One of its keys is another run's, up to that one's end.
+        /// Another run has one of its keys, until that run ends.
         case taken(RunEnd)
     }
 

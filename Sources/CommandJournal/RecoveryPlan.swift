@@ -27,7 +27,7 @@ package enum RecoveryPlan: Equatable, Sendable {
 
     /// The members in the order in which they go into the run that carries the plan out, which undoes them in reverse.
     ///
-    /// Those that were done come in that order; one whose proof cannot be written down, after these.
+    /// Commands that were done come in that order; those without a proof that can be written down come last.
     package func members(of run: JournalRun) -> [Int] {
         run.members.indices.filter { index in
             switch run.members[index].phase {

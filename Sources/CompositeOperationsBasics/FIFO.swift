@@ -13,7 +13,7 @@
     @inlinable public var count: Int { elements.count - head }
     /// The next one.
     @inlinable public var first: Element? { head < elements.count ? elements[head] : nil }
-    /// Those that are there, the oldest first.
+    /// The elements, the oldest first.
     @inlinable public var all: [Element] { elements[head...].compactMap(\.self) }
 
     /// Appends one.

@@ -110,7 +110,7 @@ package final class Waiter: @unchecked Sendable {
     }
 }
 
-/// Those who wait, in the order of their coming. To come and to leave is O(1). A value with references in it: the owner has
+/// The waiters, in the order of their coming. To come and to leave is O(1). A value with references in it: the owner has
 /// one, and copies it never.
 package struct WaitList {
     private var first: Waiter?

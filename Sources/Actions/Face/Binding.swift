@@ -39,7 +39,7 @@ public struct BindingOptions: Sendable {
 
 /// A control that is tied to an action, until this is released or told to unbind.
 @MainActor public final class ActionBinding {
-    /// Those of all controls, weakly: a control has one at a time. Entries go with their bindings.
+    /// The bindings of all controls, weakly: a control has one at a time. Entries go with their bindings.
     private static var current: [ObjectIdentifier: WeakBinding] = [:]
 
     private struct WeakBinding {

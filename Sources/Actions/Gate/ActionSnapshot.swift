@@ -140,7 +140,7 @@ package struct GateWord: Equatable, Sendable {
         return false
     }
 
-    /// One that waited does not any more.
+    /// A waiting execution has left the line.
     package mutating func leaveLine() {
         waiting -= 1
         step()

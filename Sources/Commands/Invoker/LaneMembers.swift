@@ -8,7 +8,7 @@ struct LaneMember {
     var isGathering: Bool
 }
 
-/// Those of one lane. Under its lock, which so guards `CommandRun.placeInLane`, too. To come, to go and to be found is O(1).
+/// The runs of one lane. Under its lock, which so guards `CommandRun.placeInLane`, too. To come, to go and to be found is O(1).
 struct LaneMembers {
     private var places: [LaneMember?] = []
     private var free: [Int] = []

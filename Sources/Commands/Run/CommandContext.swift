@@ -19,9 +19,9 @@ public struct CommandContext: Sendable {
 
     /// An object, as few runs have one: the layout of an instant is known at run time alone, and so would be that of a context.
     private var deadlineObject: Deadline?
-    /// Who asks for the run to end; nil: nobody could.
+    /// The run that can be asked to end; nil: there is none.
     private var run: (any Cancellable)?
-    /// Those around it.
+    /// The runs around it.
     private var outer: CancellationLink?
     /// On a worker without a task of the run's own, the task that is found, if any, has nothing to do with it.
     var looksAtTask = true

@@ -82,7 +82,7 @@ public final class CommandHandle<Output: Sendable>: CommandRun, @unchecked Senda
 
     /// Calls `body` once with the outcome, also when that is there already; unless the subscription has ended before.
     ///
-    /// Those who are told at the same place are told in the order of their registration, after the delegate.
+    /// Observers at the same place are told in the order of their registration, after the delegate.
     public func onOutcome(
         _ delivery: Delivery = .inline, _ body: @escaping @Sendable (Outcome<Output>) -> Void
     ) -> Subscription {

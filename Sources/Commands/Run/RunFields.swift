@@ -30,7 +30,7 @@ struct RunFields: ~Copyable {
     /// Code of this module's, which is short, and gives the notices that are to be delivered after it.
     var dependents: [@Sendable (Outcome<Never>?) -> [Deliveries]] = []
     var observers = Registrations<RunObserver>()
-    /// Those who were told first are being told: who comes now is told after them.
+    /// The first observers are being told: one that comes now is told after them.
     var isTelling = false
     /// So is the delegate, alone and in place: observers elsewhere do not wait for that.
     var isTellingInPlace = false

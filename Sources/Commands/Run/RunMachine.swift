@@ -16,7 +16,7 @@
 enum RunClaim: Equatable {
     /// The one that the token names.
     case first
-    /// One after an undo: it answers its caller alone.
+    /// An execution after an undo: it answers its caller alone.
     case again
 }
 

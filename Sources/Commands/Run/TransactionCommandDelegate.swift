@@ -21,7 +21,7 @@ public protocol MainActorTransactionCommandDelegate: AnyObject, Sendable {
     func commandTransaction(_ transaction: CommandTransaction, didFailWithError error: any Error)
 }
 
-/// Who holds the delegate.
+/// How a command holds its delegate.
 public enum DelegateOwnership: Hashable, Sendable {
     /// The command, until the delegate has been told.
     case strongUntilTerminal

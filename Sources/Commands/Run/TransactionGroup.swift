@@ -6,14 +6,14 @@ internal import CompositeOperationsBasics
 /// Several runs, whose ends are told as one.
 ///
 /// It ends once, when it is sealed and everything in it has ended: finished when all have, else as the first that has not.
-/// One that is released unsealed ends as ``CancelReason/Kind/abandoned``.
+/// A group that is released unsealed ends as ``CancelReason/Kind/abandoned``.
 public final class TransactionGroup: Sendable {
     private struct State {
         var outstanding = 1  // until it is sealed
         var isSealed = false
         /// That of the first that ended without a value.
         var badEnd: Outcome<Never>?
-        /// Those in it, until all have ended.
+        /// Its members, until all have ended.
         var runs: [CommandRun] = []
     }
 
@@ -34,7 +34,7 @@ public final class TransactionGroup: Sendable {
             }
         }
 
-        /// Who adds one looks whether this was asked for before.
+        /// A later `add` looks whether this was asked for before.
         private func cancel() -> [Deliveries] {
             state.withLock { $0.runs }.flatMap { $0.latchCancelled().owed }
         }

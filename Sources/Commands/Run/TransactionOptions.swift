@@ -38,7 +38,7 @@ public struct TransactionOptions: Sendable {
 
     /// Where the delegate is told.
     public var delivery: Delivery
-    /// Who holds the delegate.
+    /// How the command holds its delegate.
     public var delegateOwnership: DelegateOwnership
     /// In which order several commands run.
     public var order: Order

@@ -24,13 +24,13 @@ public struct TransactionFailure: Error {
     public let cause: any Error
     /// The command that threw; nil when none did.
     public let failedMember: Int?
-    /// Those that were taken back, in that order.
+    /// The members that were taken back, in that order.
     public internal(set) var compensated: [Int] = []
-    /// Those whose undo threw, and what.
+    /// The members whose undo threw, each with its error.
     public internal(set) var compensationFailures: [CompensationFailure] = []
-    /// Those that were not taken back, because of ``TransactionOptions/Compensation/stopOnFailure``, or because the call did not await.
+    /// The members that were not taken back, because of ``TransactionOptions/Compensation/stopOnFailure``, or because the call did not await.
     public internal(set) var notCompensated: [Int] = []
-    /// Those that were done and cannot be taken back.
+    /// The members that were done and cannot be taken back.
     public internal(set) var irreversible: [Int] = []
     /// Whether a run inside of it, which failed, left something that cannot be taken back.
     var leavesIrreversible = false

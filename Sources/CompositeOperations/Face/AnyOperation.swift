@@ -30,7 +30,7 @@ class Place: @unchecked Sendable {
 
     /// Where its blocks run; nil: the built-in scheduler.
     @exclusivity(unchecked) final var target: (any ExecutionTarget)?
-    /// Who decides when they may.
+    /// The queue that decides when they may run.
     @exclusivity(unchecked) final var admission: COOperationQueue?
     /// It was given a target, so that a queue which it is added to does not give it another one.
     @exclusivity(unchecked) final var hasOwnTarget = false
@@ -266,7 +266,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     @inline(never)
     private final var targetUnderLock: (any ExecutionTarget)? { look { target } }
 
-    /// Who decides when they may.
+    /// The queue that decides when they may run.
     final var admission: COOperationQueue? { place?.admission }
     /// It was given a target, so that a queue which it is added to does not give it another one.
     final var hasOwnTarget: Bool { place?.hasOwnTarget ?? false }

@@ -338,7 +338,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         }
     }
 
-    /// One go at the work: what a block is given. Everything done with it concerns this attempt; when the operation
+    /// One attempt at the work, which a block is given. Everything done with it concerns this attempt; when the operation
     /// has gone on to another one, it does nothing, and answers false.
     public struct Attempt: Sendable {
         /// The operation.

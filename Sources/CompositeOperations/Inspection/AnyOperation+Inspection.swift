@@ -83,7 +83,7 @@ private struct Sight {
     private let isGated: Bool
     private let queue: ObjectIdentifier?
     private let isQueueOpen: Bool
-    /// Those that it waits for, 16 at most, and how many they are.
+    /// Its dependencies, 16 at most, and how many there are.
     private var dependencies: [AnyOperation] = []
     private var unmet = 0
     private var timers = 0

@@ -49,7 +49,7 @@ extension COOperationQueue: Inspectable {
         let running: Int
         let pending: Int
         let count: Int
-        /// Those that came first.
+        /// The tickets that came first.
         let tickets: [(operation: AnyOperation, state: Ticket.State)]
 
         var holders: [AnyOperation] { tickets.filter { $0.state == .running }.map(\.operation) }

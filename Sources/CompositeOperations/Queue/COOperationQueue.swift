@@ -309,7 +309,7 @@ public final class COOperationQueue: ExecutionTarget {
         }
     }
 
-    /// Whoever has come may be one too many: those that have waited longest go.
+    /// The newcomer may be one too many: the operations that have waited longest go.
     private func displace(_ state: inout State, _ verdict: inout Verdict) {
         guard let limit = state.pendingLimit ?? state.runningLimit else { return }
         pump(&state, &verdict)
@@ -421,10 +421,10 @@ public final class COOperationQueue: ExecutionTarget {
     /// How many it has: pending, running, or aside.
     public var operationCount: Int { state.withLock { $0.all.count } }
 
-    /// Those that wait for their turn, the oldest first.
+    /// The operations that wait for their turn, the oldest first.
     public var pendingOperations: [AnyOperation] { state.withLock { $0.all.operations { $0.waits } } }
 
-    /// Those that hold a slot.
+    /// The operations that hold a slot.
     public var runningOperations: [AnyOperation] {
         state.withLock { $0.all.operations { $0.state == .running } }
     }

@@ -52,7 +52,7 @@ struct HeldSlot: @unchecked Sendable {
 
     // MARK: Of a thread
 
-    /// Those of one that has not returned: its own, and those of its callers that are not held below it.
+    /// The slots of a block that has not returned: its own, and those of its callers that are not held below it.
     private struct Frame {
         let own: Reference?
         var callers: UnsafeBufferPointer<HeldSlot>?
@@ -65,7 +65,7 @@ struct HeldSlot: @unchecked Sendable {
         value.here?.assumingMemoryBound(to: Frame.self)
     }
 
-    /// Those that are held on the stack of this thread, the innermost last. Each is there once: a block has its slot in one frame, and
+    /// The slots that are held on the stack of this thread, the innermost last. Each is there once: a block has its slot in one frame, and
     /// callers bring those that are not there.
     ///
     /// - Complexity: O(these).
@@ -158,7 +158,7 @@ struct Surroundings {
 }
 
 extension COQueues {
-    /// Those of the block that runs here, or has made the task that does.
+    /// The surroundings of the block that runs here, or that made the task that does.
     @TaskLocal static var surroundings: Surroundings?
 
     /// The default queue of a part of the program.

@@ -192,14 +192,14 @@ extension AnyOperation {
         return true
     }
 
-    /// Whoever was asked has not decided: that is a decision, too.
+    /// The handler that was asked has not decided: that is a decision, too.
     final func decisionIsOver(_ number: Int32) {
         change { effects in
             if machine.phase == .deciding, machine.attempt == number { giveUpHold(&effects) }
         }
     }
 
-    /// One of those that hold the decision open lets go. Under the lock; it decides.
+    /// A hold that keeps the decision open is released. Under the lock; the last one decides.
     private final func giveUpHold(_ effects: inout Effects) {
         if let composition {
             composition.holds -= 1

@@ -38,7 +38,7 @@ final class Dependency: Sendable {
     func take() -> AnyOperation? { end() ? dependent : nil }
 }
 
-/// Those that wait for an operation.
+/// The dependents of an operation.
 struct Dependents {
     private var edges: [Dependency] = []
     /// With so many of them, those that are over go.
@@ -165,10 +165,10 @@ extension AnyOperation {
         return awaited
     }
 
-    /// One of those that it waits for has ended. Under no lock.
+    /// One of its dependencies has ended. Under no lock.
     final func dependencyEnded() { change { effects in if dependencyIsMet() { becameDue(&effects) } } }
 
-    /// One of those that it waits for has gone, on whatever thread, and with whatever lock of a user's held.
+    /// One of its dependencies was released, on any thread, and with any lock of a user's held.
     final func dependencyHasGone() {
         guard look({ dependencyIsMet() }) else { return }
         ExecutionWork.run(on: nil) { [self] in

@@ -154,7 +154,7 @@ struct Effects: ~Copyable {
         if rest.causes.isEmpty { rest.causes = causes } else { add(.giveUp(causes, nil)) }
     }
 
-    /// Those who wait go on.
+    /// The waiters go on.
     mutating func wake(_ waiters: inout WaitList) {
         if !waiters.isEmpty { add(.wake(waiters.takeAll())) }
     }

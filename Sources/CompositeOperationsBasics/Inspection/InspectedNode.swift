@@ -45,7 +45,7 @@ package struct InspectedNode: Sendable {
         self.state = state
     }
 
-    /// One below a root, of which no more is known.
+    /// A node below a root, of which no more is known.
     package init(below kind: String, id: String, state: String) {
         self.init(kind, id: id, state: state)
         depth = 1
@@ -54,7 +54,7 @@ package struct InspectedNode: Sendable {
 
 /// Gathers nodes, within limits.
 package struct Inspector {
-    /// Those that were added, each before those that are below it.
+    /// The nodes that were added, each before those below it.
     package private(set) var nodes: [InspectedNode] = []
     /// How many more may be added.
     package private(set) var room: Int

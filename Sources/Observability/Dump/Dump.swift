@@ -100,7 +100,7 @@ public struct Dump: Hashable, Sendable, Codable {
     public internal(set) var actions = Section()
     /// Gates of admission, and below each some of its tenants.
     public internal(set) var gates = Section()
-    /// Who waits for the end of an operation, the longest first.
+    /// The tasks and threads that wait for the end of an operation, the longest first.
     public internal(set) var waits: [Wait] = []
     /// How many waits are not in the dump.
     public internal(set) var omittedWaits = 0

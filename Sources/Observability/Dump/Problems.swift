@@ -90,7 +90,7 @@ struct Problems {
         return goOn
     }
 
-    /// One of each part in which all wait for each other.
+    /// One node of each part in which all wait for each other.
     private var cyclesOfPlaces: [[Int]] {
         let goOn = goOn
         let stuck = edges.enumerated().map { place, others in

@@ -2,7 +2,7 @@
 public enum ExplorationOutcome: Sendable {
     /// Every schedule that was run ended as it should.
     case held(ExplorationCoverage)
-    /// One did not.
+    /// A schedule did not.
     case failed(FailingSchedule)
 }
 

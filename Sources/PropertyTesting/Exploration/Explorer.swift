@@ -118,7 +118,7 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
     /// So many steps a schedule may have.
     let limit: Int
 
-    /// One that is never destroyed: tasks that are left over hold it without owning it, and may be made ready at any time.
+    /// An explorer that is never destroyed: tasks that are left over hold it without owning it, and may be made ready at any time.
     static func kept(limit: Int, patienceWithOthers: Duration, sharing: Sharing) -> Explorer {
         let explorer = Explorer(limit: limit, patienceWithOthers: patienceWithOthers)
         if sharing == .actors { explorer.sharing = SharingOfStep() }

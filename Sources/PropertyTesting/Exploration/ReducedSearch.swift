@@ -16,12 +16,12 @@ struct ReducedSearch: Search {
     private struct Decision {
         /// The alternatives, by `Explorer.number(of:)`.
         let numbers: [Int]
-        /// Those of them that sleep: for what was tried before the decision, and at it.
+        /// The alternatives that sleep: they were tried before the decision, or at it.
         var asleep: Set<Int>
         var choice: Int
     }
 
-    /// Those of the schedule, of which the first `kept` were made before it is run.
+    /// The decisions of the schedule, of which the first `kept` were made before it is run.
     private var decisions: [Decision] = []
     private var kept = 0
     /// What sleeps at the step to come.

@@ -55,7 +55,7 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
             .assumingMemoryBound(to: csched_children.self)
     }
 
-    /// Those whose fields are at an address.
+    /// The children whose fields are at an address.
     package static func object(at fields: UnsafeMutableRawPointer) -> Unmanaged<PlainChildren> {
         .fromOpaque(fields - offset)
     }

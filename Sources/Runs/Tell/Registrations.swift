@@ -11,7 +11,7 @@ internal import Synchronization
     /// Where it is registered; nil: nowhere.
     @usableFromInline var place: Int?
 
-    /// One that is registered nowhere.
+    /// A registration with no list.
     public init() {}
 
     /// Whether it has not ended.

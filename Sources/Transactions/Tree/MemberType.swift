@@ -37,7 +37,7 @@ struct MemberKind: OptionSet {
     }
 }
 
-/// One for each class; they stay.
+/// An entry for each class; they stay.
 final class MemberType: Sendable {
     let kind: MemberKind
     private let known: Atomic<UInt8>

@@ -3,7 +3,7 @@
 //   I13  a waiter waits for each one that waits without a limit of time and has a tree open that it wants, and for each that
 //        came before it to one of those trees. A circle is closed by whoever comes last, and found by that one.
 
-/// Those who wait for trees, of all isolations.
+/// The waiters for trees, of all isolations.
 enum WaitGraph {
     /// Whoever waits.
     private struct Wait {

@@ -42,7 +42,7 @@ enum OpenTransactions {
     }
 }
 
-/// Those who wait for a tree, the first first. To come and to leave is O(1), amortised.
+/// The waiters for a tree, the first one first. To come and to leave is O(1), amortised.
 final class Line {
     /// Also some that have left; what is before `head` has.
     private var waiters: [Waiter] = []
@@ -55,7 +55,7 @@ final class Line {
         count += 1
     }
 
-    /// Who leaves a line leaves all, in one step.
+    /// A waiter that leaves one line leaves all, in one step.
     func remove(_ waiter: Waiter) {
         waiter.hasLeft = true
         count -= 1

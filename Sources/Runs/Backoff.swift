@@ -16,7 +16,9 @@ public enum Backoff: Sendable {
     package func check(for user: String) {
         if case .exponential(_, let factor, _, let jitter) = self, !(factor >= 1 && (0...1).contains(jitter))
         {
-            fatalError("\(user): a factor of \(factor) or a jitter of \(jitter) makes no sense")
+            fatalError(
+                "\(user): the factor is \(factor), and must be at least 1; the jitter is \(jitter), and must be within 0 ... 1"
+            )
         }
     }
 

@@ -233,11 +233,11 @@ struct GateTests {
             }
         }
         let sentences = [
-            "width": "AdmissionGate: the width is 0; it is at least 1",
-            "weight": "Tenant: the weight is 0; it is between 1 and 1048576",
-            "most": "Tenant: the weight is 2097152; it is between 1 and 1048576",
-            "limit": "Tenant: the limit is -1; it is not negative",
-            "cost": "Tenant: the cost is 0; it is between 1 and 1048576",
+            "width": "AdmissionGate: the width is 0, and must be at least 1",
+            "weight": "Tenant: the weight is 0, and must be between 1 and 1048576",
+            "most": "Tenant: the weight is 2097152, and must be between 1 and 1048576",
+            "limit": "Tenant: the limit is -1, and must not be negative",
+            "cost": "Tenant: the cost is 0, and must be between 1 and 1048576",
         ]
         let said = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
         #expect(said.contains(sentences[kind]!))

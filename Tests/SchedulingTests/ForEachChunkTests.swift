@@ -75,6 +75,6 @@ import Testing
             try await Scheduler.shared.forEach([1], chunksOf: 0) { _ in }
         }
         let told = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(told.contains("forEach(_:chunksOf:_:): 0 is not the size of a chunk"))
+        #expect(told.contains("forEach(_:chunksOf:_:): the chunk size is 0, and must be at least 1"))
     }
 }

@@ -53,7 +53,7 @@ public final class AdmissionGate: Sendable {
     }
 
     private static func demandWidth(_ width: Int) {
-        demand(width >= 1, "AdmissionGate: the width is \(width); it is at least 1")
+        demand(width >= 1, "AdmissionGate: the width is \(width), and must be at least 1")
     }
 
     /// Makes a tenant. It is forgotten, with its figures, when the last reference to it goes and nothing of it waits or runs.

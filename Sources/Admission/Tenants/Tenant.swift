@@ -43,16 +43,17 @@ public final class Tenant: Sendable {
     static func demandWeight(_ weight: Int) {
         demand(
             1...FairOrder.most ~= weight,
-            "Tenant: the weight is \(weight); it is between 1 and \(FairOrder.most)")
+            "Tenant: the weight is \(weight), and must be between 1 and \(FairOrder.most)")
     }
 
     static func demandLimit(_ limit: Int?) {
-        demand(limit ?? 0 >= 0, "Tenant: the limit is \(limit ?? 0); it is not negative")
+        demand(limit ?? 0 >= 0, "Tenant: the limit is \(limit ?? 0), and must not be negative")
     }
 
     private static func demandCost(_ cost: Int) {
         demand(
-            1...FairOrder.most ~= cost, "Tenant: the cost is \(cost); it is between 1 and \(FairOrder.most)")
+            1...FairOrder.most ~= cost,
+            "Tenant: the cost is \(cost), and must be between 1 and \(FairOrder.most)")
     }
 
     /// Its share, against those of the others; from the next turn on.

@@ -67,8 +67,10 @@ final class Lane: Sendable {
     }
 
     init(limit: Int, capacity: Int?, on scheduler: Scheduler, batching: Batching? = nil) {
-        if limit < 1 { fatalError("Invoker: a limit of \(limit) lets nothing run") }
-        if let capacity, capacity < 1 { fatalError("Invoker: a capacity of \(capacity) accepts nothing") }
+        if limit < 1 { fatalError("Invoker: the limit is \(limit), and must be at least 1") }
+        if let capacity, capacity < 1 {
+            fatalError("Invoker: the capacity is \(capacity), and must be at least 1")
+        }
         self.limit = limit
         self.capacity = capacity
         self.scheduler = scheduler
@@ -291,7 +293,9 @@ final class Lane: Sendable {
 
     func shutDown(_ pending: PendingAtShutdown) async {
         if ReentrancyMark.isInside(self) {
-            fatalError("Invoker.shutdown: it is called by a command that it would wait for")
+            fatalError(
+                "Invoker.shutdown: a command of the invoker calls it, and would be waited for; call it from elsewhere"
+            )
         }
         let waiting = state.withLock { state in
             state.isShutDown = true

@@ -58,7 +58,7 @@ public class LaneInvoker: Invoker, @unchecked Sendable {
     @usableFromInline
     final func cost(_ command: any Command) -> Int {
         guard let cost = lane.batching?.cost?(command) else { return 0 }
-        if cost < 0 { fatalError("BatchInvoker: a cost of \(cost)") }
+        if cost < 0 { fatalError("BatchInvoker: the cost of a command is \(cost), and must not be negative") }
         return min(cost, 1 << 40)  // so that sums of them are numbers
     }
 
@@ -150,7 +150,7 @@ public final class BatchInvoker: LaneInvoker, @unchecked Sendable {
         stopsOnFailure: Bool = false, capacity: Int? = nil, on scheduler: Scheduler = .shared,
         clock: any Clock<Duration> = ContinuousClock()
     ) {
-        if size < 1 { fatalError("BatchInvoker: a batch of \(size) holds nothing") }
+        if size < 1 { fatalError("BatchInvoker: the size is \(size), and must be at least 1") }
         let limit = if case .parallel(let limit) = order { limit } else { 1 }
         let batching = Batching(
             size: size, maxDelay: maxDelay, maxCost: maxCost, cost: cost, stopsOnFailure: stopsOnFailure,

@@ -28,7 +28,9 @@ public final class TransactionGroup: Sendable {
 
         func add(_ run: CommandRun) {
             state.withLock { state in
-                if state.isSealed { fatalError("TransactionGroup.add: it has been sealed") }
+                if state.isSealed {
+                    fatalError("TransactionGroup.add: the group is sealed; add its commands before seal()")
+                }
                 state.outstanding += 1
                 state.runs.append(run)
             }

@@ -105,7 +105,7 @@ public struct RetryPolicy: Sendable {
         clock: any Clock<Duration> = ContinuousClock(),
         retryIf: @escaping @Sendable (any Error) -> Bool = { _ in true }
     ) {
-        demand(maxAttempts > 0, "RetryPolicy: \(maxAttempts) attempts are too few")
+        demand(maxAttempts > 0, "RetryPolicy: maxAttempts is \(maxAttempts), and must be at least 1")
         backoff.check(for: "RetryPolicy")
         self.maxAttempts = maxAttempts
         self.backoff = backoff

@@ -92,7 +92,7 @@ extension Command {
     ///
     /// - Precondition: `count` is not negative.
     public func repeated(_ count: Int) -> ClosureCommand<[Output]> {
-        if count < 0 { fatalError("Command.repeated: \(count) times") }
+        if count < 0 { fatalError("Command.repeated: the count is \(count), and must not be negative") }
         return ClosureCommand { context in
             var outputs: [Output] = []
             outputs.reserveCapacity(count)

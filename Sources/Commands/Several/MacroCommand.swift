@@ -23,7 +23,7 @@ public struct MacroCommand: UndoableCommand {
         compensation: TransactionOptions.Compensation = .continueOnFailure
     ) {
         if case .parallel(let limit) = order, limit < 1 {
-            fatalError("MacroCommand: a limit of \(limit) lets nothing run")
+            fatalError("MacroCommand: the limit is \(limit), and must be at least 1")
         }
         self.members = members
         self.order = order

@@ -16,7 +16,7 @@ final class MembersBody<Output: Sendable>: TransactionBody<Output>, @unchecked S
         _ gather: @escaping @Sendable ([any Sendable]) -> Output
     ) {
         if case .parallel(let limit) = options.order, limit < 1 {
-            fatalError("TransactionCommand: a limit of \(limit) lets nothing run")
+            fatalError("TransactionCommand: the limit is \(limit), and must be at least 1")
         }
         self.members = members
         self.gather = gather

@@ -77,7 +77,7 @@ public final class UndoStack {
         clock: any Clock<Duration> = ContinuousClock(),
         onFailedUndo: FailedUndo = .breaks
     ) {
-        if let limit, limit < 1 { fatalError("UndoStack: a limit of \(limit) keeps nothing") }
+        if let limit, limit < 1 { fatalError("UndoStack: the limit is \(limit), and must be at least 1") }
         history = UndoHistory(limit: limit)
         self.mergeWindow = mergeWindow
         self.clock = clock
@@ -594,7 +594,9 @@ extension Clock where Duration == Swift.Duration {
     fileprivate var anyNow: any InstantProtocol<Duration> { now }
 
     fileprivate func durationSinceStart(_ start: any InstantProtocol<Duration>) -> Duration {
-        guard let start = start as? Instant else { fatalError("UndoStack: an instant of another clock") }
+        guard let start = start as? Instant else {
+            fatalError("UndoStack: the instant belongs to another clock than the stack's")
+        }
         return start.duration(to: now)
     }
 }

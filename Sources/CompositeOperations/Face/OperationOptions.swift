@@ -70,7 +70,7 @@ public struct OperationOptions: Sendable {
         get { box?.fields.width }
         set {
             if let newValue, newValue < 1 {
-                fatalError("OperationOptions: a width of \(newValue) lets no child run")
+                fatalError("OperationOptions: the width is \(newValue), and must be at least 1")
             }
             fields.width = newValue
         }
@@ -203,7 +203,9 @@ public struct COOperationResolver: Sendable {
         clock: any Clock<Duration> = ContinuousClock(), retryIf: (@Sendable (Cause) -> Bool)? = nil,
         fallback: (@Sendable (AnyOperation) -> Void)?
     ) {
-        if maxAttempts < 1 { fatalError("COOperationResolver: \(maxAttempts) attempts are too few") }
+        if maxAttempts < 1 {
+            fatalError("COOperationResolver: maxAttempts is \(maxAttempts), and must be at least 1")
+        }
         backoff.check(for: "COOperationResolver")
         self.maxAttempts = maxAttempts
         self.backoff = backoff

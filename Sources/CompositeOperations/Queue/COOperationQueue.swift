@@ -91,7 +91,9 @@ public final class COOperationQueue: ExecutionTarget {
     }
 
     private static func check(_ limit: Int?, atLeast least: Int, _ name: String) {
-        if let limit, limit < least { fatalError("COOperationQueue: a \(name) of \(limit) is too small") }
+        if let limit, limit < least {
+            fatalError("COOperationQueue: the \(name) is \(limit), and must be at least \(least)")
+        }
     }
 
     // MARK: State

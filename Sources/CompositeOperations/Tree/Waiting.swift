@@ -27,7 +27,7 @@ final class WaitingThread: ExecutionTarget, MainQueueSleeper {
     init(for destination: (any ExecutionTarget)? = nil) {
         self.destination = destination
         do { counter = try CompletionCounter() } catch {
-            fatalError("CompositeOperations: no memory for a thread that waits")
+            fatalError("CompositeOperations: memory is exhausted, so a thread cannot wait")
         }
     }
 

@@ -39,7 +39,7 @@ public enum Inspection {
     ///   a body.
     /// - Precondition: `limit` is greater than 0.
     public static func dump(limit: Int = 10_000, stacks: Bool = false) -> Dump {
-        if limit < 1 { fatalError("Inspection.dump: a limit of \(limit) shows nothing") }
+        if limit < 1 { fatalError("Inspection.dump: the limit is \(limit), and must be at least 1") }
         return Dump(limit: min(limit, 100_000_000), stacks: stacks)
     }
 
@@ -82,7 +82,7 @@ public enum Inspection {
         _ signal: Int32 = SIGUSR2, limit: Int = 10_000, stacks: Bool = false,
         _ body: @escaping @Sendable (Dump) -> Void
     ) -> Bool {
-        if limit < 1 { fatalError("Inspection.dumpOnSignal: a limit of \(limit) shows nothing") }
+        if limit < 1 { fatalError("Inspection.dumpOnSignal: the limit is \(limit), and must be at least 1") }
         let new = Unmanaged.passRetained(Receiver(limit, stacks, body))
         let isFirst = receiver.compareExchange(
             expected: nil, desired: new, ordering: .acquiringAndReleasing

@@ -18,7 +18,7 @@ extension Waiter {
     ) -> Bool {
         let counter: CompletionCounter
         do { counter = try CompletionCounter() } catch {
-            fatalError("CompositeOperations: no memory for a thread that waits")
+            fatalError("CompositeOperations: memory is exhausted, so a thread cannot wait")
         }
         counter.enter()
         let waiter = Waiter { _ in counter.leave() }

@@ -106,7 +106,7 @@ extension Scheduler {
         every interval: Duration, startingAfter delay: Duration? = nil, in counter: CompletionCounter? = nil,
         _ body: consuming @escaping @Sendable () -> Void
     ) throws(SchedulerError) -> ScheduledOperation {
-        demand(interval > .zero, "Scheduler.submit(every:): the interval is not positive")
+        demand(interval > .zero, "Scheduler.submit(every:): the interval must be positive")
         var operation = unsafe Body(body).operation(in: counter?.handle)
         unsafe operation.run = runRepeatingBody
         var timer: OpaquePointer?

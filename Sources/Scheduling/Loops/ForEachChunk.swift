@@ -52,7 +52,8 @@ extension Scheduler {
 
     @usableFromInline
     static func chunks(of count: Int, size: Int) -> Chunks {
-        demand(size > 0, "Scheduler.forEach(_:chunksOf:_:): \(size) is not the size of a chunk")
+        demand(
+            size > 0, "Scheduler.forEach(_:chunksOf:_:): the chunk size is \(size), and must be at least 1")
         return Chunks(of: count, size: size)
     }
 

@@ -4,7 +4,7 @@ public import Actions
 
 /// Stands in for a control: what it was told can be read, and a test activates it.
 @MainActor public final class FakeControl<Input: Sendable>: Binding {
-    /// What it was told, in order; what says the same as before is left out.
+    /// The calls that it received, in order, without those that repeat the last one.
     public enum Change: Hashable, Sendable {
         /// It can be activated, or cannot.
         case enabled(Bool)
@@ -14,7 +14,7 @@ public import Actions
         case failure(String)
     }
 
-    /// What the action has set.
+    /// The closure that the action has set.
     public var onTrigger: (@MainActor (Input) -> Void)?
     /// nil: it was not told.
     public private(set) var isEnabled: Bool?

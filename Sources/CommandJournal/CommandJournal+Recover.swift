@@ -4,7 +4,7 @@ public import Commands
 internal import Foundation
 
 extension CommandJournal {
-    /// What becomes of an all-or-nothing run that was in the middle, when nothing of it had failed.
+    /// How recovery treats an all-or-nothing run that was in the middle, when nothing of it had failed.
     public enum Unfinished: Hashable, Sendable {
         /// It is taken back.
         case compensate
@@ -26,7 +26,7 @@ extension CommandJournal {
         public let type: String
         /// Whether it is its undo that is in doubt.
         public let isUndo: Bool
-        /// What it threw when this recovery began it again; nil: it was not begun again, or threw nothing. Equality ignores it.
+        /// The error that it threw when this recovery began it again; nil: it was not begun again, or threw nothing. Equality ignores it.
         public let error: (any Error)?
 
         /// Whether both are in doubt by the same record.
@@ -36,7 +36,7 @@ extension CommandJournal {
         public func hash(into hasher: inout Hasher) { hasher.combine(sequence) }
     }
 
-    /// What is to become of something in doubt.
+    /// The fate of a command in doubt.
     public enum DoubtAnswer: Hashable, Sendable {
         /// Nobody knows: its run stays as it is.
         case leave
@@ -46,7 +46,7 @@ extension CommandJournal {
         case over
     }
 
-    /// What becomes of a run that cannot be read: a type in it is not among those that the journal was given, or a command, an output
+    /// How recovery treats a run that cannot be read: a type in it is not among those that the journal was given, or a command, an output
     /// or a proof cannot be decoded.
     public enum Undecodable: Hashable, Sendable {
         /// The recovery throws; before it does anything, if it is a command that cannot be read.
@@ -57,7 +57,7 @@ extension CommandJournal {
         case abandon
     }
 
-    /// What a recovery did.
+    /// The result of a recovery.
     public struct RecoveryReport: Sendable {
         /// A run that was ended.
         public struct Run: Sendable {
@@ -65,13 +65,13 @@ extension CommandJournal {
             public let number: Int64
             /// How it ended.
             public let outcome: JournalOutcome
-            /// What went wrong meanwhile.
+            /// The error that it met.
             public let error: (any Error)?
         }
 
         /// The runs that were ended, in that order.
         public internal(set) var runs: [Run] = []
-        /// What is in doubt still. The runs of these have not ended.
+        /// The commands that are still in doubt. Their runs have not ended.
         public internal(set) var inDoubt: [InDoubt] = []
 
         /// A run that was not recovered, as it cannot be read.

@@ -4,7 +4,7 @@ internal import Commands
 internal import Foundation
 
 extension CommandJournal {
-    /// What a replay did.
+    /// The result of a replay.
     public struct ReplayReport: Hashable, Sendable {
         /// How many commands it ran.
         public internal(set) var count = 0

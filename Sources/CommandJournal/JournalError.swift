@@ -1,6 +1,6 @@
 // JournalError.swift - what a journal refuses, and what it finds.
 
-/// What a journal refuses, and what it finds.
+/// A refusal, or a finding, of a journal.
 public enum JournalError: Error, CustomStringConvertible {
     /// Another journal, of this process or another one, has the file.
     case inUse(path: String)

@@ -8,7 +8,7 @@ internal import Commands
 internal import Foundation
 @_spi(Faces) internal import Runs
 
-/// What a command threw, in an earlier process, when it was to be taken back.
+/// The error of an undo in an earlier process.
 public struct RecordedUndoFailure: Error, Hashable {
     /// The error, as a text.
     public let text: String

@@ -87,7 +87,7 @@ public struct Census: Sendable {
             + instances.filter { $0.value != 0 }.map { .instances(of: $0.counter.name, count: $0.value) }
     }
 
-    /// What there was at a later time and was not here.
+    /// The resources of a later time that were not here.
     ///
     /// A thread is known by its number, which the kernel gives out again only after many others; a file by
     /// its descriptor and what that refers to.
@@ -105,7 +105,7 @@ public struct Census: Sendable {
             }
     }
 
-    /// What there is now and was not here, after what is about to go has gone.
+    /// The resources of now that were not here, after those that are about to go have gone.
     ///
     /// A thread that was joined is in `/proc` for a moment more: the kernel wakes who joins it on the thread's
     /// way out, not at its end, and tells nobody of the end. So while something is left the census is taken

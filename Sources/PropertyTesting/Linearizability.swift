@@ -5,9 +5,9 @@ import CompositeOperationsBasics
 /// One completed call of a recorded history: what was asked, what was answered, and when, by one clock for
 /// all threads.
 public struct Call<Operation: Sendable, Answer: Sendable>: Sendable {
-    /// What was asked.
+    /// The question.
     public let operation: Operation
-    /// What was answered.
+    /// The answer.
     public let answer: Answer
     /// A time before the call took effect.
     public let called: Int

@@ -15,7 +15,7 @@ import Synchronization
 public final class LiveCount: Sendable {
     private static let all = Locked<[Reference]>([])
 
-    /// What is counted.
+    /// The name of the counted things.
     public let name: String
     private let live = Atomic(0)
 

@@ -37,7 +37,7 @@ public final class ManualClock: Clock, Sendable {
     /// Creates a clock that shows zero.
     public init() {}
 
-    /// What it shows.
+    /// Its time.
     public var now: Instant { state.withLock { $0.now } }
     /// A nanosecond.
     public var minimumResolution: Duration { .nanoseconds(1) }

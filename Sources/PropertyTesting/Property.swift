@@ -28,7 +28,7 @@ public struct PropertyOptions: Sendable {
 public struct Counterexample<Value>: CustomStringConvertible {
     /// The value.
     public let value: Value
-    /// What the property said about it.
+    /// The property's reason.
     public let reason: String
     /// The choices that make the value.
     public let tape: Tape
@@ -52,7 +52,7 @@ public struct Counterexample<Value>: CustomStringConvertible {
     }
 }
 
-/// What a check found out.
+/// The result of a check.
 public enum PropertyOutcome<Value> {
     /// Every case held. By label: how many cases had it.
     case held(cases: Int, labels: [String: Int])

@@ -58,7 +58,7 @@ public struct Source: ~Copyable {
     /// Makes choices of numbers whose bounds were not known when they were drawn; behind their end, the simplest choice is made.
     init(remainders numbers: [UInt64]) { origin = .remainders(numbers) }
 
-    /// What was chosen so far.
+    /// The choices so far.
     public var tape: Tape { Tape(made) }
 
     /// One choice.

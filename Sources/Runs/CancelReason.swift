@@ -2,7 +2,7 @@
 
 /// Why a run was cancelled, or never begun, and where that began.
 public struct CancelReason: Error, Sendable, CustomStringConvertible {
-    /// What cancelled a run.
+    /// The kind of cause that cancelled a run.
     public enum Kind: Hashable, Sendable {
         /// Somebody called `cancel()`.
         case requested
@@ -40,7 +40,7 @@ public struct CancelReason: Error, Sendable, CustomStringConvertible {
         case busy
     }
 
-    /// What cancelled it.
+    /// The kind of cause.
     public let kind: Kind
     /// Of an operation: the one in which the cancellation began; nil when it is the one that was cancelled.
     public package(set) var origin: RunID? = nil

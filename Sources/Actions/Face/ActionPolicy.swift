@@ -2,7 +2,7 @@
 
 public import Runs
 
-/// What becomes of a trigger that finds no room.
+/// How an action treats a trigger that finds no room.
 public enum ActionPolicy: Hashable, Sendable {
     /// It is refused: ``DisabledReason/busy``.
     case reject
@@ -70,7 +70,7 @@ public struct ActionID: Hashable, Sendable, CustomStringConvertible {
 /// Names one trigger of any action. Those of a process are in the order in which they were made.
 public typealias ExecutionID = RunID
 
-/// What a direct call throws.
+/// The errors of a direct call.
 public enum ActionError: Error {
     /// It was not let in, or lost its place in the line.
     case disabled(DisabledReason, action: ActionID)
@@ -80,7 +80,7 @@ public enum ActionError: Error {
     case cancelled
 }
 
-/// What an action's owner can observe.
+/// An event of an action, for its owner.
 public enum ActionEvent<Output: Sendable>: Sendable {
     /// The trigger was let in; its work begins now.
     case started(ExecutionID)
@@ -102,7 +102,7 @@ public struct ActionFailure: Sendable {
     public let execution: ExecutionID
     /// The text that the action's owner made of the error.
     public let message: String
-    /// What the work threw.
+    /// The error that the work threw.
     public let error: any Error
 }
 

@@ -30,7 +30,7 @@ public struct BindingOptions: Sendable {
     public var presentsFailures = false
     /// Whether executions that this control has triggered are cancelled with the binding.
     public var cancelsOnUnbind = false
-    /// What the control is enabled to after the binding; nil: as it was, and so it stays when it gets another `onTrigger`.
+    /// Whether the control is enabled after the binding; nil: as it was, and so it stays when it gets another `onTrigger`.
     public var enabledAfterUnbind: Bool?
 
     /// Creates the defaults.

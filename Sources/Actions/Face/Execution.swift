@@ -86,7 +86,7 @@ public struct Execution<Output: Sendable>: Sendable {
     }
 }
 
-/// What the work of an execution is given.
+/// The execution, as its work sees it.
 public struct ExecutionContext<Output: Sendable>: Sendable {
     let trigger: Trigger
 

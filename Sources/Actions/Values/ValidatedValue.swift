@@ -3,7 +3,7 @@
 import CompositeOperationsBasics
 @_spi(Faces) internal import Runs
 
-/// What a validation says of a proposal.
+/// The verdict of a validation on a proposal.
 public enum Verdict<Value: Sendable>: Sendable {
     /// It is taken as it is.
     case valid
@@ -20,7 +20,7 @@ public enum Verdict<Value: Sendable>: Sendable {
 public final class ValidatedValue<Value: Sendable>: Sendable {
     /// The last value that was taken.
     public let value: LiveValue<Value>
-    /// What was said of the last proposal.
+    /// The verdict on the last proposal.
     public let verdict: LiveValue<Verdict<Value>>
 
     private let validate: @Sendable (_ proposed: Value, _ current: Value) -> Verdict<Value>

@@ -71,7 +71,7 @@ public enum CommandPriority: Int, Hashable, Sendable, CaseIterable {
     case high
 }
 
-/// What a shutdown does with what has not started.
+/// How a shutdown treats commands that have not started.
 public enum PendingAtShutdown: Hashable, Sendable {
     /// Runs it.
     case run

@@ -4,7 +4,7 @@ internal import CInspection
 internal import CompositeOperationsBasics
 public import Scheduling
 
-/// What all invokers of this module have. Not to be made by itself.
+/// The common base of this module's invokers. Not to be made by itself.
 public class LaneInvoker: Invoker, @unchecked Sendable {
     // Unchecked: a class with subclasses; all that it has is constant.
     let lane: Lane

@@ -118,7 +118,7 @@ extension UndoableCommand {
     }
 }
 
-/// What taking a command back can achieve.
+/// How far a command can be taken back.
 public enum Undoability: Hashable, Sendable {
     /// Everything is as before.
     case exact
@@ -179,7 +179,7 @@ public struct ClosureCommand<Output: Sendable>: Command {
 public struct UndoableClosure<Proof: Sendable>: UndoableCommand {
     /// Nothing.
     public typealias Output = Void
-    /// What the first closure gives.
+    /// The result of the first closure.
     public typealias Undo = Proof
 
     private let body: @Sendable (CommandContext) async throws -> Proof

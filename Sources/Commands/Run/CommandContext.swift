@@ -3,7 +3,7 @@
 @_spi(Faces) internal import Runs
 internal import Synchronization
 
-/// What a command is told about its run.
+/// The run, as its command sees it.
 public struct CommandContext: Sendable {
     /// The run that it is part of; nil outside of any.
     public internal(set) var transaction: CommandTransaction?

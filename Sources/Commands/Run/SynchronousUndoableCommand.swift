@@ -65,7 +65,7 @@ extension UndoableCommand {
 public struct SynchronousUndoableClosure<Proof: Sendable>: SynchronousUndoableCommand {
     /// Nothing.
     public typealias Output = Void
-    /// What the first closure gives.
+    /// The result of the first closure.
     public typealias Undo = Proof
 
     private let body: @Sendable () throws -> Proof

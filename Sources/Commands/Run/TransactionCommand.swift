@@ -166,7 +166,7 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
         }
     }
 
-    /// What undoing it can achieve. A plain command cannot be undone.
+    /// How far it can be undone. A plain command cannot be.
     public var undoability: Undoability {
         switch body.undoability {
         case nil: .irreversible("a command without an undo")

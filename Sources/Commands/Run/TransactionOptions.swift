@@ -4,7 +4,7 @@ internal import CompositeOperationsBasics
 public import Runs
 internal import Scheduling
 
-/// What a ``TransactionCommand`` may be told beside its commands.
+/// The options of a ``TransactionCommand``.
 public struct TransactionOptions: Sendable {
     /// In which order several commands run.
     public enum Order: Hashable, Sendable {
@@ -24,7 +24,7 @@ public struct TransactionOptions: Sendable {
         case refuse
     }
 
-    /// What happens when an undo fails while a run is taken back, or a part of it that ``CommandContext/onFailure(_:)`` knows.
+    /// How to go on when an undo fails while a run is taken back, or a part of it that ``CommandContext/onFailure(_:)`` knows.
     ///
     /// What is tried again of several commands, a run or a macro, is what was not taken back yet.
     public indirect enum Compensation: Sendable {
@@ -44,7 +44,7 @@ public struct TransactionOptions: Sendable {
     public var order: Order
     /// Which irreversible commands are accepted; looked at before the first one starts.
     public var irreversible: IrreversiblePolicy
-    /// What happens when an undo fails.
+    /// How to go on when an undo fails.
     public var compensation: Compensation
     /// Makes of the error of the commands the one that everybody is told; called once for each failing run.
     public var mapError: @Sendable (any Error) -> any Error

@@ -5,7 +5,7 @@
 /// They run until one throws, and the macro throws that error. By itself it takes nothing back then; in a
 /// ``TransactionCommand``, what it had done is taken back with the rest. To undo it undoes all of them, in reverse.
 public struct MacroCommand: UndoableCommand {
-    /// What was done, and is not taken back yet.
+    /// The work that was done, and is not taken back yet.
     public struct Undo: Sendable { let left: Leftovers }
 
     private let members: [any UndoableCommand]
@@ -33,7 +33,7 @@ public struct MacroCommand: UndoableCommand {
     private var run: MemberRun { MemberRun(members: members, order: order, compensation: compensation) }
     private var takesBack: MemberCompensation { MemberCompensation(policy: compensation, observer: nil) }
 
-    /// What taking all of them back can achieve.
+    /// How far all of them can be taken back.
     public var undoability: Undoability { run.undoability }
 
     /// Runs them.
@@ -70,7 +70,7 @@ extension MacroCommand: Renewable {
 
 /// A command that cannot be taken back, among those that can.
 public struct IrreversibleCommand<Wrapped: Command>: UndoableCommand {
-    /// What the command gives.
+    /// The output of the command.
     public typealias Output = Wrapped.Output
     /// Nothing is known.
     public typealias Undo = Void

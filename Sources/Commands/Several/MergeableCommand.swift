@@ -11,7 +11,7 @@ public protocol MergeableCommand<Output>: UndoableCommand {
     func merging(_ undo: Undo, after earlier: Self, _ earlierUndo: Undo) -> Merge<Self, Undo>
 }
 
-/// What becomes of two changes, one after the other.
+/// The merger of two changes, one after the other.
 public enum Merge<C: Sendable, Undo: Sendable>: Sendable {
     /// They stay two steps.
     case keepBoth

@@ -6,7 +6,7 @@ public struct TransactionFailure: Error {
     public struct CompensationFailure: Error {
         /// Which one.
         public let member: Int
-        /// What its undo threw.
+        /// The error that its undo threw.
         public let error: any Error
     }
 
@@ -20,7 +20,7 @@ public struct TransactionFailure: Error {
         case incomplete
     }
 
-    /// What went wrong first: an error of a command, untouched; or a `CancellationError`.
+    /// The first error: a command's, untouched; or a `CancellationError`.
     public let cause: any Error
     /// The command that threw; nil when none did.
     public let failedMember: Int?

@@ -16,7 +16,7 @@ internal import CompositeOperationsBasics
 ///
 /// - SeeAlso: `UndoManager`, and `QUndoStack` of Qt, whose clean mark and merging these are.
 public final class UndoStack {
-    /// What becomes of a stack with a step that could not be undone.
+    /// How a stack goes on after a step that could not be undone.
     public enum FailedUndo: Hashable, Sendable {
         /// It is broken: what would run or undo something throws ``CommandUsageError/broken`` until ``UndoStack/removeAll()``.
         case breaks
@@ -27,7 +27,7 @@ public final class UndoStack {
         case keeps
     }
 
-    /// What becomes of a group whose body throws.
+    /// How a stack treats a group whose body throws.
     public enum FailedGroup: Hashable, Sendable {
         /// What it did is undone.
         case rollBack

@@ -142,7 +142,7 @@ extension Child: CustomStringConvertible {
     public var description: String { operation.description }
 }
 
-/// What gives a value to the composite that it is a child of: an operation, or a ``Child``.
+/// A source of a value for the composite that it is a child of: an operation, or a ``Child``.
 public protocol ValueOfChild<Success>: Sendable {
     /// The type of the value.
     associatedtype Success: Sendable

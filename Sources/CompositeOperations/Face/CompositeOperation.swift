@@ -191,7 +191,7 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
         }
     }
 
-    /// What ended the last attempt: the first cause, and what came with it.
+    /// The causes of the last attempt's end: the first one, and those that came with it.
     public final var causes: [Cause] {
         look {
             seeFailure()

@@ -3,7 +3,7 @@
 public import Runs
 public import Scheduling
 
-/// What an operation may be told beside its block. Durations run on `clock`.
+/// The options of an operation. Durations run on `clock`.
 public struct OperationOptions: Sendable {
     fileprivate struct Fields: Sendable {
         var name: String?

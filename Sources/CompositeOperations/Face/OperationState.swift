@@ -74,7 +74,7 @@ public enum RegistrationError: Error, Hashable, Sendable {
     case wouldWaitForItself
 }
 
-/// What `resume` does with a block that was running when the operation was suspended.
+/// How `resume` treats a block that was running when the operation was suspended.
 public enum ResumeMode: Hashable, Sendable {
     /// Leaves it alone.
     case `continue`

@@ -41,7 +41,7 @@ public final class COOperationQueue: ExecutionTarget {
         case aggressiveLIFO
     }
 
-    /// What a suspended operation does with its slot.
+    /// How a suspended operation treats its slot.
     public enum SlotPolicy: Hashable, Sendable {
         /// Gives it back, once its block has returned.
         case releaseWhileSuspended

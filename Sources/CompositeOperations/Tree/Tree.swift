@@ -1,7 +1,7 @@
 // Tree.swift - an operation, and what is below it, as text.
 
 extension AnyOperation {
-    /// It and everything below it, a line each, indented: what it is, its state, its attempt. A block that has
+    /// The operation and everything below it, a line each, indented: kind, state, attempt. A block that has
     /// returned without an end is marked: a forgotten `finish` is found here. Below the 32nd level a line names its level
     /// instead of being indented further.
     ///

@@ -3,7 +3,7 @@
 internal import FoundationEssentials
 
 extension Dump {
-    /// What a `JSONDecoder` makes a dump of again; the keys in alphabetical order.
+    /// The dump in JSON, from which a `JSONDecoder` makes it again; the keys are in alphabetical order.
     public var json: String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys

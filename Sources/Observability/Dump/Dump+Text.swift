@@ -1,7 +1,7 @@
 // Dump+Text.swift - a dump as text: a line for each node, indented by its depth.
 
 extension Dump: CustomStringConvertible {
-    /// What is to be looked at first, then each section.
+    /// The problems first, then each section.
     public var description: String {
         var lines = Lines()
         lines.add(0, isOn ? "dump of what is alive" : "dump: nothing is kept; Inspection.start() begins")

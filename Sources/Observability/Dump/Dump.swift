@@ -1,12 +1,12 @@
 // Dump.swift - what is alive, as values.
 
-/// What of the process was alive when it was looked at. Its description is a text; ``json`` is the same for programs.
+/// Everything of the process that was alive when it was looked at. Its description is a text; ``json`` is the same for programs.
 public struct Dump: Hashable, Sendable, Codable {
     /// A live object.
     public struct Node: Hashable, Sendable, Codable {
         /// How far below the root it is; 0: it is one. What follows with a greater depth is below it.
         public let depth: Int
-        /// What it is, in a word: `cascade`, `queue`.
+        /// Its kind, in a word: `cascade`, `queue`.
         public let kind: String
         /// The name that its owner gave it; of an invoker, a command, a transaction: that of a type.
         public let name: String?
@@ -16,7 +16,7 @@ public struct Dump: Hashable, Sendable, Codable {
         public let state: String
         /// For how many seconds it has been kept; of roots.
         public let age: Double?
-        /// What else is known, in words.
+        /// More that is known, in words.
         public let notes: [String]
         /// For what it waits.
         public let waitsFor: [Reason]
@@ -62,7 +62,7 @@ public struct Dump: Hashable, Sendable, Codable {
 
     /// Something that will not go on by itself, or may not.
     public struct Problem: Hashable, Sendable, Codable {
-        /// What kind of problem.
+        /// The kind of problem.
         public enum Kind: String, Hashable, Sendable, Codable {
             /// Some wait for each other, all around.
             case cycle
@@ -74,7 +74,7 @@ public struct Dump: Hashable, Sendable, Codable {
             case blockedWorker
         }
 
-        /// What kind of problem.
+        /// The kind of problem.
         public let kind: Kind
         /// As a sentence, with the titles of those concerned.
         public let text: String
@@ -86,7 +86,7 @@ public struct Dump: Hashable, Sendable, Codable {
     public let limit: Int
     /// Whether what begins was kept: if not, nothing but schedulers is shown.
     public let isOn: Bool
-    /// What is to be looked at first.
+    /// The problems, to be looked at first.
     public internal(set) var problems: [Problem] = []
     /// Trees of operations that have been started, and have not ended.
     public internal(set) var trees = Section()

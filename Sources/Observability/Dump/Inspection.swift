@@ -25,7 +25,7 @@ public enum Inspection {
     /// Whether what begins is kept.
     public static var isOn: Bool { Inspectables.areKept }
 
-    /// What is alive now. Everything goes on meanwhile: each object is shown as it was when it was looked at.
+    /// Everything that is alive now. The program goes on meanwhile: each object is shown as it was when it was looked at.
     ///
     /// May be called from any thread, also in blocks and handlers; not while a lock is held that a `deinit` of yours takes: what is
     /// looked at is held for that moment, and so may be let go of here.

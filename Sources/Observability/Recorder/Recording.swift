@@ -2,7 +2,7 @@ internal import CScheduler
 
 /// The events of all threads, as ``Recorder/recording(last:)`` has found them.
 public struct Recording: Sendable {
-    /// What has happened.
+    /// The kind of event.
     public enum Kind: UInt32, Sendable, CaseIterable {
         /// An operation is being handed over to a scheduler.
         case submit = 1
@@ -44,7 +44,7 @@ public struct Recording: Sendable {
 
     /// One event.
     public struct Event: Sendable {
-        /// What has happened.
+        /// The kind of event.
         public let kind: Kind
         /// When, in nanoseconds of the clock `CLOCK_MONOTONIC`, as near as the processor's ticks tell.
         public let time_ns: UInt64

@@ -1,8 +1,8 @@
 internal import CScheduler
 
-/// What a scheduler does, and what waits for it, at one moment.
+/// The work of a scheduler, and its backlog, at one moment.
 public struct SchedulerState: Hashable, Sendable, Codable {
-    /// What a worker does.
+    /// The activity of a worker.
     public enum Activity: String, Hashable, Sendable, Codable {
         /// It runs a body.
         case runs
@@ -22,7 +22,7 @@ public struct SchedulerState: Hashable, Sendable, Codable {
         public let index: Int
         /// The kernel's number of its thread; 0: that has yet to begin.
         public let thread: Int
-        /// What it does.
+        /// Its activity.
         public let activity: Activity
         /// Whether it blocks, and another worker has its place.
         public let isReplaced: Bool
@@ -34,13 +34,13 @@ public struct SchedulerState: Hashable, Sendable, Codable {
         public let parked: Int
         /// How many operations wait in its own queues.
         public let waiting: Int
-        /// What it runs; nil: nothing, or the recorder is off. Only dumps have it.
+        /// The body that it runs; nil: none, or the recorder is off. Only dumps have it.
         public internal(set) var body: Body?
         /// Where its thread is; nil: nobody has asked. Only dumps have it.
         public internal(set) var stack: ThreadStack?
     }
 
-    /// What a worker runs.
+    /// The body that a worker runs.
     public struct Body: Hashable, Sendable, Codable, CustomStringConvertible {
         /// The function, or the closure; nil: the program was stripped.
         public let function: String?
@@ -69,7 +69,7 @@ public struct SchedulerState: Hashable, Sendable, Codable {
     public let isSuspended: Bool
     /// Whether it takes no operations from outside any more.
     public let isClosing: Bool
-    /// What was submitted from outside and has yet to be taken by a worker, the most urgent first.
+    /// The operations that were submitted from outside and have yet to be taken by a worker, the most urgent first.
     public let queues: [Queue]
     /// In how many seconds its timers are due, or looked at: not later than the first one; 0: now; nil: there are none.
     public let timersDueIn: Double?

@@ -1,6 +1,6 @@
 /// Something of a scheduler that has gone on for too long.
 public struct Stall: Hashable, Sendable, CustomStringConvertible {
-    /// What has gone on for too long.
+    /// The kind of stall.
     public enum Kind: Hashable, Sendable {
         /// A body on a worker; its stack, when that is asked for.
         case body(worker: SchedulerState.Worker, stack: ThreadStack?)
@@ -8,7 +8,7 @@ public struct Stall: Hashable, Sendable, CustomStringConvertible {
         case wait(queue: String, waiting: Int)
     }
 
-    /// What has gone on for too long.
+    /// The kind of stall.
     public let kind: Kind
     /// The name of the scheduler.
     public let scheduler: String

@@ -15,7 +15,7 @@ public struct ExplorationClock: Clock {
     /// Creates a clock; all of them show the same.
     public init() {}
 
-    /// What it shows.
+    /// Its time.
     public var now: Instant {
         if let explorer = Explorer.current { return Instant(offset: explorer.readTime()) }
         return Instant(offset: Self.beginning.duration(to: .now))

@@ -6,7 +6,7 @@
 public struct ExplorationOptions: Sendable {
     /// How many departures a schedule may have; nil: as many as it has decisions. Without effect with ``Sharing/actors``.
     public var departures: Int?
-    /// What tasks share: of schedules that differ in nothing else one is run.
+    /// The state that tasks share: of schedules that differ in nothing else, one is run.
     public var sharing: Sharing
     /// How many of these schedules are run at most.
     public var limit: Int

@@ -1,4 +1,4 @@
-/// What an exploration found out.
+/// The result of an exploration.
 public enum ExplorationOutcome: Sendable {
     /// Every schedule that was run ended as it should.
     case held(ExplorationCoverage)
@@ -18,7 +18,7 @@ public struct ExplorationCoverage: Sendable, CustomStringConvertible {
     public let isComplete: Bool
     /// The most decisions that a schedule had.
     public let decisions: Int
-    /// What tasks were taken to share: with ``Sharing/actors``, schedules that differ in the order of local steps alone
+    /// The state that tasks were taken to share: with ``Sharing/actors``, schedules that differ in the order of local steps alone
     /// count as one.
     public let sharing: Sharing
 
@@ -121,7 +121,7 @@ public struct FailingSchedule: Sendable, CustomStringConvertible {
 
 /// One step of a schedule: what a task, or an actor, did from one point at which others may come to the next.
 public struct ExploredStep: Sendable, CustomStringConvertible {
-    /// What a step is of.
+    /// The kind of thing that took the step.
     public enum Kind: Hashable, Sendable {
         /// A task, outside of actors.
         case task

@@ -1,6 +1,6 @@
 // Sharing.swift - what tasks share, as far as a test knows, and whether a step did.
 
-/// What the tasks of an explored body share, as far as the test knows.
+/// The state that the tasks of an explored body share, as far as the test knows.
 ///
 /// Source: the persistent sets and the sleep sets of Godefroid, Partial-Order Methods for the Verification of Concurrent
 /// Systems (1996).

@@ -11,7 +11,7 @@ internal import Synchronization
 ///
 /// Public under an SPI, and a part of it inlinable, for what ``Guarded`` says: a generic call that awaits costs a sixth of an undo.
 @_spi(Faces) public final class ReentrancyMark: Sendable {
-    /// What gives turns.
+    /// An object that gives turns.
     public typealias Holder = any AnyObject & Sendable
 
     /// Mostly one, which needs no memory of its own.

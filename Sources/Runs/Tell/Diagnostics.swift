@@ -11,7 +11,7 @@ public struct Diagnostic: Sendable, CustomStringConvertible {
     public let attempt: Int
     /// Its state, in a word.
     public let state: String?
-    /// What it is, as a sentence.
+    /// The finding, as a sentence.
     public let message: String
 
     package init(operation: RunID? = nil, attempt: Int = 0, state: String? = nil, _ message: String) {

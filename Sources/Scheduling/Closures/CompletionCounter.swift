@@ -81,7 +81,7 @@ public final class CompletionCounter: Sendable {
         }
     }
 
-    /// What a wait on a worker runs, nested on its stack, until there is nothing of it to take.
+    /// The operations that a wait on a worker runs, nested on its stack, as long as there are any.
     public enum Help: Hashable, Sendable, CaseIterable {
         /// Nothing.
         case nobody

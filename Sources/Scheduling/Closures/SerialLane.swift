@@ -14,7 +14,7 @@ public final class SerialLane: Sendable {
     /// The scheduler whose workers run the operations.
     public let scheduler: Scheduler
 
-    /// What it is called, for descriptions; empty without a name.
+    /// Its name, for descriptions; empty without one.
     public let label: String
 
     /// Creates an empty lane.

@@ -13,7 +13,7 @@ extension Scheduler {
         public var name: String
         /// How many operations submitted from outside may wait, at least 1; nil: any number.
         public var capacity: Int?
-        /// What a submission from outside does when ``capacity`` is reached.
+        /// How a submission from outside goes on when ``capacity`` is reached.
         public var whenFull: CapacityPolicy
         /// How many threads, beside the workers, may take the place of workers whose operations block, at least 0.
         ///
@@ -39,7 +39,7 @@ extension Scheduler {
         }
     }
 
-    /// What a submission from outside does when as many operations wait as the capacity allows.
+    /// How a submission from outside goes on when as many operations wait as the capacity allows.
     ///
     /// Submissions of a scheduler's own workers are exempt: they would wait for themselves.
     public enum CapacityPolicy: Hashable, Sendable, CaseIterable {

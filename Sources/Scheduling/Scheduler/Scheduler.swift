@@ -171,7 +171,7 @@ public final class Scheduler: Sendable {
         try unsafe csched_scheduler_resize(handle, count).check()
     }
 
-    /// What the scheduler has done since it was created.
+    /// Figures of the scheduler since it was created.
     ///
     /// - Complexity: O(workers + submitting threads); takes a mutex, and blocks no operation.
     public var statistics: Statistics { unsafe Statistics(csched_scheduler_statistics(handle)) }

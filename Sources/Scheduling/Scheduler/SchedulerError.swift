@@ -1,6 +1,6 @@
 /// A failure of the scheduler that the caller can do something about.
 public struct SchedulerError: Error, Hashable, Sendable {
-    /// What went wrong.
+    /// The kind of error.
     public enum Code: Hashable, Sendable, CaseIterable {
         /// Memory is exhausted; nothing was submitted or created.
         case outOfMemory
@@ -25,7 +25,7 @@ public struct SchedulerError: Error, Hashable, Sendable {
         case wouldDeadlock
     }
 
-    /// What went wrong.
+    /// The kind of error.
     public let code: Code
 
     package init(_ code: Code) { self.code = code }

@@ -2,7 +2,7 @@ internal import CScheduler
 internal import CompositeOperationsBasics
 
 extension Scheduler {
-    /// What a shutdown does with operations that have not started.
+    /// How a shutdown treats operations that have not started.
     public enum ShutdownPolicy: Hashable, Sendable {
         /// Run them, and what running operations still submit.
         case drain

@@ -100,7 +100,7 @@ extension Transactable {
     }
 }
 
-/// What a closure is when a transaction is active already.
+/// The role of a closure when a transaction is active already.
 public enum TransactionNesting: Hashable, Sendable {
     /// A part of it.
     case join

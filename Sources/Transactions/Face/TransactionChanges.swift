@@ -2,7 +2,7 @@
 
 import CompositeOperationsBasics
 
-/// What a commit changed of a tree: logged state, and which members there are.
+/// The changes of a commit to a tree: to logged state, and to its membership.
 public struct TransactionChanges {
     /// One property.
     public typealias Change = (member: any Transactable, property: AnyKeyPath, old: Any, new: Any)
@@ -18,7 +18,7 @@ public struct TransactionChanges {
 
     let record: CommitRecord
 
-    /// What undoes the commit, of all trees that it was of; nil if a member with unlogged state took part.
+    /// The undo of the commit, for all trees that it was of; nil if a member with unlogged state took part.
     ///
     /// It keeps the old and new values.
     public func undoStep() -> TransactionUndoStep? { record.isLogged ? TransactionUndoStep(record) : nil }

@@ -42,7 +42,7 @@ public enum TransactionFault: Error, Hashable, Sendable {
     case deadlock
 }
 
-/// What a transaction is at.
+/// The phase of a transaction.
 public enum TransactionPhase: Hashable, Sendable {
     /// `onBegin` is being called.
     case begin
@@ -60,6 +60,6 @@ public enum TransactionPhase: Hashable, Sendable {
 public struct ValidationFailure {
     /// The member, if it still exists.
     public private(set) weak var member: (any Transactable)?
-    /// What its `onValidateCommit` threw.
+    /// The error that its `onValidateCommit` threw.
     public let error: any Error
 }

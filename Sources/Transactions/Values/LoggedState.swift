@@ -8,7 +8,7 @@
 
 import CompositeOperationsBasics
 
-/// What happens when logged state is assigned outside of a transaction.
+/// How logged state treats an assignment outside of a transaction.
 public enum OutsideWrite: Hashable, Sendable {
     /// The process stops, with a sentence.
     case trap

@@ -54,7 +54,7 @@ bool csched_completion_leave(csched_completion *counter, uint32_t count);
 /// Acquire: what the operations of the generation wrote is visible after CSCHED_WAIT_COMPLETED.
 csched_wait_result csched_completion_wait(csched_completion *counter, uint64_t timeout_ns) CSCHED_MUST_USE;
 
-/// What a wait without a timeout runs, nested on a worker's stack.
+/// The operations that a wait without a timeout runs, nested on a worker's stack.
 typedef enum CSCHED_CLOSED_ENUM {
     CSCHED_HELP_NOBODY CSCHED_SWIFT_NAME(nobody) = 0,   ///< nothing
     CSCHED_HELP_OWN CSCHED_SWIFT_NAME(own) = 1,         ///< operations of the counter
@@ -85,7 +85,7 @@ csched_wait_result csched_completion_wait_running(csched_completion *counter, cs
 /// runs operations of the counter keeps up to 1,024 leaves back, and enters up to 64 in advance. 0 is exact.
 uint32_t csched_completion_outstanding(const csched_completion *counter);
 
-/// What a notification calls, on the thread of the last leave (or of `notify`): something short.
+/// The function that a notification calls, on the thread of the last leave (or of `notify`). It is short.
 typedef void (*csched_notify_function)(void *CSCHED_NULLABLE context);
 
 typedef struct csched_notification csched_notification;

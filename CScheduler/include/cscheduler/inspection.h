@@ -11,7 +11,7 @@
 
 CSCHED_ASSUME_NONNULL_BEGIN
 
-/// What a worker does.
+/// The activity of a worker.
 typedef enum CSCHED_CLOSED_ENUM {
     CSCHED_WORKER_RUNS CSCHED_SWIFT_NAME(runs) = 0,         ///< a body
     CSCHED_WORKER_BLOCKS CSCHED_SWIFT_NAME(blocks) = 1,     ///< in a body that says so, or sleeps

@@ -1,7 +1,7 @@
 /// join.h - fork and join: two branches, in parallel when a worker is free for the second.
 ///
-/// Synchronisation: as csched_submit. What was written before the call is visible to both branches, and what
-/// they wrote is visible after it.
+/// Synchronisation: as csched_submit. Writes before the call are visible to both branches, and
+/// their writes are visible after it.
 /// Source: Frigo, Leiserson, Randall: The Implementation of the Cilk-5 Multithreaded Language (1998): the
 /// common case costs hardly more than two calls.
 

@@ -20,7 +20,7 @@ csched_lane *CSCHED_NULLABLE csched_lane_create(csched_scheduler *scheduler) CSC
 /// Gives a lane up: freed when the last operation submitted to it has ended.
 void csched_lane_release(csched_lane *lane);
 
-/// Appends an operation. Lock-free, one allocation. What an operation wrote is visible to the next one.
+/// Appends an operation. Lock-free, one allocation. Writes of an operation are visible to the next one.
 /// Statuses as csched_submit's; a lane is not subject to the capacity of its scheduler.
 csched_status csched_lane_submit(csched_lane *lane, const csched_operation *operation) CSCHED_MUST_USE;
 

@@ -16,7 +16,7 @@
 
 CSCHED_ASSUME_NONNULL_BEGIN
 
-/// What has happened: to an operation, or with a number, which is the subject.
+/// The kind of event: of an operation, or of a number, which is the subject.
 typedef enum {
     CSCHED_RECORDED_SUBMIT = 1, ///< an operation is being handed over
     CSCHED_RECORDED_REFUSE,     ///< it was not accepted
@@ -59,7 +59,7 @@ typedef void (*csched_recorder_visit)(void *CSCHED_NULLABLE context, const csche
 /// - `events`: how many are kept of a thread, 32 bytes each: rounded up to a power of two between 64 and
 ///   2^20; 0 for 8,192. Threads that have events already keep what they have.
 void csched_recorder_start(uint32_t events);
-/// Records nothing any more, but what is being recorded just now. What is there stays.
+/// Records nothing any more, but for events that are being written just now. Earlier events stay.
 void csched_recorder_stop(void);
 bool csched_recorder_is_on(void);
 

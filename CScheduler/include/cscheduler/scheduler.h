@@ -31,7 +31,7 @@ typedef struct csched_scheduler csched_scheduler;
 /// No limit to the operations that wait.
 #define CSCHED_CAPACITY_UNBOUNDED UINT64_MAX
 
-/// What a submission from outside does when `capacity` operations wait already.
+/// How a submission from outside goes on when `capacity` operations wait already.
 typedef enum CSCHED_CLOSED_ENUM {
     /// Sleep until there is room. A worker never sleeps here: its own submissions are exempt from the
     /// capacity.
@@ -98,8 +98,8 @@ void csched_scheduler_destroy_later(csched_scheduler *scheduler);
 /// to is the caller's still.
 csched_status csched_submit(csched_scheduler *scheduler, const csched_operation *operation) CSCHED_MUST_USE;
 
-/// As csched_submit, of a priority. What csched_submit and the others without one submit inherits that of the
-/// running body.
+/// As csched_submit, of a priority. Operations that are submitted without one inherit that of the running
+/// body.
 csched_status csched_submit_at(csched_scheduler *scheduler, const csched_operation *operation,
                                csched_priority priority) CSCHED_MUST_USE;
 
@@ -212,8 +212,8 @@ void csched_scheduler_isolate(csched_scheduler *scheduler,
 /// threads).
 csched_statistics csched_scheduler_statistics(csched_scheduler *scheduler);
 
-/// What an observer is told, on the worker concerned, outside every read section. A spare starts when
-/// it first takes the place of a worker that blocks, with an index of its own.
+/// An event that an observer is told, on the worker concerned, outside every read section. A spare starts
+/// when it first takes the place of a worker that blocks, with an index of its own.
 typedef enum CSCHED_CLOSED_ENUM {
     CSCHED_WORKER_STARTED CSCHED_SWIFT_NAME(workerStarted) = 0,
     CSCHED_WORKER_PARKED CSCHED_SWIFT_NAME(workerParked) = 1,

@@ -43,7 +43,7 @@ csched_status csched_call_after(csched_scheduler *scheduler, const csched_operat
 
 /// Submits an operation `delay_ns` nanoseconds from now, and then every `interval_ns` (at least 1)
 /// nanoseconds, counted from its first time: it does not drift. One run ends before the next is submitted;
-/// times that pass meanwhile are left out. What a run wrote is visible to the next.
+/// times that pass meanwhile are left out. Writes of a run are visible to the next one.
 ///
 /// The operation is told CSCHED_RUN for each of its times, and then CSCHED_CANCEL, once, by a cancel or a
 /// shutdown: after its last run has returned, on the thread of that run, of the cancel, or of the timers. It

@@ -142,7 +142,7 @@ extension CommandJournal {
         }
     }
 
-    /// What is recorded of a call.
+    /// The recorded part of a call.
     private struct Known<Value> {
         let run: JournalRun
         let answer: () throws -> Value

@@ -15,7 +15,7 @@ extension CommandJournal {
     /// Runs what was done and not undone once more, in the order in which it was done: for receivers that forget. Nothing of it
     /// is written down.
     ///
-    /// What is irreversible was not undone, although its run was taken back. What remains in doubt is not run. While it runs, nothing else can be executed.
+    /// Irreversible commands were not undone, although their run was taken back. Commands in doubt are not run. While it runs, nothing else can be executed.
     ///
     /// - Parameter skipsUnknownTypes: whether records of types that the journal was not given are left out.
     /// - Throws: ``JournalError/unknownType(_:sequence:)`` and ``JournalError/undecodable(type:sequence:_:)``: what came before it

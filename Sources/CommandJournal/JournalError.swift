@@ -90,7 +90,7 @@ public enum JournalError: Error, CustomStringConvertible {
     }
 }
 
-/// What an error of coding says, without the values that it names: these may be secret.
+/// The text of an error of coding, without the values that it names: these may be secret.
 ///
 /// - Returns: of any other error, the name of its type.
 func textWithoutValues(of error: any Error) -> String {
@@ -130,7 +130,7 @@ extension JournalError {
         }
     }
 
-    /// What went wrong as `store` was read.
+    /// The error that a read of `store` met.
     init(reading store: any JournalStore, _ error: any Error) {
         switch error {
         case let error as JournalError: self = error

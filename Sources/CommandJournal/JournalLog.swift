@@ -12,7 +12,7 @@ package struct JournalCorruption: Error, Equatable {
     package let reason: String
 }
 
-/// What the records so far say.
+/// The state that the records so far lead to.
 package struct JournalLog: Sendable {
     package private(set) var last: Int64 = 0
     package private(set) var checksum: UInt64 = 0

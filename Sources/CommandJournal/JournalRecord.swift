@@ -4,7 +4,7 @@ package import Foundation
 
 /// One line of the journal. Once written, it is never changed.
 package struct JournalRecord: Hashable, Sendable {
-    /// What happened. The numbers are in files.
+    /// The kind of record. The numbers are in files.
     package enum Phase: Int, CaseIterable, Sendable {
         /// A member is part of a run to come; without a member: the run is accepted, with the members before.
         case accepted = 1

@@ -13,7 +13,7 @@ public enum JournalOutcome: String, Hashable, Sendable {
     case finished = "succeeded"  // as it is written
     /// A command by itself threw; or a run of several was refused before its first one.
     case failed
-    /// What was done was taken back.
+    /// All that was done was taken back.
     case rolledBack
     /// As far as it can be taken back.
     case rolledBackExceptIrreversible
@@ -33,7 +33,7 @@ package struct IllegalRecord: Error, Equatable {
     package let reason: String
 }
 
-/// What is known of a member of a run.
+/// A member of a run, as far as it is known.
 package struct JournalMember: Equatable, Sendable {
     package let type: String
     package let key: String?
@@ -46,7 +46,7 @@ package struct JournalMember: Equatable, Sendable {
     package var order: Int64 = .max
     package var output: Data?
     package var proof: Data?
-    /// What went wrong.
+    /// The text of its error.
     package var text: String?
     /// It threw, and what it had registered could not be taken back whole: what that came to.
     package var left: JournalOutcome?
@@ -63,9 +63,9 @@ package struct JournalMember: Equatable, Sendable {
     package var needsProof: Bool { proof == nil && !stays && (isInDoubt || phase == .undoFailed) }
 }
 
-/// What is known of a run.
+/// A run, as far as it is known.
 package struct JournalRun: Equatable, Sendable {
-    /// What a run may be.
+    /// The kind of a run.
     package enum Kind: String, Sendable {
         case one
         case allOrNothing
@@ -83,7 +83,7 @@ package struct JournalRun: Equatable, Sendable {
 
     package var hasDoubt: Bool { members.contains(where: \.isInDoubt) }
 
-    /// What taking back came to of those that threw and left something; nil: none did.
+    /// The result of taking back members that threw and left something; nil: none did.
     package var left: JournalOutcome? { .worst(members.compactMap(\.left)) }
 
     /// - Throws: `IllegalRecord`, and nothing has changed.

@@ -46,7 +46,7 @@ package protocol JournalStore: AnyObject, Sendable {
     /// Adds records: all, or, when it throws, none that anybody can rely on. When it returns, they survive the end of the
     /// process, and that of power, and are found where the journal is opened.
     func commit(_ records: [JournalRecord]) throws
-    /// What the last record was when the last commit returned, as it is kept elsewhere; nil: nobody knows.
+    /// The last record when the last commit returned, as it is kept elsewhere; nil: nobody knows.
     func anchor() throws -> JournalAnchor?
     /// Says that this one is the last, durably.
     func setAnchor(_ anchor: JournalAnchor) throws

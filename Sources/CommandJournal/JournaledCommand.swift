@@ -14,13 +14,13 @@ public import Commands
 /// }
 /// ```
 ///
-/// What is written down is its encoding, as JSON, and that of what it returns. An encoding has to be the same each time: a
+/// The journal holds its encoding, as JSON, and that of its output. An encoding has to be the same each time: a
 /// `Set`, or a dictionary whose keys are no strings, has an order that changes from process to process.
 public protocol JournaledCommand<Output>: UndoableCommand, Codable where Output: Codable, Undo: Codable {
     /// The name of the type in the journal: unique, and the same in every version of the program.
     static var journalName: String { get }
 
-    /// What names this one piece of work, and nothing else, for ever; nil: nothing does.
+    /// The name of this one piece of work, and of nothing else, for ever; nil: it has none.
     ///
     /// Work with a key may be begun again when nobody knows whether it was done. So whoever does it has to see to it, by the key,
     /// that it has its effect once: a second `perform` with the same key has none, and returns what the first one returned; a

@@ -16,7 +16,7 @@ public struct RecordedUndoFailure: Error, Hashable {
 
 /// A command in a run.
 struct JournaledMember<C: JournaledCommand>: UndoableCommand {
-    /// What the journal says of it.
+    /// Its entries in the journal.
     enum Past: Sendable {
         case waiting
         /// In doubt, or lacks a proof, and may be begun again.
@@ -96,7 +96,7 @@ struct JournaledMember<C: JournaledCommand>: UndoableCommand {
     }
 }
 
-/// What could not be taken back of a command that threw.
+/// The part of a command that threw which could not be taken back.
 private final class LeftParts: Sendable {
     private struct State {
         var count = 0

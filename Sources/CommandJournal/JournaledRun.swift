@@ -47,7 +47,7 @@ final class JournaledRun: Sendable {
         }
     }
 
-    /// What the journal says of it.
+    /// Its entries in the journal.
     var run: JournalRun { state.withLock { $0.run } }
 
     /// Its one command's, or what it is.
@@ -94,7 +94,7 @@ final class JournaledRun: Sendable {
     }
 }
 
-/// What an error says; of errors of coding, also of those that it has in itself, as ``textWithoutValues(of:)``.
+/// The text of an error; of errors of coding, also of those that it has in itself, as ``textWithoutValues(of:)``.
 func textOf(_ error: any Error) -> String {
     switch error {
     case is EncodingError, is DecodingError: return textWithoutValues(of: error)

@@ -35,7 +35,7 @@ final class RunEnd: Sendable {
     }
 }
 
-/// What goes on in a journal now.
+/// The runs that go on in a journal now.
 final class LiveRuns: Sendable {
     private struct State {
         var count = 0

@@ -1,10 +1,10 @@
 // RecoveryPlan.swift - what becomes of a run that an earlier process left: pure.
 
-/// What becomes of a run that has not ended, when what is in doubt in it has been begun again.
+/// The plan for a run that has not ended, when its commands in doubt have been begun again.
 package enum RecoveryPlan: Equatable, Sendable {
     /// Nothing but to say so.
     case end(JournalOutcome)
-    /// What has not been done is done.
+    /// The commands that have not been done are done.
     case forward
     /// All that was done is taken back.
     case compensate

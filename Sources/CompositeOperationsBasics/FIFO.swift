@@ -1,6 +1,6 @@
 // FIFO.swift - a queue in an array: its taken front goes when it is more than half.
 
-/// What was appended first is taken first; O(1), amortised.
+/// Elements are taken in the order in which they were appended; O(1), amortised.
 @_spi(Faces) public struct FIFO<Element> {
     // Those before `head` are nil, and no others.
     @usableFromInline var elements: [Element?] = []

@@ -99,7 +99,7 @@ package final class Waiter: @unchecked Sendable {
         }
     }
 
-    /// What became of a registration.
+    /// The answer to a registration.
     package enum Registration: Sendable {
         /// It is in the list.
         case waits

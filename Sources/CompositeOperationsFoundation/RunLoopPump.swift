@@ -9,7 +9,7 @@ public enum RunLoopPump {
     /// From now on, a wait on the main thread, for a sync operation or by `wait()`, runs the main run loop in its
     /// default mode: timers, ports and other sources, beside the main dispatch queue, which is served anyhow.
     ///
-    /// What the run loop calls may wait in its turn, except in an item of the main dispatch queue: there a wait serves
+    /// Code that the run loop calls may wait in its turn, except in an item of the main dispatch queue: there a wait serves
     /// nothing.
     public static func install() {
         MainQueue.install { timeout in

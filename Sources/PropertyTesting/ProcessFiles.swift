@@ -32,7 +32,7 @@ package func contents(of path: String) -> String? {
     return String(text.dropLast())
 }
 
-/// What a symbolic link points to; nil when it is gone.
+/// The target of a symbolic link; nil when it is gone.
 func target(of path: String) -> String? {
     withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 4096) { bytes in
         let length = bytes.withMemoryRebound(to: CChar.self) { readlink(path, $0.baseAddress!, $0.count) }

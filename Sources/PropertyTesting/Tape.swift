@@ -27,7 +27,7 @@ public struct Tape: Hashable, Sendable, CustomStringConvertible {
     /// The choices in base 36, separated by dots.
     public var description: String { choices.map { String($0, radix: 36) }.joined(separator: ".") }
 
-    /// What replays the tape when it is in the environment; an empty variable would be none.
+    /// The text that replays the tape when it is in the environment; an empty variable would be none.
     var replay: String { "PROPERTY_REPLAY=\(choices.isEmpty ? "." : description)" }
 
     /// Whether this is the simpler of two tapes: shorter, or as long and smaller at the first difference.

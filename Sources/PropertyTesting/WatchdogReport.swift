@@ -34,7 +34,7 @@ func bark(_ sentence: String, about scope: WatchedScope, status: CInt) -> Never 
     _exit(status)
 }
 
-/// What can be said without code of the user comes first: that code may hang.
+/// The part that needs no code of the user comes first: that code may hang.
 private func report(on scope: WatchedScope) {
     sayThreads(of: "self", indentedBy: "  ")
     let children = children()

@@ -84,7 +84,7 @@ public struct CancelReason: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    /// What whoever waits for the value is thrown: the reason, and a `CancellationError` where a command or an execution was
+    /// The error that waiters for the value are thrown: the reason, and a `CancellationError` where a command or an execution was
     /// cancelled on request.
     @usableFromInline var thrown: any Error { isRequest && !isOfOperation ? CancellationError() : self }
 }

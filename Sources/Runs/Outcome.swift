@@ -46,7 +46,7 @@ public enum Outcome<Success: Sendable>: Sendable {
     /// Whether it was cancelled, or never begun.
     @inlinable public var isCancelled: Bool { if case .cancelled = self { true } else { false } }
 
-    /// What ``get()`` throws; nil when it finished.
+    /// The error that ``get()`` throws; nil when it finished.
     package var thrown: (any Error)? {
         switch self {
         case .finished: nil

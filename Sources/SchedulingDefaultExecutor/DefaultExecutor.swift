@@ -62,7 +62,7 @@
     /// Takes the jobs of tasks and actors that have no executor of their own.
     private final class DefaultExecutor: TaskExecutor {
         private let scheduler: Scheduler
-        /// What times sleeping tasks.
+        /// The timer of sleeping tasks.
         private let clockwork: any SchedulingExecutor
 
         init(_ scheduler: Scheduler) {

@@ -3,9 +3,9 @@
 import CompositeOperationsBasics
 internal import Runs
 
-/// What a control must offer.
+/// A control that an action can be bound to.
 @MainActor public protocol Binding: AnyObject, Sendable {
-    /// What it gives when it is activated.
+    /// The input that it gives when it is activated.
     associatedtype Input: Sendable
     /// To be called when it is activated.
     var onTrigger: (@MainActor (Input) -> Void)? { get set }
@@ -131,7 +131,7 @@ public struct BindingOptions: Sendable {
     }
 }
 
-/// What a control holds of its binding: when the control goes, or gets another closure to call, this goes, too.
+/// The control's hold on its binding: when the control goes, or gets another closure to call, this goes, too.
 @MainActor private final class Tether {
     private weak let binding: ActionBinding?
     init(_ binding: ActionBinding) { self.binding = binding }

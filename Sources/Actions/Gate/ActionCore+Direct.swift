@@ -8,7 +8,7 @@
 
 internal import Runs
 
-/// What became of a trigger that was tried directly.
+/// The answer to a trigger that was tried directly.
 @usableFromInline enum DirectEntry {
     /// It is in: the caller calls the work, and then ``ActionCore/leave(_:)``.
     case isIn

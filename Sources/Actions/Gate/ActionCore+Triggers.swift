@@ -173,7 +173,7 @@ extension ActionCore {
         UnseenFailure(error) { [name] in "execution \(id) of \(name.id)" }
     }
 
-    /// What observers are told of an end. Under the gate's lock.
+    /// Tells observers of an end. Under the gate's lock.
     func appendEnd(_ id: ExecutionID, _ outcome: Outcome<any Sendable>) {
         if isUnwatched { return }
         switch outcome {

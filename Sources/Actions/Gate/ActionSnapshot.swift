@@ -27,7 +27,7 @@ public struct ActionSnapshot: Hashable, Sendable {
     }
 }
 
-/// What a gate answers to a trigger.
+/// A gate's answer to a trigger.
 package enum Admission: Equatable, Sendable {
     /// It runs.
     case start

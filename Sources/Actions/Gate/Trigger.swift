@@ -120,7 +120,7 @@ import CompositeOperationsBasics
     }
 }
 
-/// What an action does, and when it may.
+/// The work of an action, and its precondition.
 @usableFromInline final class Definition<Input: Sendable, Value: Sendable, Output: Sendable>: Sendable {
     /// How the work is called.
     @usableFromInline enum Work: Sendable {
@@ -207,7 +207,7 @@ final class TypedTrigger<Input: Sendable, Value: Sendable, Output: Sendable>: Tr
     }
 }
 
-/// What a control, a stream or a caller fires into: it does not know what the work results in.
+/// The inlet for controls, streams and callers, which do not know the type of the output.
 struct Inlet<Input: Sendable>: Sendable {
     let core: ActionCore
     private let makeTrigger: @Sendable (ActionCore, Input) -> Trigger

@@ -4,7 +4,7 @@
 @_spi(Faces) internal import Runs
 import Scheduling
 
-/// What is delivered. Of up to three words it takes no memory of its own.
+/// An item to be delivered. One of up to three words takes no memory of its own.
 protocol MailboxItem: Sendable {
     /// - Returns: those who wait for this, to be woken by whoever has delivered it.
     func deliver() -> WaitList.Woken?

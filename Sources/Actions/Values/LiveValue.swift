@@ -10,7 +10,7 @@ import CompositeOperationsBasics
 @_spi(Faces) public import Runs
 import Synchronization
 
-/// What follows live values, and is told at once.
+/// A follower of live values, which is told at once.
 protocol Dependent: AnyObject, Sendable {
     func sourceHasChanged()
 }

@@ -41,7 +41,7 @@ final class Lane: Sendable {
         var running = 0
         var live = LaneMembers()
         var husks = 0
-        /// What left the queues; see `change`.
+        /// The runs that left the queues; see `change`.
         var released: [CommandRun] = []
         var lastNumber = 0
         var isShutDown = false
@@ -53,13 +53,13 @@ final class Lane: Sendable {
         var gathering = FIFO<Entry>()
         var gatheringCount = 0
         var gatheringCost = 0
-        /// What was accepted up to this one is to run, however little it is.
+        /// All runs that were accepted up to this one are to run, however few they are.
         var forced = 0
         var inBatch = 0
         var timer: (number: Int, task: Task<Void, Never>)?
     }
 
-    /// What follows from a change, outside of the lock.
+    /// The effects of a change, outside of the lock.
     private struct Effects {
         var jobs = 0
         var woken: [WaitList.Woken] = []
@@ -134,7 +134,7 @@ final class Lane: Sendable {
         }
     }
 
-    /// What follows from a change: a batch that is due, slots for what can start, flushes that are over. Under the lock.
+    /// The effects of a change: a batch that is due, slots for what can start, flushes that are over. Under the lock.
     private func follow(_ state: inout State) -> Effects {
         var effects = Effects()
         if let batching { cutBatch(batching, &state, &effects) }
@@ -227,7 +227,7 @@ final class Lane: Sendable {
 
     // MARK: Dumps
 
-    /// What a dump shows of it.
+    /// The part that a dump shows.
     struct Sample {
         let running: Int
         let waiting: Int
@@ -239,7 +239,7 @@ final class Lane: Sendable {
         let members: [CommandRun]
     }
 
-    /// What a dump shows of it.
+    /// The part that a dump shows.
     ///
     /// - Parameter most: so many of its members.
     func sample(_ most: Int) -> Sample {
@@ -389,7 +389,7 @@ extension Lane.State {
         released += gathering.removeAll { !live.contains($0.member) }.map(\.member)
     }
 
-    /// What has not started of a batch.
+    /// The runs of a batch that have not started.
     fileprivate mutating func takeReady() -> [CommandRun] {
         ready.indices.flatMap { index in
             defer { ready[index] = FIFO() }

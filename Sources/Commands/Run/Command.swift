@@ -7,7 +7,7 @@
 ///
 /// - SeeAlso: Gamma, Helm, Johnson, Vlissides, *Design Patterns* (1994), Command.
 public protocol Command<Output>: Sendable {
-    /// What an execution gives.
+    /// The output of an execution.
     associatedtype Output: Sendable
 
     /// Does the work.
@@ -58,12 +58,12 @@ extension SynchronousCommand {
 
 /// A command whose work can be taken back by whoever holds the *proof* that it was done.
 public protocol UndoableCommand<Output>: Command {
-    /// What the work gives.
+    /// The output of the work.
     associatedtype Output
     /// The proof: what ``undo(_:_:)`` needs to know of the execution that it takes back.
     associatedtype Undo: Sendable
 
-    /// What taking back can achieve.
+    /// How far it can be taken back.
     var undoability: Undoability { get }
 
     /// Does the work. One that throws should have left nothing behind; see ``CommandContext/onFailure(_:)``.

@@ -120,7 +120,7 @@ private final class Deadline: Sendable {
     init(_ instant: ContinuousClock.Instant) { self.instant = instant }
 }
 
-/// What somebody may ask to end.
+/// Anything that can be asked to end.
 protocol Cancellable: AnyObject, Sendable {
     var isCancelRequested: Bool { get }
 }
@@ -136,13 +136,13 @@ private final class CancellationLink: Sendable {
     }
 }
 
-/// What a failing `perform` left to take back.
+/// The work that a failing `perform` left to take back.
 package final class FailureParts: Sendable {
     package typealias Part = @Sendable (CommandContext) async throws -> Void
     /// Makes another one of a part.
     package typealias Map = @Sendable (@escaping Part) -> Part
 
-    /// What happens when one of them fails.
+    /// How to go on when one of them fails.
     let policy: TransactionOptions.Compensation
     private let lock = WordLock()
     // Under `lock` alone.

@@ -3,7 +3,7 @@
 internal import Runs
 
 extension Outcome<Never> {
-    /// What it means for a run that its command threw this.
+    /// The end of a run whose command threw this.
     ///
     /// - Parameter isAsked: whether somebody asked the run to end.
     init(thrown error: any Error, isAsked: Bool, mappedBy map: (any Error) -> any Error) {

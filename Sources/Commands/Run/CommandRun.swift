@@ -153,7 +153,7 @@ public class CommandRun: @unchecked Sendable {
         return owed
     }
 
-    /// What a lane has run, or a group, has failed: unless somebody looks at it later, that is told when the run goes. Under the lock.
+    /// Notes the failure of a run on a lane, or of a group: unless somebody looks later, it is told when the run goes. Under the lock.
     ///
     /// - Parameter fields: as they were before the end.
     private func unseen(_ badEnd: Outcome<Never>, _ fields: borrowing RunFields, ranOnLane: Bool)

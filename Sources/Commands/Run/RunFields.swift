@@ -36,7 +36,7 @@ struct RunFields: ~Copyable {
     var isTellingInPlace = false
     /// Where those who were told first were, so that who comes later does not overtake them; nil: nowhere yet.
     var deliveries: Deliveries?
-    /// What the lane will run.
+    /// The body that the lane will run.
     var held: AnyBody?
     var lane: Lane?
     /// While it executes in one.

@@ -43,7 +43,7 @@ internal import CompositeOperationsBasics
 
     override func traced(in trace: RunTrace) -> AnyBody { TracedBody(self, trace) }
 
-    /// What it means for the run that its command threw this.
+    /// The end of a run whose command threw this.
     final func end(of error: any Error, _ context: CommandContext) -> Outcome<Never> {
         Outcome(thrown: error, isAsked: context.isCancelled, mappedBy: options.mapError)
     }

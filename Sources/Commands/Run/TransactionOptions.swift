@@ -26,7 +26,7 @@ public struct TransactionOptions: Sendable {
 
     /// How to go on when an undo fails while a run is taken back, or a part of it that ``CommandContext/onFailure(_:)`` knows.
     ///
-    /// What is tried again of several commands, a run or a macro, is what was not taken back yet.
+    /// Of several commands, a run or a macro, those are tried again that were not taken back yet.
     public indirect enum Compensation: Sendable {
         /// The others are taken back all the same.
         case continueOnFailure

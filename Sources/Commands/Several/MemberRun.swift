@@ -16,7 +16,7 @@ struct DoneMember: Sendable {
     let undo: @Sendable (CommandContext) async throws -> Void
 }
 
-/// What is left to be taken back of a run. One task at a time takes it back.
+/// The part of a run that is left to be taken back. One task at a time takes it back.
 final class Leftovers: Sendable {
     private struct State {
         var members: [DoneMember]
@@ -25,7 +25,7 @@ final class Leftovers: Sendable {
 
     private let state: Guarded<State>
 
-    /// What a run left, in the order in which it was done.
+    /// The work that a run left, in the order in which it was done.
     init(_ end: MemberRunEnd) {
         let parts = end.failures.flatMap { failure in
             failure.parts.map { DoneMember(member: failure.member ?? 0, isPart: true, undo: $0) }
@@ -165,7 +165,7 @@ struct MemberRun: Sendable {
         return await open(members[index])
     }
 
-    /// What taking all of them back can achieve.
+    /// How far all of them can be taken back.
     var undoability: Undoability {
         var hasEffect = false
         for member in members {

@@ -2,7 +2,7 @@
 
 /// An undoable command that can become one with the command of the same type, and the same target, before it: typing, dragging.
 public protocol MergeableCommand<Output>: UndoableCommand {
-    /// What becomes of this change and the one before it.
+    /// The merger of this change with the one before it.
     ///
     /// - Parameters:
     ///   - undo: the proof of this one.

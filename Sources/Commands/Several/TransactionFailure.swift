@@ -88,7 +88,7 @@ public struct OutcomeUnknown: Error {
     public init(because cause: any Error) { self.cause = cause }
 }
 
-/// What takes a failed command back has taken back all that can be.
+/// The failed command was taken back as far as that is possible.
 package struct LeftIrreversible: Error {}
 
 /// Thrown in place of a part that failed to be taken back already: not to be tried again.

@@ -17,7 +17,7 @@ struct UndoHistory {
     private var canMerge = false
     private var gone = Gone()
 
-    /// What is to be released.
+    /// The steps to be released.
     struct Gone {
         fileprivate var steps: [UndoStep] = []
         fileprivate var actions: [UndoAction] = []
@@ -35,13 +35,13 @@ struct UndoHistory {
     /// The changes of a step.
     func actions(at position: Int) -> UndoActions { steps[head + position]?.actions ?? UndoActions() }
 
-    /// What is to be released, when no access to this is under way.
+    /// The steps to be released when no access to this is under way.
     mutating func takeGone() -> Gone {
         defer { gone = Gone() }
         return gone
     }
 
-    /// What becomes of a change that was made, and of the step before it. Calls a user's code: nothing is changed meanwhile.
+    /// The merger of a change that was made with the step before it. Calls a user's code: nothing is changed meanwhile.
     ///
     /// - Parameter merge: what becomes of the change and of the only action of that step.
     func merge(_ step: UndoStep, window: Duration, _ merge: (UndoAction) -> UndoMerge?) -> UndoMerge? {
@@ -159,7 +159,7 @@ struct UndoHistory {
     }
 }
 
-/// What becomes of two changes, one after the other.
+/// The merger of two changes, one after the other.
 enum UndoMerge {
     case replace(UndoAction)
     /// Both are in the step of the first.

@@ -29,9 +29,9 @@ public final class UndoStack {
 
     /// How a stack treats a group whose body throws.
     public enum FailedGroup: Hashable, Sendable {
-        /// What it did is undone.
+        /// Its changes are undone.
         case rollBack
-        /// What it did is a step.
+        /// Its changes are a step.
         case keep
     }
 
@@ -574,7 +574,7 @@ private struct Unfinished {
     /// The one that was tried before, and threw.
     var tried: UndoAction?
 
-    /// What an undo left that threw at one of them.
+    /// The rest of an undo that threw at one of them.
     func left(from index: Int) -> Unfinished {
         Unfinished(actions: UndoActions(actions[...index]), isOfStep: isOfStep, tried: actions[index])
     }

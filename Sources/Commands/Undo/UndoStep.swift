@@ -2,7 +2,7 @@
 
 internal import CompositeOperationsBasics
 
-/// What is undone and redone as one.
+/// Changes that are undone and redone as one.
 struct UndoStep {
     let name: String?
     /// An object, as few steps have one: so a step without is smaller, and whether there is one is asked without a copy of it.
@@ -63,7 +63,7 @@ struct UndoActions: RandomAccessCollection, RangeReplaceableCollection {
 
 /// A change.
 class UndoAction {
-    /// What it was made to: see ``UndoStack/removeAll(target:)``.
+    /// Its target: see ``UndoStack/removeAll(target:)``.
     private(set) weak var target: AnyObject?
     /// Names one that is going, and that nobody can refer to any more.
     let targetID: ObjectIdentifier?
@@ -139,7 +139,7 @@ final class CommandAction<C: UndoableCommand>: UndoAction {
         proof = try leavingParts(.unasked()) { try command.redoNow(proof, $0) }.undo
     }
 
-    /// What becomes of this change after `earlier`; nil: nothing.
+    /// The merger of this change with `earlier`; nil: there is none.
     func merge(into earlier: UndoAction) -> UndoMerge? {
         if !command.isMergeable { return nil }
         return (command as? any MergeableCommand).flatMap { merge($0, into: earlier) }

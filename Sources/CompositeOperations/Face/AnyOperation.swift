@@ -36,7 +36,7 @@ class Place: @unchecked Sendable {
     @exclusivity(unchecked) final var hasOwnTarget = false
 }
 
-/// What the operations of one tree share. Also after the end: who holds a handle looks at it under this lock.
+/// The state that the operations of one tree share, also after the end: a handle is read under this lock.
 class Domain: Place, @unchecked Sendable {
     // Unchecked: what is below is under the lock.
     let lock = WordLock()
@@ -117,7 +117,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     private let number = Atomic<UInt64>(0)
 
     @exclusivity(unchecked) final var machine = OperationMachine()
-    /// What a leaf's block is; in the byte that the machine leaves. As the block (I3).
+    /// The kind of a leaf's block; in the byte that the machine leaves. As the block (I3).
     @exclusivity(unchecked) final var blockKind: BlockKind
     /// The composite around it, until it is settled (I2).
     final var parent: AnyOperation? {
@@ -147,7 +147,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         }
     }
 
-    /// What the block of a leaf is.
+    /// The kind of a leaf's block.
     enum BlockKind: UInt8 {
         case none, token, lent, value, async
         /// A value's, that is given the value of an earlier step.
@@ -233,7 +233,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         return made
     }
 
-    /// What its queue knows of it; nil: it has no queue, or that knows nothing yet. Under the lock.
+    /// The operation, as its queue knows it; nil: it has no queue, or that knows nothing yet. Under the lock.
     final var ticket: Unmanaged<COOperationQueue.Ticket>? {
         guard isAdmitted else { return nil }
         guard isComposite else {
@@ -527,7 +527,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     ///
     /// - Returns: whether everything that it is made of is there.
     func assembleValue() -> Bool { true }
-    /// What it is, for descriptions.
+    /// Its kind, for descriptions.
     var kindName: String { "operation" }
     func makeCopy() -> AnyOperation { fatalError("an operation without a kind") }
 

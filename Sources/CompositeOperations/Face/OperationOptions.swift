@@ -142,7 +142,7 @@ public struct OperationOptions: Sendable {
                 keepsBlock: keepsBlock, context: context, clock: clock))
     }
 
-    /// What is of use after the end.
+    /// The options that are of use after the end.
     var afterTheEnd: OperationOptions {
         OperationOptions(name: name, handlerTarget: handlerTarget, context: context)
     }

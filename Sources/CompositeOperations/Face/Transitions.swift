@@ -36,7 +36,7 @@ public struct Transitions: AsyncSequence, Sendable {
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(buffer: operation.addObserver()) }
 }
 
-/// What one observer has not read yet. Filled under the tree's lock, around which its own is never held.
+/// The transitions that one observer has not read yet. Filled under the tree's lock, around which its own is never held.
 final class TransitionBuffer: Sendable {
     private struct State {
         var waiting: [Transition] = []

@@ -219,7 +219,7 @@ private struct Walk {
         set { unfinished = newValue }
     }
 
-    /// What a section has found.
+    /// The findings of a section.
     struct Section {
         var children: [Sight] = []
         var looks = 0

@@ -8,7 +8,7 @@ internal import CompositeOperationsBasics
 internal import Scheduling
 
 extension COOperationQueue {
-    /// What a queue knows of one operation. Under the queue's lock, but what it has as a place.
+    /// An operation, as its queue knows it. Under the queue's lock, except for what it has as a place.
     final class Ticket: Place, @unchecked Sendable {
         // Unchecked: as its superclass.
 

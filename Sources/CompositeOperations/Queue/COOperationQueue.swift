@@ -115,7 +115,7 @@ public final class COOperationQueue: ExecutionTarget {
 
     // MARK: Admission
 
-    /// What an operation needs of its queue.
+    /// An operation's need of its queue.
     enum Need {
         /// A slot, and then its turn.
         case turn
@@ -139,7 +139,7 @@ public final class COOperationQueue: ExecutionTarget {
         let priority: Scheduler.Priority
     }
 
-    /// What is to be done when the lock has been let go.
+    /// The work to be done when the lock has been let go.
     private struct Verdict: ~Copyable {
         // As in Effects: most have one turn at most, with a reference that goes to the target.
         private var turn: Unmanaged<AnyOperation>?
@@ -465,7 +465,7 @@ public final class COOperationQueue: ExecutionTarget {
         }
     }
 
-    /// What a dump shows of it.
+    /// The part that a dump shows.
     ///
     /// - Parameter most: so many of its tickets.
     func sample(_ most: Int) -> Sample {
@@ -495,7 +495,7 @@ public final class COOperationQueue: ExecutionTarget {
 }
 
 extension AnyOperation {
-    /// What it needs of its queue; nil: it has not been started, or is not the queue's any more. Under the queue's lock.
+    /// Its need of its queue; nil: it has not been started, or is not the queue's any more. Under the queue's lock.
     fileprivate final func demand(on queue: COOperationQueue, keepsSlot: Bool) -> COOperationQueue.Demand? {
         look {
             guard isAdmitted(by: queue) else { return nil }

@@ -22,7 +22,7 @@ public enum COQueues {
             beginSurroundings()
         }
 
-        /// What surrounds code that is called here with another default queue.
+        /// The surroundings of code that is called here with another default queue.
         static func here(_ target: any ExecutionTarget) -> Surroundings {
             let scope = Scope(target)
             var here = surroundings ?? Surroundings()

@@ -34,7 +34,7 @@ struct HeldSlot: @unchecked Sendable {
             && queue.isHeld(ticket, since: runs)
     }
 
-    /// What tells it from others.
+    /// The identity of surroundings.
     private struct Key: Hashable {
         let ticket: ObjectIdentifier
         let runs: Int32
@@ -142,7 +142,7 @@ struct HeldSlots {
     var isEmpty: Bool { onStack.isEmpty && ofBlock.isEmpty }
 }
 
-/// What a block knows of where it runs, bound while it is called.
+/// A block's knowledge of where it runs, bound while it is called.
 struct Surroundings {
     /// The default queue of that part of the program.
     var scope: COQueues.Scope?

@@ -16,7 +16,7 @@ struct AnyClosure {
     @inline(__always)
     init<Typed>(_ typed: Typed) { self = unsafeBitCast(typed, to: AnyClosure.self) }
 
-    /// What it was made of.
+    /// The closure, with the type that it had.
     @inline(__always)
     func typed<Typed>(_ type: Typed.Type) -> Typed { unsafeBitCast(self, to: type) }
 }

@@ -84,7 +84,7 @@ extension AnyOperation {
         }
     }
 
-    /// What it had going for this attempt ends with it. Under the lock.
+    /// All that went on for this attempt ends with it. Under the lock.
     @inline(__always)
     final func decided(_ effects: inout Effects) {
         if isAdmitted { effects.reconcile(self) }

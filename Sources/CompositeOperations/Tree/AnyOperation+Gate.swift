@@ -63,7 +63,7 @@ extension AnyOperation {
         (number == nil || number == machine.attempt) && (epoch == nil || epoch == composition?.epoch)
     }
 
-    /// What became due behind the gate. Under the lock.
+    /// The calls that became due behind the gate. Under the lock.
     private final func gateHasOpened(_ effects: inout Effects) {
         switch machine.phase {
         case .queued: becameDue(&effects)

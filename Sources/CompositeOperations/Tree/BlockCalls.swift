@@ -47,7 +47,7 @@ enum BlockCalls {
     /// From now on somebody may have to know what surrounds a block.
     static func callApart() { block_calls_apart(callPlainChild) }
 
-    /// What calls children.
+    /// The functions that call children.
     static var ofChild:
         @convention(c) (UnsafeMutableRawPointer, UnsafeMutableRawPointer) -> UnsafeMutableRawPointer?
     { block_calls_address() }

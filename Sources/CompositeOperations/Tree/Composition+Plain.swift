@@ -25,7 +25,7 @@ internal import Runs
 internal import Scheduling
 internal import Synchronization
 
-/// What a composition knows of its plain children.
+/// The plain children, as their composition knows them.
 ///
 /// Not copyable: what is under the lock is asked for while the thread that settled the composite gives up the rest under
 /// none, and a copy would have to retain that.
@@ -428,7 +428,7 @@ extension PlainChildren {
     }
 }
 
-/// What CScheduler asks of composites.
+/// The functions that CScheduler calls of composites.
 private let plainFace = PlainChildren.Face(
     release: BlockCalls.release,
     call: BlockCalls.ofChild,

@@ -18,7 +18,7 @@ final class Composition: Domain, @unchecked Sendable {
     @exclusivity(unchecked) var order: ChildOrder
     /// Whose it is, as long as that is.
     @exclusivity(unchecked) var owner: Unmanaged<AnyOperation>!
-    /// What the queue of the composite knows of it.
+    /// The composite, as its queue knows it.
     @exclusivity(unchecked) var ticket: COOperationQueue.Ticket?
     /// The children that are operations; with plain ones: those that come after them.
     @exclusivity(unchecked) var operations: ContiguousArray<AnyOperation> = []
@@ -40,7 +40,7 @@ final class Composition: Domain, @unchecked Sendable {
     @exclusivity(unchecked) var isPartial = false
     /// The registration block has returned, and every child of it was accepted.
     @exclusivity(unchecked) var isWhole = false
-    /// What ended the attempt, the first one first.
+    /// The causes of the attempt's end, the first one first.
     @exclusivity(unchecked) var causes: [Cause] = []
     /// A child that waits for the attempt to begin has ended meanwhile.
     @exclusivity(unchecked) var hasLateCauses = false
@@ -364,7 +364,7 @@ final class Composition: Domain, @unchecked Sendable {
         completeIfDone(composite, &effects)
     }
 
-    /// What waited behind the gate, beside the children.
+    /// The calls that waited behind the gate, beside the children.
     func gateHasOpened(_ composite: AnyOperation, _ effects: inout Effects) {
         guard composite.machine.phase == .executing else { return }
         completeIfDone(composite, &effects)

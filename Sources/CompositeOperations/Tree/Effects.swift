@@ -7,7 +7,7 @@ internal import CompositeOperationsBasics
 internal import Runs
 internal import Scheduling
 
-/// What is to be done once the lock is let go.
+/// The work to be done once the lock is let go.
 ///
 /// The usual change starts one operation, settles one and the composite around it, and has that one's completion called: these
 /// need no memory of their own.
@@ -209,7 +209,7 @@ struct Effects: ~Copyable {
 
 /// The rarer consequences.
 enum Effect {
-    /// What a queue knows of the operation may be out of date.
+    /// The queue's knowledge of the operation may be out of date.
     case reconcile(AnyOperation, COOperationQueue)
     /// The operation has notices to deliver.
     case deliver(AnyOperation)

@@ -69,7 +69,7 @@ final class Extras {
         let handler: Handler
     }
 
-    /// What is called, as it was given.
+    /// The closure, as it was given.
     enum Handler {
         case ofEnd(@Sendable () -> Void)
         case ofOperation(@Sendable (AnyOperation) -> Void)
@@ -199,7 +199,7 @@ final class Extras {
         options = options?.afterTheEnd
     }
 
-    /// What has been given up.
+    /// Closures and options that are needed no more.
     private final class Leftovers {
         let completion: (@Sendable () -> Void)?
         let cancellation: (@Sendable () -> Void)?

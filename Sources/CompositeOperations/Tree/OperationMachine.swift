@@ -315,7 +315,7 @@ package struct OperationMachine: Sendable {
         case executing
     }
 
-    /// What follows a delay that is over, when the old blocks have left.
+    /// The step that follows a delay, when the old blocks have left.
     ///
     /// - Parameter isWhole: there are children to go on with; else its block is called after all.
     package mutating func proceed(gateIsOpen: Bool, isWhole: Bool = true) -> Next {

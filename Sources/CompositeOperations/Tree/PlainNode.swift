@@ -17,9 +17,9 @@ struct PlainNode: @unchecked Sendable {
         @inlinable static var children: Int { 24 }
         /// The value: two words.
         @inlinable static var value: Int { 16 }
-        /// What the block is given: the address of an earlier node, or an index.
+        /// The argument of the block: the address of an earlier node, or an index.
         @inlinable static var input: Int { 32 }
-        /// What is known of block and value.
+        /// The kind of block and value.
         @inlinable static var type: Int { 40 }
         /// Which kind of block it is, and of value.
         @inlinable static var flags: Int { 52 }
@@ -38,7 +38,7 @@ struct PlainNode: @unchecked Sendable {
                     flags: Offset.flags, object: Offset.object)
     }
 
-    /// What a node says of its block and its value.
+    /// A node's word on its block and its value.
     @usableFromInline
     struct Flags: OptionSet {
         @usableFromInline let rawValue: UInt32
@@ -89,7 +89,7 @@ struct PlainNode: @unchecked Sendable {
 
     // MARK: What it says
 
-    /// What is known of its block and its value.
+    /// The kind of its block and its value.
     var type: PlainChild.Type { word(Offset.type, PlainChild.Type.self).pointee }
 
     /// Which kinds these are.

@@ -2,7 +2,7 @@
 
 internal import Runs
 
-/// What objects held that go.
+/// References of objects that go.
 ///
 /// To take the next one out of an object that nobody else seems to hold would be no way: a weak reference may be about to make
 /// it somebody's again.

@@ -24,9 +24,9 @@ package protocol Inspectable: AnyObject {
     func inspect(_ inspector: inout Inspector)
 }
 
-/// What is kept for dumps.
+/// The objects that are kept for dumps.
 package enum Inspectables {
-    /// What is kept together, and shown together.
+    /// Objects that are kept together, and shown together.
     package enum Kind: Int, CaseIterable, Sendable {
         case operations, queues, invokers, transactions, actions, gates
     }
@@ -57,7 +57,7 @@ package enum Inspectables {
 
         /// The object, as long as that is there. Under no lock.
         package var object: (any Inspectable)? { weakObject }
-        /// What is known of one that has no object.
+        /// The node of an entry without an object.
         package var value: InspectedNode? { node?() }
         /// Whether it never goes but by ``Inspectables/forget(_:key:)``. Under no lock.
         fileprivate var isOver: Bool { node == nil && object?.isPastInspection != false }

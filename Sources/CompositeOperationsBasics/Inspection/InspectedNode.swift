@@ -17,9 +17,9 @@ package struct InspectedNode: Sendable {
 
     /// How far below its root it is.
     package var depth = 0
-    /// What it is, in a word.
+    /// Its kind, in a word.
     package let kind: String
-    /// What its owner calls it.
+    /// The name that its owner gave it.
     package let name: String?
     /// Tells it apart from all others of the dump.
     package let id: String
@@ -27,7 +27,7 @@ package struct InspectedNode: Sendable {
     package let state: String
     /// Since when it has been kept.
     package var since: ContinuousClock.Instant?
-    /// What else is known, in words.
+    /// More that is known, in words.
     package var notes: [String] = []
     /// For what it waits.
     package var waitsFor: [Wait] = []
@@ -79,7 +79,7 @@ package struct Inspector {
 
     /// The number of what is inspected.
     package var number: Int { one.number }
-    /// What it is called since it has been kept.
+    /// The name that it has had since it was kept.
     package var name: String? { one.name }
 
     /// The id of an object, if that is kept, too.

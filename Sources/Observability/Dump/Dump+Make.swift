@@ -51,7 +51,7 @@ extension Dump {
 private struct Inspected {
     private var nodes: [Inspectables.Kind: [InspectedNode]] = [:]
     private var omitted: [Inspectables.Kind: Int] = [:]
-    /// What was looked at: held until all is done.
+    /// The objects that were looked at: held until all is done.
     private var held: [any Inspectable] = []
 
     init(_ limit: Int) {

@@ -6,7 +6,7 @@
 
 internal import CompositeOperationsBasics
 
-/// What is to be looked at first.
+/// The problems, to be looked at first.
 struct Problems {
     private let nodes: [InspectedNode]
     private let waits: [Dump.Wait]

@@ -13,7 +13,7 @@ package struct Slice: Sendable {
 }
 
 extension Recording.Track {
-    /// What the thread did when, by the begins of it: each inside of those that had not ended.
+    /// The thread's work over time, by its begins: each inside of those that had not ended.
     ///
     /// - Complexity: O(events).
     package func slices() -> [Slice] {

@@ -30,7 +30,7 @@ struct StallFinder {
         self.readsStacks = readsStacks
     }
 
-    /// What has become a stall since the last look: each once, until it is over.
+    /// New stalls since the last look: each once, until it is over.
     mutating func look(at schedulers: [SchedulerState], at now: ContinuousClock.Instant) -> [Stall] {
         var stalls: [Stall] = []
         var seen: Set<Key> = []

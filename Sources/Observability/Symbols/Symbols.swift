@@ -136,7 +136,7 @@ private struct Image {
 
     func close() { munmap(UnsafeMutableRawPointer(mutating: memory.baseAddress!), memory.count) }
 
-    /// What is added to the addresses of the symbols: where the program's headers are, as the kernel has told, less where
+    /// The offset of the addresses of the symbols: where the program's headers are, as the kernel has told, less where
     /// they are in the file.
     var loadAddress: UInt64 {
         let isAnywhere = memory.loadUnaligned(fromByteOffset: 16, as: UInt16.self) == 3  // ET_DYN

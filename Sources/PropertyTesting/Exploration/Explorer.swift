@@ -9,7 +9,7 @@ import CompositeOperationsBasics
 import Glibc
 import Synchronization
 
-/// What decides which step is next.
+/// Decides which step is next.
 protocol Chooser {
     /// The next one of the alternatives, less than `count`, which is at least 2.
     mutating func choose(among count: Int, in explorer: Explorer) -> Int
@@ -96,7 +96,7 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
     @exclusivity(unchecked) private(set) var sharedSteps = 0
     /// nil: nobody asks.
     @exclusivity(unchecked) private var sharing: SharingOfStep?
-    /// What was chosen at each decision, and among how many.
+    /// The choice at each decision, and the number of alternatives.
     @exclusivity(unchecked) private(set) var choices: ContiguousArray<UInt16> = []
     @exclusivity(unchecked) private(set) var counts: ContiguousArray<UInt16> = []
     /// Whether the chosen step shared nothing.
@@ -399,7 +399,7 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
         }
     }
 
-    /// What only makes a task ready belongs to the step before it: the job of a yield; and the task that the library has
+    /// A job that only makes a task ready belongs to the step before it: the job of a yield; and the task that the library has
     /// for a sleep.
     private func takeWhatFollows(_ step: Ready) -> Ready? {
         guard let newest = ready.last else { return nil }
@@ -459,7 +459,7 @@ extension Explorer {
     }
 }
 
-/// What a reader wants to see of a function's demangled name: the names, without the types.
+/// The part of a function's demangled name that a reader wants to see: the names, without the types.
 func shortName(of function: String) -> String {
     let name = function.split(separator: " resume partial function for ").last.map { String($0) } ?? ""
     let library = "static (extension in Swift):Swift.Task<"

@@ -12,7 +12,7 @@
 // step, R2 are sleep sets, for which steps that are not local all depend on each other.
 
 struct ReducedSearch: Search {
-    /// What could be next, once.
+    /// The alternatives at one point.
     private struct Decision {
         /// The alternatives, by `Explorer.number(of:)`.
         let numbers: [Int]
@@ -24,7 +24,7 @@ struct ReducedSearch: Search {
     /// The decisions of the schedule, of which the first `kept` were made before it is run.
     private var decisions: [Decision] = []
     private var kept = 0
-    /// What sleeps at the step to come.
+    /// The alternatives that sleep at the step to come.
     private var asleep: Set<Int> = []
     private var sharedSteps = 0
     private var misfit: Int?

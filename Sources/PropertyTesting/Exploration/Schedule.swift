@@ -43,7 +43,7 @@ public struct Schedule: Hashable, Sendable, CustomStringConvertible {
         departures.isEmpty ? "." : departures.map { "\($0.decision):\($0.choice)" }.joined(separator: ".")
     }
 
-    /// What is chosen at each decision up to the last departure.
+    /// The choice at each decision up to the last departure.
     var choices: [UInt16] {
         var choices = [UInt16](repeating: 0, count: departures.last.map { $0.decision + 1 } ?? 0)
         for departure in departures { choices[departure.decision] = UInt16(departure.choice) }

@@ -3,7 +3,7 @@
 
 /// Plays choices back, and goes on in the usual order. Says where they do not fit.
 struct Playback: Chooser {
-    /// What is chosen first.
+    /// The first choice.
     var choices: ContiguousArray<UInt16> = []
     /// Among how many; empty: anything will do.
     var counts: ContiguousArray<UInt16> = []
@@ -94,7 +94,7 @@ struct RandomPriorities: Chooser {
 protocol Search: Chooser {
     /// How many departures the next schedule has.
     var departures: Int { get }
-    /// What the next schedule begins with.
+    /// The beginning of the next schedule.
     var choices: ContiguousArray<UInt16> { get }
 
     /// The next schedule is run, or is run once more.

@@ -7,7 +7,7 @@
 public enum Sharing: Hashable, Sendable {
     /// Anything: each order is run.
     case anything
-    /// What changes, and is shared, is in actors; tasks await each other's values, and nobody is cancelled, also not by a group
+    /// All shared state that changes is in actors; tasks await each other's values, and nobody is cancelled, also not by a group
     /// whose child throws. Then the order of steps that are in no actor, and end at a point or a `Task.yield()`, makes no
     /// difference: of the orders that differ in that alone one is run, so that steps which have nothing to do with each
     /// other do not multiply.

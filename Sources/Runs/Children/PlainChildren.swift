@@ -11,7 +11,7 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
     // Not Sendable, as its superclass is not; all the same it is used by all threads: CScheduler says which word by whom, the
     // rest is under the embedder's lock.
 
-    /// What is asked of the embedder: see `csched_children_face`.
+    /// The functions that the embedder provides: see `csched_children_face`.
     package final class Face: @unchecked Sendable {
         // Unchecked: it does not change.
         fileprivate let pointer: UnsafePointer<csched_children_face>
@@ -122,7 +122,7 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
         Unmanaged<AnyObject>.fromOpaque(fields.pointee.owner!).release()
     }
 
-    /// What was given at the beginning.
+    /// The owner that was named at the beginning.
     package var domain: Unmanaged<AnyObject> { .fromOpaque(fields.pointee.owner!) }
     /// The composite, as long as they are plain, or somebody is inside.
     package var composite: Unmanaged<AnyObject> { .fromOpaque(fields.pointee.composite!) }
@@ -155,7 +155,7 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
 
     // MARK: Taking
 
-    /// What a child was when it was taken.
+    /// The state of a child when it was taken.
     package enum State { case queued, running, finished }
 
     /// Where they were when they were taken.
@@ -214,9 +214,9 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
     }
 }
 
-/// What is called for each child. By addresses, as references would be counted, and the metadata of a class would be asked for.
+/// The functions for each child. By addresses, as references would be counted, and the metadata of a class would be asked for.
 package enum PlainNodes {
-    /// What tells the calling thread from all others.
+    /// The identity of the calling thread.
     package static var threadMark: UInt { csched_thread_mark() }
 
     /// Room for a child; nil: the embedder is to make an object.

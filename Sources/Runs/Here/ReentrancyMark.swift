@@ -68,7 +68,7 @@ internal import Synchronization
 
     @usableFromInline func end() { isOver.store(true, ordering: .relaxed) }
 
-    /// What has given its turn to the calling code.
+    /// The holder that has given its turn to the calling code.
     package static var innermost: Holders { call.map { Holders($0.holder) } ?? run?.holders ?? Holders() }
 
     package static func isInside(_ holder: Holder) -> Bool {
@@ -83,7 +83,7 @@ internal import Synchronization
         return mark.isGoingOn(in: holder) || mark.inherited.contains { $0.contains(holder) }
     }
 
-    /// What never awaits, and the calling code is a part of.
+    /// The code around the caller that never awaits.
     private static var call: Call? {
         guard let call = Call.innermost, call.task == BoundValues.task else { return nil }
         return call

@@ -37,7 +37,7 @@ package enum MainQueue {
         hasPump.store(true, ordering: .releasing)
     }
 
-    /// What libdispatch gives away, and what wakes who polls that.
+    /// The work that libdispatch gives away, and the wake-up of the thread that polls it.
     private struct Access: Sendable {
         let readable: Int32
         let serve: @convention(c) @Sendable (UnsafeMutableRawPointer?) -> Void

@@ -2,7 +2,7 @@ internal import CScheduler
 
 /// Operations one at a time, in the order of their submission, on a scheduler's workers.
 ///
-/// What an operation wrote is visible to the next one. A lane is also a serial executor: an actor whose
+/// Writes of an operation are visible to the next one. A lane is also a serial executor: an actor whose
 /// `unownedExecutor` is a lane's runs on the lane.
 ///
 /// - SeeAlso: a serial `DispatchQueue`.

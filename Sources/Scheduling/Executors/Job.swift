@@ -1,6 +1,6 @@
 internal import CScheduler
 
-/// What a job calls: with the object that was submitted, and with whether it is only to be given up, because the
+/// The function that a job calls: with the object that was submitted, and with whether it is only to be given up, because the
 /// scheduler was shut down first. It takes over the object's reference.
 package typealias JobFunction =
     @convention(c) (_ object: UnsafeMutableRawPointer, _ isCancelled: Bool) -> Void
@@ -45,7 +45,7 @@ extension Scheduler {
 }
 
 extension Scheduler {
-    /// What runs here had nothing to do: its turn is not the share of its priority.
+    /// The job that runs here had nothing to do: its turn is not the share of its priority.
     package static func turnWasVoid() { csched_turn_was_void() }
 }
 
@@ -109,7 +109,7 @@ extension CompletionCounter {
     }
 }
 
-/// What a wait may run on its stack, for the time of the wait.
+/// The jobs that a wait may run on its stack, for the time of the wait.
 @safe
 private final class WantedJobs {
     private let function: UnsafeMutableRawPointer

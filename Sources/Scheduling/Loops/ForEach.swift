@@ -160,7 +160,7 @@ extension Scheduler {
     }
 }
 
-/// What the pieces of one range share.
+/// The state that the pieces of one range share.
 private final class RangeCall: Sendable {
     let range: Range<Int>
     let counter: CompletionCounter?

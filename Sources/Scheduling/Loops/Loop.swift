@@ -39,7 +39,7 @@ struct Chunks: Sendable {
     }
 }
 
-/// What the chunks of one loop share: the first error, and whether the rest is still wanted.
+/// The state that the chunks of one loop share: the first error, and whether the rest is still wanted.
 @safe @usableFromInline
 final class Loop: Sendable {
     /// Called with the number of a chunk and the offsets of its elements. It calls ``goOn()`` before each of

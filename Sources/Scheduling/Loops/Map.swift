@@ -97,7 +97,7 @@ final class MapResults<Value: Sendable>: Sendable {
         if ownsMemory { unsafe memory?.deallocate() }
     }
 
-    /// What a loop does with each chunk.
+    /// The work of a loop on each chunk.
     @inlinable
     func fill<Elements: RandomAccessCollection & Sendable>(
         from elements: Elements, _ transform: @escaping @Sendable (Elements.Element) throws -> Value

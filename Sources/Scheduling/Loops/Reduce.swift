@@ -148,7 +148,7 @@ final class PartialResults<Value: Sendable>: Sendable {
         unsafe values.deallocate()
     }
 
-    /// What a loop does with each chunk. The value is written once, at the end: neighbours share a cache
+    /// The work of a loop on each chunk. The value is written once, at the end: neighbours share a cache
     /// line.
     @inlinable
     func fill<Elements: RandomAccessCollection & Sendable>(

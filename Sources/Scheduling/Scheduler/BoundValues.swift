@@ -124,7 +124,7 @@ package enum BoundValues {
         }
     #endif
 
-    /// What a key is in the list.
+    /// The address of a key, as the list has it.
     package static func address<Value>(of key: TaskLocal<Value>) -> UInt {
         unsafe UInt(bitPattern: Unmanaged.passUnretained(key).toOpaque())
     }

@@ -98,7 +98,7 @@ extension Scheduler {
 extension SerialLane {
     /// Appends one operation; the lane gets a worker as an operation of this priority does.
     ///
-    /// What a lane runs keeps the order of its submission. So a lane is never held back for the background, and one
+    /// Operations of a lane keep the order of their submission. So a lane is never held back for the background, and one
     /// operation of high priority makes those before it begin sooner, too.
     ///
     /// - Throws: as ``submit(_:)``.

@@ -177,7 +177,7 @@ public final class Scheduler: Sendable {
     public var statistics: Statistics { unsafe Statistics(csched_scheduler_statistics(handle)) }
 }
 
-/// What a worker finds behind its scheduler: weak, because an operation may run while the scheduler goes.
+/// The object that a worker finds behind its scheduler: weak, because an operation may run while the scheduler goes.
 final class Owner: Sendable {
     // Sendable: written once, before any operation can be submitted; weak references are safe to read
     // anywhere.

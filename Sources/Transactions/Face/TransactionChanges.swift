@@ -31,7 +31,7 @@ class PropertyChange {
     var property: AnyKeyPath { fatalError("PropertyChange.property: a subclass knows it") }
     var old: Any { fatalError("PropertyChange.old: a subclass knows it") }
     var new: Any { fatalError("PropertyChange.new: a subclass knows it") }
-    /// What the property's last change was before the commit, and what it is after it.
+    /// The property's last change before the commit, and after it.
     let before: UInt64
     let after: UInt64
     init(before: UInt64, after: UInt64) { (self.before, self.after) = (before, after) }
@@ -41,7 +41,7 @@ class PropertyChange {
     func write(_ version: Version) { fatalError("PropertyChange.write: a subclass does it") }
 }
 
-/// What a run changed, taken before its log goes.
+/// The changes of a run, taken before its log goes.
 final class CommitRecord {
     let transaction: Transaction
     let changes: [PropertyChange]

@@ -70,7 +70,7 @@ public final class TransactionUndoStep {
         return placement.context.parent === parent
     }
 
-    /// What is of no tree would be written for good.
+    /// Throws if an object has left its tree: it would be written for good.
     private func requireMembers() throws {
         let areThere = record.changes.allSatisfy { $0.context?.owner == nil || $0.context?.tree != nil }
         guard areThere else { throw TransactionFault.outOfOrder }

@@ -14,7 +14,7 @@ final class Run {
     private var others: [Tree] = []
     private(set) var isJoint = false
 
-    /// What is taken back by a rollback, in order.
+    /// The changes that a rollback takes back, in order.
     @exclusivity(unchecked) var log = Log()
     /// Where those are that left, until the end.
     let limbo = TransactionContext.limbo()
@@ -28,7 +28,7 @@ final class Run {
     @exclusivity(unchecked) var changes: UInt64 = 0
     /// Grows when members move: a walk may have missed them.
     var moves: UInt64 = 0
-    /// What the hook of a late member threw.
+    /// The error of a late member's hook.
     var doom: (any Error)?
     /// I14: no member was to be told when the transaction began. So all have begun at once, and none has a mark.
     @exclusivity(unchecked) private var isUnmarked = false

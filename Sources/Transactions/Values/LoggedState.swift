@@ -24,7 +24,7 @@ public class LoggedState {
     @exclusivity(unchecked) final var savedIn: UInt64 = 0
     /// Which change left the value as it is: a transaction that was kept and not taken back.
     @exclusivity(unchecked) final var lastChange: UInt64 = 0
-    /// What that will be, in a transaction that takes a change back or makes it again.
+    /// The next `lastChange`, in a transaction that takes a change back or makes it again.
     @exclusivity(unchecked) final var nextChange: UInt64?
     @exclusivity(unchecked) private final var boundProperty: AnyKeyPath?
     private let outside: OutsideWrite
@@ -57,7 +57,7 @@ public class LoggedState {
     func restore() { fatalError("LoggedState.restore: a subclass does it") }
     /// Forgets what was saved.
     func forget() { fatalError("LoggedState.forget: a subclass does it") }
-    /// What has become of it, in a transaction.
+    /// Its fate in a transaction.
     func change(of transaction: Transaction) -> PropertyChange {
         fatalError("LoggedState.change: a subclass knows it")
     }

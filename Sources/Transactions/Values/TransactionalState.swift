@@ -11,7 +11,7 @@ public final class TransactionalState<Value>: LoggedState {
     /// Room for what was saved last. A place of its own, made at the first write: an optional value would be of a type that is looked
     /// for at each access, and what is nowhere else must not be copied when it is changed in place.
     @exclusivity(unchecked) private var old: UnsafeMutablePointer<Value>?
-    /// What the scopes around the innermost one have saved.
+    /// The values that the scopes around the innermost one have saved.
     @exclusivity(unchecked) private var older: Saved<Value>?
 
     /// Makes the state of the context's owner.
@@ -74,7 +74,7 @@ public final class TransactionalState<Value>: LoggedState {
         replace(by: value)
     }
 
-    /// What was there is released outside of the access: its `deinit` may read the property.
+    /// The former value is released outside of the access: its `deinit` may read the property.
     private func replace(by value: Value) {
         let gone = current
         current = value
@@ -176,7 +176,7 @@ public final class TransactionalState<Value>: LoggedState {
     }
 }
 
-/// What a scope saved of a property, and another one inside of it after that.
+/// The value of a property that a scope saved, and another one inside of it after that.
 private final class Saved<Value> {
     let value: Value
     let scope: UInt64

@@ -27,7 +27,6 @@ temporary_folder() {
 # configure <configuration>: sets `options`, those of swift build and of swift test, and `products`, what the
 # steps use of that configuration. Each has a folder of its own, so that none undoes what another built.
 configure() {
-    local no_index=(--disable-index-store) # a quarter of a debug build's time, for editors alone
     products=(JournalCrash CompositeOperationsPackageTests) # tests call the command
     case $1 in
     debug) # without options it is the command of the README, which builds everything
@@ -38,9 +37,9 @@ configure() {
         options=(-c release --scratch-path .build-release-tests -Xswiftc -enable-testing)
         ;;
     thread) # with the tests of all traits
-        options=(--sanitize=thread --traits 'default,Ecosystem' --scratch-path .build-tsan "${no_index[@]}")
+        options=(--sanitize=thread --traits 'default,Ecosystem' --scratch-path .build-tsan)
         ;;
-    address) options=(--sanitize=address --scratch-path .build-asan "${no_index[@]}") ;;
+    address) options=(--sanitize=address --scratch-path .build-asan) ;;
     benchmarks) # as their launcher builds them, and with their tests
         options=(-c release --package-path Benchmarks --scratch-path .build/benchmarks)
         products=()
@@ -50,7 +49,7 @@ configure() {
         products=()
         ;;
     verification-address)
-        options=(--package-path Verification --scratch-path .build-verification-asan --sanitize=address "${no_index[@]}")
+        options=(--package-path Verification --scratch-path .build-verification-asan --sanitize=address)
         products=()
         ;;
     *) fail "there is no configuration '$1'." ;;

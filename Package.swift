@@ -225,7 +225,9 @@ let package = Package(
         // What the test targets below share.
         .target(
             name: "CompositeOperationsTestSupport",
-            dependencies: ["CompositeOperations", "CompositeOperationsBasics", "PropertyTesting"],
+            dependencies: [
+                "CompositeOperations", "CompositeOperationsBasics", "PropertyTesting", "Scheduling",
+            ],
             path: "Tests/TestSupport",
             swiftSettings: settings
         ),

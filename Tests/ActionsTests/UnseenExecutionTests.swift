@@ -4,7 +4,6 @@ import Actions
 import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
-import Scheduling
 import Testing
 
 @MainActor private final class Silent: Binding {
@@ -19,8 +18,7 @@ import Testing
     @Test(arguments: Look.allCases, Way.allCases)
     func `a failure that somebody looks at is not told, and any other is`(look: Look, way: Way) async {
         await #expect(processExitsWith: .success) { [look, way] in
-            let told = Log()
-            Diagnostics.onReport { told.add($0.message) }
+            let told = ToldFailures()
             func fail(_ look: Look?) async throws -> String {
                 let work: @Sendable (Int) throws -> Void = { throw TestError(number: $0) }
                 let action =
@@ -43,23 +41,15 @@ import Testing
                 withExtendedLifetime((snapshots, events, failures)) {}
                 return "execution \(execution.id) of \(action.id)"
             }
-            let seen = try await fail(look)
+            _ = try await fail(look)
             let unseen = try await fail(nil)
-            try #require(
-                await eventually {
-                    told.entries.contains("\(unseen) failed, and nobody looked: \(TestError(number: 3))")
-                })
-            // After this, what was to be told before has been.
-            try await Scheduler.shared.forEach(0..<1_000) { _ in }
-            try #require(!told.entries.contains { $0.hasPrefix("\(seen) ") })
-            try #require(told.entries.count == 1)
+            try #require(try await told.areOf([unseen], TestError(number: 3)))
         }
     }
 
     @Test func `what throws to its caller, finishes, is refused or cancelled is not told`() async {
         await #expect(processExitsWith: .success) {
-            let told = Log()
-            Diagnostics.onReport { told.add($0.message) }
+            let told = ToldFailures()
             let flag = LiveValue(true)
             let action = Action<Int, Void>(
                 "several", when: Precondition(flag),
@@ -71,15 +61,13 @@ import Testing
             for input in 0...1 { action.trigger(input) }
             flag.set(false)
             action.trigger(-1)
-            try await Scheduler.shared.forEach(0..<1_000) { _ in }
-            try #require(told.entries.isEmpty)
+            try #require(try await told.areOf([], TestError(number: 0)))
         }
     }
 
     @Test func `an observer that comes during the work is told, and may go when it is`() async {
         await #expect(processExitsWith: .success) {
-            let told = Log()
-            Diagnostics.onReport { told.add($0.message) }
+            let told = ToldFailures()
             let (heard, during) = (Log(), Locked<(() -> Void)?>(nil))
             let action = Action<Int, Void>(
                 "direct", when: .always,
@@ -100,17 +88,16 @@ import Testing
             action.trigger(1)
             try #require(heard.take().count == 1)
             during.withLock { $0 = nil }
-            try await Scheduler.shared.forEach(0..<1_000) { _ in }
-            try #require(told.entries.isEmpty)
-            action.trigger(2)  // nobody watches any more
-            try #require(await eventually { told.entries.count == 1 })
+            try #require(try await told.areOf([], TestError(number: 0)))
+            let id = action.trigger(2).id  // nobody watches any more
+            try #require(
+                try await told.areOf(["execution \(id) of \(action.id)"], TestError(number: 2)))
         }
     }
 
     @Test @MainActor func `a binding that presents no failures has not looked`() async throws {
         await #expect(processExitsWith: .success) { @MainActor in
-            let told = Log()
-            Diagnostics.onReport { told.add($0.message) }
+            let told = ToldFailures()
             let action = Action<Int, Void>("bound", policy: .reject) { (input: Int) in
                 throw TestError(number: input)
             }
@@ -123,7 +110,7 @@ import Testing
                 try #require(await eventually { action.snapshot.running == 0 })
             }
             binding.unbind()
-            try #require(await eventually { told.entries.count == 3 })
+            try #require(await eventually { told.count == 3 })
         }
     }
 }

@@ -5,7 +5,6 @@ import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
 import Runs
-import Scheduling
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct UnseenRunTests {
@@ -19,8 +18,7 @@ import Testing
         async
     {
         await #expect(processExitsWith: .success) { [look, isAsynchronous] in
-            let told = Log<String>()
-            Diagnostics.onReport { told.add($0.message) }
+            let told = ToldFailures()
             func fail(_ look: Look?) async throws -> String {
                 let invoker = SerialInvoker()
                 let listener = look == .delegate ? Listener() : nil
@@ -49,23 +47,15 @@ import Testing
                 withExtendedLifetime((listener, before, group)) {}
                 return name(of: handle.transaction)
             }
-            let seen = try await fail(look)
+            _ = try await fail(look)
             let unseen = try await fail(nil)
-            try #require(
-                await eventually {
-                    told.entries.contains("\(unseen) failed, and nobody looked: \(TestError(number: 3))")
-                })
-            // After this, what was to be told before has been.
-            try await Scheduler.shared.forEach(0..<1_000) { _ in }
-            try #require(!told.entries.contains { $0.hasPrefix("\(seen) ") })
-            try #require(told.entries.count == 1)
+            try #require(try await told.areOf([unseen], TestError(number: 3)))
         }
     }
 
     @Test func `what throws to its caller, finishes, or is cancelled is not told; a detached one is`() async {
         await #expect(processExitsWith: .success) {
-            let told = Log<String>()
-            Diagnostics.onReport { told.add($0.message) }
+            let told = ToldFailures()
             for isAsynchronous in [false, true] {
                 let command = TransactionCommand(Failing(isAsynchronous: isAsynchronous))
                 await #expect(throws: TestError(number: 3)) { try await command.execute() }
@@ -87,25 +77,23 @@ import Testing
             held.release()
             try await invoker.flush()
             _ = consume early
-            try await Scheduler.shared.forEach(0..<1_000) { _ in }
-            try #require(told.entries.isEmpty)
+            try #require(try await told.areOf([], TestError(number: 3)))
             let listener = Listener()
             let detached = TransactionCommand(Failing(isAsynchronous: false), delegate: listener)
             detached.handle.detach()
             invoker.submit(detached)
             invoker.addCommand(command: Failing(isAsynchronous: true))
             try await invoker.flush()
-            try #require(await eventually { told.entries.count == 1 })
+            try #require(await eventually { told.count == 1 })
             _ = consume detached
-            try #require(await eventually { told.entries.count == 2 })
+            try #require(await eventually { told.count == 2 })
             withExtendedLifetime(listener) {}
         }
     }
 
     @Test func `a group tells of its members, once`() async {
         await #expect(processExitsWith: .success) {
-            let told = Log<String>()
-            Diagnostics.onReport { told.add($0.message) }
+            let told = ToldFailures()
             func fail(addsLate: Bool) async throws -> String {
                 let (invoker, group) = (SerialInvoker(), TransactionGroup())
                 let (one, other) = (
@@ -121,30 +109,25 @@ import Testing
                 try await invoker.flush()
                 return name(of: group.transaction)
             }
-            for addsLate in [false, true] {
-                let group = try await fail(addsLate: addsLate)
-                try #require(await eventually { told.entries.contains { $0.hasPrefix("\(group) failed") } })
-            }
-            try await Scheduler.shared.forEach(0..<1_000) { _ in }
-            try #require(told.entries.count == 2)
+            let groups = [try await fail(addsLate: false), try await fail(addsLate: true)]
+            try #require(try await told.areOf(groups, TestError(number: 3)))
         }
     }
 
     @Test func `while runs have spans, too, a failure that nobody looks at is told`() async {
         await #expect(processExitsWith: .success) {
-            let told = Log<String>()
-            Diagnostics.onReport { told.add($0.message) }
+            let told = ToldFailures()
             RunTrace.install(NoTracer())
             let invoker = SerialInvoker()
+            var unseen: [String] = []
             for isAsynchronous in [false, true] {
-                invoker.addCommand(command: Failing(isAsynchronous: isAsynchronous))
-                let seen = invoker.submit(Failing(isAsynchronous: isAsynchronous)).onOutcome { _ in }
+                let failing = Failing(isAsynchronous: isAsynchronous)
+                unseen.append(name(of: invoker.submit(failing).transaction))
+                let seen = invoker.submit(failing).onOutcome { _ in }
                 try await invoker.flush()
                 withExtendedLifetime(seen) {}
             }
-            try #require(await eventually { told.entries.count == 2 })
-            try await Scheduler.shared.forEach(0..<1_000) { _ in }
-            try #require(told.entries.count == 2)
+            try #require(try await told.areOf(unseen, TestError(number: 3)))
         }
     }
 }

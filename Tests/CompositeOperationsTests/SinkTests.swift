@@ -271,7 +271,7 @@ import Testing
         init(_ operation: AnyOperation) { self.operation = operation }
     }
 
-    /// What this process writes there from now on.
+    /// The lines that this process writes there from now on.
     private struct LinesOfStandardError: Sendable {
         private let reader: Int32
 

@@ -3,7 +3,7 @@
 internal import CompositeOperationsBasics
 internal import Scheduling
 
-/// One of those who share a gate: a customer, a kind of request, a job queue.
+/// A party that shares a gate: a customer, a kind of request, a job queue.
 ///
 /// ```swift
 /// let digest = try await paying.run { sha256(of: file) }

@@ -71,25 +71,23 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         let outcome: Outcome<Never>
         /// Somebody has looked.
         @exclusivity(unchecked) private var isSeen = false
-        /// An operation that has failed without a handler, and the attempt: unless somebody looks, that is told when the last that has
-        /// this end goes.
-        @exclusivity(unchecked) private var unseen: (operation: OperationID, attempt: Int)?
+        /// An operation has failed without a handler: that is told when the last that has this end goes.
+        @exclusivity(unchecked) private var unseen: UnseenFailure?
 
         init(_ outcome: Outcome<Never>) { self.outcome = outcome }
 
-        deinit {
-            guard let (operation, attempt) = unseen, let error else { return }
-            Diagnostics.reportUnseen(error) { error in
+        func see() {
+            isSeen = true
+            unseen?.see()
+        }
+
+        func noteUnseen(by operation: OperationID, attempt: Int) {
+            guard !isSeen, unseen == nil, let error else { return }
+            unseen = UnseenFailure(error) {
                 Diagnostic(
                     operation: operation, attempt: attempt, state: "\(OperationState.failed)",
                     "failed, and nobody looked: \(error)")
             }
-        }
-
-        func see() { (isSeen, unseen) = (true, nil) }
-
-        func noteUnseen(by operation: OperationID, attempt: Int) {
-            if !isSeen { unseen = (operation, attempt) }
         }
 
         static func failed(_ error: any Error) -> BadEnd { BadEnd(.failed(error)) }

@@ -4,6 +4,7 @@ import Actions
 import CompositeOperationsTestSupport
 import PropertyTesting
 import PropertyTestingSupport
+import Scheduling
 import Testing
 
 @MainActor private final class Silent: Binding {
@@ -92,6 +93,22 @@ import Testing
             let id = action.trigger(2).id  // nobody watches any more
             try #require(
                 try await told.areOf(["execution \(id) of \(action.id)"], TestError(number: 2)))
+        }
+    }
+
+    @Test func `a listener that makes failures itself is not told of those`() async {
+        await #expect(processExitsWith: .success) {
+            let told = Count()
+            let failing = Action<Int, Void>(
+                "failing", when: .always, inline: { input, _ in throw TestError(number: input) })
+            Diagnostics.onReport { _ in
+                told.add()
+                failing.trigger(2)
+            }
+            failing.trigger(1)
+            try #require(await eventually { told.value >= 1 })
+            for _ in 0..<10 { try await Scheduler.shared.forEach(0..<1_000) { _ in } }
+            try #require(told.value == 1)
         }
     }
 

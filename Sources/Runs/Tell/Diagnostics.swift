@@ -67,6 +67,9 @@ public enum Diagnostics {
     /// Not nil on a thread that calls the listener.
     private static let isTelling = ThreadValue()
 
+    /// Whether the calling thread calls the listener, who is not told of what that gives cause to.
+    static var areToldHere: Bool { isTelling.here != nil }
+
     /// Whether somebody listens: what only a diagnostic needs can be left out otherwise.
     package static var areHeard: Bool { hearing.load(ordering: .relaxed) != 0 }
 
@@ -79,7 +82,7 @@ public enum Diagnostics {
     ///
     /// - Parameter listener: called on the thread concerned, of a failure that nobody has looked at on a worker of
     ///   `Scheduler.shared`, and under no lock; nil: nobody. It should be short. Of what it gives cause to itself, on its thread,
-    ///   it is not told.
+    ///   it is not told; of failures of what it begins elsewhere, it is.
     public static func onReport(_ listener: (@Sendable (Diagnostic) -> Void)?) {
         replace(by: listener.map { Listener($0) })
     }
@@ -131,7 +134,7 @@ public enum Diagnostics {
 
     /// Under no lock.
     package static func report(_ diagnostic: Diagnostic) {
-        guard isTelling.here == nil, let listener = listener.withLock({ $0 }) else { return }
+        guard !areToldHere, let listener = listener.withLock({ $0 }) else { return }
         isTelling.set(UnsafeRawPointer(bitPattern: 1))
         if let body = listener.body { body(diagnostic) } else { write(diagnostic) }
         isTelling.set(nil)

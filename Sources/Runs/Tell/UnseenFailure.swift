@@ -21,7 +21,7 @@ package final class UnseenFailure: Sendable {
     }
 
     deinit {
-        if isSeen.load(ordering: .relaxed) { return }
+        if isSeen.load(ordering: .relaxed) || Diagnostics.areToldHere { return }
         // Elsewhere: whoever lets go of the holder may hold what the listener needs, or the text of the error.
         try? Scheduler.shared.submit { [diagnostic] in Diagnostics.report(diagnostic()) }
     }

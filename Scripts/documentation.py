@@ -72,12 +72,14 @@ def docc():
 class Builder:
     def __init__(self):
         self.triple = json.loads(run("swift", "-print-target-info"))["target"]["triple"]
-        maps = [ROOT / name for name in run("git", "ls-files", "*/module.modulemap").split("\n") if name]
-        # Of packages that ours imports: a module is loaded with all that it imports.
-        for scratch in (".build", ".build-tsan"):
-            maps += ROOT.glob(f"{scratch}/checkouts/*/Sources/**/module.modulemap")
-        self.includes = [word for path in maps for word in ("-Xcc", f"-I{path.parent}")]
+        self.maps = [ROOT / name for name in run("git", "ls-files", "*/module.modulemap").split("\n") if name]
         self.docc = docc()
+
+    def includes(self, scratch):
+        """The folders of C modules, ours and those of the packages in a scratch folder: a module is loaded with all
+        that it imports, and must be found once."""
+        maps = self.maps + sorted(scratch.glob("checkouts/*/Sources/**/module.modulemap"))
+        return [word for path in maps for word in ("-Xcc", f"-I{path.parent}")]
 
     def symbols(self, name):
         """The folder with what the compiler knows of a target; a second, once the target is built."""
@@ -86,10 +88,12 @@ class Builder:
         folder.mkdir(parents=True)
         options = WITH_TRAITS.get(name, ())
         run("swift", "build", "--target", name, *options)
-        modules = Path(run("swift", "build", "--show-bin-path", *options).strip()) / "Modules"
+        products = Path(run("swift", "build", "--show-bin-path", *options).strip())
+        scratch = products.parents[1]
+        modules = products / "Modules"
         run(
             *("swift", "symbolgraph-extract", "-module-name", name, "-target", self.triple),
-            *("-I", modules, *self.includes, "-minimum-access-level", "public"),
+            *("-I", modules, *self.includes(scratch), "-minimum-access-level", "public"),
             # The faces export it: of its symbols theirs are a part.
             *("-experimental-allowed-reexported-modules=Runs",),
             *("-emit-extension-block-symbols", "-output-dir", folder),
